@@ -95,10 +95,8 @@ fn main() -> ExitCode {
         }
     }
     let is_asked = |name: &str| names.iter().any(|asked| name.starts_with(asked.as_str()));
-    let asked = PROGRAMS
-        .iter()
-        .chain(attack::PROGRAMS)
-        .filter(|(name, _)| names.is_empty() || is_asked(name));
+    let programs = || PROGRAMS.iter().chain(attack::PROGRAMS);
+    let asked = programs().filter(|(name, _)| names.is_empty() || is_asked(name));
     let (mut ran, mut failed) = (0, 0);
     for (name, program) in asked {
         let began = Instant::now();
@@ -112,14 +110,8 @@ fn main() -> ExitCode {
         println!("{name:<20} {verdict:<6} {seconds:>5} s  {text}");
     }
     if ran == 0 {
-        println!(
-            "no such program: there are {:?}",
-            PROGRAMS
-                .iter()
-                .chain(attack::PROGRAMS)
-                .map(|it| it.0)
-                .collect::<Vec<_>>()
-        );
+        let all: Vec<_> = programs().map(|(name, _)| name).collect();
+        println!("no such program: there are {all:?}");
     }
     ExitCode::from(u8::from(failed > 0 || ran == 0))
 }

@@ -1,7 +1,8 @@
 //! A drill: three nodes behind HAProxy under load, while each engine is killed, hung, failed over and
 //! restarted, and each node is killed and replaced. It takes two minutes, and prints what clients saw.
 //!
-//! `cargo test --features engines --test drill`; it needs the programs that `tests/engines` needs.
+//! `cargo test --features engines --test drill`; it needs the programs that `tests/engines`
+//! needs, and `haproxy`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -22,7 +23,6 @@ mod client;
 mod engine;
 #[path = "../it/fixtures.rs"]
 mod fixtures;
-#[path = "../engines/haproxy.rs"]
 mod haproxy;
 mod load;
 #[path = "../engines/nodes.rs"]
@@ -41,10 +41,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use client::{Call, Client};
+use client::Client;
 use engine::free_port;
 use haproxy::HaProxy;
 use load::{COUNT, Load, WINDOW};
@@ -126,12 +125,11 @@ fn promote(replica: &Redis) {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let mut site = Site::start().await;
-    let call = Call::post("/api/v1/keys", &json!({}));
-    let key = Client::new().send(&site.haproxy.address, &call).await;
-    let load = Load::begin(&site.haproxy.address, &key.text("api_key"));
+    let site = Site::start().await;
+    let key = Client::new().mint(&site.haproxy.address).await;
     let mut drill = Drill {
-        load,
+        load: Load::begin(&site.haproxy.address, &key),
+        site,
         is_passed: true,
     };
     println!(
@@ -141,97 +139,81 @@ async fn main() -> ExitCode {
          {:<40} {:>6} {:>5} {:>5} {:>5} {:>5} {:>8} {:>5} {:>6}",
         "", "200", "429", "503", "other", "none", "fullest", "lost", "normal"
     );
-    without_fault(&mut drill, &mut site).await;
-    limits(&mut drill, &mut site).await;
-    record(&mut drill, &mut site).await;
-    each_node(&mut drill, &mut site).await;
+    drill
+        .row("nothing", false, async |_| sleep(AWAY).await)
+        .await;
+    limits(&mut drill).await;
+    record(&mut drill).await;
+    each_node(&mut drill).await;
     match drill.is_passed {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
 }
 
-async fn without_fault(drill: &mut Drill, site: &mut Site) {
-    drill
-        .row("nothing", false, site, async |_| sleep(AWAY).await)
-        .await;
-}
-
 /// What happens to the engine of the limits.
-async fn limits(drill: &mut Drill, site: &mut Site) {
+async fn limits(drill: &mut Drill) {
     let killed = async |site: &mut Site| {
         site.limits[0].kill();
         sleep(AWAY).await;
         site.limits[0].start_again().await;
     };
-    drill
-        .row("limits killed, back empty after 3 s", false, site, killed)
-        .await;
     let hung = async |site: &mut Site| {
         site.limits[0].signal(Signal::STOP);
         sleep(AWAY).await;
         site.limits[0].signal(Signal::CONT);
     };
-    drill.row("limits hung for 3 s", false, site, hung).await;
     let switched = async |site: &mut Site| {
         promote(&site.limits[1]);
         follow(&site.limits[0], &site.limits[1]);
     };
-    drill
-        .row("limits switched to the replica", false, site, switched)
-        .await;
     let failed_over = async |site: &mut Site| {
         site.limits[1].kill();
         promote(&site.limits[0]);
     };
+    let failing_over = "limits' primary killed, replica promoted";
     drill
-        .row(
-            "limits' primary killed, replica promoted",
-            false,
-            site,
-            failed_over,
-        )
+        .row("limits killed, back empty after 3 s", false, killed)
         .await;
+    drill.row("limits hung for 3 s", false, hung).await;
+    drill
+        .row("limits switched to the replica", false, switched)
+        .await;
+    drill.row(failing_over, false, failed_over).await;
 }
 
 /// What happens to the record.
-async fn record(drill: &mut Drill, site: &mut Site) {
+async fn record(drill: &mut Drill) {
     let killed = async |site: &mut Site| {
         site.records[0].kill();
         sleep(AWAY).await;
         site.records[0].restart().await;
     };
-    drill
-        .row("record killed, back after 3 s", true, site, killed)
-        .await;
     let hung = async |site: &mut Site| {
         site.records[0].signal_all(Signal::STOP);
         sleep(AWAY).await;
         site.records[0].signal_all(Signal::CONT);
     };
-    drill.row("record hung for 3 s", true, site, hung).await;
     let restarted = async |site: &mut Site| {
         site.records[0].signal_all(Signal::INT);
         site.records[0].restart().await;
     };
-    drill.row("record restarted", true, site, restarted).await;
     let failed_over = async |site: &mut Site| {
         site.records[0].kill();
         site.records[1].sql("SELECT pg_promote()").await;
         site.primary = 1;
     };
+    let failing_over = "record's primary killed, standby promoted";
     drill
-        .row(
-            "record's primary killed, standby promoted",
-            true,
-            site,
-            failed_over,
-        )
+        .row("record killed, back after 3 s", true, killed)
         .await;
+    drill.row("record hung for 3 s", true, hung).await;
+    drill.row("record restarted", true, restarted).await;
+    drill.row(failing_over, true, failed_over).await;
 }
 
 /// What happens to the nodes, one after the other.
-async fn each_node(drill: &mut Drill, site: &mut Site) {
+async fn each_node(drill: &mut Drill) {
     for (what, signal, may_fail) in [
         ("killed", Signal::KILL, true),
         ("replaced", Signal::TERM, false),
@@ -244,36 +226,31 @@ async fn each_node(drill: &mut Drill, site: &mut Site) {
             }
         };
         drill
-            .row(&format!("each node {what}"), may_fail, site, each)
+            .row(&format!("each node {what}"), may_fail, each)
             .await;
     }
 }
 
 struct Drill {
     load: Load,
+    site: Site,
     is_passed: bool,
 }
 
 impl Drill {
     /// Has `fault` happen and end, waits until all is normal again, and prints what clients saw.
     /// `may_fail` says whether a request may go without a good answer.
-    async fn row(
-        &mut self,
-        what: &str,
-        may_fail: bool,
-        site: &mut Site,
-        fault: impl AsyncFnOnce(&mut Site),
-    ) {
+    async fn row(&mut self, what: &str, may_fail: bool, fault: impl AsyncFnOnce(&mut Site)) {
         let begin = Instant::now();
-        fault(site).await;
+        fault(&mut self.site).await;
         let mended = Instant::now();
         let normal = self.load.until_normal(mended).await;
         let period = self.load.during(begin, Instant::now());
         // Before the look into the record, so that each of them has to be there.
         let acknowledged = self.load.acknowledged();
-        let kept = contacts(&site.records[site.primary]).await;
-        let lost = acknowledged.iter().filter(|email| !kept.contains(*email));
-        let lost = lost.count();
+        let kept = contacts(&self.site.records[self.site.primary]).await;
+        let is_lost = |email: &&String| !kept.contains(*email);
+        let lost = acknowledged.iter().filter(is_lost).count();
         // Windows that were begun before.
         let fullest = self.load.during(begin - WINDOW, Instant::now()).fullest();
         let mut statuses = period.by_status();

@@ -59,6 +59,10 @@ impl Call {
         Self::get("/api/v1/health")
     }
 
+    pub(crate) fn mint() -> Self {
+        Self::post("/api/v1/keys", &json!({}))
+    }
+
     pub(crate) fn sign_up(email: &str) -> Self {
         Self::post("/api/v1/newsletter", &json!({ "email": email }))
     }
@@ -159,6 +163,16 @@ impl Client {
         };
         let answer = timeout(PATIENCE, exchange).await;
         answer.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}")))
+    }
+
+    /// The status of the answer.
+    pub(crate) async fn status(&self, address: &str, call: &Call) -> u16 {
+        self.send(address, call).await.status
+    }
+
+    /// A new key.
+    pub(crate) async fn mint(&self, address: &str) -> String {
+        self.send(address, &Call::mint()).await.text("api_key")
     }
 
     pub(crate) async fn send(&self, address: &str, call: &Call) -> Answer {

@@ -3,7 +3,7 @@
 use landing_api::adapters::postgres::Totals;
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::agent::{Registration, RevokedRegistration};
-use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription};
+use landing_api::domain::contact::{Contact, ImportOutcome, Subscription};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::hourly_counts::{Hour, HourlyCounts};
 use landing_api::domain::secret::Secret;
@@ -13,7 +13,9 @@ use landing_api::ports::{
 };
 
 use crate::contracts::count_store::counts;
-use crate::fixtures::{START, address, imported, key_record, listed, origin, registration};
+use crate::fixtures::{
+    START, address, imported, key_record, listed, origin, registration, sign_up, sign_up_by,
+};
 use crate::postgres::Postgres;
 
 /// In another order than that of the addresses, signed up by none to four clients.
@@ -65,15 +67,11 @@ async fn a_copy_may_be_repeated_and_keeps_order_times_and_signers() {
         store.copy_revocations(&[]).await.unwrap();
         store.copy_tombstones(&[]).await.unwrap();
         store.copy_counts(&[]).await.unwrap();
-        assert_eq!(
-            listed(ContactStore::list(&*store, None, None).await).await,
-            contacts()
-        );
+        let kept = listed(ContactStore::list(&*store, None, None).await).await;
+        assert_eq!(kept, contacts());
         assert_eq!(listed(KeyIssuer::list(&*store).await).await, keys());
-        assert_eq!(
-            listed(RevocationList::list(&*store).await).await,
-            revocations()
-        );
+        let revoked = listed(RevocationList::list(&*store).await).await;
+        assert_eq!(revoked, revocations());
         let end = Hour::of(START.plus_ms(9 * 3_600_000));
         let counted = CountStore::list(&*store, Hour::of(START), end).await;
         assert_eq!(counted.unwrap(), hours);
@@ -86,10 +84,8 @@ async fn a_copy_may_be_repeated_and_keeps_order_times_and_signers() {
         };
         assert_eq!(store.totals().await, Ok(expected));
     }
-    let outcomes = store
-        .import(vec![imported("forgotten", START)], false)
-        .await;
-    assert_eq!(outcomes, Ok(vec![ImportOutcome::Forgotten]));
+    let outcomes = store.import(vec![imported("forgotten", START)], false);
+    assert_eq!(outcomes.await, Ok(vec![ImportOutcome::Forgotten]));
 }
 
 #[tokio::test]
@@ -99,22 +95,16 @@ async fn a_copy_leaves_what_is_there_and_brings_signers_that_are_known() {
     let [.., copied] = &contacts()[..10] else {
         panic!("there are ten");
     };
-    store
-        .copy_contacts(std::slice::from_ref(copied))
-        .await
-        .unwrap();
+    let copying = store.copy_contacts(std::slice::from_ref(copied));
+    copying.await.unwrap();
     let mut other = copied.clone();
     other.last_seen_at = START;
     store.copy_contacts(&[other]).await.unwrap();
     let kept = ContactStore::find(&*store, &copied.email).await;
     assert_eq!(kept, Ok(Some(copied.clone())));
     for (host, by_same_client) in [(9, false), (3, true)] {
-        let sign_up = SignUp {
-            email: copied.email.clone(),
-            origin: origin(host, None),
-            at: START,
-        };
-        let renewed = store.keep(sign_up).await;
+        let (name, _) = copied.email.as_str().split_once('@').unwrap();
+        let renewed = sign_up_by(&store, name, origin(host, None)).await;
         assert_eq!(renewed, Ok(Subscription::Renewed { by_same_client }));
     }
 }
@@ -132,12 +122,8 @@ async fn an_import_holds_up_no_other_sign_up() {
     });
     let mut signed_up = 0;
     while !importing.is_finished() {
-        let sign_up = SignUp {
-            email: address(&format!("other{signed_up}")),
-            origin: origin(1, None),
-            at: START,
-        };
-        assert_eq!(store.keep(sign_up).await, Ok(Subscription::Created));
+        let created = sign_up(&store, &format!("other{signed_up}")).await;
+        assert_eq!(created, Ok(Subscription::Created));
         signed_up += 1;
     }
     assert!(signed_up > 0);

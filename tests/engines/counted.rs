@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::time::Instant;
 
 use crate::client::{Answer, Call, Client, at_once};
 use crate::nodes::{Nodes, Urls};
 use crate::postgres::Postgres;
-use crate::redis::{Redis, RedisCluster};
+use crate::redis::RedisCluster;
 use crate::upstream::{Script, Upstream};
-use crate::windows::{Watch, fullest, total};
 
 const CLIENTS: usize = 64;
 
@@ -70,29 +68,7 @@ impl Decided {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn three_nodes_fill_a_window_to_exactly_its_count() {
-    const COUNT: u32 = 150;
-    let postgres = Postgres::start().await;
-    let servers = [Some(Redis::start().await), Redis::start_valkey().await];
-    for redis in servers.iter().flatten() {
-        let urls = Urls::of(&postgres, redis);
-        let flags = ["--limit=default=off", "--limit=ip=150/2s"];
-        let nodes = Nodes::start(3, &urls, &flags);
-        let watch = Watch::begin(&urls.limits).await;
-        let answers = ask(&nodes, |_| Call::health()).await.concat();
-        let windows: Vec<_> = watch.end().await.into_values().collect();
-        let [window] = windows.as_slice() else {
-            panic!("one identity has one window: {windows:?}");
-        };
-        assert_eq!(fullest(window, 2000), COUNT);
-        let mut decided = Decided::default();
-        decided.add(&answers, "ip", COUNT);
-        decided.check(total(window));
-    }
-}
-
-/// The same, by the clients' number modulo three.
+/// What became of the answers, by the clients' number modulo three.
 fn decided_by_third(answers: &[Vec<Answer>], policy: &str, count: u32) -> [Decided; 3] {
     let mut thirds = [Decided::default(); 3];
     for (number, answers) in answers.iter().enumerate() {
@@ -114,12 +90,9 @@ fn sum(thirds: &[Decided]) -> Decided {
 #[tokio::test(flavor = "multi_thread")]
 async fn three_nodes_over_a_cluster_admit_exactly_the_counts() {
     let (postgres, cluster) = (Postgres::start().await, RedisCluster::start().await);
-    let addresses = cluster.nodes.iter();
-    let addresses = addresses.map(|node| format!("127.0.0.1:{}", node.port));
-    let addresses: Vec<_> = addresses.collect();
     let urls = Urls {
         store: postgres.url(),
-        limits: format!("redis-cluster://{}", addresses.join(",")),
+        limits: cluster.url(),
     };
     let model = Upstream::start([Script::saying("A landing page.")]).await;
     let model = format!("--model-url={}", model.base_url());
@@ -136,7 +109,7 @@ async fn three_nodes_over_a_cluster_admit_exactly_the_counts() {
     let client = Client::new();
     let mut keys = Vec::new();
     for address in &nodes.addresses {
-        let call = Call::post("/api/v1/keys", &json!({})).from("192.0.2.99");
+        let call = Call::mint().from("192.0.2.99");
         keys.push(client.send(address, &call).await.text("api_key"));
     }
     // One network with three credentials.

@@ -12,6 +12,7 @@ use landing_api::metrics::Metrics;
 use landing_api::ports::{Charge, Clock, RateLimiter, WindowSet};
 use rustix::process::Signal;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::engine::until;
 use crate::fixtures::{acquire, admitted, charge, is_admitted, peek, policies, refund};
@@ -33,6 +34,19 @@ impl Node {
     pub(crate) async fn new(settings: RedisSettings) -> Self {
         let engine = RedisRateLimiter::open(settings).await.unwrap();
         Self::over(Arc::new(engine))
+    }
+
+    /// A node, and its Redis.
+    pub(crate) async fn with_engine() -> (Redis, Self) {
+        let redis = Redis::start().await;
+        let node = Self::new(redis.settings()).await;
+        (redis, node)
+    }
+
+    async fn behind_relay(redis: &Redis) -> (Relay, Self) {
+        let relay = Relay::start(redis.port).await;
+        let url = format!("redis://127.0.0.1:{}", relay.port());
+        (relay, Self::new(settings(&url)).await)
     }
 
     pub(crate) fn over(engine: Arc<dyn RateLimiter>) -> Self {
@@ -73,8 +87,7 @@ pub(crate) fn client(host: u32) -> Charge<'static> {
 
 #[tokio::test]
 async fn a_killed_server_leaves_each_node_its_share_and_comes_back_empty() {
-    let mut redis = Redis::start().await;
-    let node = Node::new(redis.settings()).await;
+    let (mut redis, node) = Node::with_engine().await;
     assert_eq!(node.admitted(client(1), 2).await, 2);
     assert_eq!(node.local_decisions(), 0);
     redis.kill();
@@ -93,8 +106,7 @@ async fn a_killed_server_leaves_each_node_its_share_and_comes_back_empty() {
 
 #[tokio::test]
 async fn a_server_that_hangs_holds_up_three_calls_and_is_back_when_it_goes_on() {
-    let redis = Redis::start().await;
-    let node = Node::new(redis.settings()).await;
+    let (redis, node) = Node::with_engine().await;
     assert_eq!(node.admitted(client(1), 1).await, 1);
     redis.signal(Signal::STOP);
     assert_eq!(node.admitted(client(1), LIMIT).await, SHARE - 1);
@@ -142,8 +154,7 @@ async fn a_server_that_is_away_at_the_start_is_found_later() {
 
 #[tokio::test]
 async fn a_script_that_the_server_forgot_is_sent_again() {
-    let redis = Redis::start().await;
-    let node = Node::new(redis.settings()).await;
+    let (redis, node) = Node::with_engine().await;
     for _ in 0..LIMIT {
         assert_eq!(redis.cli(&["script", "flush"]), "OK");
         assert_eq!(node.admitted(client(1), 1).await, 1);
@@ -153,24 +164,38 @@ async fn a_script_that_the_server_forgot_is_sent_again() {
 }
 
 #[tokio::test]
-async fn a_server_without_memory_is_away_until_it_has_some() {
-    let redis = Redis::start().await;
-    let node = Node::new(redis.settings()).await;
-    assert_eq!(node.admitted(client(1), 1).await, 1);
-    assert_eq!(redis.cli(&["config", "set", "maxmemory", "1"]), "OK");
-    assert_eq!(node.admitted(client(1), LIMIT).await, SHARE - 1);
-    node.until_away(true).await;
-    assert_eq!(redis.cli(&["config", "set", "maxmemory", "0"]), "OK");
-    node.until_away(false).await;
-    // Nothing that it refused was half written.
-    assert_eq!(node.admitted(client(1), LIMIT).await, LIMIT - 1);
+async fn a_server_that_takes_no_writes_is_away_until_it_does() {
+    // Memory that is full, and replicas that are missing.
+    for setting in ["maxmemory", "min-replicas-to-write"] {
+        let (redis, node) = Node::with_engine().await;
+        assert_eq!(node.admitted(client(1), 1).await, 1);
+        assert_eq!(redis.cli(&["config", "set", setting, "1"]), "OK");
+        assert_eq!(node.admitted(client(1), LIMIT).await, SHARE - 1);
+        node.until_away(true).await;
+        assert_eq!(redis.cli(&["config", "set", setting, "0"]), "OK");
+        node.until_away(false).await;
+        // Nothing that it refused was half written.
+        let left = node.admitted(client(1), LIMIT).await;
+        assert_eq!(left, LIMIT - 1, "{setting}");
+    }
+}
+
+/// By the server's own clock.
+#[tokio::test]
+async fn a_place_is_free_after_the_window_and_not_before() {
+    let (_redis, node) = Node::with_engine().await;
+    let charge = charge(PolicyName::Ip, "2/2s", 1);
+    let begun = Instant::now();
+    assert_eq!(node.admitted(charge, 3).await, 2);
+    until("a place", async || node.admitted(charge, 1).await == 1).await;
+    assert!(begun.elapsed() >= Duration::from_secs(2));
+    assert_eq!(node.local_decisions(), 0);
 }
 
 #[tokio::test]
 async fn a_demoted_primary_is_left_for_the_server_that_its_name_leads_to() {
     let (old, new) = (Redis::start().await, Redis::start().await);
-    let relay = Relay::start(old.port).await;
-    let node = Node::new(settings(&format!("redis://127.0.0.1:{}", relay.port()))).await;
+    let (relay, node) = Node::behind_relay(&old).await;
     assert_eq!(node.admitted(client(1), 2).await, 2);
     let port = new.port.to_string();
     assert_eq!(old.cli(&["replicaof", "127.0.0.1", &port]), "OK");
@@ -182,10 +207,8 @@ async fn a_demoted_primary_is_left_for_the_server_that_its_name_leads_to() {
     node.until_away(true).await;
     let replica = RedisRateLimiter::open(old.settings()).await.unwrap();
     let error = replica.survey().await.unwrap_err().to_string();
-    assert!(
-        error.contains("let --limits lead to the primary"),
-        "{error}"
-    );
+    let advice = "let --limits lead to the primary";
+    assert!(error.contains(advice), "{error}");
     relay.lead_to(new.port);
     node.until_away(false).await;
     assert_eq!(node.admitted(client(3), LIMIT + 1).await, LIMIT);
@@ -195,8 +218,7 @@ async fn a_demoted_primary_is_left_for_the_server_that_its_name_leads_to() {
 #[tokio::test]
 async fn an_answer_that_is_lost_may_have_counted_and_is_not_asked_for_again() {
     let redis = Redis::start().await;
-    let relay = Relay::start(redis.port).await;
-    let node = Node::new(settings(&format!("redis://127.0.0.1:{}", relay.port()))).await;
+    let (relay, node) = Node::behind_relay(&redis).await;
     relay.set(Flow::Swallow);
     assert_eq!(node.admitted(client(1), 1).await, 1);
     assert_eq!(node.local_decisions(), 1);
@@ -211,8 +233,7 @@ async fn an_answer_that_is_lost_may_have_counted_and_is_not_asked_for_again() {
 
 #[tokio::test]
 async fn a_receipt_is_good_whatever_became_of_the_engine_since() {
-    let mut redis = Redis::start().await;
-    let node = Node::new(redis.settings()).await;
+    let (mut redis, node) = Node::with_engine().await;
     let charges = [client(1)];
     let by_engine = acquire(&*node.limiter, &charges, now()).await;
     let by_engine_too = acquire(&*node.limiter, &charges, now()).await;
@@ -238,24 +259,16 @@ async fn a_receipt_is_good_whatever_became_of_the_engine_since() {
 
 #[tokio::test]
 async fn the_operator_sees_the_own_windows_and_is_told_that_others_still_count() {
-    let mut redis = Redis::start().await;
-    let node = Node::new(redis.settings()).await;
+    let (mut redis, node) = Node::with_engine().await;
     assert_eq!(node.admitted(client(1), 2).await, 2);
     redis.kill();
     let quota = QUOTA.parse().unwrap();
-    let limiter = &node.limiter;
-    let busy = limiter
-        .busiest(PolicyName::Ip, quota, 5, now())
-        .await
-        .unwrap();
+    let busiest = || node.limiter.busiest(PolicyName::Ip, quota, 5, now());
+    let busy = busiest().await.unwrap();
     assert_eq!((busy.len(), busy[0].usage.counted), (1, 2));
-    let error = limiter.reset(WindowSet::All).await.unwrap_err();
+    let error = node.limiter.reset(WindowSet::All).await.unwrap_err();
     assert!(!error.to_string().contains("127.0.0.1"), "{error}");
-    let busy = limiter
-        .busiest(PolicyName::Ip, quota, 5, now())
-        .await
-        .unwrap();
-    assert_eq!(busy, []);
+    assert_eq!(busiest().await, Ok(vec![]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -1,7 +1,7 @@
 //! PostgreSQL, Redis and Valkey behind the ports, and several nodes of the service over them.
 //!
-//! `cargo test --features engines --test engines`; it needs the programs `postgres`, `initdb`,
-//! `redis-server` and `haproxy`, and starts and ends them itself.
+//! `cargo test --features engines --test engines`; it needs the programs `postgres`, `initdb` and
+//! `redis-server`, and starts and ends them itself.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -21,7 +21,6 @@ mod engine;
 #[path = "../it/fixtures.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod fixtures;
-mod haproxy;
 mod limiters;
 mod limits_access;
 mod limits_away;
@@ -51,4 +50,3 @@ mod twins;
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod upstream;
 mod window_script;
-mod windows;

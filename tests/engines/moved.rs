@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::client::{Call, Client, at_once};
 use crate::nodes::{Nodes, contacts, engines};
@@ -48,20 +48,16 @@ async fn used(address: &str) -> GivenOut {
         let address = address.to_owned();
         async move {
             for number in (first..CONTACTS).step_by(16) {
-                let answer = client.send(&address, &Call::sign_up(&email(number))).await;
-                assert_eq!(answer.status, 200, "{answer:?}");
+                let sign_up = Call::sign_up(&email(number));
+                assert_eq!(client.status(&address, &sign_up).await, 200);
             }
         }
     })
     .await;
     let client = Client::new();
-    let given = async |path: &str, body: &Value, name: &str| {
-        let answer = client.send(address, &Call::post(path, body)).await;
-        answer.text(name)
-    };
-    let key = async || given("/api/v1/keys", &json!({}), "api_key").await;
-    let anonymous = json!({ "type": "anonymous" });
-    let token = async || given("/agent/auth", &anonymous, "access_token").await;
+    let key = async || client.mint(address).await;
+    let register = Call::post("/agent/auth", &json!({ "type": "anonymous" }));
+    let token = async || client.send(address, &register).await.text("access_token");
     let given_out = GivenOut {
         keys: [key().await, key().await],
         tokens: [token().await, token().await],
@@ -69,7 +65,7 @@ async fn used(address: &str) -> GivenOut {
     };
     for revoked in [&given_out.keys[1], &given_out.tokens[1]] {
         let revoke = Call::form("/agent/auth/revoke", format!("token={revoked}"));
-        assert_eq!(client.send(address, &revoke).await.status, 200);
+        assert_eq!(client.status(address, &revoke).await, 200);
     }
     given_out
 }
@@ -108,7 +104,7 @@ async fn a_data_directory_moves_to_several_nodes_and_loses_nothing() {
             (&given_out.tokens[1], 401),
         ] {
             let health = Call::health().bearer(credential);
-            assert_eq!(client.send(address, &health).await.status, status);
+            assert_eq!(client.status(address, &health).await, status);
         }
         // The client is known by its cookie and its signature; what it used up is not moved.
         let again = client.send(address, &Call::sign_up(&email(1))).await;
@@ -118,15 +114,11 @@ async fn a_data_directory_moves_to_several_nodes_and_loses_nothing() {
     let again = run_move(&nodes, dir.path()).unwrap_err();
     assert!(again.contains("needs an empty one"), "{again}");
     let turn = Call::chat().header("cookie", &cookie);
-    assert_eq!(
-        client.send(&nodes.addresses[0], &turn).await.cookie(),
-        cookie
-    );
+    let turn = client.send(&nodes.addresses[0], &turn).await;
+    assert_eq!(turn.cookie(), cookie);
     let left = Call::get(CHAT).header("cookie", &cookie);
-    assert_eq!(
-        client.send(&nodes.addresses[1], &left).await.body["used"],
-        1
-    );
+    let left = client.send(&nodes.addresses[1], &left).await;
+    assert_eq!(left.body["used"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -108,9 +108,11 @@ impl Nodes {
         command
     }
 
-    pub(crate) fn migrate(&self) {
-        let migrated = block_in_place(|| run(&mut self.operator(&["migrate"])));
+    /// Makes the tables, or has them know the secret of now. Returns what was done, as JSON.
+    pub(crate) fn migrate(&self) -> String {
+        let migrated = block_in_place(|| run(&mut self.operator(&["migrate", "--json"])));
         assert!(migrated.status.success(), "{}", text(&migrated.stderr));
+        text(&migrated.stdout)
     }
 
     /// What starts a node.

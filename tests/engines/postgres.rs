@@ -253,15 +253,15 @@ pub(crate) fn unprivileged(program: &str) -> Command {
     command
 }
 
-/// Hands a directory to the user that PostgreSQL runs as.
-pub(crate) fn own(dir: &Path) {
+/// Hands a file or a directory to the user that PostgreSQL runs as.
+pub(crate) fn own(path: &Path) {
     if rustix::process::geteuid().is_root() {
-        run(Command::new("chown").arg("postgres:postgres").arg(dir));
+        run(Command::new("chown").arg("postgres:postgres").arg(path));
     }
 }
 
 /// Runs a program to its end.
-pub(crate) fn run(command: &mut Command) {
+fn run(command: &mut Command) {
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {errors}");

@@ -5,42 +5,48 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use landing_api::adapters::postgres::PostgresStore;
-use landing_api::domain::contact::{Origin, SignUp, Subscription};
+use landing_api::domain::contact::Subscription;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList, StoreError};
 use rustix::process::Signal;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::engine::{free_port, until};
-use crate::fixtures::{START, address, key_record, logged_async, origin, registration};
+use crate::fixtures::{
+    START, Waiting, address, key_record, logged_async, origin, registration, sign_up, sign_up_by,
+};
+use crate::nodes::contacts;
 use crate::postgres::{Postgres, TERMINATE, open, open_counted, settings, url};
 use crate::relay::{Flow, Relay};
 
 const CREATED: Result<Subscription, StoreError> = Ok(Subscription::Created);
+/// By another client.
+const RENEWED: Result<Subscription, StoreError> = renewed(false);
 
-fn renewed(by_same_client: bool) -> Result<Subscription, StoreError> {
+const fn renewed(by_same_client: bool) -> Result<Subscription, StoreError> {
     Ok(Subscription::Renewed { by_same_client })
 }
 
-pub(crate) async fn sign_up(
-    store: &PostgresStore,
-    name: &str,
-    origin: Origin,
-) -> Result<Subscription, StoreError> {
-    let sign_up = SignUp {
-        email: address(name),
-        origin,
-        at: START,
-    };
-    store.keep(sign_up).await
+/// Signs `name` up from the network with this number, in the background.
+fn spawn_sign_up(store: &Arc<PostgresStore>, name: &str, network: u8) -> Waiting {
+    let (store, name) = (Arc::clone(store), name.to_owned());
+    tokio::spawn(async move { sign_up_by(&store, &name, origin(network, None)).await })
 }
 
-type Waiting = JoinHandle<Result<Subscription, StoreError>>;
+/// The same with a hundred names, or so, that begin with `prefix`.
+fn spawn_sign_ups(store: &Arc<PostgresStore>, prefix: &str, count: usize) -> Vec<Waiting> {
+    (0..count)
+        .map(|number| spawn_sign_up(store, &format!("{prefix}{number}"), 1))
+        .collect()
+}
 
-fn spawn_sign_up(store: &Arc<PostgresStore>, name: &str, origin: Origin) -> Waiting {
-    let (store, name) = (Arc::clone(store), name.to_owned());
-    tokio::spawn(async move { sign_up(&store, &name, origin).await })
+/// A store behind a relay.
+async fn relayed(server: &Postgres) -> (Relay, Arc<PostgresStore>) {
+    drop(server.store().await);
+    let relay = Relay::start(server.port()).await;
+    let store = open(&url(relay.port())).await.unwrap();
+    (relay, store)
 }
 
 /// Whether the store was away for the sign-up.
@@ -57,17 +63,14 @@ async fn of_sign_ups_at_two_nodes_one_creates() {
         let racers: Vec<_> = (0..64)
             .map(|racer| {
                 let store = &stores[usize::from(racer) % 2];
-                spawn_sign_up(store, &name, origin(racer, None))
+                spawn_sign_up(store, &name, racer)
             })
             .collect();
         let mut created = 0;
         for racer in racers {
             let outcome = racer.await.unwrap();
             created += usize::from(outcome == CREATED);
-            assert!(
-                outcome == CREATED || outcome == renewed(false),
-                "{outcome:?}"
-            );
+            assert!(matches!(outcome, CREATED | RENEWED), "{outcome:?}");
         }
         assert_eq!(created, 1);
     }
@@ -76,18 +79,16 @@ async fn of_sign_ups_at_two_nodes_one_creates() {
 #[tokio::test]
 async fn what_is_asked_again_gets_the_first_answer() {
     let server = Postgres::start().await;
-    drop(server.store().await);
-    let relay = Relay::start(server.port()).await;
-    let store = open(&url(relay.port())).await.unwrap();
+    let (relay, store) = relayed(&server).await;
     let signers = "SELECT cardinality(signers) FROM contact WHERE email = 'ada@example.com'";
     for (host, answer, kept) in [
         (1, CREATED, "1"),
-        (2, renewed(false), "2"),
+        (2, RENEWED, "2"),
         (2, renewed(true), "2"),
     ] {
         let ids = server.sql("SELECT sign_up FROM contact").await;
         relay.set(Flow::Swallow);
-        let waiting = spawn_sign_up(&store, "ada", origin(host, None));
+        let waiting = spawn_sign_up(&store, "ada", host);
         until("the sign-up to be kept", async || {
             server.sql("SELECT sign_up FROM contact").await != ids
         })
@@ -99,36 +100,29 @@ async fn what_is_asked_again_gets_the_first_answer() {
     // And the same with revocations.
     let key = key_record(1, None);
     store.issue(key.clone()).await.unwrap();
-    relay.set(Flow::Swallow);
-    let (keys, fingerprint) = (Arc::clone(&store), key.fingerprint);
-    let revoking =
-        tokio::spawn(async move { KeyIssuer::revoke(&*keys, &fingerprint, START).await });
-    until("the key to be revoked", async || {
-        let revoked = "SELECT 1 FROM api_key WHERE revoked_at IS NOT NULL";
-        !server.sql(revoked).await.is_empty()
-    })
-    .await;
-    relay.cut().await;
-    assert_eq!(revoking.await.unwrap(), Ok(true));
-    relay.set(Flow::Swallow);
-    let list = Arc::clone(&store);
-    let revoking =
-        tokio::spawn(async move { RevocationList::revoke(&*list, &registration(1), START).await });
-    until("the registration to be revoked", async || {
-        !server.sql("SELECT 1 FROM revocation").await.is_empty()
-    })
-    .await;
-    relay.cut().await;
-    assert_eq!(revoking.await.unwrap(), Ok(true));
+    let registration = registration(1);
+    let revoke_key = || KeyIssuer::revoke(&*store, &key.fingerprint, START);
+    let revoke_registration = || RevocationList::revoke(&*store, &registration, START);
+    for (revoking, revoked) in [
+        (revoke_key(), "api_key WHERE revoked_at IS NOT NULL"),
+        (revoke_registration(), "revocation"),
+    ] {
+        relay.set(Flow::Swallow);
+        let cut = async {
+            until("the revocation to be kept", async || {
+                !server
+                    .sql(&format!("SELECT 1 FROM {revoked}"))
+                    .await
+                    .is_empty()
+            })
+            .await;
+            relay.cut().await;
+        };
+        assert_eq!(tokio::join!(revoking, cut).0, Ok(true), "{revoked}");
+    }
     for _ in 0..2 {
-        assert_eq!(
-            RevocationList::revoke(&*store, &registration(1), START).await,
-            Ok(false)
-        );
-        assert_eq!(
-            KeyIssuer::revoke(&*store, &key.fingerprint, START).await,
-            Ok(false)
-        );
+        assert_eq!(revoke_key().await, Ok(false));
+        assert_eq!(revoke_registration().await, Ok(false));
     }
 }
 
@@ -154,7 +148,7 @@ impl Load {
                         break;
                     }
                     let name = format!("load{task}-{number}");
-                    match sign_up(&store, &name, origin(1, None)).await {
+                    match sign_up(&store, &name).await {
                         Ok(outcome) => {
                             // Each address is new, also if it was asked again.
                             assert_eq!(outcome, Subscription::Created);
@@ -187,18 +181,9 @@ impl Load {
     async fn check(self, server: &Postgres) {
         self.stop.cancel();
         let acknowledged = self.tasks.join_all().await.concat();
-        let kept = server.sql("SELECT email FROM contact").await;
-        let kept: std::collections::HashSet<_> = kept.into_iter().collect();
-        let lost: Vec<_> = acknowledged
-            .iter()
-            .filter(|it| !kept.contains(*it))
-            .collect();
-        assert!(
-            lost.is_empty(),
-            "{} of {} are lost",
-            lost.len(),
-            acknowledged.len()
-        );
+        let kept = contacts(server).await;
+        let lost = acknowledged.iter().filter(|it| !kept.contains(*it));
+        assert_eq!(lost.count(), 0, "of {}", acknowledged.len());
     }
 }
 
@@ -257,9 +242,7 @@ async fn connections_that_are_terminated_are_replaced_without_an_error() {
     let key = key_record(1, None);
     store.issue(key.clone()).await.unwrap();
     for round in 0..20 {
-        let waiting: Vec<_> = (0..64)
-            .map(|number| spawn_sign_up(&store, &format!("r{round}n{number}"), origin(1, None)))
-            .collect();
+        let waiting = spawn_sign_ups(&store, &format!("r{round}n"), 64);
         assert!(!server.sql(TERMINATE).await.is_empty());
         let found = KeyIssuer::find(&*store, &key.fingerprint).await;
         assert_eq!(found, Ok(Some(key.clone())));
@@ -273,15 +256,15 @@ async fn connections_that_are_terminated_are_replaced_without_an_error() {
 async fn a_read_only_primary_is_left_until_it_takes_writes() {
     let server = Postgres::start().await;
     let store = server.store().await;
-    assert_eq!(sign_up(&store, "ada", origin(1, None)).await, CREATED);
+    assert_eq!(sign_up(&store, "ada").await, CREATED);
     server.set_now("default_transaction_read_only", "on").await;
     until("the primary to be read-only", async || {
-        is_unavailable(&sign_up(&store, "bob", origin(1, None)).await)
+        is_unavailable(&sign_up(&store, "bob").await)
     })
     .await;
     server.set_now("default_transaction_read_only", "off").await;
     until("the primary to take writes", async || {
-        sign_up(&store, "cy", origin(1, None)).await.is_ok()
+        sign_up(&store, "cy").await.is_ok()
     })
     .await;
 }
@@ -290,38 +273,31 @@ async fn a_read_only_primary_is_left_until_it_takes_writes() {
 async fn a_row_that_somebody_holds_holds_up_nobody_else() {
     let server = Postgres::start().await;
     let store = server.store().await;
-    assert_eq!(sign_up(&store, "held", origin(1, None)).await, CREATED);
+    let created = spawn_sign_up(&store, "held", 1);
+    assert_eq!(created.await.unwrap(), CREATED);
     let holder = server.client().await;
     let hold = "BEGIN; SELECT * FROM contact FOR UPDATE";
     holder.batch_execute(hold).await.unwrap();
     for round in 0..3 {
-        let held = spawn_sign_up(&store, "held", origin(1, None));
-        let others: Vec<_> = (0..100)
-            .map(|number| spawn_sign_up(&store, &format!("r{round}n{number}"), origin(1, None)))
-            .collect();
+        let held = spawn_sign_up(&store, "held", 1);
+        let others = spawn_sign_ups(&store, &format!("r{round}n"), 100);
         for other in others {
             assert_eq!(other.await.unwrap(), CREATED);
         }
         assert_eq!(held.await.unwrap(), Err(StoreError::Overloaded));
     }
     holder.batch_execute("ROLLBACK").await.unwrap();
-    assert_eq!(
-        sign_up(&store, "held", origin(1, None)).await,
-        renewed(true)
-    );
+    let again = spawn_sign_up(&store, "held", 1);
+    assert_eq!(again.await.unwrap(), renewed(true));
 }
 
 #[tokio::test]
 async fn more_than_may_wait_are_refused_at_once() {
     let server = Postgres::start().await;
-    drop(server.store().await);
-    let relay = Relay::start(server.port()).await;
-    let store = open(&url(relay.port())).await.unwrap();
-    assert_eq!(sign_up(&store, "ada", origin(1, None)).await, CREATED);
+    let (relay, store) = relayed(&server).await;
+    assert_eq!(sign_up(&store, "ada").await, CREATED);
     relay.set(Flow::Stall);
-    let waiting: Vec<_> = (0..1500)
-        .map(|number| spawn_sign_up(&store, &format!("n{number}"), origin(1, None)))
-        .collect();
+    let waiting = spawn_sign_ups(&store, "n", 1500);
     let (mut refused, mut unavailable) = (0, 0);
     for waiting in waiting {
         match waiting.await.unwrap() {
@@ -333,7 +309,7 @@ async fn more_than_may_wait_are_refused_at_once() {
     assert_eq!((refused, unavailable), (1500 - 1024, 1024));
     relay.set(Flow::Pass);
     until("sign-ups to be taken", async || {
-        sign_up(&store, "bob", origin(1, None)).await.is_ok()
+        sign_up(&store, "bob").await.is_ok()
     })
     .await;
 }
@@ -342,13 +318,13 @@ async fn more_than_may_wait_are_refused_at_once() {
 async fn a_server_that_hangs_is_told_within_three_seconds_and_found_within_two() {
     let server = Postgres::start().await;
     let store = server.store().await;
-    assert_eq!(sign_up(&store, "ada", origin(1, None)).await, CREATED);
+    assert_eq!(sign_up(&store, "ada").await, CREATED);
     server.signal_all(Signal::STOP);
     assert_eq!(ContactStore::check(&*store), Ok(()));
     let late = Duration::from_millis(500);
     let fingerprint = key_record(1, None).fingerprint;
     for _ in 0..2 {
-        let refused = sign_up(&store, "bob", origin(1, None));
+        let refused = sign_up(&store, "bob");
         let refused = timeout(Duration::from_secs(3) + late, refused).await;
         assert!(is_unavailable(&refused.unwrap()));
         let refused = KeyIssuer::find(&*store, &fingerprint);
@@ -360,12 +336,8 @@ async fn a_server_that_hangs_is_told_within_three_seconds_and_found_within_two()
     })
     .await;
     server.signal_all(Signal::CONT);
-    let back = timeout(
-        Duration::from_secs(2),
-        sign_up(&store, "cy", origin(1, None)),
-    )
-    .await;
-    assert_eq!(back.unwrap(), CREATED);
+    let back = timeout(Duration::from_secs(2), sign_up(&store, "cy"));
+    assert_eq!(back.await.unwrap(), CREATED);
     assert_eq!(ContactStore::check(&*store), Ok(()));
 }
 
@@ -379,16 +351,14 @@ async fn an_outage_is_logged_once_and_counted() {
         let store = open_counted(&settings(&server.url()), &metrics)
             .await
             .unwrap();
-        assert_eq!(sign_up(&store, "ada", origin(1, None)).await, CREATED);
+        assert_eq!(sign_up(&store, "ada").await, CREATED);
         server.kill();
         for name in ["bob", "cy"] {
-            assert!(is_unavailable(
-                &sign_up(&store, name, origin(1, None)).await
-            ));
+            assert!(is_unavailable(&sign_up(&store, name).await));
         }
         assert!(metrics.store_engine.is_away());
         server.restart().await;
-        assert_eq!(sign_up(&store, "dan", origin(1, None)).await, CREATED);
+        assert_eq!(sign_up(&store, "dan").await, CREATED);
     };
     let ((), log) = logged_async(outage).await;
     assert!(!metrics.store_engine.is_away());
@@ -397,20 +367,14 @@ async fn an_outage_is_logged_once_and_counted() {
     let [away, back] = &lines[..] else {
         panic!("{log}");
     };
-    assert!(
-        away.contains("WARN") && away.contains("the database is away"),
-        "{away}"
-    );
-    assert!(
-        back.contains("INFO") && back.contains("the database is back"),
-        "{back}"
-    );
-    for private in [
-        "example.com",
-        "127.0.0.1",
-        "postgres://",
-        &server.port().to_string(),
+    for (line, level, words) in [
+        (away, "WARN", "the database is away"),
+        (back, "INFO", "the database is back"),
     ] {
+        assert!(line.contains(level) && line.contains(words), "{line}");
+    }
+    let port = server.port().to_string();
+    for private in ["example.com", "127.0.0.1", "postgres://", &port] {
         assert!(!log.contains(private), "{log}");
     }
 }

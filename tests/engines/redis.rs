@@ -127,10 +127,10 @@ impl RedisCluster {
             nodes.push(Redis::start_with("redis-server", arguments.as_flattened()).await);
         }
         let cluster = Self { nodes };
-        let addresses = cluster.nodes.iter();
-        let addresses = addresses.map(|node| format!("127.0.0.1:{}", node.port));
         let mut create = Command::new("redis-cli");
-        create.args(["--cluster", "create"]).args(addresses);
+        create
+            .args(["--cluster", "create"])
+            .args(cluster.addresses());
         create.args(["--cluster-replicas", "1", "--cluster-yes"]);
         let output = create.output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -161,11 +161,18 @@ impl RedisCluster {
     }
 
     pub(crate) fn settings(&self) -> RedisSettings {
+        settings(&self.url())
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis-cluster://{}", self.addresses().join(","))
+    }
+
+    fn addresses(&self) -> Vec<String> {
         let nodes = self.nodes.iter();
-        let nodes: Vec<_> = nodes
+        nodes
             .map(|node| format!("127.0.0.1:{}", node.port))
-            .collect();
-        settings(&format!("redis-cluster://{}", nodes.join(",")))
+            .collect()
     }
 
     /// Moves slots from one primary to another.

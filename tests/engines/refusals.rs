@@ -30,8 +30,7 @@ fn scripts(redis: &Redis) -> usize {
 
 #[tokio::test]
 async fn a_refused_client_that_goes_on_asking_costs_a_script_a_second() {
-    let redis = Redis::start().await;
-    let node = Node::new(redis.settings()).await;
+    let (redis, node) = Node::with_engine().await;
     assert_eq!(node.admitted(client(1), 9).await, 9);
     let (before, begun) = (scripts(&redis), Instant::now());
     let mut waits = Vec::new();
@@ -50,10 +49,8 @@ async fn a_refused_client_that_goes_on_asking_costs_a_script_a_second() {
     let (first, last) = (waits[0], waits[999]);
     // Engine and node may read their clocks a few milliseconds apart.
     let elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap();
-    assert!(
-        (900..=elapsed_ms + 50).contains(&(first - last)),
-        "{first} {last}"
-    );
+    let waited = 900..=elapsed_ms + 50;
+    assert!(waited.contains(&(first - last)), "{first} {last}");
     // Others are asked about, and so is this client together with others.
     assert!(is_admitted(&*node.limiter, &[client(2)], now()).await);
     let before = scripts(&redis);
@@ -65,8 +62,7 @@ async fn a_refused_client_that_goes_on_asking_costs_a_script_a_second() {
 #[tokio::test]
 async fn what_is_reset_or_given_back_is_seen_within_a_second() {
     const SECOND: Duration = Duration::from_secs(1);
-    let redis = Redis::start().await;
-    let node = Node::new(redis.settings()).await;
+    let (redis, node) = Node::with_engine().await;
     let operator = RedisRateLimiter::open(redis.settings()).await.unwrap();
     let charges = [client(1)];
     for which in [
@@ -97,18 +93,9 @@ async fn what_is_reset_or_given_back_is_seen_within_a_second() {
 async fn a_refusal_ends_when_there_is_room_or_the_clock_is_set_back() {
     let redis = Redis::start().await;
     let engine = RedisRateLimiter::with_given_time(redis.settings()).await;
-    let (metrics, clock) = (
-        Arc::new(Metrics::new([])),
-        Arc::new(ManualClock::new(START)),
-    );
-    let quota = "2/10s";
-    let node = GuardedRateLimiter::new(
-        Arc::new(engine.unwrap()),
-        3,
-        &policies(quota),
-        metrics,
-        clock,
-    );
+    let (engine, metrics) = (Arc::new(engine.unwrap()), Arc::new(Metrics::new([])));
+    let (quota, clock) = ("2/10s", Arc::new(ManualClock::new(START)));
+    let node = GuardedRateLimiter::new(engine, 3, &policies(quota), metrics, clock);
     let node = node.unwrap();
     let charges = [
         charge(PolicyName::Default, "5/10s", 1),

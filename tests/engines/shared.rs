@@ -1,13 +1,14 @@
 //! What one node gives out or takes back is known to the others.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::client::{Answer, Call, Client, at_once};
+use crate::client::{Answer, Call, Client};
 use crate::engine::until;
 use crate::nodes::{Nodes, SECRET, engines, write_secret};
-use crate::program::{run, text};
 
 /// Another secret.
 const OTHER: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -35,17 +36,12 @@ async fn what_one_node_gives_out_another_takes() {
     let [here, there] = [&nodes.addresses[0], &nodes.addresses[1]];
     let client = Client::new();
 
-    let key = client
-        .send(here, &Call::post("/api/v1/keys", &json!({})))
-        .await;
-    let key = key.text("api_key");
-    assert_eq!(
-        client
-            .send(there, &Call::health().bearer(&key))
-            .await
-            .status,
-        200
-    );
+    let is_good = async |address: &str, credential: &str| {
+        let health = Call::health().bearer(credential);
+        client.status(address, &health).await == 200
+    };
+
+    assert!(is_good(there, &client.mint(here).await).await);
 
     let turn = client.send(here, &Call::chat()).await;
     assert_eq!(turn.body["used"], 1, "{turn:?}");
@@ -56,25 +52,9 @@ async fn what_one_node_gives_out_another_takes() {
     assert_eq!(client.send(here, &left).await.body["used"], 2);
 
     let agent = client.send(here, &register()).await;
-    let token = agent.text("access_token");
-    assert_eq!(
-        client
-            .send(there, &Call::health().bearer(&token))
-            .await
-            .status,
-        200
-    );
-    let second = client
-        .send(there, &exchange(&agent))
-        .await
-        .text("access_token");
-    assert_eq!(
-        client
-            .send(here, &Call::health().bearer(&second))
-            .await
-            .status,
-        200
-    );
+    assert!(is_good(there, &agent.text("access_token")).await);
+    let exchanged = client.send(there, &exchange(&agent)).await;
+    assert!(is_good(here, &exchanged.text("access_token")).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,22 +63,16 @@ async fn what_one_node_revokes_another_soon_refuses() {
     let nodes = Nodes::start(2, &urls, &["--limit=default=off", "--limit=ip=off"]);
     let [here, there] = [&nodes.addresses[0], &nodes.addresses[1]];
     let client = Client::new();
-    let key = client
-        .send(here, &Call::post("/api/v1/keys", &json!({})))
-        .await;
-    let key = key.text("api_key");
+    let key = client.mint(here).await;
     let agent = client.send(here, &register()).await;
     let token = agent.text("access_token");
     for credential in [&key, &token] {
         let health = Call::health().bearer(credential);
-        assert_eq!(client.send(there, &health).await.status, 200);
-        assert_eq!(client.send(here, &revoke(credential)).await.status, 200);
+        assert_eq!(client.status(there, &health).await, 200);
+        assert_eq!(client.status(here, &revoke(credential)).await, 200);
         let revoked = Instant::now();
-        assert_eq!(
-            client.send(here, &health).await.status,
-            401,
-            "at once where it was revoked"
-        );
+        // At once where it was revoked.
+        assert_eq!(client.status(here, &health).await, 401);
         let mut last = revoked;
         until("the other node to refuse it", async || {
             let answer = client.send(there, &health).await;
@@ -109,26 +83,10 @@ async fn what_one_node_revokes_another_soon_refuses() {
         })
         .await;
         // The default of --credential-cache.
-        assert!(
-            (last - revoked).as_secs_f64() <= 5.0,
-            "{:?}",
-            last - revoked
-        );
+        let lasted = last - revoked;
+        assert!(lasted <= Duration::from_secs(5), "{lasted:?}");
     }
-    assert_eq!(client.send(there, &exchange(&agent)).await.status, 401);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_with_a_foreign_secret_does_not_start() {
-    let (_postgres, _redis, urls) = engines().await;
-    let mut nodes = Nodes::start(1, &urls, &[]);
-    nodes.end(0, Signal::TERM);
-    write_secret(&nodes.secret_file(), &[OTHER]);
-    let refused = run(&mut nodes.command(0));
-    assert!(!refused.status.success());
-    let log = text(&refused.stderr);
-    assert!(log.contains("--secret-file"), "{log}");
-    assert!(!log.contains(OTHER) && !log.contains(&urls.store), "{log}");
+    assert_eq!(client.status(there, &exchange(&agent)).await, 401);
 }
 
 /// The id of the visitor whom a cookie names.
@@ -137,7 +95,7 @@ fn visitor(cookie: &str) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_secret_before_made_is_still_believed() {
+async fn what_the_secret_before_made_is_believed_until_that_is_removed() {
     let (_postgres, _redis, urls) = engines().await;
     let mut nodes = Nodes::start(2, &urls, &[]);
     let client = Client::new();
@@ -154,8 +112,8 @@ async fn what_the_secret_before_made_is_still_believed() {
             for address in [&here, &there] {
                 let token = agent.text("access_token");
                 let health = Call::health().bearer(&token);
-                assert_eq!(client.send(address, &health).await.status, 200);
-                assert_eq!(client.send(address, &exchange(agent)).await.status, 200);
+                assert_eq!(client.status(address, &health).await, 200);
+                assert_eq!(client.status(address, &exchange(agent)).await, 200);
             }
         }
         // The visitor stays who they were.
@@ -165,31 +123,14 @@ async fn what_the_secret_before_made_is_still_believed() {
         nodes.end(0, Signal::TERM);
         nodes.begin(0);
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_sign_one_address_up_one_is_told_that_it_is_new() {
-    let (_postgres, _redis, urls) = engines().await;
-    let flags = [
-        "--reveal-existing=always",
-        "--limit=newsletter=off",
-        "--limit=newsletter-ip=off",
-        "--limit=default=off",
-        "--limit=ip=off",
-    ];
-    let nodes = Nodes::start(2, &urls, &flags);
-    for round in 0..10 {
-        let answers = at_once(64, |number, client: Client| {
-            let address = nodes.addresses[number % 2].clone();
-            let call = Call::sign_up(&format!("ada{round}@example.com"));
-            async move { client.send(&address, &call).await }
-        });
-        let is_new = |answer: &Answer| {
-            assert_eq!(answer.status, 200, "{answer:?}");
-            answer.body["alreadyExists"] == false
-        };
-        let answers = answers.await;
-        let new = answers.iter().filter(|answer| is_new(answer)).count();
-        assert_eq!(new, 1, "{:?}", answers[0]);
+    let newer = client.send(&there, &register()).await;
+    let migrated = nodes.migrate();
+    assert!(migrated.contains(r#""secret_replaced":true"#), "{migrated}");
+    write_secret(&nodes.secret_file(), &[OTHER]);
+    nodes.end(1, Signal::TERM);
+    nodes.begin(1);
+    for (agent, status) in [(&agent, 401), (&newer, 200)] {
+        let health = Call::health().bearer(&agent.text("access_token"));
+        assert_eq!(client.status(&there, &health).await, status);
     }
 }

@@ -2,21 +2,18 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
 
-use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::postgres::{
     Migration, PostgresAddress, PostgresOpenError, PostgresSettings, migrate,
 };
-use landing_api::domain::contact::{SignUp, Subscription};
+use landing_api::domain::contact::Subscription;
 use landing_api::domain::secret::Secret;
 use landing_api::ports::ContactStore;
-use rcgen::{CertificateParams, Issuer, KeyPair};
 
 use crate::engine::{free_port, password_file, until};
-use crate::fixtures::{START, address, origin};
-use crate::postgres::{Postgres, TERMINATE, open, open_with, run, settings, url};
-use crate::record::sign_up;
+use crate::fixtures::{START, address, imported, sign_up};
+use crate::limits_access::issue;
+use crate::postgres::{Postgres, TERMINATE, open, open_with, own, settings, url};
 
 /// Why the store does not open, in the operator's words.
 async fn refusal(settings: &PostgresSettings) -> PostgresOpenError {
@@ -96,7 +93,7 @@ async fn a_foreign_secret_is_refused_and_an_earlier_one_replaced() {
     current.secret_ids.push(earlier.secret_ids[0].clone());
     current
         .tombstone_keys
-        .push(earlier.tombstone_keys[0].clone());
+        .extend(earlier.tombstone_keys.clone());
     for secret_replaced in [true, false] {
         drop(open_with(&current).await.unwrap());
         let migration = migrate(&current).await.unwrap();
@@ -104,15 +101,10 @@ async fn a_foreign_secret_is_refused_and_an_earlier_one_replaced() {
     }
     assert_eq!(refusal(&earlier).await, PostgresOpenError::ForeignSecret);
     let store = open_with(&current).await.unwrap();
-    let row = crate::fixtures::imported("ada", START);
+    let row = imported("ada", START);
     let outcomes = store.import(vec![row.clone()], false).await.unwrap();
     assert_eq!(format!("{outcomes:?}"), "[Forgotten]");
-    let sign_up = SignUp {
-        email: address("ada"),
-        origin: origin(1, None),
-        at: START,
-    };
-    assert_eq!(store.keep(sign_up).await, Ok(Subscription::Created));
+    assert_eq!(sign_up(&store, "ada").await, Ok(Subscription::Created));
     assert_eq!(server.sql("SELECT count(*) FROM tombstone").await, ["0"]);
     current.secret_ids = vec![other.id(), new.id()];
     drop(open_with(&current).await.unwrap());
@@ -158,10 +150,8 @@ async fn who_is_not_let_in_is_told_at_once() {
         let mut settings = settings(&server.url());
         settings.password_file = password_file;
         let refused = refusal(&settings).await;
-        assert!(
-            matches!(refused, PostgresOpenError::Credentials(_)),
-            "{refused}"
-        );
+        let is_told = matches!(refused, PostgresOpenError::Credentials(_));
+        assert!(is_told, "{refused}");
     }
     let mut settings = settings(&server.url());
     settings.password_file = with("hunter2");
@@ -172,10 +162,8 @@ async fn who_is_not_let_in_is_told_at_once() {
     assert_eq!(refusal(&settings).await, PostgresOpenError::TwoPasswords);
     settings.address = PostgresAddress::parse(&url(free_port())).unwrap();
     let refused = refusal(&settings).await;
-    assert!(
-        matches!(refused, PostgresOpenError::Unreachable(_)),
-        "{refused}"
-    );
+    let is_told = matches!(refused, PostgresOpenError::Unreachable(_));
+    assert!(is_told, "{refused}");
 }
 
 #[tokio::test]
@@ -197,7 +185,7 @@ async fn a_password_is_read_at_each_log_in() {
     password_file(dir.path(), "two");
     server.sql(TERMINATE).await;
     until("a log-in with the other password", async || {
-        sign_up(&store, "ada", origin(1, None)).await.is_ok()
+        sign_up(&store, "ada").await.is_ok()
     })
     .await;
     fs::remove_file(dir.path().join("password")).unwrap();
@@ -209,33 +197,19 @@ async fn a_password_is_read_at_each_log_in() {
 async fn certificates_are_always_verified() {
     let mut server = Postgres::start().await;
     drop(server.store().await);
-    let authority = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::default();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let root = params.self_signed(&authority).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let issuer = Issuer::new(params, authority);
-    let names = vec!["localhost".to_owned()];
-    let certificate = CertificateParams::new(names).unwrap();
-    let certificate = certificate.signed_by(&key, &issuer).unwrap();
-    let file = |name: &str, text: String| {
+    let roots = issue(&server.data());
+    for (made, name) in [("certificate", "server.crt"), ("key", "server.key")] {
         let path = server.data().join(name);
-        fs::write(&path, text).unwrap();
+        fs::rename(server.data().join(made), &path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        if rustix::process::geteuid().is_root() {
-            run(Command::new("chown").arg("postgres:postgres").arg(path));
-        }
-    };
-    file("server.crt", certificate.pem());
-    file("server.key", key.serialize_pem());
+        own(&path);
+    }
     let at = |host: &str, parameters: &str| {
         let port = server.port();
         format!("postgres://postgres@{host}:{port}/postgres?{parameters}")
     };
-    let (local, other) = (
-        at("localhost", "sslmode=require"),
-        at("127.0.0.1", "sslmode=verify-full"),
-    );
+    let local = at("localhost", "sslmode=require");
+    let other = at("127.0.0.1", "sslmode=verify-full");
     let preferred = at("localhost", "sslmode=prefer");
     // Without TLS at the server.
     let refused = refusal(&settings(&local)).await;
@@ -246,7 +220,7 @@ async fn certificates_are_always_verified() {
     server.set("ssl=on");
     server.restart().await;
     let mut trusting = settings(&local);
-    trusting.roots = Roots::of([root.der().clone()]);
+    trusting.roots = roots;
     drop(open_with(&trusting).await.unwrap());
     // On one machine it is not needed.
     drop(open(&preferred).await.unwrap());

@@ -251,12 +251,15 @@ impl Opened {
     }
 }
 
-pub(crate) async fn sign_up(store: &LedgerStore, name: &str) -> Result<Subscription, StoreError> {
+pub(crate) async fn sign_up(
+    store: &Arc<impl ContactStore>,
+    name: &str,
+) -> Result<Subscription, StoreError> {
     sign_up_by(store, name, origin(7, None)).await
 }
 
 pub(crate) async fn sign_up_by(
-    store: &LedgerStore,
+    store: &Arc<impl ContactStore>,
     name: &str,
     origin: Origin,
 ) -> Result<Subscription, StoreError> {
@@ -264,7 +267,7 @@ pub(crate) async fn sign_up_by(
 }
 
 pub(crate) async fn sign_up_at(
-    store: &LedgerStore,
+    store: &Arc<impl ContactStore>,
     name: &str,
     origin: Origin,
     at: Timestamp,
@@ -466,6 +469,18 @@ pub(crate) async fn is_admitted(
 ) -> bool {
     let admission = acquire(limiter, charges, now).await;
     !admission.decision.is_refused()
+}
+
+/// Has `limiter` admit one request of each host under [`PolicyName::Ip`].
+pub(crate) async fn admit_each(
+    limiter: &dyn RateLimiter,
+    quota: &str,
+    hosts: impl IntoIterator<Item = u32>,
+) {
+    for host in hosts {
+        let by_ip = charge(PolicyName::Ip, quota, host);
+        assert!(is_admitted(limiter, &[by_ip], START).await, "{host}");
+    }
 }
 
 /// The number of `tries` that are admitted.

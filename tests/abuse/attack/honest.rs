@@ -96,16 +96,12 @@ async fn all(address: SocketAddr, visits: Visits, stop: Arc<AtomicBool>) -> Load
     let elapsed = began.elapsed();
     let mut latencies: Vec<_> = asked.iter().flat_map(|it| &it.latencies).collect();
     latencies.sort_unstable();
+    let p99 = latencies.get(latencies.len() * 99 / 100);
+    let refusals = asked.iter().flat_map(|it| it.refusals.clone());
     Load {
         per_second: latencies.len() as f64 / elapsed.as_secs_f64(),
-        p99: latencies
-            .get(latencies.len() * 99 / 100)
-            .map_or(Duration::MAX, |it| **it),
-        refusals: asked
-            .into_iter()
-            .flat_map(|it| it.refusals)
-            .take(3)
-            .collect(),
+        p99: p99.map_or(Duration::MAX, |it| **it),
+        refusals: refusals.take(3).collect(),
     }
 }
 

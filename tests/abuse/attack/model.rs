@@ -76,13 +76,8 @@ pub(super) async fn bill(run: Run) -> Verdict {
         match answer.status {
             200 => answered += 1,
             // A home is one client under every policy.
-            429 => assert!(
-                ["assistant-ip", "\"default\""]
-                    .iter()
-                    .any(|it| answer.body.contains(it)),
-                "{}",
-                answer.body
-            ),
+            429 if answer.body.contains("assistant-ip") => {}
+            429 if answer.body.contains("\"default\"") => {}
             _ => panic!("{}", answer.body),
         }
     }

@@ -24,20 +24,17 @@ pub(super) async fn sign_ups(run: Run) -> Verdict {
     for number in 0..run.of(2000, 30_000) {
         pace.step().await;
         let is_home = number < 2 * OF_A_HOME;
-        let client = if is_home {
-            home(number)
-        } else {
-            let network = u16::try_from(number * 257 % 65_536).unwrap();
-            Ipv6Addr::new(0x2001, 0xdb8, 0xa77b, network, 0, 0, 0, 1)
+        let network = u16::try_from(number * 257 % 65_536).unwrap();
+        let (client, policy) = match is_home {
+            true => (home(number), "newsletter-ip"),
+            false => {
+                let client = Ipv6Addr::new(0x2001, 0xdb8, 0xa77b, network, 0, 0, 0, 1);
+                (client, "newsletter-prefix")
+            }
         };
         let email = format!("junk{number}@example.com");
         let answer = wire.ask(sign_up(&forwarded_for(client), &email)).await;
         let answer = answer.unwrap();
-        let policy = if is_home {
-            "newsletter-ip"
-        } else {
-            "newsletter-prefix"
-        };
         match answer.status {
             200 => {
                 of_prefix += usize::from(!is_home);
@@ -70,10 +67,8 @@ pub(super) async fn forged_forwarding(run: Run) -> Verdict {
     let mut refused = 0;
     for number in 0..run.of(2000, 30_000) {
         pace.step().await;
-        let forged = format!(
-            "GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n",
-            FORGED[number % 5]
-        );
+        let header = FORGED[number % 5];
+        let forged = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{header}\r\n");
         refused += usize::from(wire.ask(forged).await.unwrap().status == 429);
         // Five a second at most: the proxy has limits of its own.
         if number % 100 == 0 {

@@ -42,10 +42,6 @@ fn sealed(mut line: Vec<u8>) -> Vec<u8> {
     line.retain(|byte| *byte != b'\n');
     let members = line.get(CRC_BYTES..).unwrap_or_default();
     let crc = crc32fast::hash(members);
-    [
-        format!("{{\"crc\":\"{crc:08x}\"").as_bytes(),
-        members,
-        b"\n",
-    ]
-    .concat()
+    let begin = format!("{{\"crc\":\"{crc:08x}\"");
+    [begin.as_bytes(), members, b"\n"].concat()
 }

@@ -88,11 +88,8 @@ pub(crate) fn run(
             for (trace, thread) in std::iter::zip(&traces, &threads) {
                 let (since, input) = &*trace.0.lock().unwrap();
                 if !thread.is_finished() && since.elapsed() > INPUT_MAX {
-                    println!(
-                        "{name}: hangs: seed={} \"{}\"",
-                        run.seed,
-                        input.escape_ascii()
-                    );
+                    let (seed, input) = (run.seed, input.escape_ascii());
+                    println!("{name}: hangs: seed={seed} \"{input}\"");
                     std::process::abort();
                 }
             }

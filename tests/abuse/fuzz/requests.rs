@@ -66,185 +66,163 @@ fn of<const N: usize>(samples: [(&'static str, &str); N]) -> Vec<Sample> {
 
 fn nothing_more(_: &Good, _: &str, _: &[u8], _: &Reply) {}
 
+/// Documents, endpoints, and targets in the forms for proxies.
+const TARGETS: &str = "
+    / * /index.md /docs /docs.md?a=b#c /problems/rate_limited /problems/not_found.md /style.css?v=1
+    /script/page.js /openapi.json /.well-known/mcp/server-card.json
+    /api/v1/health?probe=1 /api/health /api/v1/assistant/chat /api/v1/newsletter /oauth2/token
+    /agent/auth/revoke /mcp /agent/auth?response_type=token
+    http://landing.example/api/v1/health landing.example:443
+";
+
 pub(crate) fn targets(run: Run) -> Result<String, String> {
-    fuzz(
-        run,
-        &Target {
-            name: "targets",
-            samples: |_| {
-                of([
-                    ("", "/"),
-                    ("", "*"),
-                    ("", "/index.md"),
-                    ("", "/docs"),
-                    ("", "/docs.md?a=b#c"),
-                    ("", "/problems/rate_limited"),
-                    ("", "/problems/not_found.md"),
-                    ("", "/style.css?v=1"),
-                    ("", "/script/page.js"),
-                    ("", "/openapi.json"),
-                    ("", "/.well-known/mcp/server-card.json"),
-                    ("", "/api/v1/health?probe=1"),
-                    ("", "/api/health"),
-                    ("", CHAT),
-                    ("", NEWSLETTER),
-                    ("", TOKEN),
-                    ("", REVOKE),
-                    ("", "/mcp"),
-                    ("", "/agent/auth?response_type=token"),
-                    ("", "http://landing.example/api/v1/health"),
-                    ("", "landing.example:443"),
-                ])
-            },
-            call: |random, _, bytes| {
-                let methods = [
-                    "GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT",
-                    "get", "M-SEARCH",
-                ];
-                let target = std::str::from_utf8(bytes).ok()?;
-                target.parse::<Uri>().ok()?;
-                let is_read = random.once_in(2);
-                let method = if is_read {
-                    "GET"
-                } else {
-                    random.pick(&methods)
-                };
-                Some(Call::new(method.parse().unwrap(), target))
-            },
-            check: nothing_more,
+    Target {
+        name: "targets",
+        samples: |_| {
+            let targets = TARGETS.split_whitespace();
+            targets.map(|target| ("", target.into())).collect()
         },
-    )
+        call: |random, _, bytes| {
+            let methods = [
+                "GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT",
+                "get", "M-SEARCH",
+            ];
+            let target = std::str::from_utf8(bytes).ok()?;
+            target.parse::<Uri>().ok()?;
+            let method = match random.once_in(2) {
+                true => "GET",
+                false => *random.pick(&methods),
+            };
+            Some(Call::new(method.parse().unwrap(), target))
+        },
+        check: nothing_more,
+    }
+    .fuzz(run)
 }
 
 pub(crate) fn forms(run: Run) -> Result<String, String> {
-    fuzz(
-        run,
-        &Target {
-            name: "forms",
-            samples: |good| {
-                let (id, secret) = (&good.client_id, &good.client_secret);
-                let grant = "grant_type=client_credentials";
-                let token = &good.token;
-                of([
-                    (
-                        TOKEN,
-                        &format!("{grant}&client_id={id}&client_secret={secret}"),
-                    ),
-                    (TOKEN, &format!("{grant}&scope=public&client_id={id}")),
-                    (
-                        TOKEN,
-                        &format!("client_id={id}&client%5Fsecret={secret}&{grant}"),
-                    ),
-                    (
-                        REVOKE,
-                        &format!("token={token}&token_type_hint=access_token"),
-                    ),
-                    (REVOKE, &format!("token={}", good.key)),
-                    ("/oauth2/revoke", &format!("a+b=%41&token={token}")),
-                ])
-            },
-            call: |_, path, bytes| Some(Call::form(path, bytes.to_vec())),
-            check: nothing_more,
+    Target {
+        name: "forms",
+        samples: |good| {
+            let (id, secret) = (&good.client_id, &good.client_secret);
+            let grant = "grant_type=client_credentials";
+            let token = &good.token;
+            of([
+                (
+                    TOKEN,
+                    &format!("{grant}&client_id={id}&client_secret={secret}"),
+                ),
+                (TOKEN, &format!("{grant}&scope=public&client_id={id}")),
+                (
+                    TOKEN,
+                    &format!("client_id={id}&client%5Fsecret={secret}&{grant}"),
+                ),
+                (
+                    REVOKE,
+                    &format!("token={token}&token_type_hint=access_token"),
+                ),
+                (REVOKE, &format!("token={}", good.key)),
+                ("/oauth2/revoke", &format!("a+b=%41&token={token}")),
+            ])
         },
-    )
+        call: |_, path, bytes| Some(Call::form(path, bytes.to_vec())),
+        check: nothing_more,
+    }
+    .fuzz(run)
 }
 
 pub(crate) fn json(run: Run) -> Result<String, String> {
-    fuzz(
-        run,
-        &Target {
-            name: "json",
-            samples: |_| {
-                of([
-                    (NEWSLETTER, r#"{"email":"ada@example.com"}"#),
-                    ("/api/newsletter", r#"{"email":"Ada@M\u00fcnchen.de"}"#),
-                    (CHAT, r#"{"messages":[{"role":"user","content":"hello"}]}"#),
-                    (
-                        CHAT,
-                        r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant",
-                        "content":"\ud83d\ude00"},{"role":"user","content":"c"}],"locale":"de",
-                        "context":{"page":"/"}}"#,
-                    ),
-                    (
-                        "/api/v1/sandbox/echo",
-                        r#"{"message":"hello","echo_headers":true}"#,
-                    ),
-                    ("/api/v1/keys", r#"{"label":"probe"}"#),
-                    (
-                        "/agent/auth",
-                        r#"{"type":"anonymous","label":"watcher","requested_credential_type":"access_token"}"#,
-                    ),
-                    (
-                        "/agent/auth",
-                        r#"{"type":"identity_assertion","assertion":"e30.e30."}"#,
-                    ),
-                    (
-                        "/mcp",
-                        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":
-                        "2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
-                    ),
-                    (
-                        "/mcp",
-                        r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#,
-                    ),
-                    (
-                        "/mcp",
-                        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-                    ),
-                    (
-                        "/mcp",
-                        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":
-                        "subscribe_newsletter","arguments":{"email":"ada@example.com"}}}"#,
-                    ),
-                ])
-            },
-            call: |random, path, bytes| {
-                let call = Call::post(path, bytes.to_vec());
-                Some(match random.below(4) {
-                    0 => call.header("accept", "text/event-stream"),
-                    1 => call.header("accept", "application/json, text/event-stream"),
-                    _ => call,
-                })
-            },
-            check: nothing_more,
+    Target {
+        name: "json",
+        samples: |_| {
+            of([
+                (NEWSLETTER, r#"{"email":"ada@example.com"}"#),
+                ("/api/newsletter", r#"{"email":"Ada@M\u00fcnchen.de"}"#),
+                (CHAT, r#"{"messages":[{"role":"user","content":"hello"}]}"#),
+                (
+                    CHAT,
+                    r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant",
+                    "content":"\ud83d\ude00"},{"role":"user","content":"c"}],"locale":"de",
+                    "context":{"page":"/"}}"#,
+                ),
+                (
+                    "/api/v1/sandbox/echo",
+                    r#"{"message":"hello","echo_headers":true}"#,
+                ),
+                ("/api/v1/keys", r#"{"label":"probe"}"#),
+                (
+                    "/agent/auth",
+                    r#"{"type":"anonymous","label":"watcher","requested_credential_type":"access_token"}"#,
+                ),
+                (
+                    "/agent/auth",
+                    r#"{"type":"identity_assertion","assertion":"e30.e30."}"#,
+                ),
+                (
+                    "/mcp",
+                    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":
+                    "2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+                ),
+                (
+                    "/mcp",
+                    r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#,
+                ),
+                (
+                    "/mcp",
+                    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+                ),
+                (
+                    "/mcp",
+                    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":
+                    "subscribe_newsletter","arguments":{"email":"ada@example.com"}}}"#,
+                ),
+            ])
         },
-    )
+        call: |random, path, bytes| {
+            let call = Call::post(path, bytes.to_vec());
+            Some(match random.below(4) {
+                0 => call.header("accept", "text/event-stream"),
+                1 => call.header("accept", "application/json, text/event-stream"),
+                _ => call,
+            })
+        },
+        check: nothing_more,
+    }
+    .fuzz(run)
 }
 
 pub(crate) fn emails(run: Run) -> Result<String, String> {
-    fuzz(
-        run,
-        &Target {
-            name: "emails",
-            samples: |_| {
-                of([
-                    ("", "ada@example.com"),
-                    ("", "Ada.Lovelace+tag@sub.Example.COM"),
-                    ("", "o'neill@m\u{fc}nchen.de"),
-                    ("", "a@xn--mnchen-3ya.de"),
-                    ("", "a@\u{65e5}\u{672c}.jp"),
-                    ("", "{{7*7}}@x.com"),
-                    ("", "a@\u{ff45}xample.com"),
-                    ("", "\"a b\"@c.com"),
-                    ("", "a@[127.0.0.1]"),
-                    ("", "a@\u{ffd2}.\u{2d00}"),
-                ])
-            },
-            call: |_, _, bytes| {
-                let text = String::from_utf8_lossy(bytes);
-                let body = serde_json::json!({ "email": text });
-                Some(Call::post(NEWSLETTER, body.to_string()))
-            },
-            check: |_, _, input, reply| {
-                // Nothing that could end a line or a field of a mail's head.
-                let is_plain = |byte: &u8| !byte.is_ascii_control() && !b" ,;<>()\"".contains(byte);
-                if reply.status == StatusCode::OK {
-                    assert!(input.iter().all(is_plain));
-                    assert_eq!(input.iter().filter(|byte| **byte == b'@').count(), 1);
-                }
-            },
+    Target {
+        name: "emails",
+        samples: |_| {
+            of([
+                ("", "ada@example.com"),
+                ("", "Ada.Lovelace+tag@sub.Example.COM"),
+                ("", "o'neill@m\u{fc}nchen.de"),
+                ("", "a@xn--mnchen-3ya.de"),
+                ("", "a@\u{65e5}\u{672c}.jp"),
+                ("", "{{7*7}}@x.com"),
+                ("", "a@\u{ff45}xample.com"),
+                ("", "\"a b\"@c.com"),
+                ("", "a@[127.0.0.1]"),
+                ("", "a@\u{ffd2}.\u{2d00}"),
+            ])
         },
-    )
+        call: |_, _, bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let body = serde_json::json!({ "email": text });
+            Some(Call::post(NEWSLETTER, body.to_string()))
+        },
+        check: |_, _, input, reply| {
+            // Nothing that could end a line or a field of a mail's head.
+            let is_plain = |byte: &u8| !byte.is_ascii_control() && !b" ,;<>()\"".contains(byte);
+            if reply.status == StatusCode::OK {
+                assert!(input.iter().all(is_plain));
+                assert_eq!(input.iter().filter(|byte| **byte == b'@').count(), 1);
+            }
+        },
+    }
+    .fuzz(run)
 }
 
 /// Makes of bytes what can be the value of a header in memory.
@@ -257,165 +235,155 @@ fn value(bytes: &[u8]) -> Vec<u8> {
 }
 
 pub(crate) fn cookies(run: Run) -> Result<String, String> {
-    fuzz(
-        run,
-        &Target {
-            name: "cookies",
-            samples: |good| {
-                of([
-                    ("", &good.cookie),
-                    ("", &format!("a=b; {}; theme=dark", good.cookie)),
-                    ("", &format!("assistant=; {}", good.cookie)),
-                    ("", "assistant=AAAA; __Host-assistant=\"x\""),
-                ])
-            },
-            call: |_, _, bytes| Some(Call::get(CHAT).header("cookie", value(bytes))),
-            check: |good, _, input, reply| {
-                let is_known = reply.status == StatusCode::OK && reply.json()["used"] == 1;
-                let cookie = good.cookie.as_bytes();
-                let is_there = value(input)
-                    .windows(cookie.len())
-                    .any(|part| part == cookie);
-                assert!(!is_known || is_there, "a forged cookie");
-            },
+    Target {
+        name: "cookies",
+        samples: |good| {
+            of([
+                ("", &good.cookie),
+                ("", &format!("a=b; {}; theme=dark", good.cookie)),
+                ("", &format!("assistant=; {}", good.cookie)),
+                ("", "assistant=AAAA; __Host-assistant=\"x\""),
+            ])
         },
-    )
+        call: |_, _, bytes| Some(Call::get(CHAT).header("cookie", value(bytes))),
+        check: |good, _, input, reply| {
+            let is_known = reply.status == StatusCode::OK && reply.json()["used"] == 1;
+            let cookie = good.cookie.as_bytes();
+            let is_there = value(input)
+                .windows(cookie.len())
+                .any(|part| part == cookie);
+            assert!(!is_known || is_there, "a forged cookie");
+        },
+    }
+    .fuzz(run)
 }
 
 pub(crate) fn credentials(run: Run) -> Result<String, String> {
-    fuzz(
-        run,
-        &Target {
-            name: "credentials",
-            samples: |good| {
-                of([
-                    ("x-api-key", &good.key),
-                    ("x-api-key", &good.token),
-                    ("authorization", &format!("Bearer {}", good.key)),
-                    ("authorization", &format!("bearer  {}", good.token)),
-                    ("authorization", "Basic cmVnXzE6bGFzXzE="),
-                    ("authorization", "Digest username=\"a\""),
-                ])
-            },
-            call: |_, header, bytes| Some(Call::get(HEALTH).header(header, value(bytes))),
-            check: |good, header, input, reply| {
-                let input = value(input);
-                let scheme = input.get(..7).unwrap_or_default().to_ascii_lowercase();
-                let is_ours = header == "x-api-key" || scheme == b"bearer ";
-                if is_ours && reply.status == StatusCode::OK {
-                    let text = String::from_utf8_lossy(&input);
-                    let last = text.split_whitespace().last();
-                    let is_good = last.is_some_and(|last| *last == good.key || *last == good.token);
-                    assert!(is_good, "a forged credential");
-                }
-            },
+    Target {
+        name: "credentials",
+        samples: |good| {
+            of([
+                ("x-api-key", &good.key),
+                ("x-api-key", &good.token),
+                ("authorization", &format!("Bearer {}", good.key)),
+                ("authorization", &format!("bearer  {}", good.token)),
+                ("authorization", "Basic cmVnXzE6bGFzXzE="),
+                ("authorization", "Digest username=\"a\""),
+            ])
         },
-    )
+        call: |_, header, bytes| Some(Call::get(HEALTH).header(header, value(bytes))),
+        check: |good, header, input, reply| {
+            let input = value(input);
+            let scheme = input.get(..7).unwrap_or_default().to_ascii_lowercase();
+            let is_ours = header == "x-api-key" || scheme == b"bearer ";
+            if is_ours && reply.status == StatusCode::OK {
+                let text = String::from_utf8_lossy(&input);
+                let last = text.split_whitespace().last();
+                let is_good = last.is_some_and(|last| *last == good.key || *last == good.token);
+                assert!(is_good, "a forged credential");
+            }
+        },
+    }
+    .fuzz(run)
 }
 
 pub(crate) fn forwarding(run: Run) -> Result<String, String> {
-    fuzz(
-        run,
-        &Target {
-            name: "forwarding",
-            samples: |_| {
-                of([
-                    ("x-forwarded-for", "203.0.113.7"),
-                    ("x-forwarded-for", "203.0.113.7, 10.0.0.2, 10.0.0.3"),
-                    ("x-forwarded-for", "2001:db8::1, \"[2001:db8::2]:443\""),
-                    (
-                        "x-forwarded-for",
-                        "::ffff:203.0.113.7, unknown, 10.1.1.1:80",
-                    ),
-                    ("forwarded", "for=203.0.113.7;proto=https;by=10.0.0.1"),
-                    (
-                        "forwarded",
-                        "for=\"[2001:db8::1]:80\", for=_hidden, for=unknown",
-                    ),
-                    ("x-real-ip", "203.0.113.7"),
-                ])
-            },
-            call: |random, header, bytes| {
-                let peer = *random.pick(&["10.0.0.1", "10.255.0.1", "192.0.2.1", "2001:db8::1"]);
-                let mut call = Call::get(HEALTH).from(peer).header(header, value(bytes));
-                if random.once_in(4) {
-                    call = call.header("x-forwarded-for", "203.0.113.9");
-                }
-                Some(call)
-            },
-            check: |_, _, _, reply| {
-                // Whoever it is: counted, and served.
-                assert!(reply.headers.contains_key("ratelimit"));
-            },
+    Target {
+        name: "forwarding",
+        samples: |_| {
+            of([
+                ("x-forwarded-for", "203.0.113.7"),
+                ("x-forwarded-for", "203.0.113.7, 10.0.0.2, 10.0.0.3"),
+                ("x-forwarded-for", "2001:db8::1, \"[2001:db8::2]:443\""),
+                (
+                    "x-forwarded-for",
+                    "::ffff:203.0.113.7, unknown, 10.1.1.1:80",
+                ),
+                ("forwarded", "for=203.0.113.7;proto=https;by=10.0.0.1"),
+                (
+                    "forwarded",
+                    "for=\"[2001:db8::1]:80\", for=_hidden, for=unknown",
+                ),
+                ("x-real-ip", "203.0.113.7"),
+            ])
         },
-    )
+        call: |random, header, bytes| {
+            let peer = *random.pick(&["10.0.0.1", "10.255.0.1", "192.0.2.1", "2001:db8::1"]);
+            let mut call = Call::get(HEALTH).from(peer).header(header, value(bytes));
+            if random.once_in(4) {
+                call = call.header("x-forwarded-for", "203.0.113.9");
+            }
+            Some(call)
+        },
+        check: |_, _, _, reply| {
+            // Whoever it is: counted, and served.
+            assert!(reply.headers.contains_key("ratelimit"));
+        },
+    }
+    .fuzz(run)
 }
 
 pub(crate) fn headers(run: Run) -> Result<String, String> {
-    fuzz(
-        run,
-        &Target {
-            name: "headers",
-            samples: |_| {
-                of([
-                    ("accept", "text/markdown;q=0.9, text/html;q=0.1, */*;q=0"),
-                    ("accept", "text/event-stream"),
-                    ("accept", "application/problem+json"),
-                    ("content-type", "application/json; charset=utf-8"),
-                    ("content-type", "application/x-www-form-urlencoded"),
-                    ("content-length", "2"),
-                    ("content-encoding", "gzip"),
-                    ("origin", "https://www.example.com"),
-                    ("origin", "null"),
-                    ("access-control-request-method", "POST"),
-                    ("access-control-request-headers", "content-type, x-api-key"),
-                    ("if-none-match", "W/\"abc\", \"def\""),
-                    ("if-none-match", "*"),
-                    ("service-api-version", "v1"),
-                    ("host", "landing.example:8080"),
-                    ("user-agent", "curl/7.88.1"),
-                    ("mcp-protocol-version", "2025-11-25"),
-                    ("mcp-method", "tools/list"),
-                    ("mcp-session-id", "1"),
-                    ("expect", "100-continue"),
-                    ("range", "bytes=0-1"),
-                    ("sec-fetch-site", "cross-site"),
-                ])
-            },
-            call: |random, header, bytes| {
-                let path = *random.pick(&[
-                    HEALTH,
-                    "/",
-                    "/docs",
-                    "/openapi.json",
-                    CHAT,
-                    NEWSLETTER,
-                    TOKEN,
-                    "/mcp",
-                    "/api/v1/sandbox/echo",
-                ]);
-                let method = [Method::GET, Method::OPTIONS, Method::POST, Method::HEAD];
-                let call = Call::new(random.pick(&method).clone(), path);
-                let call = call.body(*random.pick(&["", "{}", "{\"message\":\"a\"}"]));
-                let value = value(bytes);
-                HeaderValue::from_bytes(&value).ok()?;
-                Some(call.header(header, value))
-            },
-            check: nothing_more,
+    Target {
+        name: "headers",
+        samples: |_| {
+            of([
+                ("accept", "text/markdown;q=0.9, text/html;q=0.1, */*;q=0"),
+                ("accept", "text/event-stream"),
+                ("accept", "application/problem+json"),
+                ("content-type", "application/json; charset=utf-8"),
+                ("content-type", "application/x-www-form-urlencoded"),
+                ("content-length", "2"),
+                ("content-encoding", "gzip"),
+                ("origin", "https://www.example.com"),
+                ("origin", "null"),
+                ("access-control-request-method", "POST"),
+                ("access-control-request-headers", "content-type, x-api-key"),
+                ("if-none-match", "W/\"abc\", \"def\""),
+                ("if-none-match", "*"),
+                ("service-api-version", "v1"),
+                ("host", "landing.example:8080"),
+                ("user-agent", "curl/7.88.1"),
+                ("mcp-protocol-version", "2025-11-25"),
+                ("mcp-method", "tools/list"),
+                ("mcp-session-id", "1"),
+                ("expect", "100-continue"),
+                ("range", "bytes=0-1"),
+                ("sec-fetch-site", "cross-site"),
+            ])
         },
-    )
+        call: |random, header, bytes| {
+            let path = *random.pick(&[
+                HEALTH,
+                "/",
+                "/docs",
+                "/openapi.json",
+                CHAT,
+                NEWSLETTER,
+                TOKEN,
+                "/mcp",
+                "/api/v1/sandbox/echo",
+            ]);
+            let method = [Method::GET, Method::OPTIONS, Method::POST, Method::HEAD];
+            let call = Call::new(random.pick(&method).clone(), path);
+            let call = call.body(*random.pick(&["", "{}", "{\"message\":\"a\"}"]));
+            let value = value(bytes);
+            HeaderValue::from_bytes(&value).ok()?;
+            Some(call.header(header, value))
+        },
+        check: nothing_more,
+    }
+    .fuzz(run)
 }
 
-fn fuzz(run: Run, target: &Target) -> Result<String, String> {
-    let inputs = if run.is_long { 1_000_000 } else { 4_000 };
-    super::run(
-        run,
-        target.name,
-        Parts::of(inputs, INPUTS),
-        |random, trace| {
-            runtime().block_on(part(target, random, trace));
-        },
-    )
+impl Target {
+    fn fuzz(self, run: Run) -> Result<String, String> {
+        let inputs = if run.is_long { 1_000_000 } else { 4_000 };
+        let parts = Parts::of(inputs, INPUTS);
+        super::run(run, self.name, parts, |random, trace| {
+            runtime().block_on(part(&self, random, trace));
+        })
+    }
 }
 
 async fn part(target: &Target, random: &mut Random, trace: &Trace) {
@@ -448,17 +416,8 @@ fn app(random: &mut Random) -> TestApp {
         ..Setup::default()
     };
     if !random.once_in(8) {
-        for policy in [
-            "default",
-            "ip",
-            "keys",
-            "agents",
-            "newsletter",
-            "newsletter-ip",
-        ] {
-            setup = setup.limit(policy, "1000000/60s");
-        }
-        for policy in ["assistant", "assistant-ip"] {
+        let policies = "default ip keys agents newsletter newsletter-ip assistant assistant-ip";
+        for policy in policies.split(' ') {
             setup = setup.limit(policy, "1000000/60s");
         }
     }

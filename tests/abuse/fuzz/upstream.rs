@@ -81,14 +81,10 @@ type Next = Arc<Mutex<(Vec<u8>, usize)>>;
 
 pub(crate) fn upstream(run: Run) -> Result<String, String> {
     let inputs = if run.is_long { 300_000 } else { 2_000 };
-    super::run(
-        run,
-        "upstream",
-        Parts::of(inputs, INPUTS),
-        |random, trace| {
-            runtime().block_on(part(random, trace));
-        },
-    )
+    let parts = Parts::of(inputs, INPUTS);
+    super::run(run, "upstream", parts, |random, trace| {
+        runtime().block_on(part(random, trace));
+    })
 }
 
 async fn part(random: &mut Random, trace: &Trace) {
@@ -108,12 +104,7 @@ async fn part(random: &mut Random, trace: &Trace) {
         model: model.clone(),
         ..Setup::default()
     };
-    for policy in [
-        "assistant",
-        "assistant-ip",
-        "assistant-prefix",
-        "assistant-all",
-    ] {
+    for policy in "assistant assistant-ip assistant-prefix assistant-all".split(' ') {
         setup = setup.limit(policy, "1000000/60s");
     }
     let app = setup.start();

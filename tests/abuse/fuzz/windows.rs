@@ -32,14 +32,10 @@ const GOOD: u32 = 8;
 
 pub(crate) fn windows(run: Run) -> Result<String, String> {
     let inputs = if run.is_long { 1_100_000 } else { 4_096 };
-    super::run(
-        run,
-        "windows",
-        Parts::of(inputs, INPUTS),
-        |random, trace| {
-            runtime().block_on(part(random, trace));
-        },
-    )
+    let parts = Parts::of(inputs, INPUTS);
+    super::run(run, "windows", parts, |random, trace| {
+        runtime().block_on(part(random, trace));
+    })
 }
 
 async fn part(random: &mut Random, trace: &Trace) {
@@ -64,11 +60,7 @@ async fn part(random: &mut Random, trace: &Trace) {
         trace.begin(&input);
         // A longer key is none.
         let key = key.as_bytes();
-        let key = if random.once_in(8) {
-            &[key.as_slice(), key].concat()
-        } else {
-            key.as_slice()
-        };
+        let key = key.repeat(if random.once_in(8) { 2 } else { 1 });
         db.insert(key, input).unwrap();
     }
     db.flush().unwrap();
@@ -94,11 +86,8 @@ async fn check(dir: &Path, quota: &str, good: &[(u32, u32)]) {
         let (counted, reset_ms) = peek(&limiter, charge, START).await;
         assert!(reset_ms <= 60_000, "{host}: {reset_ms}");
         let admission = acquire(&limiter, &[charge], START).await;
-        assert_eq!(
-            admission.decision.is_refused(),
-            counted >= most,
-            "{host}: {counted} {reset_ms} {quota}"
-        );
+        let is_refused = admission.decision.is_refused();
+        assert_eq!(is_refused, counted >= most, "{host}: {counted} of {quota}");
         before.push(peek(&limiter, charge, START).await);
     }
     limiter.close();

@@ -77,13 +77,7 @@ fn kill_often(kills: usize, random: &mut Random) -> Result<usize, String> {
 fn start(data_dir: &Path) -> Program {
     let mut command = command(data_dir);
     command.args(["--reveal-existing", "always", "--log-level", "error"]);
-    for policy in [
-        "default",
-        "ip",
-        "newsletter",
-        "newsletter-ip",
-        "newsletter-all",
-    ] {
+    for policy in "default ip newsletter newsletter-ip newsletter-all".split(' ') {
         command.args(["--limit", &format!("{policy}=off")]);
     }
     Program::start(command.stderr(Stdio::null()))
@@ -123,14 +117,11 @@ fn check(address: &str, names: &[String], round: usize) -> Result<(), String> {
             .chunks(names.len().div_ceil(CLIENTS).max(1))
             .map(|names| scope.spawn(move || check(names)))
             .collect();
-        let missing = clients
-            .into_iter()
-            .find_map(|client| client.join().unwrap());
-        missing.map_or(Ok(()), |name| {
-            Err(format!(
-                "{name} was acknowledged, and is gone after kill {round}"
-            ))
-        })
+        let mut clients = clients.into_iter();
+        match clients.find_map(|client| client.join().unwrap()) {
+            Some(name) => Err(format!("{name} was acknowledged: gone after kill {round}")),
+            None => Ok(()),
+        }
     })
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn memory(run: Run) -> Result<String, String> {
             }
         }
         program.sign_up("last@example.com");
-        peak_mib = peak_mib.max(resident_mib(program.pid().as_raw_nonzero().get()));
+        peak_mib = peak_mib.max(super::peak_mib(program.pid()));
         program.status_after(ending);
     }
     if peak_mib > resident_mib_max {
@@ -92,17 +92,6 @@ fn start(data_dir: &Path, group: Option<&Group>) -> Program {
         None => command,
     };
     Program::start(command.stderr(Stdio::null()))
-}
-
-/// The most that the process took so far.
-fn resident_mib(process: i32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib / 1024
 }
 
 /// A control group with a limit. Dropping it removes it.

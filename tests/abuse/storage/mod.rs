@@ -7,6 +7,9 @@ pub(crate) mod left;
 pub(crate) mod memory;
 pub(crate) mod power;
 
+use std::fs;
+
+use rustix::process::Pid;
 use tempfile::TempDir;
 
 use crate::fixtures::House;
@@ -19,4 +22,13 @@ pub(crate) fn directory() -> TempDir {
 
 fn house() -> House {
     House::within(directory())
+}
+
+/// The most memory that the process ever had.
+pub(crate) fn peak_mib(process: Pid) -> u64 {
+    let process = process.as_raw_nonzero();
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let (_, rest) = status.split_once("VmHWM:").unwrap();
+    let kib: u64 = rest.split_whitespace().next().unwrap().parse().unwrap();
+    kib / 1024
 }

@@ -93,10 +93,8 @@ async fn check(opened: &Opened, contacts: &mut Contacts) {
             true => Known::There,
             false => Known::Gone,
         };
-        assert!(
-            *known == Known::Open || *known == found,
-            "{name}: {known:?}"
-        );
+        let is_so = *known == Known::Open || *known == found;
+        assert!(is_so, "{name}: {known:?}");
         *known = found;
     }
 }

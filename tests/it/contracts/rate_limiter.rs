@@ -102,6 +102,36 @@ async fn a_refund_gives_back_exactly_what_was_charged() {
 }
 
 #[tokio::test]
+async fn what_a_late_arrival_is_refunded_is_what_it_was_charged() {
+    let quota = "2/60s";
+    check(quota, async |limiter| {
+        let charge = charge(PolicyName::Ip, quota, 1);
+        acquire(limiter, &[charge], START.plus_ms(50)).await;
+        let late = acquire(limiter, &[charge], START).await;
+        let decision = refund(limiter, late.receipt, START.plus_ms(10)).await;
+        assert_eq!(usage(&decision, PolicyName::Ip).0, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_waits_longer_than_one_window_when_the_clock_was_set_back() {
+    let quota = "2/60s";
+    for back_ms in [101, 60_000, 3_600_000, START.as_ms()] {
+        check(quota, async |limiter| {
+            let charge = charge(PolicyName::Ip, quota, 1);
+            assert_eq!(admitted(limiter, &[charge], START, 2).await, 2);
+            let now = Timestamp::from_ms(START.as_ms() - back_ms);
+            let refused = acquire(limiter, &[charge], now).await.decision;
+            assert_eq!(usage(&refused, PolicyName::Ip), (2, 60_000), "{back_ms}");
+            assert!(!is_admitted(limiter, &[charge], now.plus_ms(59_999)).await);
+            assert!(is_admitted(limiter, &[charge], now.plus_ms(60_000)).await);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn a_part_of_a_receipt_refunds_that_part() {
     let quota = "3/60s";
     check(quota, async |limiter| {
@@ -110,9 +140,8 @@ async fn a_part_of_a_receipt_refunds_that_part() {
             charge(PolicyName::AssistantIp, quota, 1),
         ];
         let admission = acquire(limiter, &charges, START).await;
-        let part = admission
-            .receipt
-            .only(|policy| policy == PolicyName::Assistant);
+        let is_first = |policy| policy == PolicyName::Assistant;
+        let part = admission.receipt.only(is_first);
         let decision = refund(limiter, part, START).await;
         assert_eq!(usage(&decision, PolicyName::Assistant), (0, 60_000));
         assert_eq!(decision.standings().len(), 1);
@@ -122,28 +151,21 @@ async fn a_part_of_a_receipt_refunds_that_part() {
 }
 
 #[tokio::test]
-async fn of_two_admissions_at_one_instant_a_refund_removes_one() {
+async fn of_two_admissions_at_one_instant_a_refund_removes_one_until_they_expire() {
     let quota = "3/60s";
     check(quota, async |limiter| {
         let charge = charge(PolicyName::Assistant, quota, 1);
         let first = acquire(limiter, &[charge], START).await;
         let second = acquire(limiter, &[charge], START).await;
-        let decision = refund(limiter, first.receipt, START).await;
-        assert_eq!(usage(&decision, PolicyName::Assistant), (1, 60_000));
-        let decision = refund(limiter, second.receipt, START).await;
-        assert_eq!(usage(&decision, PolicyName::Assistant), (0, 60_000));
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_refund_of_an_expired_window_does_nothing() {
-    let quota = "3/60s";
-    check(quota, async |limiter| {
-        let charge = charge(PolicyName::Assistant, quota, 1);
-        let admission = acquire(limiter, &[charge], START).await;
-        let decision = refund(limiter, admission.receipt, START.plus_ms(60_000)).await;
-        assert_eq!(usage(&decision, PolicyName::Assistant), (0, 60_000));
+        let third = acquire(limiter, &[charge], START).await;
+        for (admission, now, left) in [
+            (first, START, (2, 60_000)),
+            (second, START.plus_ms(1), (1, 59_999)),
+            (third, START.plus_ms(60_000), (0, 60_000)),
+        ] {
+            let decision = refund(limiter, admission.receipt, now).await;
+            assert_eq!(usage(&decision, PolicyName::Assistant), left);
+        }
     })
     .await;
 }

@@ -7,7 +7,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::{Charge, RateLimiter as _};
 
 use super::{Data, QUOTA, counted, sweep};
-use crate::fixtures::{START, acquire, charge, is_admitted, logged, refund, usage};
+use crate::fixtures::{START, acquire, admit_each, charge, is_admitted, logged, refund, usage};
 
 #[tokio::test]
 async fn the_sweep_leaves_nothing_of_expired_windows() {
@@ -43,8 +43,7 @@ async fn the_sweep_leaves_nothing_of_expired_windows() {
 async fn the_sweep_settles_windows_that_a_clock_set_back_left_in_the_future() {
     let data = Data::new();
     let limiter = data.open(QUOTA, START);
-    let charges = [charge(PolicyName::Ip, QUOTA, 1)];
-    assert!(is_admitted(&limiter, &charges, START).await);
+    admit_each(&limiter, QUOTA, [1]).await;
     let now = Timestamp::from_ms(START.as_ms() - 86_400_000);
     sweep(&limiter, now);
     sweep(&limiter, now.plus_ms(59_999));
@@ -58,9 +57,7 @@ async fn newcomers_share_windows_while_the_table_is_full() {
     let data = Data::new();
     let limiter = data.open_with(QUOTA, START, 16);
     let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
-    for host in 0..16 {
-        assert!(is_admitted(&limiter, &[by_ip(host)], START).await);
-    }
+    admit_each(&limiter, QUOTA, 0..16).await;
     // Two neighbours share one window; what the receipt names is that one.
     let first = acquire(&limiter, &[by_ip(100)], START).await.receipt;
     let second = acquire(&limiter, &[by_ip(101)], START).await.receipt;
@@ -71,9 +68,7 @@ async fn newcomers_share_windows_while_the_table_is_full() {
     refund(&limiter, second, START).await;
     assert_eq!(counted(&limiter, by_ip(102), START).await, 1);
     // The reserve holds one shared window: every other network is in the overflow.
-    assert!(is_admitted(&limiter, &[by_ip(0x1_0000)], START).await);
-    assert!(is_admitted(&limiter, &[by_ip(0x2_0000)], START).await);
-    assert!(is_admitted(&limiter, &[by_ip(0x3_0000)], START).await);
+    admit_each(&limiter, QUOTA, [0x1_0000, 0x2_0000, 0x3_0000]).await;
     assert!(!is_admitted(&limiter, &[by_ip(0x4_0000)], START).await);
     assert_eq!(limiter.windows(), 18);
     // Those who were there keep theirs, and what is never shared gets its own.
@@ -82,11 +77,9 @@ async fn newcomers_share_windows_while_the_table_is_full() {
         group: None,
         ..charge(PolicyName::AssistantAll, QUOTA, 9)
     };
-    let own = acquire(&limiter, &[everyone, by_ip(1)], START)
-        .await
-        .receipt;
-    assert_eq!(own.entries()[0].charge.key, everyone.key);
-    assert_eq!(own.entries()[1].charge.key, by_ip(1).key);
+    let own = acquire(&limiter, &[everyone, by_ip(1)], START).await;
+    let keys = own.receipt.entries().iter().map(|it| it.charge.key);
+    assert!(keys.eq([everyone.key, by_ip(1).key]));
     // After the sweep there is room again.
     let later = START.plus_ms(60_000);
     sweep(&limiter, later);
@@ -104,11 +97,9 @@ async fn a_full_table_is_warned_of_once_a_minute() {
         let ((), log) = logged(|| (0..count).for_each(|_| limiter.tick(START)));
         log.matches("table of limiter windows is full").count()
     };
-    for host in 0..15 {
-        assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, host)], START).await);
-    }
+    admit_each(&limiter, QUOTA, 0..15).await;
     assert_eq!(ticks(3), 0);
-    assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, 15)], START).await);
+    admit_each(&limiter, QUOTA, [15]).await;
     assert_eq!(ticks(TICKS_PER_MINUTE), 1);
     assert_eq!(ticks(TICKS_PER_MINUTE), 1);
     assert_eq!(ticks(1), 1);
@@ -134,9 +125,7 @@ async fn a_refund_of_a_window_that_was_swept_does_nothing() {
 async fn the_statistics_say_how_many_windows_there_are_and_may_be() {
     let data = Data::new();
     let limiter = data.open_with(QUOTA, START, 16);
-    for host in 0..3 {
-        assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, host)], START).await);
-    }
+    admit_each(&limiter, QUOTA, 0..3).await;
     sweep(&limiter, START);
     let stats = limiter.stats().unwrap();
     assert_eq!((stats.windows, stats.windows_max), (3, 16));

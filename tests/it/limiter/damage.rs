@@ -7,16 +7,29 @@ use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_M
 use landing_api::domain::policy::PolicyName;
 
 use super::{Data, QUOTA, counted, sweep};
-use crate::fixtures::{START, admitted, charge, is_admitted, logged, make_fifo, policies};
+use crate::fixtures::{
+    START, admit_each, admitted, charge, is_admitted, logged, make_fifo, policies,
+};
 
 #[tokio::test]
 async fn damaged_windows_are_set_aside_and_the_service_starts_empty() {
-    let check = async |damage: &dyn Fn(&Path), why: &str| {
-        let data = Data::new();
+    type Damage = fn(&Path);
+    let kinds: [(&str, Damage); 3] = [
+        ("garbage for a configuration", |dir| {
+            fs::write(dir.join("conf"), "not a configuration").unwrap();
+        }),
+        ("a file where the directory was", |dir| {
+            fs::remove_dir_all(dir).unwrap();
+            fs::write(dir, "a file").unwrap();
+        }),
+        ("a directory where the file was", |dir| {
+            fs::remove_file(dir.join("db")).unwrap();
+            fs::create_dir(dir.join("db")).unwrap();
+        }),
+    ];
+    for (why, damage) in kinds {
+        let data = Data::stopped([1]).await;
         let charged = charge(PolicyName::Ip, QUOTA, 1);
-        let limiter = data.open(QUOTA, START);
-        assert!(is_admitted(&limiter, &[charged], START).await);
-        drop(limiter);
         for _ in 0..2 {
             damage(&data.windows());
             let limiter = data.open(QUOTA, START);
@@ -24,39 +37,12 @@ async fn damaged_windows_are_set_aside_and_the_service_starts_empty() {
             assert_eq!(counted(&limiter, charged, START).await, 0, "{why}");
             assert!(is_admitted(&limiter, &[charged], START).await);
         }
-    };
-    check(
-        &|dir| fs::write(dir.join("conf"), "not a configuration").unwrap(),
-        "garbage for a configuration",
-    )
-    .await;
-    check(
-        &|dir| {
-            fs::remove_dir_all(dir).unwrap();
-            fs::write(dir, "a file").unwrap();
-        },
-        "a file where the directory was",
-    )
-    .await;
-    check(
-        &|dir| {
-            fs::remove_file(dir.join("db")).unwrap();
-            fs::create_dir(dir.join("db")).unwrap();
-        },
-        "a directory where the file was",
-    )
-    .await;
+    }
 }
 
 #[tokio::test]
 async fn no_damage_to_the_file_stops_the_start() {
-    let data = Data::new();
-    let limiter = data.open(QUOTA, START);
-    for host in 0..2000 {
-        let by_ip = charge(PolicyName::Ip, QUOTA, host);
-        assert!(is_admitted(&limiter, &[by_ip], START).await);
-    }
-    drop(limiter);
+    let data = Data::stopped(0..2000).await;
     let file = data.windows().join("db");
     let whole = fs::read(&file).unwrap();
     let check = async |bytes: &[u8]| {
@@ -64,8 +50,7 @@ async fn no_damage_to_the_file_stops_the_start() {
         fs::write(copy.windows().join("db"), bytes).unwrap();
         let limiter = copy.open(QUOTA, START);
         assert!(limiter.windows() <= 2000);
-        let by_ip = charge(PolicyName::Ip, QUOTA, 5000);
-        assert!(is_admitted(&limiter, &[by_ip], START).await);
+        admit_each(&limiter, QUOTA, [5000]).await;
     };
     for part in 0..6 {
         let position = whole.len() * part / 6 + 11 * part;
@@ -75,30 +60,6 @@ async fn no_damage_to_the_file_stops_the_start() {
         check(&flipped).await;
     }
     check(&vec![0xa5; whole.len()]).await;
-}
-
-#[tokio::test]
-async fn values_that_are_no_windows_are_skipped() {
-    let data = Data::new();
-    let charged = charge(PolicyName::Ip, QUOTA, 1);
-    let limiter = data.open(QUOTA, START);
-    assert!(is_admitted(&limiter, &[charged], START).await);
-    drop(limiter);
-    let config = sled::Config::new().segment_size(64 * 1024);
-    let db = config.path(data.windows()).open().unwrap();
-    // The window, and the entry that is always there.
-    assert_eq!(db.len(), 2);
-    let other = charge(PolicyName::Ip, QUOTA, 2);
-    let good = db.get(charged.key.as_bytes()).unwrap().unwrap();
-    db.insert(charged.key.as_bytes(), b"garbage").unwrap();
-    db.insert(other.key.as_bytes(), b"").unwrap();
-    // Of no policy, and with a key of another length.
-    db.insert([0xfe; 16], &good).unwrap();
-    db.insert(b"foreign", &good).unwrap();
-    db.flush().unwrap();
-    // sled releases its files some time after it is dropped.
-    let data = data.as_if_killed();
-    assert_eq!(data.open(QUOTA, START).windows(), 0);
 }
 
 #[tokio::test]
@@ -115,10 +76,8 @@ async fn a_place_that_takes_no_store_leaves_the_limits_in_memory_until_it_does()
         limiter
     };
     let (limiter, log) = logged(open);
-    assert!(
-        log.contains("limits hold, but a restart forgets them"),
-        "{log}"
-    );
+    let words = "limits hold, but a restart forgets them";
+    assert!(log.contains(words), "{log}");
     assert_eq!(admitted(&limiter, &[by_ip], START, 10).await, 3);
     limiter.tick(START);
     assert!(limiter.is_store_failing());
@@ -132,19 +91,9 @@ async fn a_place_that_takes_no_store_leaves_the_limits_in_memory_until_it_does()
 
 #[tokio::test]
 async fn what_is_no_file_of_a_store_neither_hangs_the_start_nor_comes_back() {
-    for place in [
-        "windows",
-        "windows.old",
-        "windows/db",
-        "windows/conf",
-        "windows/clean",
-        "windows.old/db",
-    ] {
-        let data = Data::new();
-        let by_ip = charge(PolicyName::Ip, QUOTA, 1);
-        let limiter = data.open(QUOTA, START);
-        assert!(is_admitted(&limiter, &[by_ip], START).await);
-        drop(limiter);
+    let places = "windows windows.old windows/db windows/conf windows/clean windows.old/db";
+    for place in places.split(' ') {
+        let data = Data::stopped([1]).await;
         let path = data.0.path().join(place);
         let _ = fs::remove_file(&path);
         if place == "windows" {
@@ -159,18 +108,13 @@ async fn what_is_no_file_of_a_store_neither_hangs_the_start_nor_comes_back() {
             "windows.old" => assert_eq!(entries, ["windows"]),
             _ => assert_eq!(entries, ["windows", "windows.damaged"], "{place}"),
         }
-        assert!(is_admitted(&limiter, &[by_ip], START).await);
+        admit_each(&limiter, QUOTA, [1]).await;
     }
 }
 
 #[tokio::test]
 async fn a_flipped_bit_in_a_store_is_noticed_and_what_can_be_read_is_kept() {
-    let data = Data::new();
-    let limiter = data.open(QUOTA, START);
-    for host in 0..20 {
-        assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, host)], START).await);
-    }
-    drop(limiter);
+    let data = Data::stopped(0..20).await;
     let (whole, log) = logged(|| data.as_if_killed().open(QUOTA, START));
     assert!(!log.contains("WARN"), "{log}");
     assert_eq!(whole.windows(), 20);
@@ -182,11 +126,8 @@ async fn a_flipped_bit_in_a_store_is_noticed_and_what_can_be_read_is_kept() {
         let copy = data.as_if_killed();
         fs::write(copy.windows().join("db"), flipped).unwrap();
         let (limiter, log) = logged(|| copy.open(QUOTA, START));
-        assert!(log.contains("WARN"), "{part}: {log}");
-        assert!(
-            log.contains("not as the last stop left them"),
-            "{part}: {log}"
-        );
+        let words = "not as the last stop left them";
+        assert!(log.contains("WARN") && log.contains(words), "{part}: {log}");
         kept += limiter.windows();
     }
     assert!(kept > 0);
@@ -196,7 +137,7 @@ async fn a_flipped_bit_in_a_store_is_noticed_and_what_can_be_read_is_kept() {
 async fn a_store_that_lost_everything_in_a_crash_is_noticed() {
     let data = Data::new();
     let limiter = data.open(QUOTA, START);
-    assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, 1)], START).await);
+    admit_each(&limiter, QUOTA, [1]).await;
     limiter.tick(START);
     let killed = data.as_if_killed();
     let db = killed.windows().join("db");

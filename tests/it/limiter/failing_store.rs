@@ -12,7 +12,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::domain::window::Window;
 
 use super::{QUOTA, sweep};
-use crate::fixtures::{START, admitted, charge, is_admitted, peek, policies};
+use crate::fixtures::{START, admit_each, admitted, charge, is_admitted, peek, policies};
 
 /// A store that can be told to fail, and tells what it was asked.
 #[derive(Clone, Default)]
@@ -82,8 +82,17 @@ impl WindowStore for ScriptedStore {
     }
 }
 
+impl ScriptedStore {
+    fn fail(&self, is_failing: bool) {
+        self.0.lock().unwrap().is_failing = is_failing;
+    }
+}
+
 fn scripted() -> (SledRateLimiter, ScriptedStore) {
-    let store = ScriptedStore::default();
+    over(ScriptedStore::default())
+}
+
+fn over(store: ScriptedStore) -> (SledRateLimiter, ScriptedStore) {
     let boxed = Box::new(store.clone());
     let limiter = SledRateLimiter::without_thread(boxed, &policies(QUOTA), START, WINDOWS_MAX);
     (limiter, store)
@@ -93,10 +102,10 @@ fn scripted() -> (SledRateLimiter, ScriptedStore) {
 async fn decisions_stay_exact_while_the_store_fails_and_are_written_when_it_recovers() {
     let (limiter, store) = scripted();
     let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
-    assert!(is_admitted(&limiter, &[by_ip(0)], START).await);
+    admit_each(&limiter, QUOTA, [0]).await;
     limiter.tick(START);
     assert_eq!(limiter.stored(), 1);
-    store.0.lock().unwrap().is_failing = true;
+    store.fail(true);
     for host in 0..100 {
         let admitted = admitted(&limiter, &[by_ip(host)], START, 10).await;
         let places = if host == 0 { 2 } else { 3 };
@@ -106,17 +115,17 @@ async fn decisions_stay_exact_while_the_store_fails_and_are_written_when_it_reco
     assert!(limiter.is_store_failing());
     assert_eq!(limiter.windows(), 100);
     assert_eq!(limiter.stored(), 1);
-    store.0.lock().unwrap().is_failing = false;
+    store.fail(false);
     sweep(&limiter, START);
     assert!(!limiter.is_store_failing());
     assert_eq!(limiter.stored(), 100);
     // What expires during an outage is gone after it.
-    store.0.lock().unwrap().is_failing = true;
+    store.fail(true);
     let later = START.plus_ms(60_000);
     assert!(is_admitted(&limiter, &[by_ip(0)], later).await);
     sweep(&limiter, later);
     assert_eq!((limiter.windows(), limiter.stored()), (1, 100));
-    store.0.lock().unwrap().is_failing = false;
+    store.fail(false);
     limiter.close();
     assert_eq!(store.count(), 1);
 }
@@ -145,7 +154,7 @@ async fn a_window_is_written_once_a_tick_and_only_when_it_changed() {
 async fn a_store_that_is_mostly_garbage_is_replaced() {
     let (limiter, store) = scripted();
     let replacements = || store.0.lock().unwrap().replacements;
-    assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, 1)], START).await);
+    admit_each(&limiter, QUOTA, [1]).await;
     let check = |bytes_on_disk: u64, now: Timestamp, expected: usize, why: &str| {
         store.0.lock().unwrap().bytes_on_disk = bytes_on_disk;
         sweep(&limiter, now);
@@ -157,10 +166,7 @@ async fn a_store_that_is_mostly_garbage_is_replaced() {
     check(8 << 20, START, 2, "no larger than allowed");
     check(40 << 20, START, 3, "grown");
     assert_eq!(store.count(), 1);
-    for host in 0..100 {
-        let by_ip = charge(PolicyName::Ip, QUOTA, host);
-        is_admitted(&limiter, &[by_ip], START).await;
-    }
+    admit_each(&limiter, QUOTA, 0..100).await;
     check(88 << 20, START, 4, "grown again, though it holds more");
     check(88 << 20, START.plus_ms(60_000), 5, "all expired");
 }
@@ -174,10 +180,8 @@ async fn a_start_writes_nothing_and_its_first_tick_replaces_what_is_not_sound() 
             let script = store.0.lock().unwrap();
             (script.writes, script.replacements)
         };
-        let boxed = Box::new(store.clone());
-        let limiter = SledRateLimiter::without_thread(boxed, &policies(QUOTA), START, WINDOWS_MAX);
-        let by_ip = charge(PolicyName::Ip, QUOTA, 1);
-        assert!(is_admitted(&limiter, &[by_ip], START).await);
+        let (limiter, _) = over(store.clone());
+        admit_each(&limiter, QUOTA, [1]).await;
         assert_eq!(asked(), (0, 0), "{is_sound}");
         limiter.tick(START);
         assert_eq!(asked(), expected, "{is_sound}");

@@ -1,7 +1,6 @@
 //! The limiter over sled: restarts, bounds, damage and a failing store.
 
 mod bounds;
-mod clock;
 mod damage;
 mod failing_store;
 mod guarded;
@@ -16,7 +15,7 @@ use landing_api::ports::Charge;
 use tempfile::TempDir;
 
 pub(crate) use crate::fixtures::copy_dir;
-use crate::fixtures::{peek, policies};
+use crate::fixtures::{START, admit_each, peek, policies};
 
 const QUOTA: &str = "3/60s";
 
@@ -29,6 +28,13 @@ struct Data(TempDir);
 impl Data {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
+    }
+
+    /// With the windows of these hosts, which have asked once, after a clean stop.
+    async fn stopped(hosts: impl IntoIterator<Item = u32>) -> Self {
+        let data = Self::new();
+        admit_each(&data.open(QUOTA, START), QUOTA, hosts).await;
+        data
     }
 
     fn windows(&self) -> PathBuf {
