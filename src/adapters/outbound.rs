@@ -37,6 +37,9 @@ pub(super) const PRODUCT: &str = concat!("landing-api/", env!("CARGO_PKG_VERSION
 /// An HTTP/1.1 client.
 pub(super) type HttpClient = Client<TimelyConnector, Full<Bytes>>;
 
+/// Certificates of authorities.
+pub type Certificates = Vec<CertificateDer<'static>>;
+
 /// The certificate authorities that are trusted.
 #[derive(Clone, Debug)]
 pub struct Roots(RootCertStore);
@@ -46,17 +49,19 @@ const WARNINGS_MAX: usize = 8;
 
 impl Roots {
     /// The system's certificates, or those that the variables `SSL_CERT_FILE` (`named_file`) and
-    /// `SSL_CERT_DIR` name.
+    /// `SSL_CERT_DIR` name, and `more` of the operator's own.
     ///
     /// # Errors
     /// Why there are none, in words.
-    pub fn of_system(named_file: Option<&Path>) -> Result<Self, String> {
+    pub fn of_system(named_file: Option<&Path>, more: Certificates) -> Result<Self, String> {
         if let Some(path) = named_file {
-            let named = check_named(path);
+            // Otherwise, as long as `SSL_CERT_DIR` holds one, the mistake would show only when a
+            // connection is refused.
+            let named = certificates_in(path);
             named.map_err(|why| format!("SSL_CERT_FILE: {}: {why}", path.display()))?;
         }
         let found = rustls_native_certs::load_native_certs();
-        let roots = Self::of(found.certs);
+        let roots = Self::of(found.certs.into_iter().chain(more));
         if roots.0.is_empty() {
             let first = found.errors.first();
             let why = first.map_or_else(String::new, |error| format!(": {error}"));
@@ -76,13 +81,15 @@ impl Roots {
     }
 }
 
-/// Checks that `SSL_CERT_FILE` holds a certificate. Otherwise, as long as `SSL_CERT_DIR` holds one,
-/// the mistake would show only when a connection is refused.
-fn check_named(path: &Path) -> Result<(), String> {
+/// The certificates in a PEM file, of which there must be one at least.
+///
+/// # Errors
+/// Why there are none, in words.
+pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
     check_regular(path).map_err(|error| error.to_string())?;
     let found = rustls_native_certs::load_certs_from_paths(Some(path), None);
     if !found.certs.is_empty() {
-        return Ok(());
+        return Ok(found.certs);
     }
     let reason = found.errors.first().and_then(|error| error.source());
     Err(reason.map_or_else(|| "holds no certificate".to_owned(), ToString::to_string))

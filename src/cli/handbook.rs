@@ -19,6 +19,7 @@ const fn text(topic: Topic) -> &'static str {
         Topic::Scale => include_str!("../../data/handbook/scale.md"),
         Topic::Benchmarks => include_str!("../../data/handbook/benchmarks.md"),
         Topic::Architecture => include_str!("../../data/handbook/architecture.md"),
+        Topic::Changes => include_str!("../../data/handbook/changes.md"),
         Topic::HowToAdd => include_str!("../../data/handbook/how-to-add.md"),
     }
 }

@@ -194,6 +194,8 @@ pub enum Topic {
     Benchmarks,
     /// The source, and its checks
     Architecture,
+    /// What each release changed
+    Changes,
     /// An endpoint, an error code, a policy, a flag, a command
     HowToAdd,
 }

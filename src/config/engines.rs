@@ -54,6 +54,11 @@ pub struct EngineArgs {
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub store_password_file: Option<PathBuf>,
 
+    /// File with certificates (PEM) of authorities that --store may have its own of, beside the
+    /// system's
+    #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
+    pub store_ca: Option<PathBuf>,
+
     /// Redis or Valkey for the rate limits, such as rediss://cache.example or
     /// redis-cluster://a.example,b.example; needs --store [default: the data directory]
     #[arg(
@@ -68,6 +73,11 @@ pub struct EngineArgs {
     /// File with the password for --limits, closed to other users
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub limits_password_file: Option<PathBuf>,
+
+    /// File with certificates (PEM) of authorities that --limits may have its own of, beside the
+    /// system's
+    #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
+    pub limits_ca: Option<PathBuf>,
 
     /// File with the secret of all nodes, closed to other users: a line of 64 hexadecimal digits,
     /// and perhaps another whose tokens are accepted, too. --store needs it
@@ -114,9 +124,12 @@ impl EngineArgs {
         let limits = (self.limits.is_some(), "--limits");
         let store_password = self.store_password_file.is_some();
         let limits_password = self.limits_password_file.is_some();
+        let (store_ca, limits_ca) = (self.store_ca.is_some(), self.limits_ca.is_some());
         for (is_given, flag, (is_useful, engine)) in [
             (store_password, "--store-password-file", store),
             (limits_password, "--limits-password-file", limits),
+            (store_ca, "--store-ca", store),
+            (limits_ca, "--limits-ca", limits),
             (self.secret_file.is_some(), "--secret-file", store),
             (self.nodes.is_some(), "--nodes", limits),
         ] {

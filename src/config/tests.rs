@@ -276,6 +276,8 @@ fn several_nodes_need_engines_a_secret_and_their_number() {
 --data-dir d --secret-file s              | of no use without --store
 --data-dir d --store-password-file p      | of no use without --store
 --data-dir d --limits-password-file p     | of no use without --limits
+--data-dir d --store-ca c                 | of no use without --store
+--data-dir d --limits-ca c                | of no use without --limits
 --data-dir d --nodes 0                    | --nodes
 --data-dir d --credential-cache 2m        | from 0s to 1m
 --data-dir d --drain-notice x             | from 0s to 1m

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapters::operator_file::{self, PasswordFile};
+use crate::adapters::outbound::{Certificates, certificates_in};
 use crate::adapters::postgres::{
     Migration, PostgresAddress, PostgresSettings, PostgresStore, migrate,
 };
@@ -61,9 +62,10 @@ fn store_settings(
     let url = args.store.as_ref().map_or("", |url| url.as_str());
     let address = PostgresAddress::parse(url).map_err(of(STORE))?;
     let file = args.store_password_file.as_deref();
+    let authorities = authorities("--store-ca", args.store_ca.as_deref())?;
     Ok(PostgresSettings {
         password_file: password_file("--store-password-file", file)?,
-        roots: roots_for(address.may_use_tls()).map_err(of(STORE))?,
+        roots: roots_for(address.may_use_tls(), authorities).map_err(of(STORE))?,
         address,
         tombstone_keys: secret.tombstone_keys(),
         secret_ids: secret.ids(),
@@ -79,10 +81,11 @@ pub async fn open_limits(args: &EngineArgs) -> Result<Arc<RedisRateLimiter>, Sto
 fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, StoresError> {
     let url = args.limits.as_ref().map_or("", |url| url.as_str());
     let file = args.limits_password_file.as_deref();
+    let authorities = authorities("--limits-ca", args.limits_ca.as_deref())?;
     Ok(RedisSettings {
         address: RedisAddress::parse(url).map_err(of(LIMITS))?,
         password_file: password_file("--limits-password-file", file)?,
-        roots: roots_for(url.starts_with("rediss")).map_err(of(LIMITS))?,
+        roots: roots_for(url.starts_with("rediss"), authorities).map_err(of(LIMITS))?,
     })
 }
 
@@ -100,4 +103,10 @@ pub fn check_flags(args: &EngineArgs) -> Result<(), StoresError> {
 fn password_file(flag: &str, path: Option<&Path>) -> Result<Option<PasswordFile>, String> {
     let opened = path.map(|path| PasswordFile::open(path).map_err(at(flag, path)));
     opened.transpose()
+}
+
+/// The certificate authorities of an engine's provider.
+fn authorities(flag: &str, path: Option<&Path>) -> Result<Certificates, String> {
+    let read = path.map(|path| certificates_in(path).map_err(at(flag, path)));
+    Ok(read.transpose()?.unwrap_or_default())
 }

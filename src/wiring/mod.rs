@@ -18,7 +18,7 @@ use crate::adapters::model::openai::{
 };
 use crate::adapters::open_error::OpenError;
 use crate::adapters::operator_file;
-use crate::adapters::outbound::Roots;
+use crate::adapters::outbound::{Certificates, Roots};
 use crate::adapters::postgres::PostgresOpenError;
 use crate::adapters::site_dir::{self, SiteDir};
 use crate::adapters::system::SystemEntropy;
@@ -196,16 +196,16 @@ fn read_secret<T, E: Display>(
 
 /// The certificate authorities for `url`. Only `https` needs any.
 pub fn roots(url: &str) -> Result<Roots, String> {
-    roots_for(url.starts_with("https://"))
+    roots_for(url.starts_with("https://"), Vec::new())
 }
 
-/// The certificate authorities, which only TLS needs.
-fn roots_for(tls: bool) -> Result<Roots, String> {
+/// The certificate authorities, which only TLS needs: the system's, and `more`.
+fn roots_for(tls: bool, more: Certificates) -> Result<Roots, String> {
     if !tls {
         return Ok(Roots::of([]));
     }
     let named_file = std::env::var_os("SSL_CERT_FILE").filter(|name| !name.is_empty());
-    Roots::of_system(named_file.map(PathBuf::from).as_deref())
+    Roots::of_system(named_file.map(PathBuf::from).as_deref(), more)
 }
 
 fn of<E: Display>(flag: &str) -> impl Fn(E) -> String {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use landing_api::adapters::outbound::Roots;
+use landing_api::adapters::outbound::{Roots, certificates_in};
 use landing_api::adapters::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
 use landing_api::domain::policy::PolicyName;
 use landing_api::ports::{LimiterError, RateLimiter, WindowSet};
@@ -12,8 +12,11 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use crate::engine::{free_port, password_file, until};
 use crate::fixtures::{acquire, charge, peek, refund};
 use crate::limits_away::now;
-use crate::nodes::{Nodes, engines};
+use crate::nodes::{Nodes, engines, write_secret};
+use crate::postgres::Postgres;
+use crate::program::{landing_api, run, text};
 use crate::redis::{Redis, settings};
+use crate::starts::turn_tls_on;
 
 /// The handbook's words on the account.
 const HANDBOOK: &str = include_str!("../../data/handbook/several-nodes.md");
@@ -92,14 +95,12 @@ pub(crate) fn issue(dir: &Path) -> Roots {
     fs::write(dir.join("key"), key.serialize_pem()).unwrap();
     fs::write(dir.join("certificate"), certificate.pem()).unwrap();
     fs::write(dir.join("authority"), authority.pem()).unwrap();
-    Roots::of([authority.der().clone()])
+    Roots::of(certificates_in(&dir.join("authority")).unwrap())
 }
 
-#[tokio::test]
-async fn tls_needs_a_certificate_of_an_authority_that_is_trusted() {
-    let dir = tempfile::tempdir().unwrap();
-    let roots = issue(dir.path());
-    let file = |name: &str| dir.path().join(name).display().to_string();
+/// A server that also listens with what `issue` left in `dir`, and the port where it does.
+async fn start_with_tls(dir: &Path) -> (Redis, u16) {
+    let file = |name: &str| dir.join(name).display().to_string();
     let tls_port = free_port();
     let arguments = [
         ["--tls-port", &tls_port.to_string()],
@@ -109,6 +110,14 @@ async fn tls_needs_a_certificate_of_an_authority_that_is_trusted() {
         ["--tls-auth-clients", "no"],
     ];
     let redis = Redis::start_with("redis-server", arguments.as_flattened()).await;
+    (redis, tls_port)
+}
+
+#[tokio::test]
+async fn tls_needs_a_certificate_of_an_authority_that_is_trusted() {
+    let dir = tempfile::tempdir().unwrap();
+    let roots = issue(dir.path());
+    let (redis, tls_port) = start_with_tls(dir.path()).await;
     let open = async |url: String, roots: Roots| {
         let address = RedisAddress::parse(&url).unwrap();
         let settings = RedisSettings {
@@ -128,6 +137,42 @@ async fn tls_needs_a_certificate_of_an_authority_that_is_trusted() {
     ] {
         open(url, roots).await.check().unwrap_err();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flag_names_the_authority_of_an_engines_provider() {
+    let dir = tempfile::tempdir().unwrap();
+    issue(dir.path());
+    let (_redis, tls_port) = start_with_tls(dir.path()).await;
+    let limits = format!("rediss://localhost:{tls_port}");
+    let mut postgres = Postgres::start().await;
+    turn_tls_on(&mut postgres).await;
+    let store = postgres.url().replace("127.0.0.1", "localhost");
+    let store = store.replace("sslmode=disable", "sslmode=require");
+    let secret = dir.path().join("secret");
+    write_secret(&secret, &[&"1".repeat(64)]);
+    let doctor = |authorities: [(&str, &Path); 2]| {
+        let mut command = landing_api(&["doctor", "--store", &store, "--limits", &limits]);
+        command.args(["--nodes", "1", "--secret-file"]).arg(&secret);
+        for (flag, path) in authorities {
+            command.arg(flag).arg(path);
+        }
+        let ran = run(&mut command);
+        text(&ran.stdout) + &text(&ran.stderr)
+    };
+    let (of_redis, of_postgres) = (
+        dir.path().join("authority"),
+        postgres.data().join("authority"),
+    );
+    let trusted = doctor([("--store-ca", &of_postgres), ("--limits-ca", &of_redis)]);
+    for words in ["landing-api migrate", "limits: redis "] {
+        assert!(trusted.contains(words), "{trusted}");
+    }
+    let swapped = doctor([("--store-ca", &of_redis), ("--limits-ca", &of_postgres)]);
+    assert_eq!(swapped.matches("certificate").count(), 2, "{swapped}");
+    let unread = doctor([("--store-ca", &of_postgres), ("--limits-ca", &secret)]);
+    let told = format!("--limits-ca: {}: holds no certificate", secret.display());
+    assert!(unread.contains(&told), "{unread}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

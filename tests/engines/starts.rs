@@ -1,8 +1,9 @@
 //! What the store is opened with and on: migrations, refusals, passwords and TLS.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
+use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::postgres::{
     Migration, PostgresAddress, PostgresOpenError, PostgresSettings, migrate,
 };
@@ -193,17 +194,26 @@ async fn a_password_is_read_at_each_log_in() {
     assert!(refused.contains("password: No such file"), "{refused}");
 }
 
+/// Restarts a server with TLS for `localhost`. Returns the authority, which is also a file among its data.
+pub(crate) async fn turn_tls_on(server: &mut Postgres) -> Roots {
+    let data = server.data();
+    let roots = issue(&data);
+    for (made, name) in [("certificate", "server.crt"), ("key", "server.key")] {
+        let path = data.join(name);
+        fs::rename(data.join(made), &path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        own(&path);
+    }
+    server.kill();
+    server.set("ssl=on");
+    server.restart().await;
+    roots
+}
+
 #[tokio::test]
 async fn certificates_are_always_verified() {
     let mut server = Postgres::start().await;
     drop(server.store().await);
-    let roots = issue(&server.data());
-    for (made, name) in [("certificate", "server.crt"), ("key", "server.key")] {
-        let path = server.data().join(name);
-        fs::rename(server.data().join(made), &path).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        own(&path);
-    }
     let at = |host: &str, parameters: &str| {
         let port = server.port();
         format!("postgres://postgres@{host}:{port}/postgres?{parameters}")
@@ -216,11 +226,8 @@ async fn certificates_are_always_verified() {
     assert!(refused.to_string().contains("TLS"), "{refused}");
     drop(open(&preferred).await.unwrap());
 
-    server.kill();
-    server.set("ssl=on");
-    server.restart().await;
     let mut trusting = settings(&local);
-    trusting.roots = roots;
+    trusting.roots = turn_tls_on(&mut server).await;
     drop(open_with(&trusting).await.unwrap());
     // On one machine it is not needed.
     drop(open(&preferred).await.unwrap());

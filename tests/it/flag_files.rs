@@ -117,7 +117,7 @@ fn a_named_file_of_authorities_that_gives_none_is_refused() {
     make_fifo(&dir.path().join("pipe"));
     for name in ["missing", "nonsense", "broken", "pipe", "."] {
         let file = dir.path().join(name);
-        let Err(told) = Roots::of_system(Some(&file)) else {
+        let Err(told) = Roots::of_system(Some(&file), Vec::new()) else {
             panic!("{name}");
         };
         let named = format!("SSL_CERT_FILE: {}: ", file.display());
