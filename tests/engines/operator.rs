@@ -12,6 +12,9 @@ use crate::postgres::Postgres;
 use crate::program::{Program, landing_api, run, text};
 use crate::redis::Redis;
 
+/// The handbook's words on recovery.
+const HANDBOOK: &str = include_str!("../../data/handbook/several-nodes.md");
+
 /// Both engines, and a secret.
 struct Site {
     postgres: Postgres,
@@ -152,6 +155,40 @@ async fn abuse_is_named_erased_and_blocked_as_in_a_data_directory() {
     let mut blocking = site.command(&["--block", "127.0.0.0/8"]);
     let blocking = Program::start(blocking.args(["--listen", "127.0.0.1:0"]));
     assert_eq!(blocking.health("none"), 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovered_database_forgets_again_who_was_erased() {
+    let site = Site::start().await;
+    site.printed(&["migrate"]);
+    let file = |name: &str| site.dir.path().join(name).display().to_string();
+    let (rows, exported) = (file("rows.csv"), file("contacts.jsonl"));
+    fs::write(&rows, "email\nada@example.com\nbob@example.com\n").unwrap();
+    site.printed(&["contacts", "import", &rows]);
+    let columns = "email, id, sign_up, signers, earlier, subscribed_at, last_seen_at";
+    let earlier = format!("CREATE TABLE earlier AS SELECT {columns} FROM contact");
+    site.postgres.sql(&earlier).await;
+    site.printed(&["contacts", "forget", "ada@example.com", "--yes"]);
+    let recover = format!(
+        "CREATE TABLE later AS SELECT * FROM tombstone; DELETE FROM tombstone; DELETE FROM contact; \
+         INSERT INTO contact ({columns}) SELECT * FROM earlier"
+    );
+    site.postgres.sql(&recover).await;
+    assert_eq!(site.printed(&["contacts", "count"]), "2\n");
+
+    // As the handbook has it, but for psql's copies.
+    let words = ["contacts", "export", "--format", "jsonl", "-o", &exported];
+    site.printed(&words);
+    for statement in HANDBOOK.split("-c '").skip(1) {
+        let (statement, _) = statement.split_once('\'').unwrap();
+        if !statement.starts_with('\\') && !statement.starts_with("CREATE") {
+            site.postgres.sql(statement).await;
+        }
+    }
+    site.printed(&["contacts", "import", &exported]);
+    let listed = site.printed(&["contacts", "list", "--json"]);
+    assert!(listed.contains("bob@example.com"), "{listed}");
+    assert!(!listed.contains("ada@example.com"), "{listed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
