@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Bytes};
-use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::app::App;
 use landing_api::domain::chat::Conversation;
@@ -517,9 +517,9 @@ impl TestApp {
     /// Sends a request and checks what every answer must fulfil.
     pub(crate) async fn send(&self, call: Call) -> Reply {
         let method = call.method.clone();
-        let path = call.path.split('?').next().unwrap().to_owned();
+        let uri: Uri = call.path.parse().unwrap();
         let reply = self.send_unchecked(call).await;
-        self.check(&method, &path, &reply);
+        self.check(&method, uri.path(), &reply);
         reply
     }
 

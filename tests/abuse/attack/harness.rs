@@ -143,7 +143,7 @@ impl Trial {
             quiet: self.quiet,
             attacked,
         };
-        if !verdict.is_good() {
+        if !verdict.slowness().is_empty() {
             // Others may have taken the machine meanwhile: then it is as slow in peace.
             let after = measure(self.address, self.visits).await;
             let quiet = &mut verdict.quiet;
@@ -221,23 +221,30 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// What is not as it should be.
-    fn faults(&self) -> Vec<&str> {
+    /// Whether honest clients were slower than they may be.
+    fn slowness(&self) -> Vec<&str> {
         let (quiet, attacked) = (&self.quiet, &self.attacked);
         let p99_max = (quiet.p99 * 10).max(P99_FLOOR);
-        let faults = [
+        let slowness = [
             (attacked.per_second < quiet.per_second / 2.0, "throughput"),
             (attacked.p99 > p99_max, "p99"),
-            (self.peak_mib > self.memory_mib_max, "memory"),
         ];
-        let faults = faults.into_iter().filter(|(is_so, _)| *is_so);
-        let refusals = quiet.refusals.iter().chain(&attacked.refusals);
-        let faults = faults.map(|(_, fault)| fault);
-        faults.chain(refusals.map(String::as_str)).collect()
+        let slowness = slowness.into_iter().filter(|(is_so, _)| *is_so);
+        slowness.map(|(_, what)| what).collect()
     }
 
-    pub(super) fn is_good(&self) -> bool {
-        self.faults().is_empty()
+    /// What else is not as it should be.
+    fn faults(&self) -> Vec<&str> {
+        let memory = (self.peak_mib > self.memory_mib_max).then_some("memory");
+        let refusals = self.quiet.refusals.iter().chain(&self.attacked.refusals);
+        memory
+            .into_iter()
+            .chain(refusals.map(String::as_str))
+            .collect()
+    }
+
+    pub(super) fn is_good(&self, run: Run) -> bool {
+        self.faults().is_empty() && (!run.is_long || self.slowness().is_empty())
     }
 }
 
@@ -253,7 +260,7 @@ impl fmt::Display for Verdict {
             attacked.p99.as_secs_f64() * 1e3,
             self.peak_mib,
         )?;
-        let faults = self.faults();
+        let faults = [self.slowness(), self.faults()].concat();
         faults.iter().try_for_each(|fault| write!(f, "  {fault}"))
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Each has a process of its own and stays on loopback. Attackers are slower than the machine allows:
 //! the honest clients and the service are on the same cores, and to use those up would prove nothing
-//! about the service. With `--release` the program is the one that operators run. Linux only: `/proc`
-//! is read.
+//! about the service. With `--release` the program is the one that operators run. Only a long run fails
+//! because of throughput and p99: a short one may share the machine. Linux only: `/proc` is read.
 
 mod bodies;
 mod connections;
@@ -24,59 +24,60 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
 use tokio::runtime::Builder;
 
+use crate::Run;
 use harness::Verdict;
 
 pub(crate) const PROGRAMS: &[crate::Program] = &[
     ("attack-one-address", |run| {
-        launch(connections::one_address(run))
+        launch(run, connections::one_address)
     }),
-    ("attack-refused", |run| launch(connections::refused(run))),
+    ("attack-refused", |run| launch(run, connections::refused)),
     ("attack-slow-heads", |run| {
-        launch(connections::slow_heads(run))
+        launch(run, connections::slow_heads)
     }),
     ("attack-h2-heads", |run| {
-        launch(http2::unfinished_heads(run))
+        launch(run, http2::unfinished_heads)
     }),
-    ("attack-h2-waiting", |run| launch(http2::waiting_heads(run))),
-    ("attack-h2-resets", |run| launch(http2::resets(run))),
-    ("attack-h2-readers", |run| launch(http2::readers(run))),
-    ("attack-h2-pings", |run| launch(http2::pings(run))),
-    ("attack-slow-bodies", |run| launch(bodies::slow(run))),
+    ("attack-h2-waiting", |run| launch(run, http2::waiting_heads)),
+    ("attack-h2-resets", |run| launch(run, http2::resets)),
+    ("attack-h2-readers", |run| launch(run, http2::readers)),
+    ("attack-h2-pings", |run| launch(run, http2::pings)),
+    ("attack-slow-bodies", |run| launch(run, bodies::slow)),
     ("attack-waiting-heads", |run| {
-        launch(bodies::waiting_heads(run))
+        launch(run, bodies::waiting_heads)
     }),
-    ("attack-networks-hold", |run| launch(networks::hold(run))),
+    ("attack-networks-hold", |run| launch(run, networks::hold)),
     ("attack-networks-h2", |run| {
-        launch(networks::control_frames(run))
+        launch(run, networks::control_frames)
     }),
     ("attack-networks-asks", |run| {
-        launch(networks::pipelined(run))
+        launch(run, networks::pipelined)
     }),
     ("attack-networks-heads", |run| {
-        launch(networks::unfinished_heads(run))
+        launch(run, networks::unfinished_heads)
     }),
-    ("attack-model-places", |run| launch(model::places(run))),
-    ("attack-model-bill", |run| launch(model::bill(run))),
-    ("attack-sign-ups", |run| launch(quotas::sign_ups(run))),
+    ("attack-model-places", |run| launch(run, model::places)),
+    ("attack-model-bill", |run| launch(run, model::bill)),
+    ("attack-sign-ups", |run| launch(run, quotas::sign_ups)),
     ("attack-forwarding", |run| {
-        launch(quotas::forged_forwarding(run))
+        launch(run, quotas::forged_forwarding)
     }),
-    ("attack-log-unread", |run| launch(log::unread(run))),
-    ("attack-log-volume", |run| launch(log::volume(run))),
-    ("attack-mutations", |run| launch(mutations::requests(run))),
+    ("attack-log-unread", |run| launch(run, log::unread)),
+    ("attack-log-volume", |run| launch(run, log::volume)),
+    ("attack-mutations", |run| launch(run, mutations::requests)),
 ];
 
 /// Runs an attack. What it asserts beyond the verdict ends it with a panic.
-fn launch(attack: impl Future<Output = Verdict>) -> Result<String, String> {
+fn launch(run: Run, attack: impl AsyncFnOnce(Run) -> Verdict) -> Result<String, String> {
     let _ = rlimit::increase_nofile_limit(u64::MAX);
     // The usual hook adds where it came from, which is always here.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let verdict = catch_unwind(AssertUnwindSafe(|| runtime.block_on(attack)));
+    let verdict = catch_unwind(AssertUnwindSafe(|| runtime.block_on(attack(run))));
     panic::set_hook(hook);
     match verdict {
-        Ok(verdict) if verdict.is_good() => Ok(verdict.to_string()),
+        Ok(verdict) if verdict.is_good(run) => Ok(verdict.to_string()),
         Ok(verdict) => Err(verdict.to_string()),
         Err(_panic) => Err("see the line above".to_owned()),
     }

@@ -30,6 +30,7 @@ fn attacker(number: usize, networks: usize) -> IpAddr {
 
 /// Runs `attack` from one network, eight and many.
 async fn from_each(
+    run: Run,
     flags: &[&str],
     mut attack: impl AsyncFnMut(&Trial, usize) -> Vec<Wire>,
 ) -> Verdict {
@@ -42,7 +43,7 @@ async fn from_each(
         let verdict = trial.end_within(MEMORY_MIB_MAX).await;
         println!("{networks:>4} networks  {verdict}");
         worst = match worst {
-            Some(bad) if !bad.is_good() => Some(bad),
+            Some(bad) if !bad.is_good(run) => Some(bad),
             _ => Some(verdict),
         };
     }
@@ -52,7 +53,7 @@ async fn from_each(
 /// More connections than there are, on each of which something is asked now and then.
 pub(super) async fn hold(run: Run) -> Verdict {
     let max = format!("--max-connections={CONNECTIONS_MAX}");
-    from_each(&[&max], async |trial, networks| {
+    from_each(run, &[&max], async |trial, networks| {
         let mut held = VecDeque::new();
         let mut pace = Pace::of(700);
         let mut number = 0;
@@ -79,7 +80,7 @@ pub(super) async fn hold(run: Run) -> Verdict {
 pub(super) async fn control_frames(run: Run) -> Verdict {
     const CONNECTIONS: usize = 512;
     let burst = frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]).repeat(1800);
-    from_each(&[], async |trial, networks| {
+    from_each(run, &[], async |trial, networks| {
         let mut held: Vec<Option<Wire>> = Vec::new();
         held.resize_with(CONNECTIONS.min(64 * networks), || None);
         let mut pace = Pace::of(1000);
@@ -108,7 +109,7 @@ pub(super) async fn control_frames(run: Run) -> Verdict {
 /// Requests that are sent one after the other without waiting for the answers.
 pub(super) async fn pipelined(run: Run) -> Verdict {
     const AT_ONCE: usize = 64;
-    from_each(&[], async |trial, networks| {
+    from_each(run, &[], async |trial, networks| {
         let mut held = Vec::new();
         for number in 0..8.max(networks) {
             let wire = Wire::connect(attacker(number, networks), trial.address).await;
@@ -147,7 +148,7 @@ pub(super) async fn unfinished_heads(run: Run) -> Verdict {
         &http1[..8000],
     );
     let after_another = format!("{request}{begun}");
-    from_each(&[], async |trial, networks| {
+    from_each(run, &[], async |trial, networks| {
         let heads: [&[u8]; 3] = [&http2, http1.as_bytes(), after_another.as_bytes()];
         // All that may be held of bodies, each of which lacks a byte.
         let (body, bodies) = (&large.as_bytes()[..large.len() - 1], 8 * 26);
