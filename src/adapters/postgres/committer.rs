@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::yield_now;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -16,7 +16,7 @@ use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
 use super::error::{Failure, too_late};
-use super::link::{Link, Parameters, RETRY_PAUSE};
+use super::link::{Link, Parameters, pause};
 use super::values::{column, instant, settings, signer, signers};
 
 /// Most sign-ups in one batch.
@@ -144,7 +144,7 @@ impl Committer {
                 }
                 // The next attempt waits for a new connection.
                 Err(Failure::Lost) => {}
-                Err(Failure::Again) => sleep(RETRY_PAUSE).await,
+                Err(Failure::Again) => pause().await,
                 Err(Failure::Locked) => return Some(batch),
                 Err(Failure::Final(error)) => {
                     self.metrics.ledger.failed.increase();

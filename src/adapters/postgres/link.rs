@@ -1,5 +1,6 @@
 //! A connection that is replaced when it fails.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const PROBE_DEADLINE: Duration = Duration::from_secs(3);
 /// How long a statement has to be without an answer for its connection to be given up.
 const SILENCE_MIN: Duration = Duration::from_millis(500);
-/// How soon a statement is asked again that another one was in the way of.
-pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(20);
+/// How soon a statement is asked again at the latest that another one was in the way of.
+const RETRY_PAUSE_MS_MAX: u64 = 40;
 /// How soon after an attempt to connect the next one may follow.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
 /// The same after an error that hardly goes away by itself.
@@ -85,7 +86,7 @@ impl Link {
                 Ok(rows) => return Ok(rows),
                 // The next attempt waits for a new connection.
                 Err(Failure::Lost) => {}
-                Err(Failure::Again) => sleep(RETRY_PAUSE).await,
+                Err(Failure::Again) => pause().await,
                 Err(failure) => return Err(failure.into()),
             }
         }
@@ -104,6 +105,13 @@ impl Link {
         let connection = connection.map_err(|_closed| away())?;
         connection.clone().ok_or_else(away)
     }
+}
+
+/// Waits for a random time: two statements that the server ended for each other's sake are not asked again at
+/// the same moment.
+pub(super) async fn pause() {
+    let random = RandomState::new().hash_one(());
+    sleep(Duration::from_millis(1 + random % RETRY_PAUSE_MS_MAX)).await;
 }
 
 fn away() -> StoreError {
@@ -166,5 +174,29 @@ async fn watch_over(connection: &PostgresConnection) {
             connection.give_up();
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_in_each_others_way_is_asked_again_at_different_times() {
+        let mut pauses = BTreeSet::new();
+        for _ in 0..100 {
+            let begun = Instant::now();
+            pause().await;
+            pauses.insert(begun.elapsed());
+        }
+        let latest = Duration::from_millis(RETRY_PAUSE_MS_MAX);
+        assert!(
+            pauses.first() >= Some(&Duration::from_millis(1)),
+            "{pauses:?}"
+        );
+        assert!(pauses.last() <= Some(&latest), "{pauses:?}");
+        assert!(pauses.len() > 10, "{pauses:?}");
     }
 }
