@@ -14,11 +14,11 @@ use crate::domain::{CountedBy, Decision, Network, PolicyName, Pseudonym, Standin
 use crate::http::endpoint::Route;
 use crate::http::{Code, Problem, Reply, ReplyBody, RequestContext, RequestId};
 
-/// Most lines a second about requests that are refused or free, whose number no policy limits.
+/// Most lines a second about requests whose number no policy limits, or that are not served.
 const LINES_PER_SECOND_MAX: u64 = 1000;
 
-/// Limits the lines about requests that are refused or free. The lines above the limit are replaced by
-/// one line a second with their number.
+/// Limits the lines about requests that are refused, free, or not served for want of a store. The lines above
+/// the limit are replaced by one line a second with their number.
 #[derive(Debug)]
 pub(super) struct LogThrottle {
     began: Instant,
@@ -62,7 +62,7 @@ impl LogThrottle {
         {
             let count = self.suppressed.swap(0, Relaxed);
             if count > 0 {
-                tracing::info!(count, "further requests were refused or free");
+                tracing::info!(count, "further requests were refused, free or not served");
             }
         }
     }
@@ -142,8 +142,11 @@ impl<'a> LogLine<'a> {
             return;
         }
         self.throttle.report();
-        let is_refused = (400..500).contains(&status)
-            || problem.is_some_and(|problem| problem.code == Code::Overloaded);
+        // A fault with a cause always has its line, which may be the only word of what is wrong.
+        let is_limited = |problem: &Problem| {
+            problem.code == Code::Overloaded || is_fault && problem.cause.is_none()
+        };
+        let is_refused = (400..500).contains(&status) || problem.is_some_and(is_limited);
         if (is_refused || (self.is_free && !is_fault)) && !self.throttle.admit() {
             return;
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::advance;
 
 use crate::fixtures::{FaultyRateLimiter, logged_async};
-use crate::harness::{Call, Setup, TestApp};
+use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 use crate::program::{Program, Ran, command, json_lines};
 use crate::twins::ScriptedSignUps;
 
@@ -67,9 +67,36 @@ async fn requests_that_no_policy_limits_have_a_thousand_lines_a_second() {
         .filter(|line| line.contains("endpoint=\"livez\""));
     assert_eq!(lines.count(), 1001);
     assert!(
-        log.contains("further requests were refused or free count=100\n"),
+        log.contains("further requests were refused, free or not served count=100\n"),
         "{log}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_the_store_has_as_many_and_a_fault_with_a_cause_has_its_line() {
+    let setup = Setup {
+        model: Arc::new(PanickingModelClient),
+        ..Setup::default()
+    };
+    let app = setup
+        .limit("ip", "2000/60s")
+        .limit("default", "2000/60s")
+        .start();
+    let full = StoreError::Full("no room".to_owned());
+    app.contacts.fail_with(Some(full));
+    let requests = async {
+        for _ in 0..1100 {
+            app.expect("503", Call::health()).await;
+        }
+        app.expect("500", Call::chat()).await;
+        advance(Duration::from_secs(1)).await;
+        app.expect("503", Call::health()).await;
+    };
+    let ((), log) = logged_async(requests).await;
+    let count = |what: &str| log.lines().filter(|line| line.contains(what)).count();
+    assert_eq!(count("code=\"store_unavailable\""), 1001);
+    assert_eq!(count("code=\"internal_error\""), 1);
+    assert_eq!(count("not served count=100"), 1, "{log}");
 }
 
 #[tokio::test]

@@ -66,7 +66,7 @@ pub(super) async fn volume(run: Run) -> Verdict {
     let lines = text.lines().filter(is_shown).count();
     assert!(lines as f64 <= most, "{lines} of {most}");
     // The others are not forgotten.
-    let counts = text.split("refused or free count=").skip(1);
+    let counts = text.split("free or not served count=").skip(1);
     let counts = counts.map(|rest| rest.lines().next().unwrap().parse::<u64>().unwrap());
     let all = lines as u64 + counts.sum::<u64>();
     assert!(all >= refused, "{lines} are shown, {all} told of {refused}");
