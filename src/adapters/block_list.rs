@@ -20,7 +20,7 @@ use tokio::task::spawn_blocking;
 use crate::domain::{Block, BlockedAddresses, BlockedNetwork, Timestamp};
 use crate::ports::{BlockList, StoreError};
 
-use super::files::{if_there, is_full, write_whole};
+use super::files::{SystemFiles, if_there, is_full, write_whole};
 use super::open_error::OpenError;
 
 /// The largest file that is read: some ten times as many networks as the operator may block.
@@ -134,7 +134,8 @@ impl BlockFile {
                 "blocks are kept in a data directory: give --data-dir, or --block to the service";
             return Err(StoreError::Unavailable(missing.to_owned()));
         };
-        let written = text(&added).and_then(|text| write_whole(path, text.as_bytes()));
+        let written =
+            text(&added).and_then(|text| write_whole(&SystemFiles, path, text.as_bytes()));
         written.map_err(|error| {
             let reason = format!("blocks: {error}");
             if is_full(&error) {

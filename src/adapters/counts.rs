@@ -11,8 +11,8 @@
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,9 @@ use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::metrics::Metrics;
 use crate::ports::{Clock, CountStore, StoreError};
 
-use super::files::{is_full, is_irregular, numbered, write_whole};
+use super::files::{
+    Files as _, SystemFiles, append_whole, is_full, is_irregular, numbered, write_whole,
+};
 
 /// A process that is killed loses what was counted since the last time.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -118,7 +120,7 @@ impl CountFile {
         if bad_lines > 0 {
             *self.appends_left.lock() = 0;
             let kept = numbered(&self.path, "bad");
-            fs::rename(&self.path, &kept)?;
+            SystemFiles.rename(&self.path, &kept)?;
             tracing::warn!(
                 bad_lines,
                 kept = %kept.display(),
@@ -126,7 +128,7 @@ impl CountFile {
             );
             let hours = self.hours.lock();
             if !hours.is_empty() {
-                write_whole(&self.path, text(hours.iter())?.as_bytes())?;
+                write_whole(&SystemFiles, &self.path, text(hours.iter())?.as_bytes())?;
             }
         }
         Ok(())
@@ -157,9 +159,9 @@ impl CountFile {
 
     /// Appends a line to the file, which is there.
     fn append(&self, counts: (&Hour, &Counts)) -> io::Result<()> {
-        let mut file = File::options().append(true).open(&self.path)?;
-        file.write_all(text([counts])?.as_bytes())?;
-        file.sync_data()
+        let mut file = SystemFiles.open(&self.path)?;
+        append_whole(file.as_mut(), text([counts])?.as_bytes())?;
+        file.sync()
     }
 
     /// Writes the file anew. Its directory is not made: somebody may have moved the data directory away,
@@ -167,7 +169,7 @@ impl CountFile {
     fn replace(&self, hour: Hour, counts: &Counts) -> io::Result<()> {
         let mut hours = self.hours.lock().clone();
         hours.entry(hour).or_default().add_all(counts);
-        write_whole(&self.path, text(&hours)?.as_bytes())
+        write_whole(&SystemFiles, &self.path, text(&hours)?.as_bytes())
     }
 }
 

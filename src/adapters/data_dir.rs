@@ -20,6 +20,7 @@ use super::files::{
 };
 use super::ledger::record::{LEDGER, Ledger, Preview, preview};
 use super::open_error::OpenError;
+use super::secret_file::{self, SecretFile};
 use super::sled_db::remove;
 use super::system::{SystemEntropy, user_id};
 
@@ -128,7 +129,19 @@ impl DataDir {
     /// [`OpenError`] when another process has the lock, when the ledger is lost, or when the secret cannot
     /// be read or created or is not the ledger's. Existing files are unchanged then.
     pub fn open(path: &Path, entropy: &dyn Entropy) -> Result<Self, OpenError> {
-        create_private(path).map_err(OpenError::io("create", path))?;
+        Self::open_on(&(Arc::new(SystemFiles) as _), path, entropy)
+    }
+
+    /// Opens the directory at `path` on other files than the system's.
+    ///
+    /// # Errors
+    /// As [`DataDir::open`].
+    pub fn open_on(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        entropy: &dyn Entropy,
+    ) -> Result<Self, OpenError> {
+        create_private(files.as_ref(), path).map_err(OpenError::io("create", path))?;
         refuse_irregular(path)?;
         let lock = lock(path)?;
         warn_if_exposed(
@@ -139,7 +152,7 @@ impl DataDir {
             &path.join(LEDGER),
             "ledger.jsonl, which holds addresses, is open to other users; chmod 600 closes it",
         );
-        let secret = Self::secret_of(path, entropy)?;
+        let secret = Self::secret_of(files, path, entropy)?;
         // Behind the last step of a restore that was killed. It holds addresses.
         let restoring = path.join(RESTORING);
         if let Err(error) = remove(&restoring) {
@@ -190,6 +203,12 @@ impl DataDir {
         &self.secret
     }
 
+    /// The file that has it, due every `interval`.
+    pub(super) fn secret_file(&self, files: &Arc<dyn Files>, interval: Duration) -> SecretFile {
+        let path = self.path.join(SECRET);
+        SecretFile::new(Arc::clone(files), path, self.secret.clone(), interval)
+    }
+
     /// The lock, which lasts as long as any clone of it.
     pub(super) fn lock(&self) -> Arc<[File; 2]> {
         Arc::clone(&self.lock)
@@ -206,17 +225,21 @@ impl DataDir {
     }
 
     /// Removes the files of acceptance, which hold for one start.
-    pub(super) fn withdraw_acceptance(&self) -> Result<(), OpenError> {
+    pub(super) fn withdraw_acceptance(&self, files: &dyn Files) -> Result<(), OpenError> {
         for name in ACCEPTANCES {
             let path = self.path.join(name);
-            remove_for_good(&path).map_err(OpenError::io("remove", &path))?;
+            remove_for_good(files, &path).map_err(OpenError::io("remove", &path))?;
         }
         Ok(())
     }
 
     /// The ledger's secret, created if no event depends on one yet. A missing ledger is created before
     /// the secret: a secret without a ledger means that the ledger was lost.
-    fn secret_of(directory: &Path, entropy: &dyn Entropy) -> Result<Secret, OpenError> {
+    fn secret_of(
+        files: &Arc<dyn Files>,
+        directory: &Path,
+        entropy: &dyn Entropy,
+    ) -> Result<Secret, OpenError> {
         let path = directory.join(SECRET);
         let accept = directory.join(ACCEPT_NEW_SECRET);
         let ledger = directory.join(LEDGER);
@@ -227,7 +250,7 @@ impl DataDir {
         let is_begun = preview.is_some();
         let is_accepted = exists(&accept)?;
         let bound = preview.filter(|preview| preview.has_events && !is_accepted);
-        let found = read_secret(&path)?;
+        let found = secret_file::read(&path)?;
         let secret = match (&found, bound) {
             (None, Some(_)) => {
                 return Err(OpenError::SecretMissing {
@@ -250,12 +273,12 @@ impl DataDir {
             (Some(secret), Some(_) | None) => secret.clone(),
         };
         if !is_begun {
-            let files: Arc<dyn Files> = Arc::new(SystemFiles);
-            Ledger::begin(&files, &ledger, &secret.id())
-                .map_err(OpenError::io("create", &ledger))?;
+            let begun = Ledger::begin(files, &ledger, &secret.id());
+            begun.map_err(OpenError::io("create", &ledger))?;
         }
         if found.is_none() {
-            write_whole(&path, secret.as_bytes()).map_err(OpenError::io("write", &path))?;
+            let written = write_whole(files.as_ref(), &path, secret.as_bytes());
+            written.map_err(OpenError::io("write", &path))?;
         }
         Ok(secret)
     }
@@ -274,7 +297,7 @@ impl NodeDir {
     /// # Errors
     /// [`OpenError`] when another process has the lock, or the directory cannot be created.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        create_private(path).map_err(OpenError::io("create", path))?;
+        create_private(&SystemFiles, path).map_err(OpenError::io("create", path))?;
         refuse_irregular(path)?;
         let lock = lock(path)?;
         if exists(&path.join(LEDGER))? {
@@ -381,7 +404,7 @@ pub fn refuse_foreign(path: &Path) -> Result<(), OpenError> {
 
 /// Creates a directory and its missing parents, private and durably. An existing one keeps its
 /// mode.
-pub(super) fn create_private(path: &Path) -> io::Result<()> {
+pub(super) fn create_private(files: &dyn Files, path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path
         .ancestors()
         .take_while(|ancestor| *ancestor != Path::new("") && !ancestor.exists())
@@ -390,7 +413,7 @@ pub(super) fn create_private(path: &Path) -> io::Result<()> {
         DirBuilder::new()
             .mode(PRIVATE_DIRECTORY)
             .create(directory)?;
-        sync_parent(directory)?;
+        sync_parent(files, directory)?;
     }
     Ok(())
 }
@@ -436,28 +459,6 @@ fn warn_if_exposed(path: &Path, warning: &str) {
     let mode = fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
     if mode & 0o077 != 0 {
         tracing::warn!("{warning}");
-    }
-}
-
-fn read_secret(path: &Path) -> Result<Option<Secret>, OpenError> {
-    let metadata = if_there(fs::metadata(path)).map_err(OpenError::io("read", path))?;
-    let Some(metadata) = metadata else {
-        return Ok(None);
-    };
-    let mode = metadata.permissions().mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        return Err(OpenError::SecretExposed {
-            path: path.to_path_buf(),
-            mode,
-        });
-    }
-    let bytes = fs::read(path).map_err(OpenError::io("read", path))?;
-    match <[u8; 32]>::try_from(bytes.as_slice()) {
-        Ok(bytes) => Ok(Some(Secret::new(bytes))),
-        Err(_) => Err(OpenError::SecretLength {
-            path: path.to_path_buf(),
-            found_bytes: bytes.len() as u64,
-        }),
     }
 }
 

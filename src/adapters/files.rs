@@ -1,5 +1,5 @@
-//! The file operations that the record rests on, behind traits, so that tests can make each of them
-//! fail; and the few that need no such seam.
+//! The file operations that what is kept rests on, behind traits, so that tests can make each of them fail and
+//! see what is synced; and the few that need no such seam.
 
 use std::fmt::Debug;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -25,9 +25,9 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// The file system that a ledger is kept in.
+/// The file system that a data directory is in.
 pub trait Files: Debug + Send + Sync {
-    /// Creates an empty file, or truncates the one that exists.
+    /// Creates an empty file that is its owner's alone, in place of the one that exists.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -38,6 +38,12 @@ pub trait Files: Debug + Send + Sync {
     /// # Errors
     /// When the file system refuses.
     fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Removes a file. [`Files::sync_directory`] makes that durable.
+    ///
+    /// # Errors
+    /// When the file system refuses, or there is none.
+    fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Replaces `to` by `from` atomically.
     ///
@@ -93,11 +99,12 @@ impl Files for SystemFiles {
         if is_irregular(path) {
             return Err(io::Error::other("it is not a regular file"));
         }
+        // One that is there may be open to others, or be a link.
+        if_there(fs::remove_file(path))?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .mode(PRIVATE_FILE)
             .open(path)?;
         Ok(Box::new(SystemFile { file, end: 0 }))
@@ -107,6 +114,10 @@ impl Files for SystemFiles {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let end = file.metadata()?.len();
         Ok(Box::new(SystemFile { file, end }))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -173,15 +184,35 @@ pub(crate) fn numbered(path: &Path, extension: &str) -> PathBuf {
 
 /// Writes a small file that after a power cut exists either completely or not at all: written
 /// beside its place, synced, renamed, the directory synced.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_whole(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
-    let mut file = SystemFiles.create(&beside)?;
-    if file.append(bytes)? != bytes.len() {
-        return Err(io::ErrorKind::StorageFull.into());
-    }
+    let mut file = files.create(&beside)?;
+    append_whole(file.as_mut(), bytes)?;
+    publish(files, file.as_mut(), &beside, path)
+}
+
+/// Gives the whole `file`, which is at `beside`, its name `path`, durably.
+pub(crate) fn publish(
+    files: &dyn Files,
+    file: &mut dyn AppendFile,
+    beside: &Path,
+    path: &Path,
+) -> io::Result<()> {
     file.sync()?;
-    SystemFiles.rename(&beside, path)?;
-    sync_parent(path)
+    files.rename(beside, path)?;
+    sync_parent(files, path)
+}
+
+/// Appends all of `bytes` with one write.
+pub(crate) fn append_whole(file: &mut dyn AppendFile, bytes: &[u8]) -> io::Result<()> {
+    let taken = file.append(bytes)?;
+    if taken == bytes.len() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::StorageFull,
+        format!("only {taken} of {} bytes were written", bytes.len()),
+    ))
 }
 
 /// What was done with a file, or `None` if there is none.
@@ -193,16 +224,16 @@ pub(crate) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 /// Removes a file durably, if it exists.
-pub(crate) fn remove_for_good(path: &Path) -> io::Result<()> {
-    match if_there(fs::remove_file(path))? {
-        Some(()) => sync_parent(path),
+pub(crate) fn remove_for_good(files: &dyn Files, path: &Path) -> io::Result<()> {
+    match if_there(files.remove(path))? {
+        Some(()) => sync_parent(files, path),
         None => Ok(()),
     }
 }
 
 /// Syncs the directory that contains `path`.
-pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
-    SystemFiles.sync_directory(parent(path))
+pub(crate) fn sync_parent(files: &dyn Files, path: &Path) -> io::Result<()> {
+    files.sync_directory(parent(path))
 }
 
 /// The directory that contains `path`.

@@ -19,6 +19,7 @@
 //! | [`backup`] | archives of a data directory, written while it serves, and restored |
 //! | [`data_dir`] | the data directory: lock and secret; that of a node, which has only the lock |
 //! | [`files`] | file operations, replaceable for fault injection |
+//! | `secret_file` | the secret's file, looked after while the service runs |
 //! | [`open_error`] | why a data directory cannot be opened |
 //! | `sled_db` | opening and closing sled, with its panics as errors |
 //! | [`threads`] | whether the system grants enough threads, and work with a deadline |
@@ -50,6 +51,7 @@ pub mod part_file;
 pub mod postgres;
 pub mod probe;
 pub mod redis;
+mod secret_file;
 pub mod site_dir;
 mod sled_db;
 pub mod system;

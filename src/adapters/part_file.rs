@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt as _;
 
-use super::files::{PRIVATE_FILE, if_there, sync_parent};
+use super::files::{PRIVATE_FILE, SystemFiles, if_there, sync_parent};
 
 /// A file that is written beside its place, as `FILE.part`, and takes it once it is complete. It is its
 /// owner's alone. Dropping it before removes it.
@@ -63,7 +63,7 @@ impl PartFile {
         };
         finished
             .and_then(|()| fs::rename(&self.part, &self.path))
-            .and_then(|()| sync_parent(&self.path))
+            .and_then(|()| sync_parent(&SystemFiles, &self.path))
             .map_err(|error| failed(&self.path, &error))?;
         self.is_done = true;
         Ok(())

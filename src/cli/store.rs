@@ -6,6 +6,7 @@ use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
 use crate::adapters::backup::{self, Written};
+use crate::adapters::files::SystemFiles;
 use crate::adapters::ledger::{repair_ledger, verify_ledger};
 use crate::adapters::part_file;
 use crate::config::OutputForm;
@@ -29,7 +30,7 @@ pub(super) async fn back_up(
     }
     part_file::check_free(&file, force)?;
     let target = file.clone();
-    let written = blocking(move || backup::write_file(&path, &target)).await?;
+    let written = blocking(move || backup::write_file(&SystemFiles, &path, &target)).await?;
     let Written { entries, bytes } = written;
     let file = file.display().to_string();
     let value = json!({"file": file, "entries": entries, "bytes": bytes});
@@ -49,13 +50,13 @@ pub(super) async fn restore(
 ) -> Result<Done, CommandError> {
     let path = data_dir.to_owned();
     let restored = if file == Path::new("-") {
-        blocking(move || backup::restore(&path, std::io::stdin().lock())).await?
+        blocking(move || backup::restore(&SystemFiles, &path, std::io::stdin().lock())).await?
     } else {
         let opened = part_file::open(file).await.map_err(|error| {
             CommandError::Failed(format!("cannot read {}: {error}", file.display()))
         })?;
         let file = opened.0.into_std().await;
-        blocking(move || backup::restore(&path, file)).await?
+        blocking(move || backup::restore(&SystemFiles, &path, file)).await?
     };
     let fields = [
         ("Entries", grouped(restored.entries)),

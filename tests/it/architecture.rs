@@ -134,6 +134,26 @@ fn technologies_stay_in_their_places() {
     }
 }
 
+/// What is kept is written through the port `Files`: `ledger::durable` sees what is synced there.
+#[test]
+fn what_is_kept_is_written_where_a_test_sees_its_syncs() {
+    // Windows, the commands' socket and exports are not kept.
+    let others = [
+        "adapters/files.rs",
+        "adapters/limiter/persistence.rs",
+        "adapters/admin_socket.rs",
+        "adapters/part_file.rs",
+        "adapters/ledger/tests.rs",
+    ];
+    for source in sources() {
+        let code = source.code.split("#[cfg(test)]").next().unwrap();
+        for word in ["fs::rename", "fs::write", "sync_all()", "sync_data()"] {
+            let is_named = code.contains(word) && !others.contains(&source.path.as_str());
+            assert!(!is_named, "{}: {word}", source.path);
+        }
+    }
+}
+
 #[test]
 fn the_wire_is_unknown_inside() {
     for source in sources() {

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use landing_api::adapters::backup::{BackupError, restore, write, write_file};
+use landing_api::adapters::backup::{BackupError, Restored, Written, write};
+use landing_api::adapters::files::SystemFiles;
 use landing_api::domain::contact::Contact;
 use landing_api::ports::{ContactStore, KeyIssuer};
 use sha2::{Digest as _, Sha256};
@@ -40,6 +41,14 @@ fn backup(house: &House) -> Vec<u8> {
     let mut archive = Vec::new();
     write(&house.path, &mut archive).unwrap();
     archive
+}
+
+fn restore(path: &Path, archive: impl Read) -> Result<Restored, BackupError> {
+    landing_api::adapters::backup::restore(&SystemFiles, path, archive)
+}
+
+fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
+    landing_api::adapters::backup::write_file(&SystemFiles, path, target)
 }
 
 /// The files of an archive, in order.

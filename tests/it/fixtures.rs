@@ -90,7 +90,7 @@ impl House {
     }
 
     pub(crate) fn try_open(&self, tuning: Tuning) -> Result<Opened, OpenError> {
-        let data_dir = DataDir::open(&self.path, &SeededEntropy::default())?;
+        let data_dir = DataDir::open_on(&tuning.files, &self.path, &SeededEntropy::default())?;
         let store = LedgerStore::open_with(&data_dir, &tuning)?;
         Ok(Opened {
             store: Arc::new(store),

@@ -2,10 +2,10 @@
 //! its files are put in place, the ledger last: a data directory with only a part of them does not start.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::fs::DirBuilder;
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 
 use data_encoding::HEXLOWER;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::adapters::data_dir::{
     MARK, RESTORING, SECRET, backup_entries, create_private, lock, refuse_foreign,
 };
 use crate::adapters::files::{
-    BUFFER_BYTES, Files as _, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, remove_for_good,
+    BUFFER_BYTES, Files, PRIVATE_DIRECTORY, append_whole, remove_for_good,
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
 use crate::adapters::ledger::refusal;
@@ -44,8 +44,12 @@ pub struct Restored {
 /// # Errors
 /// [`BackupError`] when the archive is not as it was written, or the directory cannot be used. It holds no
 /// ledger then.
-pub fn restore(path: &Path, archive: impl Read) -> Result<Restored, BackupError> {
-    create_private(path).map_err(BackupError::io("create", path))?;
+pub fn restore(
+    files: &dyn Files,
+    path: &Path,
+    archive: impl Read,
+) -> Result<Restored, BackupError> {
+    create_private(files, path).map_err(BackupError::io("create", path))?;
     refuse_foreign(path)?;
     let _lock = lock(path)?;
     let ledger = path.join(LEDGER);
@@ -57,10 +61,10 @@ pub fn restore(path: &Path, archive: impl Read) -> Result<Restored, BackupError>
     let staging = path.join(RESTORING);
     // A restore may have been interrupted.
     remove(&staging).map_err(BackupError::io("remove", &staging))?;
-    let restored = unpack(archive, &staging)
+    let restored = unpack(files, archive, &staging)
         .and_then(|names| Ok((check(&staging)?, names)))
         .and_then(|(verified, names)| {
-            put_in_place(path, &staging, &names)?;
+            put_in_place(files, path, &staging, &names)?;
             Ok(Restored {
                 entries: verified.sequence,
                 files: names.into_iter().collect(),
@@ -69,13 +73,17 @@ pub fn restore(path: &Path, archive: impl Read) -> Result<Restored, BackupError>
     let removed = remove(&staging).map_err(BackupError::io("remove", &staging));
     let restored = restored?;
     removed?;
-    sync(path)?;
+    sync(files, path)?;
     Ok(restored)
 }
 
 /// Unpacks the archive into the new directory `staging`, and returns the names of its files once their
 /// digests are right.
-fn unpack(archive: impl Read, staging: &Path) -> Result<BTreeSet<String>, BackupError> {
+fn unpack(
+    files: &dyn Files,
+    archive: impl Read,
+    staging: &Path,
+) -> Result<BTreeSet<String>, BackupError> {
     let created = DirBuilder::new().mode(PRIVATE_DIRECTORY).create(staging);
     created.map_err(BackupError::io("create", staging))?;
     let mut archive = Archive::new(archive);
@@ -92,10 +100,11 @@ fn unpack(archive: impl Read, staging: &Path) -> Result<BTreeSet<String>, Backup
                 return Err(bad("SHA256SUMS is not as it was written"));
             }
         } else {
-            let digest = extract(&mut entry, &staging.join(&name))?;
-            if digests.insert(name.clone(), digest).is_some() {
+            if digests.contains_key(&name) {
                 return Err(bad(format!("it has {name} twice")));
             }
+            let digest = extract(files, &mut entry, &staging.join(&name))?;
+            digests.insert(name, digest);
         }
     }
     // Tar fills up with zeros.
@@ -166,15 +175,13 @@ fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError>
 }
 
 /// Writes the entry to a new file, synced, and returns its digest.
-fn extract<R: Read>(entry: &mut Entry<'_, R>, path: &Path) -> Result<String, BackupError> {
-    let mut options = File::options();
-    options.write(true).create_new(true).mode(PRIVATE_FILE);
-    let mut file = match options.open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(bad("it has a file twice"));
-        }
-        file => file.map_err(BackupError::io("create", path))?,
-    };
+fn extract<R: Read>(
+    files: &dyn Files,
+    entry: &mut Entry<'_, R>,
+    path: &Path,
+) -> Result<String, BackupError> {
+    let file = files.create(path);
+    let mut file = file.map_err(BackupError::io("create", path))?;
     let mut digest = Sha256::new();
     let (mut buffer, mut left) = (vec![0; BUFFER_BYTES], entry.size());
     loop {
@@ -184,14 +191,13 @@ fn extract<R: Read>(entry: &mut Entry<'_, R>, path: &Path) -> Result<String, Bac
         }
         let bytes = buffer.get(..taken).unwrap_or_default();
         digest.update(bytes);
-        file.write_all(bytes)
-            .map_err(BackupError::io("write", path))?;
+        append_whole(file.as_mut(), bytes).map_err(BackupError::io("write", path))?;
         left = left.saturating_sub(taken as u64);
     }
     if left > 0 {
         return Err(bad("it ends too early"));
     }
-    file.sync_all().map_err(BackupError::io("write", path))?;
+    file.sync().map_err(BackupError::io("write", path))?;
     Ok(HEXLOWER.encode(&digest.finalize()))
 }
 
@@ -220,31 +226,35 @@ fn check(staging: &Path) -> Result<Verified, BackupError> {
 }
 
 /// Renames the files to their places, the ledger last, and makes that durable.
-fn put_in_place(path: &Path, staging: &Path, names: &BTreeSet<String>) -> Result<(), BackupError> {
-    sync(staging)?;
+fn put_in_place(
+    files: &dyn Files,
+    path: &Path,
+    staging: &Path,
+    names: &BTreeSet<String>,
+) -> Result<(), BackupError> {
+    sync(files, staging)?;
     // The mark is of another ledger.
     let mark = path.join(MARK);
-    remove_for_good(&mark).map_err(BackupError::io("remove", &mark))?;
+    remove_for_good(files, &mark).map_err(BackupError::io("remove", &mark))?;
     let others = names
         .iter()
         .map(String::as_str)
         .filter(|name| *name != LEDGER);
     for name in others {
-        rename(&staging.join(name), &path.join(name))?;
+        rename(files, &staging.join(name), &path.join(name))?;
     }
-    sync(path)?;
-    rename(&staging.join(LEDGER), &path.join(LEDGER))?;
-    sync(path)
+    sync(files, path)?;
+    rename(files, &staging.join(LEDGER), &path.join(LEDGER))?;
+    sync(files, path)
 }
 
-fn rename(from: &Path, to: &PathBuf) -> Result<(), BackupError> {
-    fs::rename(from, to).map_err(BackupError::io("write", to))
+fn rename(files: &dyn Files, from: &Path, to: &Path) -> Result<(), BackupError> {
+    files.rename(from, to).map_err(BackupError::io("write", to))
 }
 
-fn sync(directory: &Path) -> Result<(), BackupError> {
-    SystemFiles
-        .sync_directory(directory)
-        .map_err(BackupError::io("write", directory))
+fn sync(files: &dyn Files, directory: &Path) -> Result<(), BackupError> {
+    let synced = files.sync_directory(directory);
+    synced.map_err(BackupError::io("write", directory))
 }
 
 fn unreadable(error: io::Error) -> BackupError {

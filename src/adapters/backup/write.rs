@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek as _, Write};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
@@ -11,7 +11,7 @@ use tar::{Builder, EntryType, Header};
 
 use crate::adapters::data_dir::{SECRET, backup_entries};
 use crate::adapters::files::{
-    PRIVATE_FILE, UNSYNCED_BYTES_MAX, if_there, is_irregular, sync_parent,
+    AppendFile, Files, PRIVATE_FILE, UNSYNCED_BYTES_MAX, is_irregular, publish,
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
 use crate::adapters::ledger::refusal;
@@ -84,7 +84,7 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
 ///
 /// # Errors
 /// As [`write()`]; `target` is as it was then.
-pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
+pub fn write_file(files: &dyn Files, path: &Path, target: &Path) -> Result<Written, BackupError> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let beside = target.with_file_name(name);
@@ -96,30 +96,23 @@ pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
     // `write` says what is wrong where there is no secret.
     let secret = File::open(path.join(SECRET));
     let _lock = secret.and_then(|file| file.lock().map(|()| file)).ok();
-    // One that is there may be open to others, or be a link.
-    if_there(fs::remove_file(&beside)).map_err(BackupError::io("replace", &beside))?;
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    let file = options.mode(PRIVATE_FILE).open(&beside);
+    let file = files.create(&beside);
     let file = file.map_err(BackupError::io("create", &beside))?;
     let mut synced = SyncedFile { file, unsynced: 0 };
     let written = write(path, &mut synced).and_then(|written| {
-        let file = &synced.file;
-        file.sync_all()
-            .and_then(|()| fs::rename(&beside, target))
-            .and_then(|()| sync_parent(target))
+        publish(files, synced.file.as_mut(), &beside, target)
             .map_err(BackupError::io("write", target))?;
         Ok(written)
     });
     if written.is_err() {
-        let _ = fs::remove_file(&beside);
+        let _ = files.remove(&beside);
     }
     written
 }
 
 /// A large file that is synced as it grows.
 struct SyncedFile {
-    file: File,
+    file: Box<dyn AppendFile>,
     /// In bytes.
     unsynced: u64,
 }
@@ -127,16 +120,16 @@ struct SyncedFile {
 impl Write for SyncedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.unsynced > UNSYNCED_BYTES_MAX {
-            self.file.sync_data()?;
+            self.file.sync()?;
             self.unsynced = 0;
         }
-        let taken = self.file.write(bytes)?;
+        let taken = self.file.append(bytes)?;
         self.unsynced += taken as u64;
         Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        Ok(())
     }
 }
 

@@ -111,6 +111,7 @@ fn run(
         let Ok(first) = receiver.recv_timeout(look_interval) else {
             // The writer holds the other end itself.
             writer.look_after();
+            writer.look_after_secret();
             continue;
         };
         shared.set_busy_since(Some(first.since));
@@ -132,6 +133,7 @@ fn run(
         }
         writer.commit(changes);
         let _ = catch_unwind(AssertUnwindSafe(|| writer.compact_if_due()));
+        writer.look_after_secret();
         shared.set_busy_since(None);
     }
 }

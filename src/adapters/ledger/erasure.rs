@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
@@ -40,8 +41,8 @@ impl LedgerStore {
         if addresses.is_empty() {
             return Ok(erasure);
         }
-        let ledger = self.path.clone();
-        let blanked = spawn_blocking(move || blank(&ledger, &addresses)).await;
+        let (files, ledger) = (Arc::clone(&self.files), self.path.clone());
+        let blanked = spawn_blocking(move || blank(files.as_ref(), &ledger, &addresses)).await;
         let blanked = blanked.map_err(|_panic| self.shared.unavailable())?;
         for (file, done) in blanked {
             let way_out = "forget the addresses again, or remove the file";

@@ -8,10 +8,9 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::adapters::files::{BUFFER_BYTES, parent};
+use crate::adapters::files::{BUFFER_BYTES, Files, parent};
 
 use super::record::{Event, EventLines, Flaw, Place};
 
@@ -37,6 +36,7 @@ pub(super) fn forgotten(file: &File) -> Result<HashSet<String>, Flaw> {
 /// Blanks `addresses` in the kept files beside the ledger at `path`. Returns every file that had one of
 /// them, and every failure, which is logged, too: the file may still have one.
 pub(super) fn blank(
+    files: &dyn Files,
     path: &Path,
     addresses: &HashSet<String>,
 ) -> Vec<(PathBuf, Result<(), String>)> {
@@ -45,7 +45,7 @@ pub(super) fn blank(
         Err(error) => return vec![(path.with_extension("*"), failed(&error))],
     };
     let blanked = kept.into_iter().map(|kept| {
-        let words = blank_in(&kept, addresses);
+        let words = blank_in(files, &kept, addresses);
         (kept, words)
     });
     blanked
@@ -87,10 +87,10 @@ fn kept_files(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Blanks `addresses` in the file at `path`, and returns how many words it overwrote.
-fn blank_in(path: &Path, addresses: &HashSet<String>) -> io::Result<usize> {
-    let file = File::options().read(true).write(true).open(path)?;
+fn blank_in(files: &dyn Files, path: &Path, addresses: &HashSet<String>) -> io::Result<usize> {
+    let mut file = files.open(path)?;
     let mut found = 0;
-    let mut reader = BufReader::with_capacity(BUFFER_BYTES, &file);
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, file.as_file().try_clone()?);
     let (mut offset, mut word) = (0, Vec::new());
     // Words that are too long for an address count, but are not kept.
     let mut length = 0;
@@ -110,7 +110,7 @@ fn blank_in(path: &Path, addresses: &HashSet<String>) -> io::Result<usize> {
                 if length == word.len() && spells(&word, addresses, is_end) {
                     found += 1;
                     let begin = offset - length as u64;
-                    file.write_all_at(&vec![BLANK; length], begin)?;
+                    file.overwrite(begin, &vec![BLANK; length])?;
                 }
                 word.clear();
                 length = 0;
@@ -123,7 +123,7 @@ fn blank_in(path: &Path, addresses: &HashSet<String>) -> io::Result<usize> {
         reader.consume(taken);
     }
     if found > 0 {
-        file.sync_all()?;
+        file.sync()?;
     }
     Ok(found)
 }
@@ -169,6 +169,7 @@ fn unescaped(word: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::files::SystemFiles;
 
     fn check(before: &str, after: &str) {
         let root = tempfile::tempdir().unwrap();
@@ -176,7 +177,8 @@ mod tests {
         fs::write(&kept, before).unwrap();
         let addresses = ["a/b@example.com", "ada@example.com"].map(str::to_owned);
         let addresses = HashSet::from(addresses);
-        let blanked = blank(&root.path().join("ledger.jsonl"), &addresses);
+        let ledger = root.path().join("ledger.jsonl");
+        let blanked = blank(&SystemFiles, &ledger, &addresses);
         assert_eq!(fs::read_to_string(&kept).unwrap(), after);
         assert_eq!(blanked.len(), usize::from(before != after), "{before}");
         assert!(
@@ -185,7 +187,7 @@ mod tests {
                 .all(|(path, done)| *path == kept && done.is_ok())
         );
         // Once more finds nothing.
-        assert!(blank(&root.path().join("ledger.jsonl"), &addresses).is_empty());
+        assert!(blank(&SystemFiles, &ledger, &addresses).is_empty());
     }
 
     #[test]
@@ -253,8 +255,8 @@ mod tests {
         fs::create_dir(root.path().join("ledger.cut.1")).unwrap();
         std::os::unix::fs::symlink("notes", root.path().join("ledger.cut.2")).unwrap();
         let addresses = HashSet::from([text.to_owned()]);
-        let blanked = blank(&root.path().join("ledger.jsonl"), &addresses);
-        assert!(blanked.is_empty());
+        let ledger = root.path().join("ledger.jsonl");
+        assert!(blank(&SystemFiles, &ledger, &addresses).is_empty());
         assert_eq!(fs::read_to_string(root.path().join("notes")).unwrap(), text);
     }
 }

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 use crate::adapters::data_dir::DataDir;
-use crate::adapters::files::numbered;
+use crate::adapters::files::{Files as _, SystemFiles, numbered};
 use crate::adapters::open_error::OpenError;
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
@@ -137,10 +137,11 @@ pub fn repair_ledger(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
     let ledger = path.join(LEDGER);
     let kept = numbered(&ledger, "damaged");
     let accept = data_dir.accept_damage();
-    File::create(&accept).map_err(OpenError::io("create", &accept))?;
+    let accepted = SystemFiles.create(&accept);
+    accepted.map_err(OpenError::io("create", &accept))?;
     let opened = open_and_close(&data_dir);
     // A start that failed has not withdrawn it, and a later one must not go on with it.
-    data_dir.withdraw_acceptance()?;
+    data_dir.withdraw_acceptance(&SystemFiles)?;
     opened?;
     let entries = verify_ledger(path)?.entries;
     Ok(Some(LedgerRepair {

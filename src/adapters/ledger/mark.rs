@@ -2,12 +2,12 @@
 //! is exact after SIGKILL, and behind the ledger after a power cut, never ahead. A ledger that has not reached
 //! it has lost events. That stays true, so the mark is only removed when the operator accepts a loss.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::adapters::files::write_whole;
+use crate::adapters::files::{AppendFile, Files, write_whole};
 
 use super::record::{Stamp, checked, seal};
 
@@ -17,20 +17,22 @@ const LENGTH: usize = 160;
 /// The mark's file.
 #[derive(Debug)]
 pub(super) struct Mark {
+    files: Arc<dyn Files>,
     path: PathBuf,
     /// Open once it was written.
-    file: Option<File>,
+    file: Option<Box<dyn AppendFile>>,
 }
 
 impl Mark {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, file: None }
+    pub(super) fn new(files: Arc<dyn Files>, path: PathBuf) -> Self {
+        let file = None;
+        Self { files, path, file }
     }
 
     /// Overwrites the mark. A failure is logged, and leaves less to hold the ledger against.
     pub(super) fn note(&mut self, stamp: &Stamp) {
-        let written = match &self.file {
-            Some(file) => seal(stamp, LENGTH).and_then(|line| file.write_all_at(&line, 0)),
+        let written = match &mut self.file {
+            Some(file) => seal(stamp, LENGTH).and_then(|line| file.overwrite(0, &line)),
             None => self.write(stamp),
         };
         if let Err(error) = written {
@@ -45,8 +47,8 @@ impl Mark {
 
     /// Writes the mark durably.
     pub(super) fn write(&mut self, stamp: &Stamp) -> io::Result<()> {
-        write_whole(&self.path, &seal(stamp, LENGTH)?)?;
-        self.file = Some(File::options().write(true).open(&self.path)?);
+        write_whole(self.files.as_ref(), &self.path, &seal(stamp, LENGTH)?)?;
+        self.file = Some(self.files.open(&self.path)?);
         Ok(())
     }
 }

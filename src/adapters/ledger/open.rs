@@ -8,7 +8,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::adapters::data_dir::{ACCEPT_DAMAGE, DataDir, exists};
-use crate::adapters::files::{Files, SystemFiles, is_full, numbered, remove_for_good};
+use crate::adapters::files::{
+    Files, SystemFiles, append_whole, is_full, numbered, remove_for_good,
+};
 use crate::adapters::open_error::OpenError;
 use crate::domain::Timestamp;
 use crate::metrics::Metrics;
@@ -18,9 +20,7 @@ use super::copy::CopyPlan;
 use super::generation::Generation;
 use super::kept_files::{blank, forgotten};
 use super::mark::{self, Mark};
-use super::record::{
-    self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, Verified, append_whole, unfinished,
-};
+use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, Verified, unfinished};
 use super::shared_state::SharedState;
 use super::writer::{LedgerWriter, ledger_failed};
 
@@ -34,6 +34,8 @@ pub struct Tuning {
     pub waiting_changes_max: usize,
     /// How often a writer with nothing to do checks that the ledger is in its place and takes writes.
     pub look_interval: Duration,
+    /// How often a writer checks that the secret is in its place.
+    pub secret_interval: Duration,
     /// A compaction is due when superfluous lines outnumber the others, and are more than this.
     pub superfluous_min: u64,
     /// Where the ledger is kept.
@@ -47,6 +49,7 @@ impl Default for Tuning {
         Self {
             waiting_changes_max: 8192,
             look_interval: Duration::from_secs(1),
+            secret_interval: Duration::from_secs(60),
             superfluous_min: 65_536,
             files: Arc::new(SystemFiles),
             metrics: Arc::new(Metrics::new([])),
@@ -74,7 +77,8 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         queue: None,
         metrics: Arc::clone(&tuning.metrics),
         now: Timestamp::default(),
-        mark: Mark::new(data_dir.mark()),
+        mark: Mark::new(Arc::clone(&tuning.files), data_dir.mark()),
+        secret: data_dir.secret_file(&tuning.files, tuning.secret_interval),
     };
     if is_new_secret || has_forgotten {
         match compact(&mut writer, secret, has_forgotten) {
@@ -91,7 +95,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     repaired.map_err(OpenError::io("write", writer.ledger.path()))?;
     writer.mark();
     tuning.metrics.ledger.set_bytes(writer.ledger.length());
-    data_dir.withdraw_acceptance()?;
+    data_dir.withdraw_acceptance(tuning.files.as_ref())?;
     if let Err(error) = probe_disk(data_dir, tuning.files.as_ref()) {
         // Health must show this before the first write is tried.
         let error = ledger_failed(error);
@@ -114,7 +118,12 @@ fn read_generation(ledger: &Ledger) -> Result<Generation, Flaw> {
 fn compact(writer: &mut LedgerWriter, secret: String, has_forgotten: bool) -> Result<(), Flaw> {
     if has_forgotten {
         // Failures are logged.
-        blank(writer.ledger.path(), &forgotten(&writer.ledger.to_read()?)?);
+        let forgotten = forgotten(&writer.ledger.to_read()?)?;
+        blank(
+            writer.ledger.files().as_ref(),
+            writer.ledger.path(),
+            &forgotten,
+        );
     }
     let copy = writer.plan(secret).copy(&AtomicBool::new(false))?;
     writer.switch_to(copy)
@@ -126,7 +135,7 @@ fn probe_disk(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
     let written = files
         .create(&path)
         .and_then(|mut file| append_whole(file.as_mut(), &PROBE));
-    let removed = fs::remove_file(&path);
+    let removed = files.remove(&path);
     written.and(removed)
 }
 
@@ -135,9 +144,10 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
     let path = data_dir.path().join(LEDGER);
     // A compaction may have been interrupted.
     let unfinished = unfinished(&path);
-    remove_for_good(&unfinished).map_err(OpenError::io("remove", &unfinished))?;
+    remove_for_good(files.as_ref(), &unfinished).map_err(OpenError::io("remove", &unfinished))?;
     let mark = data_dir.mark();
-    let forget_mark = || remove_for_good(&mark).map_err(OpenError::io("remove", &mark));
+    let forget_mark =
+        || remove_for_good(files.as_ref(), &mark).map_err(OpenError::io("remove", &mark));
     if exists(&data_dir.accept_empty())? {
         // It is that of a ledger that is lost.
         forget_mark()?;
@@ -194,10 +204,13 @@ fn salvage(
     };
     let copy = plan.copy(&AtomicBool::new(false))?;
     // Not every file system has hard links.
-    let copied = |_error| fs::copy(path, kept).map(drop);
+    let copied = |_error| {
+        fs::copy(path, kept)?;
+        files.open(kept)?.sync()
+    };
     let (ledger, _) = copy.publish(|| fs::hard_link(path, kept).or_else(copied))?;
     // Failures are logged.
-    blank(path, &forgotten);
+    blank(files.as_ref(), path, &forgotten);
     Ok(ledger)
 }
 

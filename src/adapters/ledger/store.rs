@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use crate::adapters::data_dir::DataDir;
+use crate::adapters::files::Files;
 use crate::adapters::open_error::OpenError;
 use crate::domain::MacKey;
 use crate::ports::{Compaction, StoreError};
@@ -23,6 +24,7 @@ use super::shared_state::SharedState;
 pub struct LedgerStore {
     queue: CommitQueue,
     pub(super) shared: Arc<SharedState>,
+    pub(super) files: Arc<dyn Files>,
     /// Where the ledger should be.
     pub(super) path: PathBuf,
     /// Hashes forgotten addresses.
@@ -52,6 +54,7 @@ impl LedgerStore {
         Ok(Self {
             queue,
             shared,
+            files: Arc::clone(&tuning.files),
             path: data_dir.path().join(LEDGER),
             tombstone_key: data_dir.secret().keys().tombstone,
             _lock: data_dir.lock(),

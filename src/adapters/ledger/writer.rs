@@ -11,6 +11,7 @@ use std::vec::IntoIter;
 use tokio::time::Instant;
 
 use crate::adapters::files::is_full;
+use crate::adapters::secret_file::SecretFile;
 use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::{Compaction, StoreError};
@@ -77,6 +78,7 @@ pub(super) struct LedgerWriter {
     pub(super) now: Timestamp,
     /// Says how far the ledger is durable.
     pub(super) mark: Mark,
+    pub(super) secret: SecretFile,
 }
 
 impl LedgerWriter {
@@ -111,6 +113,13 @@ impl LedgerWriter {
     pub(super) fn look_after(&mut self) {
         let repaired = caught(|| self.repair());
         self.shared.set_write_error(repaired.err());
+    }
+
+    /// Looks after the secret now and then, unless the directory is another one.
+    pub(super) fn look_after_secret(&mut self) {
+        if self.secret.is_due() && self.check_place().is_ok() {
+            self.secret.look_after();
+        }
     }
 
     /// Decides, appends, shows. After an error nothing was recorded.
@@ -271,6 +280,7 @@ impl LedgerWriter {
     pub(super) fn finish(mut self) -> Result<(), StoreError> {
         self.compactions.stop();
         self.repair()?;
+        self.secret.look_after();
         self.mark.write(&stamp(&self.ledger)).map_err(ledger_failed)
     }
 }

@@ -207,6 +207,11 @@ impl Files for FaultyFiles {
         }))
     }
 
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.0.begin();
+        SystemFiles.remove(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fail_if(&self.0.rename)?;
         self.0.begin();
@@ -284,7 +289,7 @@ pub(crate) const WRITE_FAULTS: [(&str, Fault); 3] = [
 ];
 
 /// A house whose store has these contacts and is on files that can fail.
-pub(super) async fn faulty(
+pub(crate) async fn faulty(
     names: impl IntoIterator<Item: AsRef<str>>,
 ) -> (House, FaultyFiles, Opened) {
     let (house, files) = (House::new(), FaultyFiles::default());

@@ -5,6 +5,7 @@ mod compaction;
 mod damage;
 mod directory;
 mod displaced;
+mod durable;
 mod erasure;
 mod faults;
 mod maintenance;
@@ -16,6 +17,7 @@ mod secret;
 mod snapshots;
 mod torn;
 
+pub(crate) use self::faults::faulty;
 pub(crate) use crate::fixtures::contents;
 
 /// The ledger `text` with a checksum that is right for its head.

@@ -266,7 +266,7 @@ async fn a_start_that_cannot_write_the_ledger_anew_is_refused_unless_it_only_lac
         let (house, files, opened) = faulty(["ada", "zoe"]).await;
         files.fail_renames(true);
         opened.forget("zoe").await.unwrap();
-        opened.stop();
+        opened.crash();
         if lacks_room {
             files.fail_renames(false);
             set(files.fault(|faults| &faults.disk_full), true);

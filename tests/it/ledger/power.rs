@@ -249,6 +249,17 @@ impl Files for PowerFiles {
         Ok(self.file(number, file))
     }
 
+    /// For certain at once, as renames are.
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk().work(|disk| {
+            SystemFiles.remove(path)?;
+            for kept in disk.kept.iter_mut().filter(|kept| kept.path == path) {
+                kept.is_gone = true;
+            }
+            Ok(())
+        })
+    }
+
     /// Renames are for certain at once: the tests of compaction undo them.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.disk().work(|disk| {

@@ -1,14 +1,14 @@
 //! The ledger's file: batches are appended and synced; what was never acknowledged is truncated.
 
 use std::fs::{self, File};
-use std::io::{self, Seek as _, SeekFrom};
+use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::adapters::files::{
-    AppendFile, BUFFER_BYTES, Files, PRIVATE_FILE, file_id, numbered, parent,
+    AppendFile, BUFFER_BYTES, Files, append_whole, file_id, numbered, sync_parent,
 };
 
 use super::event::Event;
@@ -73,7 +73,7 @@ impl Ledger {
         if let Some(torn) = &verified.torn {
             // Keeping a copy may fail, on a full disk for example. The start goes on: nothing in it was
             // acknowledged.
-            let kept = keep_end(path, verified.length).map_or_else(
+            let kept = keep_end(files.as_ref(), path, verified.length).map_or_else(
                 |error| format!("nowhere: {error}"),
                 |kept| kept.display().to_string(),
             );
@@ -86,7 +86,7 @@ impl Ledger {
             file.truncate(verified.length)?;
         }
         file.sync()?;
-        files.sync_directory(parent(path))?;
+        sync_parent(files.as_ref(), path)?;
         Ok(Self {
             files: Arc::clone(files),
             path: path.to_path_buf(),
@@ -276,7 +276,7 @@ impl Ledger {
     pub(crate) fn repair(&mut self) -> io::Result<()> {
         match self.state {
             State::Sound => return Ok(()),
-            State::Unnamed => self.files.sync_directory(parent(&self.path))?,
+            State::Unnamed => sync_parent(self.files.as_ref(), &self.path)?,
             State::Failed => {
                 self.file.truncate(self.length)?;
                 let probed =
@@ -308,28 +308,27 @@ fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> 
 }
 
 /// Copies the ledger at `path` from `length` on into a file beside it, and returns that file's path.
-fn keep_end(path: &Path, length: u64) -> io::Result<PathBuf> {
+fn keep_end(files: &dyn Files, path: &Path, length: u64) -> io::Result<PathBuf> {
     let kept = numbered(path, "cut");
-    let mut end = File::open(path)?;
-    end.seek(SeekFrom::Start(length))?;
-    let mut options = File::options();
-    options.write(true).create_new(true).mode(PRIVATE_FILE);
-    let mut copy = options.open(&kept)?;
-    let copied = io::copy(&mut end, &mut copy).and_then(|_bytes| copy.sync_all());
+    let mut copy = files.create(&kept)?;
+    let copied = copy_from(path, length, copy.as_mut()).and_then(|()| copy.sync());
     if copied.is_err() {
-        let _ = fs::remove_file(&kept);
+        let _ = files.remove(&kept);
     }
     copied.map(|()| kept)
 }
 
-/// Appends all of `bytes` with one write.
-pub(crate) fn append_whole(file: &mut dyn AppendFile, bytes: &[u8]) -> io::Result<()> {
-    let taken = file.append(bytes)?;
-    if taken == bytes.len() {
-        return Ok(());
+/// Copies the file at `path` from `begin` on.
+fn copy_from(path: &Path, begin: u64, copy: &mut dyn AppendFile) -> io::Result<()> {
+    let source = File::open(path)?;
+    let mut at = begin;
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        let taken = source.read_at(&mut buffer, at)?;
+        if taken == 0 {
+            return Ok(());
+        }
+        append_whole(copy, buffer.get(..taken).unwrap_or_default())?;
+        at += taken as u64;
     }
-    Err(io::Error::new(
-        io::ErrorKind::StorageFull,
-        format!("only {taken} of {} bytes were written", bytes.len()),
-    ))
 }

@@ -27,7 +27,7 @@ mod reader;
 mod verify;
 
 pub(crate) use event::{Event, Hex, Identity};
-pub(crate) use file::{Ledger, PROBE, append_whole, unfinished};
+pub(crate) use file::{Ledger, PROBE, unfinished};
 pub(crate) use head::FORMAT;
 pub(crate) use line::{checked, seal};
 pub(crate) use reader::{EventLines, FIRST_PLACE, Flaw, Place, event_at};
