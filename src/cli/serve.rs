@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener as WebListener, UnixListener};
 use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket::AdminSocket;
@@ -46,6 +46,9 @@ const DEADLINES: RequestDeadlines = RequestDeadlines {
     provider: webhook::DEADLINE,
     model_reader: SLOW_READER_GRACE,
 };
+
+/// How long the removal of the commands' socket may take at the stop.
+const REMOVAL_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Why the service does not run.
 #[derive(Debug)]
@@ -166,7 +169,7 @@ fn announce(args: &Args, bound: SocketAddr) {
 /// What answers the operator's commands and shows the admin page.
 struct AdminSide {
     /// Its file is removed on drop. A node without a directory has none.
-    _socket: Option<AdminSocket>,
+    socket: Option<AdminSocket>,
     stop: CancellationToken,
     web: Option<JoinHandle<()>>,
 }
@@ -205,7 +208,7 @@ impl AdminSide {
             ));
         }
         Ok(Self {
-            _socket: socket,
+            socket,
             stop,
             web: served,
         })
@@ -218,6 +221,9 @@ impl AdminSide {
             // Fails only if it panicked, which the log tells.
             let _ = web.await;
         }
+        // A disk that hangs is not waited for: the next start replaces the file.
+        let removed = spawn_blocking(move || drop(self.socket));
+        let _ = timeout(REMOVAL_DEADLINE, removed).await;
     }
 }
 

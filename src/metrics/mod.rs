@@ -23,6 +23,9 @@ const DURATION_BOUNDS_US: [u64; BOUNDS] = [
     500, 1000, 2500, 5000, 10_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000, 60_000_000,
 ];
 
+/// How long to wait for another's look at the disk.
+const DISK_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Upper bounds of batch sizes. No batch has more changes than the last.
 const BATCH_BOUNDS: [u64; BOUNDS] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
@@ -231,6 +234,8 @@ pub struct Metrics {
     last_error: Mutex<Option<LastError>>,
     is_stopping: AtomicBool,
     data_dir: Option<PathBuf>,
+    /// Held while somebody looks at the disk.
+    disk_look: Mutex<()>,
 }
 
 impl Metrics {
@@ -254,8 +259,10 @@ impl Metrics {
         self
     }
 
-    /// The space of the data directory's disk, if it is known.
+    /// The space of the data directory's disk, if it is known. Blocks the thread for as long as the disk takes;
+    /// on a disk that hangs, that of one caller, and others' for a second.
     pub fn disk_space(&self) -> Option<DiskSpace> {
+        let _looking = self.disk_look.try_lock_for(DISK_PATIENCE)?;
         self.data_dir.as_deref().and_then(disk_space)
     }
 

@@ -1,18 +1,24 @@
 //! The service as a whole.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::app::App;
 use crate::domain::{Counted, Counts, Hour, HourlyCounts, Timestamp};
 use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
-use crate::metrics::{Counter, StatusClass};
+use crate::metrics::{Counter, Metrics, StatusClass};
 use crate::ports::{LimiterStats, StoreError};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
 pub static SHOW: Operation = Operation::new("status", |request| Box::pin(show(request)));
+
+/// How long to wait for the disk. One that hangs is not known.
+const DISK_DEADLINE: Duration = Duration::from_secs(2);
 
 /// How many hours `status` shows.
 const HOURS: u64 = 24;
@@ -36,7 +42,7 @@ impl Status {
             takes_writes: app.takes_writes(),
             limiter: app.limiter.stats(),
             process: process_usage(),
-            disk: app.metrics.disk_space(),
+            disk: disk_space(&app.metrics).await,
             app: Arc::clone(app),
         }
     }
@@ -91,6 +97,13 @@ impl Status {
             windows_bytes: limiter.map(|it| it.disk_bytes),
         }
     }
+}
+
+/// What the disk of a service says soon.
+async fn disk_space(metrics: &Arc<Metrics>) -> Option<DiskSpace> {
+    let metrics = Arc::clone(metrics);
+    let looked = timeout(DISK_DEADLINE, spawn_blocking(move || metrics.disk_space())).await;
+    looked.ok()?.ok()?
 }
 
 /// The state of a service, as `status --json` prints it. Times are in RFC 3339.

@@ -5,13 +5,16 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
+use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use hyper::{Method, Request};
 use landing_api::operator::exposition;
 use landing_api::ports::StoreError;
+use tokio::time::advance;
 
 use crate::harness::{Call, Setup, TestApp};
+use crate::hung_disk::{hang, runtime};
 use crate::program::{Program, command};
 
 /// Status, media type and text of an answer.
@@ -39,6 +42,20 @@ async fn metrics(app: &TestApp, accept: &str) -> (String, String) {
     let (status, media_type, text) = ask(app, Method::GET, "/metrics", accept).await.unwrap();
     assert_eq!(status, 200);
     (media_type, text)
+}
+
+#[test]
+fn a_disk_that_hangs_is_not_known_and_not_waited_for() {
+    runtime().block_on(async {
+        let app = TestApp::new();
+        let _disk = hang();
+        let (status, ()) = tokio::join!(
+            ask(&app, Method::GET, "/metrics", ""),
+            advance(Duration::from_secs(2)),
+        );
+        let (_, _, text) = status.unwrap();
+        assert!(!text.contains("landing_api_disk"), "{text}");
+    });
 }
 
 /// The samples by name and labels.
@@ -83,8 +100,7 @@ async fn numbers_are_those_that_were_counted() {
     for _ in 0..2 {
         app.send(Call::sign_up("ada@example.com")).await;
     }
-    app.metrics
-        .record_commit(3, std::time::Duration::from_millis(4));
+    app.metrics.record_commit(3, Duration::from_millis(4));
     let (_, text) = metrics(&app, "").await;
     let samples = samples(&text);
     for line in COUNTED.trim().lines() {

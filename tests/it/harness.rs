@@ -10,6 +10,7 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Bytes};
 use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
+use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::app::App;
 use landing_api::domain::chat::Conversation;
@@ -25,7 +26,10 @@ use landing_api::http::endpoints::{self, ENDPOINTS};
 use landing_api::http::request::client_ip::TrustedProxies;
 use landing_api::http::service::LandingService;
 use landing_api::metrics::Metrics;
-use landing_api::ports::{AnswerSink, Clock, ModelClient, ModelError, RateLimiter, SignUps};
+use landing_api::ports::{
+    AnswerSink, Clock, ContactStore, KeyIssuer, ModelClient, ModelError, RateLimiter,
+    RevocationList, SignUps,
+};
 use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
 use serde_json::{Value, json};
 
@@ -52,6 +56,8 @@ pub(crate) struct Setup {
     pub(crate) limiter: Arc<dyn RateLimiter>,
     /// Takes the sign-ups in place of the contacts.
     pub(crate) provider: Option<Arc<dyn SignUps>>,
+    /// Keeps contacts, keys and revocations in place of memory.
+    pub(crate) store: Option<Arc<LedgerStore>>,
     pub(crate) allowed_origins: &'static [&'static str],
     pub(crate) trusted_proxies: &'static [&'static str],
     pub(crate) site_files: Vec<SiteFile>,
@@ -73,6 +79,7 @@ impl Default for Setup {
             model_fallback: None,
             limiter: Arc::new(SledRateLimiter::in_memory(&Policies::default(), NOW)),
             provider: None,
+            store: None,
             allowed_origins: &[],
             trusted_proxies: &[],
             site_files: Vec::new(),
@@ -153,11 +160,19 @@ impl Setup {
         };
         let site = site(&facts, &self.site_files, &self.site_images);
         let metrics = Arc::new(Metrics::new(endpoints::names()));
+        let stores: (
+            Arc<dyn ContactStore>,
+            Arc<dyn KeyIssuer>,
+            Arc<dyn RevocationList>,
+        ) = match self.store {
+            Some(store) => (store.clone(), store.clone(), store),
+            None => (contacts.clone(), keys.clone(), revocations.clone()),
+        };
         let app = Arc::new(App {
-            contacts: contacts.clone(),
+            contacts: stores.0,
             provider: self.provider,
-            keys: keys.clone(),
-            revocations: revocations.clone(),
+            keys: stores.1,
+            revocations: stores.2,
             maintenance: Arc::new(MemoryStoreMaintenance),
             model: self.model,
             model_fallback: self.model_fallback,

@@ -42,6 +42,7 @@ mod heads;
 mod health;
 mod hsts;
 mod http2;
+mod hung_disk;
 mod identity;
 mod imports;
 mod keys;
