@@ -1,6 +1,14 @@
 //! Links, sessions, and who is turned away.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use hyper::Method;
+use landing_api::operator::page::web::serve_web;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::{Desk, FORMS, MENU, Visit};
 
@@ -239,4 +247,22 @@ async fn the_public_listener_knows_none_of_it() {
         let call = crate::harness::Call::get(path).header("cookie", &cookie);
         assert_eq!(desk.app.send(call).await.status, 404, "{path}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_says_nothing_or_half_a_head_is_closed() {
+    let Desk { page, .. } = Desk::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    tokio::spawn(serve_web(listener, Arc::new(page), stop.clone()));
+    for said in ["", "GET / HTTP/1.1\r\nHost:"] {
+        let began = Instant::now();
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        connection.write_all(said.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        connection.read_to_end(&mut answer).await.unwrap();
+        assert!(began.elapsed() <= Duration::from_secs(16), "{said:?}");
+    }
+    stop.cancel();
 }
