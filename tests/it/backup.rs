@@ -10,17 +10,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landing_api::adapters::backup::{BackupError, Restored, Written, write};
+use landing_api::adapters::block_list::FileBlockList;
+use landing_api::adapters::data_dir;
 use landing_api::adapters::files::SystemFiles;
 use landing_api::domain::contact::Contact;
-use landing_api::ports::{ContactStore, KeyIssuer};
+use landing_api::ports::{BlockList as _, ContactStore, KeyIssuer};
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, Builder, EntryType, Header};
 
+use crate::contracts::block_list::network;
 use crate::fixtures::{House, Opened, START, imported, key_record, listed, sign_up};
 use crate::ledger::contents;
 use crate::program::{Program, landing_api, text};
 
 const COUNTS: &str = "counts.jsonl";
+const BLOCKS: &str = "blocks.jsonl";
 
 async fn furnished(house: &House) -> Opened {
     let opened = house.open();
@@ -124,25 +128,32 @@ fn refused(archive: &[u8]) -> String {
 async fn a_backup_of_a_running_service_is_restored_with_everything_in_it() {
     let house = House::new();
     let opened = furnished(&house).await;
+    let blocks = FileBlockList::open(Some(data_dir::blocks(&house.path)), Vec::new()).unwrap();
+    assert_eq!(blocks.add(network("192.0.2.0/24"), START).await, Ok(true));
     let archive = backup(&house);
     opened.sign_up("later").await.unwrap();
     let names: Vec<_> = files(&archive).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["ledger.jsonl", "secret", COUNTS, "SHA256SUMS"]);
+    let expected = ["ledger.jsonl", "secret", COUNTS, BLOCKS, "SHA256SUMS"];
+    assert_eq!(names, expected);
 
     let other = House::new();
     let restored = restore(&other.path, &archive[..]).unwrap();
     assert_eq!(restored.entries, 4);
-    assert_eq!(restored.files, [COUNTS, "ledger.jsonl", "secret"]);
+    let expected = [BLOCKS, COUNTS, "ledger.jsonl", "secret"];
+    assert_eq!(restored.files, expected);
     for (path, mode) in [
         (other.path.clone(), 0o700),
         (other.file("ledger.jsonl"), 0o600),
         (other.file("secret"), 0o600),
         (other.file(COUNTS), 0o600),
+        (other.file(BLOCKS), 0o600),
     ] {
         let found = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(found, mode, "{}", path.display());
     }
     assert_eq!(fs::read(other.file(COUNTS)).unwrap(), b"{}\n");
+    let restored = FileBlockList::open(Some(other.file(BLOCKS)), Vec::new()).unwrap();
+    assert_eq!(restored.list(), blocks.list());
     assert!(!other.file("restoring").exists());
     let copy = other.open();
     copy.assert_has(&["ada", "bob"], &["later"]).await;

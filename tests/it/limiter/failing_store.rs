@@ -10,6 +10,7 @@ use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
 use landing_api::domain::window::Window;
+use landing_api::ports::{RateLimiter as _, WindowSet};
 
 use super::{QUOTA, sweep};
 use crate::fixtures::{START, admit_each, admitted, charge, is_admitted, peek, policies};
@@ -148,6 +149,33 @@ async fn a_window_is_written_once_a_tick_and_only_when_it_changed() {
     }
     limiter.tick(START);
     assert_eq!(writes(), 1, "refusals and looks write nothing");
+}
+
+#[tokio::test]
+async fn a_reset_is_written_once_before_it_is_answered_and_fails_if_it_cannot_be() {
+    let (limiter, store) = scripted();
+    let writes = || store.0.lock().unwrap().writes;
+    limiter.tick(START);
+    for round in 0..2 {
+        for host in 0..3 {
+            let by_ip = charge(PolicyName::Ip, QUOTA, host);
+            assert!(is_admitted(&limiter, &[by_ip], START).await);
+        }
+        limiter.tick(START);
+        assert_eq!((writes(), store.count()), (2 * round + 1, 3));
+        let is_failing = round == 1;
+        store.0.lock().unwrap().is_failing = is_failing;
+        let reset = limiter.reset(WindowSet::All).await;
+        assert_eq!(reset.is_err(), is_failing, "{reset:?}");
+        let left = if is_failing { 3 } else { 0 };
+        for _ in 0..2 {
+            assert_eq!((writes(), store.count()), (2 * round + 2, left));
+            limiter.tick(START);
+        }
+    }
+    store.0.lock().unwrap().is_failing = false;
+    sweep(&limiter, START);
+    assert_eq!((limiter.windows(), store.count()), (0, 0));
 }
 
 #[tokio::test]

@@ -138,7 +138,6 @@ async fn a_reset_survives_a_stop_and_a_kill() {
     assert_eq!(limiter.stored(), 500);
     let one = WindowSet::Window(by_ip(7).key);
     assert_eq!(limiter.reset(one).await, Ok(1));
-    limiter.tick(START);
     let killed = data.as_if_killed().open(QUOTA, START);
     assert_eq!(killed.windows(), 499);
     assert_eq!(counted(&killed, by_ip(7), START).await, 0);
