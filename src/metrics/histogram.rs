@@ -23,23 +23,20 @@ impl Counter {
     }
 }
 
-/// How many bounds a distribution has.
-pub(super) const BOUNDS: usize = 11;
-
 /// The distribution of a whole number.
 #[derive(Debug)]
 pub struct Histogram {
-    bounds: &'static [u64; BOUNDS],
-    /// The last one has no bound.
-    buckets: [Counter; BOUNDS + 1],
+    bounds: &'static [u64],
+    /// One more than there are bounds: the last one has none.
+    buckets: Box<[Counter]>,
     sum: Counter,
 }
 
 impl Histogram {
-    pub(super) fn new(bounds: &'static [u64; BOUNDS]) -> Self {
+    pub(super) fn new(bounds: &'static [u64]) -> Self {
         Self {
             bounds,
-            buckets: Default::default(),
+            buckets: (0..=bounds.len()).map(|_| Counter::default()).collect(),
             sum: Counter::default(),
         }
     }

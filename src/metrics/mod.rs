@@ -14,20 +14,20 @@ use std::time::Duration;
 
 use crate::domain::{Counted, Counts, Decision, PolicyName, Timestamp, macros::names};
 
-use self::histogram::BOUNDS;
 pub use self::histogram::{Counter, Histogram};
 use self::process::{DiskSpace, disk_space};
 
 /// Upper bounds of durations, in microseconds.
-const DURATION_BOUNDS_US: [u64; BOUNDS] = [
-    500, 1000, 2500, 5000, 10_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000, 60_000_000,
+const DURATION_BOUNDS_US: &[u64] = &[
+    50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000,
+    60_000_000,
 ];
 
 /// How long to wait for another's look at the disk.
 const DISK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Upper bounds of batch sizes. No batch has more changes than the last.
-const BATCH_BOUNDS: [u64; BOUNDS] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 names! {
     /// How requests ended.
@@ -147,8 +147,8 @@ pub struct LedgerMetrics {
 impl Default for LedgerMetrics {
     fn default() -> Self {
         Self {
-            batches: Histogram::new(&BATCH_BOUNDS),
-            durations: Histogram::new(&DURATION_BOUNDS_US),
+            batches: Histogram::new(BATCH_BOUNDS),
+            durations: Histogram::new(DURATION_BOUNDS_US),
             failed: Counter::default(),
             bytes: AtomicU64::default(),
         }
@@ -243,7 +243,7 @@ impl Metrics {
     pub fn new(endpoints: impl IntoIterator<Item = &'static str>) -> Self {
         let endpoint = |name| EndpointMetrics {
             name,
-            durations: Histogram::new(&DURATION_BOUNDS_US),
+            durations: Histogram::new(DURATION_BOUNDS_US),
             classes: Default::default(),
         };
         Self {

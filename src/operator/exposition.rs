@@ -184,14 +184,11 @@ fn requests(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
 }
 
 fn use_cases(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
-    let sign_ups = [
-        ("created", &metrics.sign_ups),
-        ("renewed", &metrics.renewals),
-    ];
-    out.counters(
+    // One number: two would tell whoever signs an address up whether it was known.
+    out.counter(
         "landing_api_sign_ups",
         "Newsletter sign-ups kept here.",
-        labelled("result", sign_ups),
+        metrics.sign_ups.get() + metrics.renewals.get(),
     )?;
     let forms = &metrics.forms;
     let stopped = [
@@ -253,8 +250,12 @@ impl Status {
         let failed = "Batches that could not be made durable.";
         let failures = ledger.failed.get();
         out.counter("landing_api_ledger_commit_failures", failed, failures)?;
-        let length = "The length of the ledger.";
-        out.gauge("landing_api_ledger_bytes", length, ledger.bytes())?;
+        // To the byte it would tell, too, whether a sign-up was of a known address.
+        out.gauge(
+            "landing_api_ledger_bytes",
+            "The length of the ledger, in whole MiB.",
+            ledger.bytes().next_multiple_of(1024 * 1024),
+        )?;
         self.engines(out)?;
         if let Some(limiter) = self.limiter {
             let windows = "Rate-limit windows in memory.";

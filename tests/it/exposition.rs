@@ -87,11 +87,14 @@ landing_api_requests_total{endpoint="newsletter.subscribe",status="4xx"} 1
 landing_api_requests_total{endpoint="unknown",status="none"} 0
 landing_api_charges_total{policy="newsletter",decision="refused"} 1
 landing_api_charges_total{policy="ip",decision="admitted"} 3
-landing_api_sign_ups_total{result="created"} 1
+landing_api_sign_ups_total 1
 landing_api_keys_issued_total 0
 landing_api_chat_turns_total{outcome="answered"} 0
 landing_api_model_available 1
 landing_api_store_available 1
+landing_api_ledger_commit_duration_seconds_bucket{le="0.00005"} 0
+landing_api_ledger_commit_duration_seconds_bucket{le="0.0001"} 0
+landing_api_ledger_commit_duration_seconds_bucket{le="0.00025"} 0
 landing_api_ledger_commit_duration_seconds_bucket{le="0.0025"} 0
 landing_api_ledger_commit_duration_seconds_bucket{le="0.005"} 1
 landing_api_ledger_commit_duration_seconds_bucket{le="+Inf"} 1
@@ -124,6 +127,30 @@ async fn numbers_are_those_that_were_counted() {
         assert!(samples[name] > 0.0, "{name}");
     }
     assert!(!text.contains("ada") && !text.contains("192.0.2"), "{text}");
+}
+
+/// Else whoever signs an address up and reads the numbers learns whether it is a contact.
+#[tokio::test]
+async fn a_known_address_changes_the_numbers_as_a_new_one_does() {
+    let app = TestApp::new();
+    app.send(Call::sign_up("ada@example.com")).await;
+    let grown = async |sign_up: Call, ledger_bytes| {
+        let (_, before) = metrics(&app, "").await;
+        app.expect("200", sign_up).await;
+        // As long as the lines of both.
+        app.metrics.ledger.set_bytes(ledger_bytes);
+        let (_, after) = metrics(&app, "").await;
+        let (before, after) = (samples(&before), samples(&after));
+        let names = after.keys().filter(|name| !name.contains("_duration_"));
+        let own = names.filter(|name| name.starts_with("landing_api_"));
+        let grown = own.map(|name| ((*name).to_owned(), after[name] - before[name]));
+        grown.filter(|(_, by)| *by != 0.0).collect::<Vec<_>>()
+    };
+    app.metrics.ledger.set_bytes(1000);
+    let new = grown(Call::sign_up("bob@example.com").from("198.51.100.7"), 1120).await;
+    assert!(new.contains(&("landing_api_sign_ups_total".to_owned(), 1.0)));
+    let known = grown(Call::sign_up("ada@example.com").from("203.0.113.9"), 1275).await;
+    assert_eq!(known, new);
 }
 
 #[tokio::test]
