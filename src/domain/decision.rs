@@ -47,6 +47,7 @@ impl Standing {
 pub struct Decision {
     standings: ArrayVec<Standing, POLICIES_PER_REQUEST_MAX>,
     featured: Option<PolicyName>,
+    hidden: Option<PolicyName>,
 }
 
 impl Decision {
@@ -68,6 +69,7 @@ impl Decision {
             self.push(*standing);
         }
         self.featured = later.featured.or(self.featured);
+        self.hidden = later.hidden.or(self.hidden);
     }
 
     /// Replaces the standings of policies that `later` contains too.
@@ -83,6 +85,13 @@ impl Decision {
     #[must_use]
     pub fn featuring(mut self, policy: PolicyName) -> Self {
         self.featured = Some(policy);
+        self
+    }
+
+    /// The same decision, with `policy` shown only when it refuses.
+    #[must_use]
+    pub fn hiding(mut self, policy: PolicyName) -> Self {
+        self.hidden = Some(policy);
         self
     }
 
@@ -107,15 +116,17 @@ impl Decision {
     }
 
     /// The policy that the answer shows: after a refusal, the violated one with the longest wait;
-    /// otherwise the featured one; otherwise the smallest remaining, ties to the longer reset.
-    /// None when every policy is off.
+    /// otherwise the featured one; otherwise the smallest remaining of those that are not hidden, ties to the
+    /// longer reset. None when there is no such policy.
     pub fn binding(&self) -> Option<&Standing> {
         if self.is_refused() {
             return self.violated().max_by_key(|it| it.usage.reset_ms);
         }
         let featured = self.featured.and_then(|policy| self.standing(policy));
         let room = |it: &&Standing| (it.remaining(), Reverse(it.usage.reset_ms));
-        featured.or_else(|| self.standings.iter().min_by_key(room))
+        let standings = self.standings.iter();
+        let seen = standings.filter(|it| Some(it.policy) != self.hidden);
+        featured.or_else(|| seen.min_by_key(room))
     }
 }
 
@@ -182,6 +193,23 @@ mod tests {
         assert_eq!(shown(&decision), Some(PolicyName::Assistant));
         decision.push(standing(PolicyName::Ip, 10, 1, true));
         assert_eq!(shown(&decision), Some(PolicyName::Ip));
+    }
+
+    #[test]
+    fn a_hidden_policy_is_shown_only_when_it_refuses() {
+        use PolicyName::{Default, Ip, Newsletter};
+        for (is_violated, shown) in [(false, Some(Default)), (true, Some(Newsletter))] {
+            let mut charged = Decision::default();
+            charged.push(standing(Newsletter, 9, 10, is_violated));
+            let mut decision = Decision::default();
+            decision.push(standing(Default, 3, 10, false));
+            decision.push(standing(Ip, 2, 10, false));
+            decision.merge(&charged.hiding(Newsletter));
+            assert_eq!(decision.binding().map(|it| it.policy), shown);
+        }
+        let mut alone = Decision::default();
+        alone.push(standing(Newsletter, 1, 10, false));
+        assert_eq!(alone.hiding(Newsletter).binding(), None);
     }
 
     #[cfg(debug_assertions)]

@@ -67,7 +67,11 @@ pub async fn subscribe(
         (PolicyName::NewsletterPrefix, Subject::Prefix(network)),
         (PolicyName::NewsletterAll, Subject::Everyone),
     ];
-    let admission = meter.charge(network, &subjects, now).await?;
+    let mut admission = meter.charge(network, &subjects, now).await?;
+    if !is_told(newsletter.reveal, client) {
+        // The window of the pair tells whether the address was signed up from this network a while ago.
+        admission.decision = admission.decision.hiding(PolicyName::Newsletter);
+    }
     let sign_up = SignUp {
         email,
         origin: origin(newsletter.origin_key, meter.key, client),
@@ -124,8 +128,13 @@ fn origin(key: &MacKey, limiter_key: &MacKey, client: &Client) -> Origin {
     }
 }
 
+/// Whether the client may learn anything of earlier sign-ups of an address.
+fn is_told(rule: RevealExisting, client: &Client) -> bool {
+    rule != RevealExisting::Never && !client.may_be_shared
+}
+
 fn reveal(rule: RevealExisting, client: &Client, subscription: Subscription) -> Option<bool> {
-    if client.may_be_shared {
+    if !is_told(rule, client) {
         return None;
     }
     match (rule, subscription) {
