@@ -151,13 +151,14 @@ async function adminStates(browser) {
   await page.click("main button");
   await page.waitForSelector("svg.plot");
   const storageState = await context.storageState();
+  // The pages of the session are below a path of its own.
+  const base = page.url().replace(/\/$/, "");
   await context.close();
-  const base = link.origin;
   const openDetails = (page) =>
     page.evaluate(() => document.querySelectorAll("details").forEach((part) => (part.open = true)));
   return [
     ...ADMIN_PATHS.map((path) => ({ path, base, storageState, name: "admin page", act: openDetails })),
-    { path: "/", base, name: "admin page without a session" },
+    { path: "/", base: link.origin, name: "admin page without a session" },
   ];
 }
 

@@ -25,6 +25,7 @@ const SESSIONS_MAX: usize = 64;
 const TOKEN_BYTES: usize = 32;
 
 const FORM_TOKEN: &str = "landing-api 2026-11 admin form token";
+const ROOT: &str = "landing-api 2026-11 admin page root";
 
 /// The links and sessions.
 pub struct Sessions {
@@ -105,6 +106,13 @@ impl Session {
     /// The value of the cookie.
     pub(crate) fn token(&self) -> &str {
         &self.0
+    }
+
+    /// The path below which the session's pages are, and its cookie is sent: one that no other service on this
+    /// host knows. A cookie for `/` would go to all of them, whatever their port (RFC 6265, section 8.5).
+    pub(crate) fn root(&self) -> String {
+        let hash = blake3::Hash::from_bytes(blake3::derive_key(ROOT, self.0.as_bytes()));
+        format!("/{}", &hash.to_hex()[..32])
     }
 
     /// What the forms of the session's pages carry. Nobody can derive it who does not have the cookie, and
@@ -240,6 +248,16 @@ mod tests {
         assert!(!sessions.has_link(&links[0], NOW));
         assert!(sessions.has_link(&links[1], NOW));
         assert!(sessions.has_link(&links[LINKS_MAX], NOW));
+    }
+
+    #[test]
+    fn a_root_is_that_of_its_session_alone_and_tells_no_other_secret() {
+        let (one, other) = (Session("a".to_owned()), Session("b".to_owned()));
+        let root = one.root();
+        assert!(root.len() == 33 && root.starts_with('/'));
+        assert_eq!(root, one.root());
+        assert_ne!(root, other.root());
+        assert!(!one.form_token().contains(&root[1..]));
     }
 
     #[test]

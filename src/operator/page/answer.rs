@@ -52,6 +52,9 @@ pub(super) enum PageError {
     OtherHost,
     #[error("the request comes from a page elsewhere")]
     OtherOrigin,
+    /// Only monitors are answered.
+    #[error("too many connections are open")]
+    Full,
     #[error("no session")]
     NoSession,
     #[error("no page here")]
@@ -87,6 +90,7 @@ impl PageError {
             Self::OtherOrigin | Self::NoSession | Self::BadLink | Self::FormToken => {
                 StatusCode::FORBIDDEN
             }
+            Self::Full => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Form(status, _) => *status,
@@ -111,7 +115,7 @@ impl PageError {
              ten minutes.";
         let is_outside = matches!(
             self,
-            Self::OtherHost | Self::OtherOrigin | Self::NoSession | Self::BadLink
+            Self::OtherHost | Self::OtherOrigin | Self::Full | Self::NoSession | Self::BadLink
         );
         let own = format!("{self}.");
         let (title, paragraphs) = match self {
@@ -126,10 +130,16 @@ impl PageError {
                 "The request comes from another page",
                 vec!["Nothing was done. Only the admin page itself may send it."],
             ),
+            Self::Full => (
+                "Too many connections are open",
+                vec!["Close other windows of the admin page, or wait a minute, and open it again."],
+            ),
             Self::NoSession => (
                 "Sign in with a link",
                 vec![
                     NEW_LINK,
+                    "An open session has an address of its own: go back to it, or look in the browser's \
+                     history.",
                     "Sessions end after twelve hours, when you sign out, and when the service restarts.",
                 ],
             ),
@@ -191,12 +201,13 @@ pub(super) fn asset(media_type: &'static str, text: impl Into<Bytes>) -> Respons
     response
 }
 
-/// The way to another page, which is then asked for with GET.
-pub(super) fn see_other(path: &'static str) -> Response<PageBody> {
+/// The way to another page of ours, which is then asked for with GET.
+pub(super) fn see_other(path: &str) -> Response<PageBody> {
     let mut response = Response::new(whole(""));
     *response.status_mut() = StatusCode::SEE_OTHER;
-    let path = HeaderValue::from_static(path);
-    response.headers_mut().insert(LOCATION, path);
+    if let Ok(path) = HeaderValue::from_str(path) {
+        response.headers_mut().insert(LOCATION, path);
+    }
     response
 }
 

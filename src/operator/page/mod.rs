@@ -11,6 +11,8 @@
 //!
 //! A page is a row of `PAGES`: operations, and the template that shows what they answer. A change takes
 //! two steps: a page that says what will happen, and its form, which carries a token of the session.
+//!
+//! The pages of a session are below a path of its own ([`Session::root`]), which its cookie is bound to.
 
 mod answer;
 mod list;
@@ -149,6 +151,14 @@ static RESET_POLICY: Change = Change {
     change: &limits::RESET,
 };
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    All,
+    /// One request of a monitor: all other places are taken.
+    Monitors,
+}
+
 type PageAnswer = Result<Response<PageBody>, PageError>;
 
 /// Answers the browsers of operators.
@@ -175,17 +185,28 @@ impl AdminPage {
     }
 
     /// Answers one request.
-    pub async fn respond<B>(&self, request: Request<B>) -> Response<PageBody>
+    pub async fn respond<B>(&self, request: Request<B>, serves: Serves) -> Response<PageBody>
     where
         B: Body<Data = Bytes, Error: Error + Send + Sync> + Send + 'static,
     {
         let (head, body) = request.map(answer::boxed).into_parts();
         let is_head = head.method == Method::HEAD;
         let now = self.app.clock.now();
-        let session = session_tokens(&head.headers).find_map(|it| self.sessions.find(it, now));
-        let answer = self.answer(&head, body, session.as_ref(), now).await;
-        let response = answer.unwrap_or_else(|error| self.failed(&error, session.as_ref()));
+        let found = self.session(&head, now);
+        let session = found.as_ref().map(|(session, _)| session);
+        let answer = self.answer(&head, body, serves, found.as_ref(), now).await;
+        let response = answer.unwrap_or_else(|error| self.failed(&error, session));
         answer::finish(response, is_head)
+    }
+
+    /// The session that the request's path belongs to, and the path below its root.
+    fn session<'a>(&self, head: &'a Parts, now: Timestamp) -> Option<(Session, &'a str)> {
+        let tokens = session_tokens(&head.headers);
+        let mut sessions = tokens.filter_map(|it| self.sessions.find(it, now));
+        sessions.find_map(|session| {
+            let path = head.uri.path().strip_prefix(&session.root())?;
+            Some((session, path))
+        })
     }
 
     /// Waits for the changes that were begun.
@@ -198,7 +219,8 @@ impl AdminPage {
         &self,
         head: &Parts,
         body: PageBody,
-        session: Option<&Session>,
+        serves: Serves,
+        session: Option<&(Session, &str)>,
         now: Timestamp,
     ) -> PageAnswer {
         if !origin::is_local_host(&head.headers) {
@@ -209,6 +231,9 @@ impl AdminPage {
         }
         if let Some(answer) = exposition::respond(&self.app, head).await {
             return Ok(answer);
+        }
+        if serves == Serves::Monitors {
+            return Err(PageError::Full);
         }
         let is_post = head.method == Method::POST;
         let is_get = matches!(head.method, Method::GET | Method::HEAD);
@@ -222,8 +247,8 @@ impl AdminPage {
             "/login" => return Err(PageError::Method("GET, HEAD, POST")),
             _ => {}
         }
-        let session = session.ok_or(PageError::NoSession)?;
-        let page = PAGES.iter().find(|(path, _)| *path == head.uri.path());
+        let (session, path) = session.ok_or(PageError::NoSession)?;
+        let page = PAGES.iter().find(|(known, _)| known == path);
         let (path, view) = page.ok_or(PageError::NotFound)?;
         let (shows, changes, methods) = match view {
             View::Change(_) => (true, true, "GET, HEAD, POST"),
@@ -274,8 +299,8 @@ impl AdminPage {
         let link = form.text("link").unwrap_or_default();
         let session = self.sessions.open(link, now)?.ok_or(PageError::BadLink)?;
         tracing::info!(page = "login", "operator");
-        let mut response = answer::see_other("/");
-        set_cookie(&mut response, session.token(), SESSION_LIFETIME_S);
+        let mut response = answer::see_other(&format!("{}/", session.root()));
+        set_cookie(&mut response, &session, session.token(), SESSION_LIFETIME_S);
         Ok(response)
     }
 
@@ -340,7 +365,7 @@ impl PageRequest {
             View::SignOut => {
                 self.sessions.close(&self.session, self.now);
                 let mut response = answer::see_other("/");
-                set_cookie(&mut response, "", 0);
+                set_cookie(&mut response, &self.session, "", 0);
                 Ok(response)
             }
         }
@@ -427,9 +452,11 @@ impl PageRequest {
     }
 }
 
-fn set_cookie(response: &mut Response<PageBody>, value: &str, max_age_s: u64) {
-    let cookie =
-        format!("{COOKIE_NAME}={value}; Max-Age={max_age_s}; Path=/; HttpOnly; SameSite=Strict");
+fn set_cookie(response: &mut Response<PageBody>, session: &Session, value: &str, max_age_s: u64) {
+    let root = session.root();
+    let cookie = format!(
+        "{COOKIE_NAME}={value}; Max-Age={max_age_s}; Path={root}/; HttpOnly; SameSite=Strict"
+    );
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(SET_COOKIE, cookie);
     }

@@ -83,6 +83,7 @@ impl Views {
     ) -> Result<String, Error> {
         let frame = context! {
             here,
+            root => Value::from_safe_string(session.map(Session::root).unwrap_or_default()),
             menu => MENU.iter().map(|(path, name)| [*path, *name]).collect::<Vec<_>>(),
             version => env!("CARGO_PKG_VERSION"),
             form_token => session.map(Session::form_token),

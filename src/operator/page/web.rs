@@ -9,20 +9,29 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::operator::page::AdminPage;
+use crate::operator::page::{AdminPage, Serves};
 
-/// Most open connections: a few browsers and a monitor. Further ones wait in the backlog.
+/// Most open connections: a few browsers and a monitor.
 const CONNECTIONS_MAX: usize = 64;
+/// How many more are open for monitors, which must not take a busy page for a dead service. Further ones wait
+/// in the backlog.
+const MONITORS_MAX: usize = 8;
+/// How long one of these may last.
+const MONITOR_MAX: Duration = Duration::from_secs(5);
 /// How long a request's head may take, and how long a connection may wait for one.
 const HEAD_DEADLINE: Duration = Duration::from_secs(15);
-/// How long a connection may last at most, so that none is held by a client that does not read. An export
-/// takes seconds.
+/// How long a client may not read what it is sent.
+const STALL_MAX: Duration = Duration::from_secs(75);
+/// How long a connection may last at most, so that none is held by a client that reads little by little. An
+/// export takes seconds.
 const CONNECTION_MAX: Duration = Duration::from_secs(15 * 60);
 /// The largest head, in bytes, and the most headers. Browsers send the cookies of every service on this
 /// host.
@@ -33,21 +42,29 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// Answers browsers and monitors, until `stop` is cancelled.
 pub async fn serve_web(listener: TcpListener, page: Arc<AdminPage>, stop: CancellationToken) {
-    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Places {
+        all: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+        monitors: Arc::new(Semaphore::new(MONITORS_MAX)),
+    };
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &slots) => accepted,
+            accepted = accept(&listener, &places) => accepted,
             () = stop.cancelled() => break,
         };
-        let Some((slot, stream)) = accepted else {
+        let Some((stream, serves, place)) = accepted else {
             continue;
         };
         let (page, stop) = (Arc::clone(&page), stop.clone());
+        let connection_max = match serves {
+            Serves::All => CONNECTION_MAX,
+            Serves::Monitors => MONITOR_MAX,
+        };
         connections.spawn(async move {
+            let served = serve_connection(stream, page, serves, stop);
             // Fails only if the time is over, which ends the connection.
-            let _ = timeout(CONNECTION_MAX, serve_connection(stream, page, stop)).await;
-            drop(slot);
+            let _ = timeout(connection_max, served).await;
+            drop(place);
         });
     }
     drop(listener);
@@ -61,34 +78,52 @@ pub async fn serve_web(listener: TcpListener, page: Arc<AdminPage>, stop: Cancel
     }
 }
 
-/// The next connection, once there is room for it.
-async fn accept(
-    listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> Option<(tokio::sync::OwnedSemaphorePermit, TcpStream)> {
-    let slot = Arc::clone(slots).acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, _address)) => Some((slot, stream)),
-        Err(_) => {
-            // Most likely out of file descriptors.
-            sleep(Duration::from_millis(100)).await;
-            None
-        }
-    }
+/// How many connections may still be opened.
+struct Places {
+    all: Arc<Semaphore>,
+    monitors: Arc<Semaphore>,
 }
 
-async fn serve_connection(stream: TcpStream, page: Arc<AdminPage>, stop: CancellationToken) {
+/// The next connection, once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Places,
+) -> Option<(TcpStream, Serves, OwnedSemaphorePermit)> {
+    let Ok((stream, _address)) = listener.accept().await else {
+        // Most likely out of file descriptors.
+        sleep(Duration::from_millis(100)).await;
+        return None;
+    };
+    let of = |places: &Arc<Semaphore>| Arc::clone(places).acquire_owned();
+    let (place, serves) = tokio::select! {
+        biased;
+        place = of(&places.all) => (place, Serves::All),
+        place = of(&places.monitors) => (place, Serves::Monitors),
+    };
+    Some((stream, serves, place.ok()?))
+}
+
+/// Answers the requests of one connection, until the client leaves it or `stop` is cancelled.
+pub async fn serve_connection(
+    stream: impl AsyncRead + AsyncWrite + Send,
+    page: Arc<AdminPage>,
+    serves: Serves,
+    stop: CancellationToken,
+) {
     let answer = service_fn(|request: Request<Incoming>| {
         let page = Arc::clone(&page);
-        async move { Ok::<_, Infallible>(page.respond(request).await) }
+        async move { Ok::<_, Infallible>(page.respond(request, serves).await) }
     });
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(STALL_MAX));
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
+        .keep_alive(serves == Serves::All)
         .header_read_timeout(HEAD_DEADLINE)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX);
-    let connection = builder.serve_connection(TokioIo::new(stream), answer);
+    let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), answer);
     let mut connection = std::pin::pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,

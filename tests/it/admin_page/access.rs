@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Desk, FORMS, MENU, Visit};
+use super::{Desk, FORMS, Login, MENU, Visit};
 
 const MINUTE_MS: u64 = 60_000;
 
@@ -41,12 +41,13 @@ async fn a_link_opens_one_session_after_a_click() {
     assert_eq!(signed_in.status, 303);
     let cookie = signed_in.header("set-cookie").unwrap().to_owned();
     let (pair, attributes) = cookie.split_once("; ").unwrap();
-    let expected = "Max-Age=43200; Path=/; HttpOnly; SameSite=Strict";
+    let root = signed_in.header("location").unwrap();
+    let expected = format!("Max-Age=43200; Path={root}; HttpOnly; SameSite=Strict");
     assert_eq!(attributes, expected);
     let token = pair.strip_prefix("landing-admin=").unwrap();
     assert_eq!(token.len(), 43);
     assert_ne!(token, link);
-    let shown = desk.get(pair, "/").await;
+    let shown = desk.send(Visit::get(root).header("cookie", pair)).await;
     assert_eq!(shown.status, 200);
 
     // Once, by whichever way.
@@ -86,9 +87,9 @@ async fn links_and_sessions_expire() {
     let form = format!("link={link}");
     assert_eq!(desk.send(Visit::post("/login", &form)).await.status, 403);
 
-    let cookie = desk.sign_in().await;
+    let login = desk.sign_in().await;
     desk.app.clock.advance_ms(12 * 60 * MINUTE_MS - 1);
-    let visit = Visit::get("/contacts").cookie(&cookie);
+    let visit = Visit::get("/contacts").of(&login);
     assert_eq!(desk.send(visit.clone()).await.status, 200);
     desk.app.clock.advance_ms(1);
     let shown = desk.send(visit).await;
@@ -102,11 +103,14 @@ async fn signing_out_ends_the_session_and_no_other() {
     let (one, other) = (desk.sign_in().await, desk.sign_in().await);
     let token = desk.get(&one, "/").await.form_token();
     let form = format!("form_token={token}");
-    let left = desk.send(Visit::post("/logout", &form).cookie(&one)).await;
+    let left = desk.send(Visit::post("/logout", &form).of(&one)).await;
     assert_eq!(left.status, 303);
     assert_eq!(
         left.header("set-cookie"),
-        Some("landing-admin=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict")
+        Some(&*format!(
+            "landing-admin=; Max-Age=0; Path={}/; HttpOnly; SameSite=Strict",
+            one.root
+        ))
     );
     assert_eq!(desk.get(&one, "/").await.status, 403);
     assert_eq!(desk.get(&other, "/").await.status, 200);
@@ -114,35 +118,83 @@ async fn signing_out_ends_the_session_and_no_other() {
 
 #[tokio::test]
 async fn nothing_is_shown_or_done_without_a_session() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     let pages = MENU.map(|(path, _)| path);
     let more = ["/contacts/export?format=csv", "/contacts/erase", "/nowhere"];
     for path in pages.into_iter().chain(more) {
         for stranger in ["", "landing-admin=", "landing-admin=x", "other=1"] {
-            let shown = desk.get(stranger, path).await;
+            let cookie = stranger.to_owned();
+            let root = login.root.clone();
+            let shown = desk.get(&Login { cookie, root }, path).await;
             assert_eq!(shown.status, 403, "{path} {stranger}");
             assert!(shown.text.contains("Sign in with a link"), "{path}");
             assert!(!shown.text.contains("<nav"), "{path}");
         }
     }
     desk.sign_up("ada@example.com").await;
-    let form = desk.form(&cookie, "email=ada%40example.com").await;
+    let form = desk.form(&login, "email=ada%40example.com").await;
     for path in FORMS {
         let shown = desk.send(Visit::post(path, &form)).await;
         assert_eq!(shown.status, 403, "{path}");
     }
     assert!(desk.is_known("ada@example.com").await);
     // The cookie is found among those of other services.
-    let many = format!("a=b; landing-admin=old;{cookie} ; c=\u{e9}");
+    let mut many = login.clone();
+    many.cookie = format!("a=b; landing-admin=old;{} ; c=\u{e9}", login.cookie);
     assert_eq!(desk.get(&many, "/").await.status, 200);
+}
+
+/// Browsers send the cookies of 127.0.0.1 to each of its ports.
+#[tokio::test]
+async fn a_session_is_below_a_path_of_its_own_and_its_cookie_goes_nowhere_else() {
+    let desk = Desk::new();
+    let (login, other) = (desk.sign_in().await, desk.sign_in().await);
+    assert_eq!(login.root.len(), 33);
+    assert_ne!(login.root, other.root);
+    assert!(!login.cookie.contains(&login.root[1..]));
+    // All that a page leads to is there, but for what has no session.
+    let shown = desk.send(Visit::get("/contacts").of(&login)).await.text;
+    for attribute in ["href=\"", "action=\""] {
+        for link in shown.split(attribute).skip(1) {
+            let is_public = ["/style.css\"", "/icon.svg\"", "#content\""];
+            let is_public = is_public.iter().any(|it| link.starts_with(it));
+            assert!(is_public || link.starts_with(&login.root), "{link:.60}");
+        }
+    }
+    let below = |root: &str| Login {
+        root: root.to_owned(),
+        ..login.clone()
+    };
+    for root in [
+        "",
+        "/x",
+        &other.root,
+        &login.root[..32],
+        &login.root.to_uppercase(),
+    ] {
+        for path in ["/", "/contacts", "/contacts/export?format=csv"] {
+            let shown = desk.get(&below(root), path).await;
+            assert_eq!(shown.status, 403, "{root}{path}");
+            assert!(
+                shown
+                    .text
+                    .contains("An open session has an address of its own")
+            );
+        }
+    }
+    desk.sign_up("ada@example.com").await;
+    let form = desk.form(&login, "email=ada%40example.com").await;
+    let erase = Visit::post("/contacts/erase", &form).of(&below(""));
+    assert_eq!(desk.send(erase).await.status, 403);
+    assert!(desk.is_known("ada@example.com").await);
 }
 
 #[tokio::test]
 async fn requests_of_other_pages_do_nothing() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     desk.sign_up("ada@example.com").await;
-    let form = desk.form(&cookie, "email=ada%40example.com").await;
-    let good = Visit::post("/contacts/erase", &form).cookie(&cookie);
+    let form = desk.form(&login, "email=ada%40example.com").await;
+    let good = Visit::post("/contacts/erase", &form).of(&login);
     let with = |name, value| good.clone().header(name, value);
     let without = |name| good.clone().without(name);
     let from = |origin| without("sec-fetch-site").header("origin", origin);
@@ -177,8 +229,8 @@ async fn requests_of_other_pages_do_nothing() {
 
 #[tokio::test]
 async fn requests_of_other_pages_read_nothing() {
-    let (desk, cookie) = Desk::signed_in().await;
-    let read = Visit::get("/contacts").cookie(&cookie);
+    let (desk, login) = Desk::signed_in().await;
+    let read = Visit::get("/contacts").of(&login);
     for site in ["cross-site", "same-site"] {
         let embedded = read.clone().header("sec-fetch-site", site);
         assert_eq!(desk.send(embedded).await.status, 403);
@@ -190,30 +242,30 @@ async fn requests_of_other_pages_read_nothing() {
 #[tokio::test]
 async fn a_form_token_is_good_for_its_session_alone() {
     let desk = Desk::new();
-    let (cookie, other) = (desk.sign_in().await, desk.sign_in().await);
+    let (login, other) = (desk.sign_in().await, desk.sign_in().await);
     desk.sign_up("ada@example.com").await;
-    let form = desk.form(&cookie, "email=ada%40example.com").await;
+    let form = desk.form(&login, "email=ada%40example.com").await;
     // Without these headers nobody but a program can have sent it.
     let plain = Visit::post("/contacts/erase", &form)
         .without("sec-fetch-site")
         .without("origin");
-    assert_eq!(desk.send(plain.clone().cookie(&other)).await.status, 403);
+    assert_eq!(desk.send(plain.clone().of(&other)).await.status, 403);
     assert!(desk.is_known("ada@example.com").await);
-    assert_eq!(desk.send(plain.cookie(&cookie)).await.status, 200);
+    assert_eq!(desk.send(plain.of(&login)).await.status, 200);
     assert!(!desk.is_known("ada@example.com").await);
 }
 
 #[tokio::test]
 async fn every_page_takes_its_methods_and_no_others() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     for (path, name) in MENU {
-        let shown = desk.get(&cookie, path).await;
+        let shown = desk.get(&login, path).await;
         assert_eq!(shown.status, 200, "{path}");
         let media_type = shown.header("content-type");
         assert_eq!(media_type, Some("text/html; charset=utf-8"));
         let here = format!("<a href=\"{path}\" aria-current=\"page\">{name}</a>");
         assert!(shown.text.contains(&here), "{path}");
-        let head = Visit::new(Method::HEAD, path).cookie(&cookie);
+        let head = Visit::new(Method::HEAD, path).of(&login);
         assert_eq!(desk.send(head).await.status, 200, "{path}");
     }
     for (method, path, allowed) in [
@@ -224,12 +276,16 @@ async fn every_page_takes_its_methods_and_no_others() {
         (Method::OPTIONS, "/login", "GET, HEAD, POST"),
         (Method::POST, "/style.css", "GET, HEAD"),
     ] {
-        let shown = desk.send(Visit::new(method, path).cookie(&cookie)).await;
+        let mut visit = Visit::new(method, path);
+        if !["/login", "/style.css"].contains(&path) {
+            visit = visit.of(&login);
+        }
+        let shown = desk.send(visit).await;
         assert_eq!(shown.status, 405, "{path}");
         assert_eq!(shown.header("allow"), Some(allowed), "{path}");
     }
     for path in "/nowhere /contacts/ // /Keys /api/v1/health /docs".split(' ') {
-        let shown = desk.get(&cookie, path).await;
+        let shown = desk.get(&login, path).await;
         assert_eq!(shown.status, 404, "{path}");
         assert!(shown.text.contains("There is no such page"));
     }
@@ -242,9 +298,9 @@ async fn every_page_takes_its_methods_and_no_others() {
 
 #[tokio::test]
 async fn the_public_listener_knows_none_of_it() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     for path in "/login /contacts /keys /policies /agents /logout".split(' ') {
-        let call = crate::harness::Call::get(path).header("cookie", &cookie);
+        let call = crate::harness::Call::get(path).header("cookie", &login.cookie);
         assert_eq!(desk.app.send(call).await.status, 404, "{path}");
     }
 }

@@ -7,7 +7,7 @@ use landing_api::domain::text::Label;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore as _, KeyIssuer as _, RevocationList as _, StoreError};
 
-use super::{Desk, Visit, email};
+use super::{Desk, Login, Visit, email};
 use crate::harness::NOW;
 
 /// An address and a label that would be markup.
@@ -23,43 +23,43 @@ async fn import(desk: &Desk, count: u32) {
     desk.app.contacts.import(rows, false).await.unwrap();
 }
 
-async fn contacts(desk: &Desk, cookie: &str, query: &str) -> String {
+async fn contacts(desk: &Desk, login: &Login, query: &str) -> String {
     let path = format!("/contacts{query}");
-    let shown = desk.get(cookie, &path).await;
+    let shown = desk.get(login, &path).await;
     assert_eq!(shown.status, 200);
     shown.text
 }
 
 #[tokio::test]
 async fn contacts_are_searched_by_part_of_the_address() {
-    let (desk, cookie) = Desk::signed_in().await;
-    let none = contacts(&desk, &cookie, "").await;
+    let (desk, login) = Desk::signed_in().await;
+    let none = contacts(&desk, &login, "").await;
     assert!(none.contains("There are none."));
     import(&desk, 120).await;
     desk.sign_up("ada@lovelace.example").await;
 
-    let first = contacts(&desk, &cookie, "").await;
+    let first = contacts(&desk, &login, "").await;
     let row = "<tr role=\"row\"><th scope=\"row\"";
     assert_eq!(first.matches(row).count(), 50);
     assert!(first.contains("Contacts 1 to 50."));
     assert!(first.contains("href=\"/contacts?page=2&amp;q=&amp;days=\""));
     assert!(!first.contains("ada@lovelace.example"));
-    let last = contacts(&desk, &cookie, "?page=3").await;
+    let last = contacts(&desk, &login, "?page=3").await;
     assert!(last.contains("Contacts 101 to 121."));
     assert!(last.contains("ada@lovelace.example") && !last.contains("page=4"));
-    let beyond = contacts(&desk, &cookie, "?page=9").await;
+    let beyond = contacts(&desk, &login, "?page=9").await;
     assert!(beyond.contains("There are none here."));
 
     let whole = "?q=ada%40lovelace.example&page=x";
     for query in ["?q=LOVELACE", "?q=+ada@", whole] {
-        let found = contacts(&desk, &cookie, query).await;
+        let found = contacts(&desk, &login, query).await;
         assert!(found.contains("Contacts 1 to 1: all."), "{query}");
         assert!(found.contains("ada@lovelace.example"));
     }
-    let none = contacts(&desk, &cookie, "?q=nobody").await;
+    let none = contacts(&desk, &login, "?q=nobody").await;
     assert!(none.contains("There are none.") && none.contains("value=\"nobody\""));
     // What is searched for stays in the links to other pages.
-    let some = contacts(&desk, &cookie, "?q=%40example.com&days=7").await;
+    let some = contacts(&desk, &login, "?q=%40example.com&days=7").await;
     let link = "page=2&amp;q=%40example.com&amp;days=7";
     assert!(some.contains(link), "{some}");
     assert!(some.contains("<option value=\"7\" selected>"));
@@ -70,7 +70,7 @@ async fn contacts_are_shown_by_when_they_signed_up() {
     let desk = Desk::new();
     desk.sign_up("old@example.com").await;
     desk.app.clock.advance_ms(2 * 86_400_000);
-    let cookie = desk.sign_in().await;
+    let login = desk.sign_in().await;
     desk.sign_up("new@example.com").await;
     for (query, is_old, is_new) in [
         ("", true, true),
@@ -79,7 +79,7 @@ async fn contacts_are_shown_by_when_they_signed_up() {
         // None of the choices: at any time.
         ("?days=x", true, true),
     ] {
-        let shown = contacts(&desk, &cookie, query).await;
+        let shown = contacts(&desk, &login, query).await;
         assert_eq!(shown.contains("old@example.com"), is_old, "{query}");
         assert_eq!(shown.contains("new@example.com"), is_new, "{query}");
     }
@@ -87,26 +87,26 @@ async fn contacts_are_shown_by_when_they_signed_up() {
 
 #[tokio::test]
 async fn a_contact_is_erased_after_a_confirmation() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     desk.sign_up("ada@example.com").await;
     desk.sign_up("bob@example.com").await;
     let path = "/contacts/erase";
     let asked = desk
-        .get(&cookie, "/contacts/erase?email=ada%40example.com")
+        .get(&login, "/contacts/erase?email=ada%40example.com")
         .await;
     assert!(asked.text.contains("Erase this contact?") && asked.text.contains("ada@example.com"));
     assert!(desk.is_known("ada@example.com").await);
 
-    let done = desk.confirm(&cookie, path, "email=ada%40example.com").await;
+    let done = desk.confirm(&login, path, "email=ada%40example.com").await;
     assert_eq!(done.status, 200);
     assert!(done.text.contains("<h1>Erased</h1>") && done.text.contains("ada@example.com"));
     assert!(!desk.is_known("ada@example.com").await);
     assert!(desk.is_known("bob@example.com").await);
-    let again = desk.confirm(&cookie, path, "email=ada%40example.com").await;
+    let again = desk.confirm(&login, path, "email=ada%40example.com").await;
     assert!(again.text.contains("<h1>Nothing to erase</h1>"));
 
     for bad in ["", "email=", "email=nobody", "email=%3Cscript%3E"] {
-        let asked = desk.get(&cookie, &format!("{path}?{bad}")).await;
+        let asked = desk.get(&login, &format!("{path}?{bad}")).await;
         assert_eq!(asked.status, 400, "{bad}");
         assert!(asked.text.contains("Nothing was done."), "{bad}");
     }
@@ -114,15 +114,15 @@ async fn a_contact_is_erased_after_a_confirmation() {
 
 #[tokio::test]
 async fn a_store_that_fails_is_no_empty_list() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     desk.sign_up("ada@example.com").await;
-    let form = desk.form(&cookie, "email=ada%40example.com").await;
+    let form = desk.form(&login, "email=ada%40example.com").await;
     let failure = StoreError::Unavailable("the disk hums".to_owned());
     desk.app.contacts.fail_with(Some(failure));
-    let shown = desk.get(&cookie, "/contacts").await;
+    let shown = desk.get(&login, "/contacts").await;
     assert_eq!(shown.status, 503);
     assert!(shown.text.contains("the disk hums"));
-    let erase = Visit::post("/contacts/erase", &form).cookie(&cookie);
+    let erase = Visit::post("/contacts/erase", &form).of(&login);
     assert_eq!(desk.send(erase).await.status, 503);
     desk.app.contacts.fail_with(None);
     assert!(desk.is_known("ada@example.com").await);
@@ -145,11 +145,11 @@ async fn issue(desk: &Desk, label: Option<&str>) -> ApiKey {
 
 #[tokio::test]
 async fn keys_are_found_and_revoked() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     let (one, other) = (issue(&desk, Some("Shop")).await, issue(&desk, None).await);
     let keys = async |query: &str| {
         let path = format!("/keys{query}");
-        desk.get(&cookie, &path).await.text
+        desk.get(&login, &path).await.text
     };
     let all = keys("").await;
     for key in [&one, &other] {
@@ -161,7 +161,7 @@ async fn keys_are_found_and_revoked() {
         assert!(found.contains(&one.id().to_string()) && !found.contains(&other.id().to_string()));
     }
     let field = format!("key={}", one.id());
-    let done = desk.confirm(&cookie, "/keys/revoke", &field).await;
+    let done = desk.confirm(&login, "/keys/revoke", &field).await;
     assert!(done.text.contains("<h1>Revoked</h1>"), "{}", done.text);
     let record = async |key: &ApiKey| {
         let found = desk.app.keys.find(&key.fingerprint()).await;
@@ -169,23 +169,23 @@ async fn keys_are_found_and_revoked() {
     };
     assert!(!record(&one).await.is_active(NOW) && record(&other).await.is_active(NOW));
     assert!(keys("?q=shop").await.contains("revoked 2026-11-21 12:00"));
-    let again = desk.confirm(&cookie, "/keys/revoke", &field).await;
+    let again = desk.confirm(&login, "/keys/revoke", &field).await;
     assert!(again.text.contains("The key was revoked before."));
     desk.app.clock.advance_ms(1000);
     assert!(keys("").await.contains("expired 2026-11-21 12:00"));
 
     for bad in ["", "key=", "key=00000000", "key=nonsense"] {
         let path = format!("/keys/revoke?{bad}");
-        let asked = desk.get(&cookie, &path).await;
+        let asked = desk.get(&login, &path).await;
         assert_eq!(asked.status, 400, "{bad}");
     }
 }
 
 #[tokio::test]
 async fn revoked_agents_are_listed() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     let registration = Registration::new([7; 16], NOW);
-    let agents = async || desk.get(&cookie, "/agents").await.text;
+    let agents = async || desk.get(&login, "/agents").await.text;
     assert!(agents().await.contains("There are none."));
     let revoked = desk.app.revocations.revoke(&registration, NOW).await;
     revoked.unwrap();
@@ -194,7 +194,7 @@ async fn revoked_agents_are_listed() {
 
 #[tokio::test]
 async fn what_strangers_wrote_is_text() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     desk.sign_up(HOSTILE_ADDRESS).await;
     let key = issue(&desk, Some(HOSTILE_LABEL)).await;
     let fingerprint = key.id();
@@ -211,13 +211,13 @@ async fn what_strangers_wrote_is_text() {
         "/?by=%22%3E%3Cimg%20src%3Dx%3E".to_owned(),
         "/contacts?days=%22%3E%3Cimg%3E&page=%22%3E%3Cimg%3E".to_owned(),
     ] {
-        let shown = desk.get(&cookie, &path).await;
+        let shown = desk.get(&login, &path).await;
         assert_eq!(shown.status, 200, "{path}");
         check_markup(&path, &shown.text);
     }
     // The form has the very address.
     let field = format!("email={encoded}");
-    let done = desk.confirm(&cookie, "/contacts/erase", &field).await;
+    let done = desk.confirm(&login, "/contacts/erase", &field).await;
     assert!(done.text.contains("<h1>Erased</h1>"));
     check_markup("erased", &done.text);
     assert!(!desk.is_known(HOSTILE_ADDRESS).await);
@@ -265,7 +265,7 @@ fn check_markup(path: &str, html: &str) {
 
 #[tokio::test]
 async fn contacts_are_exported_as_files() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     desk.sign_up("=1+1@example.com").await;
     for (format, media_type, text) in [
         (
@@ -282,7 +282,7 @@ async fn contacts_are_exported_as_files() {
         ),
     ] {
         let path = format!("/contacts/export?format={format}");
-        let shown = desk.get(&cookie, &path).await;
+        let shown = desk.get(&login, &path).await;
         assert_eq!(shown.status, 200);
         assert_eq!(shown.header("content-type"), Some(media_type));
         let disposition = format!("attachment; filename=\"contacts.{format}\"");
@@ -291,7 +291,7 @@ async fn contacts_are_exported_as_files() {
     }
     for bad in ["", "?format=", "?format=xlsx"] {
         let path = format!("/contacts/export{bad}");
-        let shown = desk.get(&cookie, &path).await;
+        let shown = desk.get(&login, &path).await;
         assert_eq!(shown.status, 400, "{bad}");
     }
 }

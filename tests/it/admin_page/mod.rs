@@ -1,6 +1,7 @@
 //! The admin page: in process with a clock that stands still, and in the real program.
 
 mod access;
+mod connections;
 mod lists;
 mod overview;
 mod policies;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Method, Request, StatusCode};
-use landing_api::operator::page::AdminPage;
+use landing_api::operator::page::{AdminPage, Serves};
 use landing_api::operator::sessions::Sessions;
 
 use landing_api::domain::email::EmailAddress;
@@ -53,6 +54,14 @@ struct Shown {
     status: StatusCode,
     headers: HeaderMap,
     text: String,
+}
+
+/// A session, as a browser keeps it.
+#[derive(Clone)]
+struct Login {
+    cookie: String,
+    /// The path that the cookie is sent to.
+    root: String,
 }
 
 /// A request to be sent.
@@ -99,8 +108,10 @@ impl Visit {
         self
     }
 
-    fn cookie(self, cookie: &str) -> Self {
-        self.header("cookie", cookie)
+    /// The same in a session, to the path below its root.
+    fn of(mut self, login: &Login) -> Self {
+        self.path = format!("{}{}", login.root, self.path);
+        self.header("cookie", &login.cookie)
     }
 }
 
@@ -135,16 +146,18 @@ impl Desk {
         }
     }
 
-    /// One of its own, and the cookie of a session.
-    async fn signed_in() -> (Self, String) {
+    /// One of its own, and a session.
+    async fn signed_in() -> (Self, Login) {
         let desk = Self::new();
-        let cookie = desk.sign_in().await;
-        (desk, cookie)
+        let login = desk.sign_in().await;
+        (desk, login)
     }
 
-    /// The page at `path` as a session sees it.
-    async fn get(&self, cookie: &str, path: &str) -> Shown {
-        self.send(Visit::get(path).cookie(cookie)).await
+    /// The page at `path` as a session sees it, without the session's root in its links.
+    async fn get(&self, login: &Login, path: &str) -> Shown {
+        let mut shown = self.send(Visit::get(path).of(login)).await;
+        shown.text = shown.text.replace(&login.root, "");
+        shown
     }
 
     /// Sends a request, and checks what every answer must fulfil.
@@ -154,7 +167,10 @@ impl Desk {
             request = request.header(name, value);
         }
         let body = Full::new(Bytes::from(visit.body));
-        let response = self.page.respond(request.body(body).unwrap()).await;
+        let response = self
+            .page
+            .respond(request.body(body).unwrap(), Serves::All)
+            .await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         let shown = Shown {
@@ -211,27 +227,30 @@ impl Desk {
         token.unwrap().to_owned()
     }
 
-    /// Signs in with a new link, and returns the cookie.
-    async fn sign_in(&self) -> String {
+    /// Signs in with a new link.
+    async fn sign_in(&self) -> Login {
         let form = format!("link={}", self.link());
         let shown = self.send(Visit::post("/login", &form)).await;
         assert_eq!(shown.status, 303, "{}", shown.text);
-        assert_eq!(shown.header("location"), Some("/"));
+        let root = shown.header("location").unwrap().strip_suffix('/');
         let cookie = shown.header("set-cookie").unwrap();
-        cookie.split(';').next().unwrap().to_owned()
+        Login {
+            cookie: cookie.split(';').next().unwrap().to_owned(),
+            root: root.unwrap().to_owned(),
+        }
     }
 
     /// `fields` with the form token of the session.
-    async fn form(&self, cookie: &str, fields: &str) -> String {
-        let shown = self.get(cookie, "/").await;
+    async fn form(&self, login: &Login, fields: &str) -> String {
+        let shown = self.get(login, "/").await;
         format!("{fields}&form_token={}", shown.form_token())
     }
 
     /// Sends the form of the confirmation page at `path`.
-    async fn confirm(&self, cookie: &str, path: &str, field: &str) -> Shown {
-        let asked = self.get(cookie, &format!("{path}?{field}")).await;
+    async fn confirm(&self, login: &Login, path: &str, field: &str) -> Shown {
+        let asked = self.get(login, &format!("{path}?{field}")).await;
         assert_eq!(asked.status, 200, "{}", asked.text);
         let form = format!("{field}&form_token={}", asked.form_token());
-        self.send(Visit::post(path, &form).cookie(cookie)).await
+        self.send(Visit::post(path, &form).of(login)).await
     }
 }

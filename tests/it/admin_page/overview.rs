@@ -4,7 +4,7 @@ use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
 use landing_api::domain::time::Timestamp;
 use landing_api::metrics::LastError;
 
-use super::{Desk, Shown};
+use super::{Desk, Login, Shown};
 use crate::harness::NOW;
 
 /// Counts so many hours ago.
@@ -15,8 +15,8 @@ async fn count(desk: &Desk, hours_ago: u64, counted: Counted, number: u64) {
     desk.app.app.counts.add(hour, &counts).await.unwrap();
 }
 
-async fn overview(desk: &Desk, cookie: &str, by: &str) -> Shown {
-    let shown = desk.get(cookie, &format!("/?by={by}")).await;
+async fn overview(desk: &Desk, login: &Login, by: &str) -> Shown {
+    let shown = desk.get(login, &format!("/?by={by}")).await;
     assert_eq!(shown.status, 200);
     shown
 }
@@ -42,7 +42,7 @@ fn plots(html: &str) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn counts_are_drawn_by_hour_day_and_month() {
-    let (desk, cookie) = Desk::signed_in().await;
+    let (desk, login) = Desk::signed_in().await;
     count(&desk, 0, Counted::SignUps, 3).await;
     count(&desk, 40, Counted::SignUps, 1500).await;
     count(&desk, 24 * 20, Counted::SignUps, 10).await;
@@ -56,7 +56,7 @@ async fn counts_are_drawn_by_hour_day_and_month() {
         ("month", "month", "1,533 in all, at most 1,513 (Nov 2026)."),
         ("nonsense", "hour", by_hour),
     ] {
-        let shown = overview(&desk, &cookie, by).await;
+        let shown = overview(&desk, &login, by).await;
         let plots = plots(&shown.text);
         assert_eq!(plots.len(), 6, "{by}");
         assert_eq!(plots[0].0, format!("Sign-ups by {unit}"));
@@ -67,21 +67,21 @@ async fn counts_are_drawn_by_hour_day_and_month() {
         let table = "<summary>Sign-ups as a table</summary>";
         assert!(shown.text.contains(table));
     }
-    let by_day = overview(&desk, &cookie, "day").await.text;
+    let by_day = overview(&desk, &login, "day").await.text;
     assert!(by_day.contains("<th scope=\"row\">19 Nov 2026</th><td class=\"number\">1,500</td>"));
 }
 
 #[tokio::test]
 async fn the_last_warning_and_the_models_turns_are_shown() {
-    let (desk, cookie) = Desk::signed_in().await;
-    let shown = overview(&desk, &cookie, "").await;
+    let (desk, login) = Desk::signed_in().await;
+    let shown = overview(&desk, &login, "").await;
     assert!(!shown.text.contains("The last warning"));
     desk.app.metrics.set_last_error(LastError {
         at: Timestamp::from_ms(NOW.as_ms()),
         text: "the <model> failed".to_owned(),
     });
     desk.app.metrics.model.unusable.increase();
-    let shown = overview(&desk, &cookie, "").await.text;
+    let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("2026-11-21 12:00 UTC: the &lt;model&gt; failed"));
     assert!(shown.contains("<dt>Unusable</dt><dd>1</dd>"));
 }

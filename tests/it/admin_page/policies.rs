@@ -11,9 +11,9 @@ use crate::harness::{Call, NOW, Setup, VISITOR};
 async fn the_busiest_identities_are_shown_and_reset() {
     let limited = Setup::default().limit("ip", "2/60s");
     let desk = Desk::over(limited.limit("keys-all", "off"));
-    let cookie = desk.sign_in().await;
-    let policies = async || desk.get(&cookie, "/policies").await.text;
-    let reset = async |field: &str| desk.confirm(&cookie, "/policies/reset", field).await;
+    let login = desk.sign_in().await;
+    let policies = async || desk.get(&login, "/policies").await.text;
+    let reset = async |field: &str| desk.confirm(&login, "/policies/reset", field).await;
     assert!(policies().await.contains("Nothing is counted now."));
     let health = || Call::get("/api/v1/health");
     for status in [200, 200, 429] {
@@ -44,7 +44,7 @@ async fn the_busiest_identities_are_shown_and_reset() {
     assert!(all.text.contains("<h1>Reset</h1>"));
     for bad in " policy= policy=all client=ff client=%3Cb%3E policy=%3Cb%3E".split(' ') {
         let path = format!("/policies/reset?{bad}");
-        let asked = desk.get(&cookie, &path).await;
+        let asked = desk.get(&login, &path).await;
         assert_eq!(asked.status, 400, "{bad}");
         assert!(asked.text.contains("Nothing was done."));
     }

@@ -47,14 +47,16 @@ fn the_link_of_the_command_opens_the_page() {
     assert!(opened.contains("Open the admin page"));
     let signed_in = post(address, "/login", "", &format!("link={token}"));
     assert!(signed_in.starts_with("HTTP/1.1 303"), "{signed_in}");
-    let cookie = signed_in.split("set-cookie: ").nth(1).unwrap();
+    let header = |name| signed_in.split(name).nth(1).unwrap().split("\r\n").next();
+    let root = header("location: ").unwrap();
+    let cookie = header("set-cookie: ").unwrap();
     let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
-    let contacts = get(address, "/contacts", &cookie);
+    let contacts = get(address, &format!("{root}contacts"), &cookie);
     assert!(contacts.contains("ada@example.com"));
     let mut form_token = contacts.split("name=\"form_token\" value=\"").skip(1);
     let form_token = &form_token.next().unwrap()[..64];
     let form = format!("email=ada%40example.com&form_token={form_token}");
-    let erased = post(address, "/contacts/erase", &cookie, &form);
+    let erased = post(address, &format!("{root}contacts/erase"), &cookie, &form);
     assert!(erased.contains("<h1>Erased</h1>"), "{erased}");
     let ledger = std::fs::read_to_string(data_dir.path().join("ledger.jsonl")).unwrap();
     assert!(!ledger.contains("ada@example.com"));
@@ -68,12 +70,12 @@ fn the_link_of_the_command_opens_the_page() {
     let address = address.to_owned();
     let log = program.stopped();
     assert!(log.contains(&format!("address={address}")), "{log}");
-    let secrets = [token, "ada@example.com", cookie[22..].trim()];
+    let secrets = [token, "ada@example.com", cookie[22..].trim(), root];
     assert_absent(&log, &secrets);
 
     // Sessions end with the process.
     let program = Program::start(command(data_dir.path()).args(["--admin-listen", &address]));
-    let after = get(&address, "/contacts", &cookie);
+    let after = get(&address, &format!("{root}contacts"), &cookie);
     assert!(after.starts_with("HTTP/1.1 403"), "{after}");
     drop(program);
 }
