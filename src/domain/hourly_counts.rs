@@ -24,10 +24,14 @@ names! {
         Agents => "agents",
         /// Chat turns that were answered.
         Chats => "chats",
-        /// Chat turns without an answer.
+        /// Chat turns that failed.
         FailedChats => "failed_chats",
         /// Charges that were refunded.
         Refunds => "refunds",
+        /// Chat turns in which the assistant said that it knows no answer.
+        UnansweredChats => "unanswered_chats",
+        /// Contacts that the operator imported.
+        Imports => "imports",
     }
 }
 
@@ -114,6 +118,11 @@ impl Hour {
         Self(self.0.saturating_add(1))
     }
 
+    /// How many hours after `earlier` it is, 0 if that is later.
+    pub const fn hours_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// The hour that was this many `hours` before.
     #[must_use]
     pub const fn minus(self, hours: u64) -> Self {
@@ -170,6 +179,8 @@ mod tests {
         assert_eq!(Hour::of(last), Hour::of(at));
         assert_eq!(Hour::of(at).minus(7).start(), Timestamp::default());
         assert_eq!(Hour::of(at).minus(8).start(), Timestamp::default());
+        assert_eq!(Hour::of(at).hours_since(Hour::of(at).minus(5)), 5);
+        assert_eq!(Hour::of(at).hours_since(Hour::of(at).next()), 0);
     }
 
     #[test]

@@ -86,6 +86,8 @@ pub struct PolicyMetrics {
 pub struct ModelMetrics {
     /// Answered.
     pub answered: Counter,
+    /// The assistant said that it knows no answer.
+    pub unanswered: Counter,
     /// Not begun: too many turns at once, or the breaker is open.
     pub not_started: Counter,
     /// The upstream failed, or gave nothing usable.
@@ -94,13 +96,25 @@ pub struct ModelMetrics {
     pub failed: Counter,
     /// The visitor left, or the deadline passed.
     pub abandoned: Counter,
+    last_error: Mutex<Option<LastError>>,
 }
 
 impl ModelMetrics {
+    /// Why the model failed last.
+    pub fn last_error(&self) -> Option<LastError> {
+        self.last_error.lock().clone()
+    }
+
+    /// Replaces it.
+    pub fn set_last_error(&self, error: LastError) {
+        *self.last_error.lock() = Some(error);
+    }
+
     /// Each number with the name of its outcome.
     pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
         [
             ("answered", &self.answered),
+            ("unanswered", &self.unanswered),
             ("not_started", &self.not_started),
             ("unusable", &self.unusable),
             ("failed", &self.failed),
@@ -193,12 +207,12 @@ impl EngineHealth {
     }
 }
 
-/// The newest line of the log of level WARN or ERROR.
+/// What failed last: the newest line of the log of level WARN or ERROR, or the model's newest error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastError {
-    /// When it was written.
+    /// When it happened.
     pub at: Timestamp,
-    /// Its message and fields, which hold no personal data.
+    /// A message, and its fields. They hold no personal data.
     pub text: String,
 }
 
@@ -347,6 +361,11 @@ impl Metrics {
         *self.last_error.lock() = Some(error);
     }
 
+    /// Forgets it, if it is still the one of `at`.
+    pub fn put_away_last_error(&self, at: Timestamp) {
+        self.last_error.lock().take_if(|error| error.at == at);
+    }
+
     /// What the hourly counts do not have yet.
     pub fn not_yet_counted(&self) -> Counts {
         self.totals().since(&self.counted_by_hour.lock())
@@ -377,9 +396,11 @@ impl Metrics {
             totals.add(Counted::Refunds, policy.refunded.get());
         }
         let turns: u64 = self.model.by_outcome().map(|(_, it)| it.get()).sum();
-        let answered = self.model.answered.get();
+        let (answered, unanswered) = (self.model.answered.get(), self.model.unanswered.get());
         totals.add(Counted::Chats, answered);
-        totals.add(Counted::FailedChats, turns.saturating_sub(answered));
+        totals.add(Counted::UnansweredChats, unanswered);
+        let failed = turns.saturating_sub(answered).saturating_sub(unanswered);
+        totals.add(Counted::FailedChats, failed);
         let delivered = self.webhook.delivered.get();
         totals.add(Counted::SignUps, self.sign_ups.get() + delivered);
         totals.add(Counted::Renewals, self.renewals.get());

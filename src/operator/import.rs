@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::domain::{ImportOutcome, ImportedContact, Timestamp};
+use crate::domain::{Counted, Counts, Hour, ImportOutcome, ImportedContact, Timestamp};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
@@ -75,6 +75,7 @@ async fn import(mut request: OperatorRequest) -> Result<Answer, OperatorError> {
     let ended = import.read(&mut request).await;
     // A command that is still sending would not read the answer.
     while let Some(Ok(_)) = request.rows.next().await {}
+    import.count().await;
     let report = import.report;
     tracing::info!(
         command = IMPORT.name,
@@ -135,6 +136,18 @@ impl Import {
                     self.report.bad_rows.push(BadRow { line, reason });
                 }
             }
+        }
+    }
+
+    /// Adds what was imported to the counts of the hour. They have no part in whether the import succeeded.
+    async fn count(&self) {
+        let mut counts = Counts::default();
+        counts.add(Counted::Imports, self.report.created);
+        if counts.is_zero() {
+            return;
+        }
+        if let Err(error) = self.app.counts.add(Hour::of(self.now), &counts).await {
+            tracing::warn!(%error, "an import is missing from the hourly counts");
         }
     }
 

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::domain::{Counted, Counts, Hour, HourlyCounts, Timestamp};
 use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
-use crate::metrics::{Counter, Metrics, StatusClass};
+use crate::metrics::{Counter, LastError, Metrics, StatusClass};
 use crate::ports::{LimiterStats, StoreError};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
@@ -80,13 +80,12 @@ impl Status {
             windows: limiter.map(|it| it.windows),
             engines: engines.collect(),
             memory_bytes: process.map(|it| it.resident_bytes),
-            last_error: metrics.last_error().map(|error| LastErrorRow {
-                at: error.at.to_rfc3339(),
-                text: error.text,
-            }),
+            last_error: metrics.last_error().map(LastErrorRow::from),
             policies,
             chat_turns: turns.map(CountRow::of).collect(),
+            model: self.app.model.name().to_owned(),
             is_model_paused: self.app.model.is_paused(),
+            model_error: metrics.model.last_error().map(LastErrorRow::from),
             open_files: process.map(|it| it.open_files),
             open_files_max: process.and_then(|it| it.open_files_max),
             disk_free_bytes: disk.map(|it| it.free_bytes),
@@ -143,8 +142,12 @@ pub struct ServiceStatus {
     pub policies: Vec<DecisionRow>,
     /// Chat turns by how they ended.
     pub chat_turns: Vec<CountRow>,
+    /// What answers visitors.
+    pub model: String,
     /// Whether the model is left alone after failures.
     pub is_model_paused: bool,
+    /// Why it failed last.
+    pub model_error: Option<LastErrorRow>,
     pub open_files: Option<u64>,
     pub open_files_max: Option<u64>,
     pub disk_free_bytes: Option<u64>,
@@ -224,11 +227,20 @@ pub struct FileSize {
     pub bytes: u64,
 }
 
-/// A line of the log.
+/// What failed last.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LastErrorRow {
     pub at: String,
     pub text: String,
+}
+
+impl From<LastError> for LastErrorRow {
+    fn from(error: LastError) -> Self {
+        Self {
+            at: error.at.to_rfc3339(),
+            text: error.text,
+        }
+    }
 }
 
 /// Tells the status. The command adds the sizes of files, and whether a service runs.

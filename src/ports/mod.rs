@@ -26,7 +26,9 @@ pub use contact_store::{ContactStore, ContactStream};
 pub use count_store::CountStore;
 pub use entropy::{Entropy, EntropyError};
 pub use key_issuer::KeyIssuer;
-pub use model_client::{AnswerSink, ModelClient, ModelError, ModelPermit, NullSink, SinkClosed};
+pub use model_client::{
+    AnswerSink, ModelClient, ModelError, ModelPermit, NotingSink, NullSink, SinkClosed,
+};
 pub use rate_limiter::{
     Admission, BusyWindow, Charge, LimiterError, LimiterStats, RateLimiter, Receipt, ReceiptEntry,
     WindowSet,

@@ -1,5 +1,7 @@
 //! The language model, or its stand-in, behind the assistant.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use async_trait::async_trait;
 
 use crate::domain::Conversation;
@@ -7,6 +9,11 @@ use crate::domain::Conversation;
 /// Answers visitors.
 #[async_trait]
 pub trait ModelClient: Send + Sync {
+    /// What it is, for the operator.
+    fn name(&self) -> &str {
+        "a model"
+    }
+
     /// Whether a turn costs the operator money. Such turns also count under `assistant-all`.
     fn is_metered(&self) -> bool;
 
@@ -87,6 +94,9 @@ pub trait AnswerSink: Send + Sync {
     /// Whether the visitor reads the pieces. If not, the model may answer in one.
     fn is_streamed(&self) -> bool;
 
+    /// Says that the answer is that there is none: the model knows that it does not know.
+    fn mark_unanswered(&self) {}
+
     /// Sends the next piece; waits while the buffer is full. After an error the model should stop.
     async fn push(&self, text: &str) -> Result<(), SinkClosed>;
 }
@@ -114,5 +124,50 @@ impl AnswerSink for NullSink {
 
     async fn push(&self, _text: &str) -> Result<(), SinkClosed> {
         Ok(())
+    }
+}
+
+/// An [`AnswerSink`] before another one, which notes what it is told.
+pub struct NotingSink<'a> {
+    sink: &'a dyn AnswerSink,
+    is_unanswered: AtomicBool,
+    is_closed: AtomicBool,
+}
+
+impl<'a> NotingSink<'a> {
+    /// Passes everything on to `sink`.
+    pub const fn new(sink: &'a dyn AnswerSink) -> Self {
+        Self {
+            sink,
+            is_unanswered: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the answer is that there is none.
+    pub fn is_unanswered(&self) -> bool {
+        self.is_unanswered.load(Relaxed)
+    }
+
+    /// Whether the reader was found to have disconnected.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Relaxed)
+    }
+}
+
+#[async_trait]
+impl AnswerSink for NotingSink<'_> {
+    fn is_streamed(&self) -> bool {
+        self.sink.is_streamed()
+    }
+
+    fn mark_unanswered(&self) {
+        self.is_unanswered.store(true, Relaxed);
+        self.sink.mark_unanswered();
+    }
+
+    async fn push(&self, text: &str) -> Result<(), SinkClosed> {
+        let pushed = self.sink.push(text).await;
+        pushed.inspect_err(|_closed| self.is_closed.store(true, Relaxed))
     }
 }

@@ -1,10 +1,10 @@
 //! Asking the landing assistant, within the visitor's quota.
 
 use crate::domain::{Client, Conversation, Decision, PolicyName, QuotaToken, Subject, Timestamp};
-use crate::metrics::Counter;
+use crate::metrics::{Counter, LastError};
 use crate::ports::{
     Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
-    ModelPermit, NullSink,
+    ModelPermit, NotingSink, NullSink,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -206,8 +206,16 @@ async fn ask(
 ) -> Result<String, ModelError> {
     let counters = &meter.metrics.model;
     let mut outcome = ModelOutcome(&counters.abandoned);
-    let reply = model.reply(conversation, sink).await;
+    let noting = NotingSink::new(sink);
+    let reply = model.reply(conversation, &noting).await;
+    if let Err(error) = &reply
+        && !noting.is_closed()
+    {
+        let (at, text) = (meter.clock.now(), error.to_string());
+        counters.set_last_error(LastError { at, text });
+    }
     outcome.0 = match &reply {
+        Ok(_) if noting.is_unanswered() => &counters.unanswered,
         Ok(_) => &counters.answered,
         Err(ModelError::NotStarted(_)) => &counters.not_started,
         Err(ModelError::Unusable(_)) => &counters.unusable,

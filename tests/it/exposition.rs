@@ -90,6 +90,7 @@ landing_api_charges_total{policy="ip",decision="admitted"} 3
 landing_api_sign_ups_total 1
 landing_api_keys_issued_total 0
 landing_api_chat_turns_total{outcome="answered"} 0
+landing_api_chat_turns_total{outcome="unanswered"} 0
 landing_api_model_available 1
 landing_api_store_available 1
 landing_api_ledger_commit_duration_seconds_bucket{le="0.00005"} 0

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use landing_api::adapters::ledger::Tuning;
+use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::credential::Fingerprint;
 use landing_api::domain::hourly_counts::Counted;
 use landing_api::domain::policy::PolicyName;
 use landing_api::http::endpoints;
 use landing_api::metrics::{Metrics, StatusClass};
 use landing_api::ports::{KeyIssuer, ModelError, NotifyError, StoreError};
+use serde_json::json;
 
 use crate::fixtures::{House, START};
-use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
+use crate::harness::{Call, NOW, PanickingModelClient, Setup, TestApp};
+use crate::site::{facts, render};
 use crate::twins::{ScriptedModelClient, ScriptedSignUps};
 
 /// The requests of one endpoint in the order of the classes.
@@ -80,7 +83,7 @@ async fn a_panic_is_a_request_that_failed() {
     let app = Setup::with_model(Arc::new(PanickingModelClient)).start();
     app.send(Call::chat()).await;
     assert_eq!(requests(&app.metrics, "assistant.chat"), [0, 0, 0, 1, 0]);
-    assert_eq!(turns(&app.metrics), [0, 0, 0, 0, 1]);
+    assert_eq!(turns(&app.metrics), [0, 0, 0, 0, 0, 1]);
 }
 
 #[tokio::test]
@@ -151,10 +154,42 @@ async fn turns_count_by_how_they_ended() {
     for _ in 0..4 {
         app.send(Call::chat()).await;
     }
-    assert_eq!(turns(&app.metrics), [1, 1, 1, 1, 0]);
+    assert_eq!(turns(&app.metrics), [1, 0, 1, 1, 1, 0]);
     let totals = app.metrics.totals();
     assert_eq!(totals.get(Counted::Chats), 1);
     assert_eq!(totals.get(Counted::FailedChats), 3);
+    let error = app.metrics.model.last_error().unwrap();
+    assert_eq!(error.text, "model failed after it started: no");
+    assert_eq!(error.at, NOW);
+}
+
+/// The assistant of the pages says that it does not know; that is no answer, and no failure.
+#[tokio::test]
+async fn questions_that_the_assistant_knows_no_answer_to_count_apart() {
+    let site = render(&facts());
+    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let app = Setup::with_model(Arc::new(model)).start();
+    for (question, turns_then) in [
+        ("How do I subscribe to the newsletter?", [1, 0, 0, 0, 0, 0]),
+        (
+            "Who won the football world cup in 1974?",
+            [1, 1, 0, 0, 0, 0],
+        ),
+        (
+            "Wer hat 1974 die Weltmeisterschaft gewonnen?",
+            [1, 2, 0, 0, 0, 0],
+        ),
+    ] {
+        let body = json!({ "messages": [{ "role": "user", "content": question }] });
+        let call = Call::post("/api/v1/assistant/chat", body.to_string());
+        app.expect("200", call).await;
+        assert_eq!(turns(&app.metrics), turns_then, "{question}");
+    }
+    let totals = app.metrics.totals();
+    assert_eq!(totals.get(Counted::Chats), 1);
+    assert_eq!(totals.get(Counted::UnansweredChats), 2);
+    assert_eq!(totals.get(Counted::FailedChats), 0);
+    assert_eq!(app.metrics.model.last_error(), None);
 }
 
 #[tokio::test]

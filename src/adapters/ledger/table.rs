@@ -21,6 +21,8 @@ pub(super) struct PlaceTable {
     shards: Vec<RwLock<PlaceShard>>,
     /// How many entries they have.
     len: AtomicU64,
+    /// How many of these are of contacts.
+    contacts: AtomicU64,
     /// Whether an identity of which nothing is left was in it.
     has_removed: AtomicBool,
     /// Random, so that nobody can choose addresses that all fall into one shard.
@@ -144,6 +146,7 @@ impl PlaceTable {
         Self {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             len: AtomicU64::new(0),
+            contacts: AtomicU64::new(0),
             has_removed: AtomicBool::new(false),
             hasher: RandomState::new(),
         }
@@ -166,21 +169,29 @@ impl PlaceTable {
     pub(super) fn set(&self, identity: &Identity, before: Option<Place>, now: Option<Place>) {
         let (shard, hash) = self.shard(identity);
         let mut shard = shard.write();
+        let contact = u64::from(identity.is_contact());
         let found = before.and_then(|place| shard.find(hash, place));
         if let Some(number) = found {
             shard.remove(number);
             self.len.fetch_sub(1, Ordering::Relaxed);
+            self.contacts.fetch_sub(contact, Ordering::Relaxed);
         }
         self.has_removed.fetch_or(now.is_none(), Ordering::Relaxed);
         if let Some(place) = now {
             shard.insert(PlaceSlot::new(hash, place));
             self.len.fetch_add(1, Ordering::Relaxed);
+            self.contacts.fetch_add(contact, Ordering::Relaxed);
         }
     }
 
     /// How many identities have an event.
     pub(super) fn len(&self) -> u64 {
         self.len.load(Ordering::Relaxed)
+    }
+
+    /// How many contacts have an event.
+    pub(super) fn contacts(&self) -> u64 {
+        self.contacts.load(Ordering::Relaxed)
     }
 
     pub(super) fn has_removed(&self) -> bool {
@@ -239,5 +250,7 @@ mod tests {
         // What is not there is not removed or moved.
         table.set(&identity(1), Some(place(1) + 1), None);
         assert_eq!(table.places(&identity(1)), [place(1)]);
+        table.set(&Identity::key(&[7; 32]), None, Some(7));
+        assert_eq!((table.len(), table.contacts()), (7_501, 7_500));
     }
 }

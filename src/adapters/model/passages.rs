@@ -155,6 +155,10 @@ impl LanguagePages {
 
 #[async_trait]
 impl ModelClient for PassageModelClient {
+    fn name(&self) -> &str {
+        "the search of this site's pages"
+    }
+
     fn is_metered(&self) -> bool {
         false
     }
@@ -164,7 +168,12 @@ impl ModelClient for PassageModelClient {
         conversation: &Conversation,
         sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
-        let answer = self.answer(self.pages().await?, conversation);
+        let pages = self.pages().await?;
+        let answer = self.answer(pages, conversation);
+        // Every refusal has this sentence, and nothing else has it.
+        if pages.iter().any(|it| answer.contains(&it.texts.unanswered)) {
+            sink.mark_unanswered();
+        }
         for paragraph in answer.split_inclusive("\n\n") {
             sink.push(paragraph).await?;
         }

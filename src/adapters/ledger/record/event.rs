@@ -296,6 +296,10 @@ impl Identity {
         Self(["c", email].concat().into())
     }
 
+    pub(crate) fn is_contact(&self) -> bool {
+        self.0.starts_with('c')
+    }
+
     pub(crate) fn key(fingerprint: &[u8; 32]) -> Self {
         Self(format!("k{}", HEXLOWER.encode_display(fingerprint)).into())
     }

@@ -102,6 +102,8 @@ impl BearerToken {
 /// Answers with a model on another server.
 #[derive(Debug)]
 pub struct OpenAiModelClient {
+    /// Which model, and on which server.
+    name: String,
     upstream: Upstream,
     template: RequestTemplate,
     thinks_first: bool,
@@ -124,7 +126,9 @@ impl OpenAiModelClient {
         interrupt: CancellationToken,
     ) -> Result<Self, rustls::Error> {
         let params = Map::from_iter(settings.params);
+        let host = settings.address.host().unwrap_or_default();
         Ok(Self {
+            name: format!("{} at {host}", settings.model),
             upstream: Upstream {
                 http: outbound::client(roots, settings.concurrency)?,
                 uri: settings.address,
@@ -175,6 +179,10 @@ const BREAKER_OPEN: &str = "the breaker is open: the upstream failed a moment ag
 
 #[async_trait]
 impl ModelClient for OpenAiModelClient {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     fn is_metered(&self) -> bool {
         true
     }
