@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::app::App;
-use crate::domain::{Contact, DAY_MS, EmailAddress, Remainder, SoughtSigner, Timestamp};
+use crate::domain::{Contact, EmailAddress, Remainder, SoughtSigner, Timestamp};
 use crate::ports::ContactStream;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
@@ -50,8 +50,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     }
 }
 
-/// Lists the contacts signed up from `since` on and before `until`, or in the last `days` days; with
-/// `signed_by` only those of which it is one of the last four signers.
+/// Lists the contacts signed up from `since` on and before `until`; with `signed_by` only those of which it is one of the last four signers.
 async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = Wanted::of(&request)?.list(&request.app).await?;
     tracing::info!(command = LIST.name, "operator");
@@ -82,23 +81,13 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// The parameters `since` and `until`, or `days`, and `signed_by`.
+    /// The parameters `since`, `until` and `signed_by`.
     fn of(request: &OperatorRequest) -> Result<Self, OperatorError> {
         let (params, app) = (&request.params, &request.app);
         let signer = params.parsed("signed_by", |text| {
             let sought = SoughtSigner::parse(text, &app.secrets);
             sought.map_err(|error| format!("--signed-by {error}"))
         })?;
-        // A choice of the admin page; another text is none of them.
-        if let Some(Ok(days)) = params.text("days").map(str::parse::<u32>) {
-            let ms = u64::from(days) * DAY_MS;
-            let now = app.clock.now().as_ms();
-            return Ok(Self {
-                since: Some(Timestamp::from_ms(now.saturating_sub(ms))),
-                until: None,
-                signer,
-            });
-        }
         let parse = |text: &str| Timestamp::parse(text).ok_or("since and until must be times");
         Ok(Self {
             since: params.parsed("since", parse)?,

@@ -131,7 +131,7 @@ async fn a_contact_is_erased_by_keyboard_alone() {
         tab_to(page, "#q").await;
         page.press("ADA@").await;
         page.press(ENTER).await;
-        page.until_text(".position", "Contacts 1 to 1: all.").await;
+        page.until_text(".position", "Contacts 1 to 1 of 1.").await;
         tab_to(page, ".list a").await;
         page.press(ENTER).await;
         page.until_text("h1", "Erase this contact?").await;
@@ -141,7 +141,7 @@ async fn a_contact_is_erased_by_keyboard_alone() {
         page.until_text("h1", "Erased").await;
         tab_to(page, "main [href$='/contacts']").await;
         page.press(ENTER).await;
-        page.until_text(".position", "Contacts 1 to 8: all.").await;
+        page.until_text(".position", "Contacts 1 to 8 of 8.").await;
         assert!(!page.text(".list").await.contains("ada@example.com"));
         // It is gone for the public page, too: a sign-up is new.
         assert_eq!(visit.service.sign_up("ada@example.com"), false);
@@ -209,7 +209,7 @@ async fn the_plots_say_what_they_show() {
         let page = &visit.browser;
         let root = sign_in(page, &link).await;
         let plots = "return all('svg.plot').length";
-        assert_eq!(page.run(plots).await, 6);
+        assert_eq!(page.run(plots).await, 9);
         // As a screen reader gets it.
         let names = "return [...document.querySelectorAll('svg.plot')].map((plot) =>
              plot.getAttribute('aria-labelledby').split(' ')

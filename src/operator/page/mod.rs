@@ -3,6 +3,7 @@
 //! | Module | Holds |
 //! |---|---|
 //! | `web` | the listener, and its connections |
+//! | `pages` | which pages there are |
 //! | `views`, `numbers` | templates, numbers as people read them |
 //! | `answer` | answers and failures |
 //! | `origin` | which requests come from elsewhere |
@@ -19,6 +20,7 @@ mod list;
 mod numbers;
 mod origin;
 mod overview;
+mod pages;
 mod plot;
 mod series;
 mod views;
@@ -46,12 +48,13 @@ use crate::domain::Timestamp;
 
 use super::operation::{Answer, Lines, Operation, OperatorError, OperatorRequest, Params};
 use super::sessions::{SESSION_LIFETIME_S, Session, Sessions};
-use super::{agents, contact_csv, contacts, exposition, keys, limits, status};
+use super::{contact_csv, contacts, exposition, status};
 
 pub use self::answer::PageBody;
 use self::answer::PageError;
 pub(super) use self::answer::whole;
 use self::list::Search;
+use self::pages::{Change, PAGES, View};
 use self::views::{ICON, STYLE, Views};
 
 /// The largest form, in bytes.
@@ -60,96 +63,6 @@ const FORM_BYTES_MAX: usize = 16 * 1024;
 const FORM_DEADLINE: Duration = Duration::from_secs(10);
 
 const COOKIE_NAME: &str = "landing-admin";
-
-/// What a page shows, and what its form does.
-enum View {
-    Overview,
-    /// What operations answer, each under its name in the template.
-    Values(&'static str, &'static [(&'static str, &'static Operation)]),
-    /// A list, whose rows are searched in these members.
-    List(&'static str, &'static Operation, &'static [&'static str]),
-    /// All contacts as a file.
-    Export,
-    Change(&'static Change),
-    SignOut,
-}
-
-/// A change: a template that asks for a confirmation, and shows what was done.
-struct Change {
-    template: &'static str,
-    /// The parameters that name what is changed, at least one of them.
-    fields: &'static [&'static str],
-    /// Says what is known of it.
-    ask: &'static Operation,
-    /// What of that the template shows.
-    ///
-    /// # Errors
-    /// When there is nothing to be changed.
-    asked: fn(Result<Value, OperatorError>) -> Result<Value, OperatorError>,
-    change: &'static Operation,
-}
-
-/// The pages: path, and what is there.
-static PAGES: &[(&str, View)] = &[
-    ("/", View::Overview),
-    (
-        "/contacts",
-        View::List("contacts.html", &contacts::LIST, &["email"]),
-    ),
-    ("/contacts/export", View::Export),
-    ("/contacts/erase", View::Change(&ERASE_CONTACT)),
-    (
-        "/keys",
-        View::List("keys.html", &keys::LIST, &["id", "label"]),
-    ),
-    ("/keys/revoke", View::Change(&REVOKE_KEY)),
-    (
-        "/policies",
-        View::Values(
-            "policies.html",
-            &[("limits", &limits::SHOW), ("status", &status::SHOW)],
-        ),
-    ),
-    ("/policies/reset", View::Change(&RESET_POLICY)),
-    (
-        "/agents",
-        View::List("agents.html", &agents::LIST_REVOKED, &[]),
-    ),
-    ("/logout", View::SignOut),
-];
-
-static ERASE_CONTACT: Change = Change {
-    template: "contacts-erase.html",
-    fields: &["email"],
-    ask: &contacts::SHOW,
-    // An import leaves an erased address out, whether or not there was a contact.
-    asked: |found| match found {
-        Err(OperatorError::NotFound(_)) => Ok(Value::Null),
-        found => found,
-    },
-    change: &contacts::FORGET,
-};
-
-static REVOKE_KEY: Change = Change {
-    template: "keys-revoke.html",
-    fields: &["key"],
-    ask: &keys::CHECK,
-    asked: |found| match found? {
-        found if found.pointer("/0/key").is_none_or(Value::is_null) => {
-            Err(OperatorError::Input("There is no such key".to_owned()))
-        }
-        found => Ok(found),
-    },
-    change: &keys::REVOKE,
-};
-
-static RESET_POLICY: Change = Change {
-    template: "policies-reset.html",
-    fields: &["policy", "client"],
-    ask: &limits::SHOW,
-    asked: |found| found,
-    change: &limits::RESET,
-};
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,7 +165,7 @@ impl AdminPage {
         let (path, view) = page.ok_or(PageError::NotFound)?;
         let (shows, changes, methods) = match view {
             View::Change(_) => (true, true, "GET, HEAD, POST"),
-            View::SignOut => (false, true, "POST"),
+            View::PutAway | View::SignOut => (false, true, "POST"),
             View::Overview | View::Values(..) | View::List(..) | View::Export => {
                 (true, false, "GET, HEAD")
             }
@@ -353,8 +266,8 @@ impl PageRequest {
                 }
                 self.fill(template, Rendered::from(Serde(&values)))
             }
-            View::List(template, operation, searched) => {
-                let search = Search::new(&self.params, searched);
+            View::List(template, operation, members) => {
+                let search = Search::new(&self.params, members, self.now);
                 let picked = search.pick(self.list(operation).await?).await?;
                 let passes_on = self.app.settings.passes_sign_ups_on;
                 let picked = Rendered::from(Serde(&picked));
@@ -362,6 +275,13 @@ impl PageRequest {
             }
             View::Export => self.export().await,
             View::Change(change) => self.change(change).await,
+            View::PutAway => {
+                let parse = |at: &str| Timestamp::parse(at).ok_or("at must be a time");
+                let at = self.params.parsed("at", parse)?;
+                let at = at.ok_or_else(|| OperatorError::Input("at must be a time".to_owned()))?;
+                self.app.metrics.put_away_last_error(at);
+                Ok(answer::see_other(&format!("{}/", self.session.root())))
+            }
             View::SignOut => {
                 self.sessions.close(&self.session, self.now);
                 let mut response = answer::see_other("/");

@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use std::cmp::Ordering;
+
 use indicatif::{HumanBytes, HumanCount};
 
 /// `value` in at most four digits and a letter.
@@ -41,6 +43,21 @@ pub(super) fn span(seconds: u64) -> String {
     }
 }
 
+/// How much more or less `now` is than `before`, in percent; none if both are nothing.
+pub(super) fn change(now: u64, before: u64) -> Option<String> {
+    let (now, before) = (u128::from(now), u128::from(before));
+    if before == 0 {
+        return (now > 0).then(|| "none before".to_owned());
+    }
+    let percent = |difference: u128| (difference * 100 + before / 2) / before;
+    let text = match now.cmp(&before) {
+        Ordering::Less => format!("\u{2212}{} %", percent(before - now)),
+        Ordering::Equal => "as before".to_owned(),
+        Ordering::Greater => format!("+{} %", percent(now - before)),
+    };
+    Some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +74,21 @@ mod tests {
         ] {
             assert_eq!(short(value.into()), on_axis);
             assert_eq!(grouped(value), elsewhere);
+        }
+    }
+
+    #[test]
+    fn changes_are_in_percent() {
+        for (now, before, text) in [
+            (0, 0, None),
+            (5, 0, Some("none before")),
+            (0, 5, Some("\u{2212}100 %")),
+            (5, 5, Some("as before")),
+            (6, 5, Some("+20 %")),
+            (1, 3, Some("\u{2212}67 %")),
+            (u64::MAX, 1, Some("+1844674407370955161400 %")),
+        ] {
+            assert_eq!(change(now, before).as_deref(), text, "{now} {before}");
         }
     }
 

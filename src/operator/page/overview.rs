@@ -1,49 +1,76 @@
-//! What was counted.
+//! What was counted, and how much of it in the time before.
 
 use minijinja::context;
 use minijinja::value::Value as Rendered;
 
 use crate::app::App;
-use crate::domain::{Counted, Timestamp};
+use crate::domain::{Counted, Counts, Hour, KEPT_HOURS, Timestamp};
 use crate::operator::operation::Params;
 use crate::operator::status;
 
-use super::numbers::grouped;
+use super::numbers::{change, grouped};
 use super::plot::{Bar, Plot};
 use super::series::{Unit, UnitCounts};
 
 /// What is drawn, with its name.
-const PLOTS: [(Counted, &str); 6] = [
+const PLOTS: [(Counted, &str); 9] = [
     (Counted::SignUps, "Sign-ups"),
-    (Counted::Chats, "Chats answered"),
+    (Counted::Renewals, "Sign-ups of known addresses"),
+    (Counted::Imports, "Contacts imported"),
+    (Counted::Chats, "Questions answered"),
+    (Counted::UnansweredChats, "Questions it could not answer"),
+    (Counted::FailedChats, "Chats that failed"),
     (Counted::Requests, "Requests"),
-    (Counted::Refusals, "Refusals"),
-    (Counted::FailedChats, "Chats without an answer"),
+    (Counted::Refusals, "Refusals by limits"),
     (Counted::Refunds, "Charges refunded"),
 ];
 
-/// The counts by `by`, an hour, a day or a month.
+/// The counts by `by`, an hour, a day or a month, and how many contacts there are.
 pub(super) async fn values(app: &App, params: &Params, now: Timestamp) -> Rendered {
     let unit = params.text("by").and_then(Unit::from_name);
     let unit = unit.unwrap_or(Unit::Hour);
-    let hours = status::hours(app, unit.since(now), now).await;
+    let (since, this_hour) = (unit.since(now), Hour::of(now));
+    // As many hours before the time that is shown.
+    let shown_hours = this_hour.next().hours_since(since);
+    let before = since.minus(shown_hours);
+    let are_kept = this_hour.hours_since(before) <= KEPT_HOURS;
+    let hours = status::hours(app, before, now);
+    let (hours, contacts) = tokio::join!(hours, app.contacts.count(None, None));
     // While the store is away, all else is worth knowing.
     let are_counts_unknown = hours.is_err();
-    let columns = unit.columns(&hours.unwrap_or_default(), now);
-    let plots = PLOTS.map(|(counted, name)| plot(counted, name, unit, &columns));
+    let hours = hours.unwrap_or_default();
+    let columns = unit.columns(&hours, now);
+    let mut sum_before = Counts::default();
+    for hour in hours.iter().filter(|it| it.hour < since) {
+        sum_before.add_all(&hour.counts);
+    }
+    let are_changes_known = are_kept && !are_counts_unknown;
+    let sum_before = are_changes_known.then_some(sum_before);
+    let plots = PLOTS.map(|(counted, name)| {
+        let before = sum_before.map(|counts| counts.get(counted));
+        plot(counted, name, unit, &columns, before)
+    });
     context! {
         service_name => app.settings.service_name.as_str(),
         base_url => app.settings.base_url.as_str(),
         now => now.to_rfc3339(),
+        contacts => contacts.ok(),
         by => unit.as_str(),
         shown => unit.shown(),
         units => Unit::ALL.map(Unit::as_str),
         plots => plots.to_vec(),
         are_counts_unknown,
+        are_changes_known,
     }
 }
 
-fn plot(counted: Counted, name: &str, unit: Unit, columns: &[UnitCounts]) -> Rendered {
+fn plot(
+    counted: Counted,
+    name: &str,
+    unit: Unit,
+    columns: &[UnitCounts],
+    before: Option<u64>,
+) -> Rendered {
     let bar = |column: &UnitCounts| Bar {
         name: column.name.clone(),
         tick: column.tick.clone(),
@@ -65,6 +92,7 @@ fn plot(counted: Counted, name: &str, unit: Unit, columns: &[UnitCounts]) -> Ren
         name,
         id => plot.id,
         total => grouped(total),
+        change => before.and_then(|before| change(total, before)),
         svg => Rendered::from_safe_string(plot.svg()),
         rows => rows.collect::<Vec<_>>(),
     }

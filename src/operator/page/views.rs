@@ -1,5 +1,6 @@
 //! The templates of the admin page.
 
+use crate::domain::Timestamp;
 use crate::operator::sessions::Session;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
@@ -67,6 +68,7 @@ impl Views {
         environment.add_filter("size", numbers::bytes);
         environment.add_filter("span", numbers::span);
         environment.add_filter("minute", minute);
+        environment.add_filter("ago", ago);
         Ok(Self(environment))
     }
 
@@ -90,6 +92,15 @@ impl Views {
         };
         let template = self.0.get_template(name)?;
         template.render(context! { ..values, ..frame })
+    }
+}
+
+/// How long before `now` an instant was, both in RFC 3339.
+fn ago(at: &str, now: &str) -> String {
+    let [at, now] = [at, now].map(|it| Timestamp::parse(it).unwrap_or_default());
+    match now.ms_since(at) / 1000 {
+        0 => "just now".to_owned(),
+        seconds => format!("{} ago", numbers::span(seconds)),
     }
 }
 

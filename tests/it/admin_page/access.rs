@@ -273,6 +273,7 @@ async fn every_page_takes_its_methods_and_no_others() {
         (Method::DELETE, "/contacts", "GET, HEAD"),
         (Method::PUT, "/contacts/erase", "GET, HEAD, POST"),
         (Method::GET, "/logout", "POST"),
+        (Method::GET, "/warning/put-away", "POST"),
         (Method::OPTIONS, "/login", "GET, HEAD, POST"),
         (Method::POST, "/style.css", "GET, HEAD"),
     ] {

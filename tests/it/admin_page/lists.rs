@@ -30,6 +30,13 @@ async fn contacts(desk: &Desk, login: &Login, query: &str) -> String {
     shown.text
 }
 
+/// Where the link with this text leads.
+fn link_to(html: &str, text: &str) -> Option<String> {
+    let (before, _) = html.split_once(&format!(">{text}</a>"))?;
+    let (_, link) = before.rsplit_once("href=\"")?;
+    Some(link.split('"').next()?.replace("&amp;", "&"))
+}
+
 #[tokio::test]
 async fn contacts_are_searched_by_part_of_the_address() {
     let (desk, login) = Desk::signed_in().await;
@@ -41,28 +48,73 @@ async fn contacts_are_searched_by_part_of_the_address() {
     let first = contacts(&desk, &login, "").await;
     let row = "<tr role=\"row\"><th scope=\"row\"";
     assert_eq!(first.matches(row).count(), 50);
-    assert!(first.contains("Contacts 1 to 50."));
-    assert!(first.contains("href=\"/contacts?page=2&amp;q=&amp;days=\""));
-    assert!(!first.contains("ada@lovelace.example"));
-    let last = contacts(&desk, &login, "?page=3").await;
-    assert!(last.contains("Contacts 101 to 121."));
-    assert!(last.contains("ada@lovelace.example") && !last.contains("page=4"));
-    let beyond = contacts(&desk, &login, "?page=9").await;
+    assert!(first.contains("<b>121</b> contacts, <b>121</b> of them new in the last 30 days."));
+    assert!(first.contains("Contacts 1 to 50 of 121."));
+    // The newest comes first, and an export is offered before the list.
+    let of = |part| {
+        first
+            .find(part)
+            .unwrap_or_else(|| panic!("{part}: {first}"))
+    };
+    assert!(of("ada@lovelace.example") < of("n0119@example.com"));
+    assert!(of("contacts/export?format=csv") < of("<table"));
+    assert!(!first.contains("Previous 50"));
+    let mut seen = first.matches(row).count();
+    let (mut page, mut pages) = (first, 1);
+    while let Some(next) = link_to(&page, "Next 50") {
+        page = desk.get(&login, &next).await.text;
+        seen += page.matches(row).count();
+        pages += 1;
+    }
+    assert_eq!((seen, pages), (121, 3));
+    assert!(page.contains("Contacts 101 to 121 of 121."));
+    let back = link_to(&page, "Previous 50").unwrap();
+    let back = desk.get(&login, &back).await.text;
+    assert!(back.contains("Contacts 51 to 100 of 121."));
+    let beyond = contacts(&desk, &login, "?after=0").await;
     assert!(beyond.contains("There are none here."));
 
     let whole = "?q=ada%40lovelace.example&page=x";
     for query in ["?q=LOVELACE", "?q=+ada@", whole] {
         let found = contacts(&desk, &login, query).await;
-        assert!(found.contains("Contacts 1 to 1: all."), "{query}");
+        assert!(found.contains("Contacts 1 to 1 of 1."), "{query}");
         assert!(found.contains("ada@lovelace.example"));
     }
     let none = contacts(&desk, &login, "?q=nobody").await;
     assert!(none.contains("There are none.") && none.contains("value=\"nobody\""));
-    // What is searched for stays in the links to other pages.
-    let some = contacts(&desk, &login, "?q=%40example.com&days=7").await;
-    let link = "page=2&amp;q=%40example.com&amp;days=7";
-    assert!(some.contains(link), "{some}");
+    // What is searched for stays in the links to other pages and orders.
+    let some = contacts(&desk, &login, "?q=%40example.com&days=7&sort=email").await;
+    for link in ["Next 50", "Oldest first", "Z to A"] {
+        let link = link_to(&some, link).unwrap();
+        assert!(link.contains("&q=%40example.com&days=7"), "{link}");
+    }
+    assert!(some.contains("aria-current=\"true\">A to Z</a>"));
+    assert!(some.contains("name=\"sort\" value=\"email\""));
     assert!(some.contains("<option value=\"7\" selected>"));
+}
+
+#[tokio::test]
+async fn contacts_are_sorted_by_time_and_by_address_both_ways() {
+    let (desk, login) = Desk::signed_in().await;
+    // Imported last, and signed up long before.
+    for (address, after_ms) in [("mary", 1000), ("zoe", 1000), ("ann", 0)] {
+        desk.sign_up(&format!("{address}@example.com")).await;
+        desk.app.clock.advance_ms(after_ms);
+    }
+    import(&desk, 1).await;
+    for (sort, expected) in [
+        ("", ["ann", "zoe", "mary", "n0000"]),
+        ("?sort=-subscribed_at", ["ann", "zoe", "mary", "n0000"]),
+        ("?sort=subscribed_at", ["n0000", "mary", "zoe", "ann"]),
+        ("?sort=email", ["ann", "mary", "n0000", "zoe"]),
+        ("?sort=-email", ["zoe", "n0000", "mary", "ann"]),
+        ("?sort=%3Cb%3E", ["ann", "zoe", "mary", "n0000"]),
+    ] {
+        let shown = contacts(&desk, &login, sort).await;
+        let names = shown.split("role=\"rowheader\">").skip(1);
+        let names: Vec<_> = names.map(|it| it.split('@').next().unwrap()).collect();
+        assert_eq!(names, expected, "{sort}");
+    }
 }
 
 #[tokio::test]
@@ -83,6 +135,8 @@ async fn contacts_are_shown_by_when_they_signed_up() {
         assert_eq!(shown.contains("old@example.com"), is_old, "{query}");
         assert_eq!(shown.contains("new@example.com"), is_new, "{query}");
     }
+    let today = contacts(&desk, &login, "?days=1").await;
+    assert!(today.contains("<b>2</b> contacts, <b>1</b> of them new in the last 24 hours."));
 }
 
 #[tokio::test]
@@ -209,7 +263,8 @@ async fn what_strangers_wrote_is_text() {
         "/contacts?q=%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E".to_owned(),
         "/keys?q=%22%3E%3Cimg%20src%3Dx%3E".to_owned(),
         "/?by=%22%3E%3Cimg%20src%3Dx%3E".to_owned(),
-        "/contacts?days=%22%3E%3Cimg%3E&page=%22%3E%3Cimg%3E".to_owned(),
+        "/contacts?days=%22%3E%3Cimg%3E&after=%22%3E%3Cimg%3E".to_owned(),
+        "/contacts?sort=%22%3E%3Cimg%3E&before=%22%3E%3Cimg%3E".to_owned(),
     ] {
         let shown = desk.get(&login, &path).await;
         assert_eq!(shown.status, 200, "{path}");

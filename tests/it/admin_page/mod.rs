@@ -31,10 +31,11 @@ const MENU: [(&str, &str); 5] = [
 ];
 
 /// Where forms are sent, but for the one that signs in.
-const FORMS: [&str; 4] = [
+const FORMS: [&str; 5] = [
     "/contacts/erase",
     "/keys/revoke",
     "/policies/reset",
+    "/warning/put-away",
     "/logout",
 ];
 

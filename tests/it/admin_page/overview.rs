@@ -1,11 +1,18 @@
 //! What was counted.
 
-use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
-use landing_api::domain::time::Timestamp;
-use landing_api::metrics::LastError;
+use std::sync::Arc;
 
-use super::{Desk, Login, Shown};
-use crate::harness::NOW;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
+use landing_api::metrics::LastError;
+use landing_api::operator::operate;
+use landing_api::operator::operation::{OperatorRequest, Params};
+use landing_api::ports::{ModelError, StoreError};
+
+use super::{Desk, Login, Shown, Visit};
+use crate::harness::{Call, NOW, Setup};
+use crate::twins::ScriptedModelClient;
 
 /// Counts so many hours ago.
 async fn count(desk: &Desk, hours_ago: u64, counted: Counted, number: u64) {
@@ -58,11 +65,11 @@ async fn counts_are_drawn_by_hour_day_and_month() {
     ] {
         let shown = overview(&desk, &login, by).await;
         let plots = plots(&shown.text);
-        assert_eq!(plots.len(), 6, "{by}");
+        assert_eq!(plots.len(), 9, "{by}");
         assert_eq!(plots[0].0, format!("Sign-ups by {unit}"));
         assert!(plots[0].1.ends_with(sign_ups), "{by}: {}", plots[0].1);
         assert!(plots[1].1.ends_with("none."));
-        assert!(plots[4].1.contains("18,446,744,073,709,551,615 in all"));
+        assert!(plots[5].1.contains("18,446,744,073,709,551,615 in all"));
         // The same as a table, for whoever does not see it.
         let table = "<summary>Sign-ups as a table</summary>";
         assert!(shown.text.contains(table));
@@ -72,16 +79,122 @@ async fn counts_are_drawn_by_hour_day_and_month() {
 }
 
 #[tokio::test]
-async fn the_last_warning_and_the_models_turns_are_shown() {
+async fn each_sum_is_compared_with_the_time_before() {
+    let (desk, login) = Desk::signed_in().await;
+    // NOW is noon: 30 days and 13 hours are shown by the day.
+    for (hours_ago, counted, number) in [
+        (47, Counted::SignUps, 6),
+        (48, Counted::SignUps, 5),
+        (95, Counted::SignUps, 5),
+        (96, Counted::SignUps, 500),
+        (0, Counted::Imports, 7),
+        (50, Counted::Chats, 4),
+        (24 * 31, Counted::Requests, 3),
+        (24 * 61 + 1, Counted::Requests, 9),
+        (24 * 61 + 2, Counted::Requests, 900),
+    ] {
+        count(&desk, hours_ago, counted, number).await;
+    }
+    let by_hour = overview(&desk, &login, "hour").await.text;
+    assert!(by_hour.contains("compares with the 48 hours before"));
+    for (name, changed) in [
+        ("sign-ups", "<small>\u{2212}40 %</small> 6</b>"),
+        ("imports", "<small>none before</small> 7</b>"),
+        ("chats", "<small>\u{2212}100 %</small> 0</b>"),
+        ("requests", "<b>0</b>"),
+    ] {
+        let (_, heading) = by_hour.split_once(&format!("<h3 id=\"{name}\">")).unwrap();
+        let heading = heading.split("</h3>").next().unwrap();
+        assert!(heading.ends_with(changed), "{name}: {heading}");
+    }
+    let by_day = overview(&desk, &login, "day").await.text;
+    assert!(
+        by_day.contains("<small>\u{2212}100 %</small> 0</b>"),
+        "{by_day}"
+    );
+    // The 13 months before are not kept.
+    let by_month = overview(&desk, &login, "month").await.text;
+    assert!(!by_month.contains("<small>") && !by_month.contains("compares with"));
+}
+
+#[tokio::test]
+async fn contacts_and_imports_are_counted() {
+    let (desk, login) = Desk::signed_in().await;
+    desk.sign_up("ada@example.com").await;
+    let rows =
+        "{\"line\":1,\"email\":\"ada@example.com\"}\n{\"line\":2,\"email\":\"bob@example.com\"}\n";
+    let rows = stream::iter([Ok(Bytes::from(rows))]).boxed();
+    let mut request = OperatorRequest::new(Arc::clone(&desk.app.app), Params::default());
+    request.rows = rows;
+    operate("contacts import", request).await.unwrap();
+    let shown = overview(&desk, &login, "").await.text;
+    assert!(shown.contains("<dt>Contacts</dt><dd>2</dd>"));
+    let imports = plots(&shown)
+        .into_iter()
+        .find(|it| it.0.starts_with("Contacts imported"));
+    assert!(imports.unwrap().1.contains("1 in all"));
+    let failure = StoreError::Unavailable("the disk hums".to_owned());
+    desk.app.contacts.fail_with(Some(failure));
+    let shown = overview(&desk, &login, "").await.text;
+    assert!(shown.contains("<dt>Contacts</dt><dd>unknown</dd>"));
+    assert!(shown.contains("<dt>Stores</dt><dd>take no changes</dd>"));
+}
+
+#[tokio::test]
+async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
     let (desk, login) = Desk::signed_in().await;
     let shown = overview(&desk, &login, "").await;
     assert!(!shown.text.contains("The last warning"));
-    desk.app.metrics.set_last_error(LastError {
-        at: Timestamp::from_ms(NOW.as_ms()),
-        text: "the <model> failed".to_owned(),
-    });
-    desk.app.metrics.model.unusable.increase();
+    let warn = |text: &str| LastError {
+        at: desk.app.app.clock.now(),
+        text: text.to_owned(),
+    };
+    desk.app.metrics.set_last_error(warn("the <model> failed"));
+    desk.app.clock.advance_ms(600_000);
     let shown = overview(&desk, &login, "").await.text;
-    assert!(shown.contains("2026-11-21 12:00 UTC: the &lt;model&gt; failed"));
-    assert!(shown.contains("<dt>Unusable</dt><dd>1</dd>"));
+    assert!(shown.contains("The last warning, 10 min ago"));
+    assert!(shown.contains("2026-11-21 12:00 UTC</span>: the &lt;model&gt; failed"));
+    let (_, at) = shown.split_once("name=\"at\" value=\"").unwrap();
+    let at = at.split('"').next().unwrap();
+    let put_away = async |at: &str| {
+        let form = desk.form(&login, &format!("at={at}")).await;
+        desk.send(Visit::post("/warning/put-away", &form).of(&login))
+            .await
+    };
+    for bad in ["", "yesterday", "%3Cb%3E"] {
+        let refused = put_away(bad).await;
+        assert_eq!(refused.status, 400, "{bad}");
+        assert!(refused.text.contains("at must be a time"), "{bad}");
+    }
+    // What has happened meanwhile was not seen.
+    desk.app.metrics.set_last_error(warn("the disk is full"));
+    let done = put_away(at).await;
+    assert_eq!(done.status, 303);
+    assert_eq!(done.header("location"), Some(&*format!("{}/", login.root)));
+    let shown = overview(&desk, &login, "").await.text;
+    assert!(shown.contains("just now") && shown.contains("the disk is full"));
+    put_away(&desk.app.app.clock.now().to_rfc3339()).await;
+    assert!(
+        !overview(&desk, &login, "")
+            .await
+            .text
+            .contains("The last warning")
+    );
+}
+
+#[tokio::test]
+async fn the_model_is_named_with_its_state_and_its_last_error() {
+    let why = ModelError::Unusable("status 502".to_owned());
+    let model = ScriptedModelClient::new([Err(why)]);
+    let desk = Desk::over(Setup::with_model(Arc::new(model)));
+    let login = desk.sign_in().await;
+    let shown = overview(&desk, &login, "").await.text;
+    assert!(shown.contains("<dt>Which</dt><dd>a model</dd>"));
+    assert!(shown.contains("<dt>Last error</dt><dd>none since the start</dd>"));
+    desk.app.send(Call::chat()).await;
+    desk.app.clock.advance_ms(5000);
+    let shown = overview(&desk, &login, "").await.text;
+    assert!(shown.contains("<dd>5 s ago: model gave no usable answer: status 502</dd>"));
+    assert!(shown.contains("<dt>No usable answer</dt><dd>1</dd>"));
+    assert!(shown.contains("<dt>It knew no answer</dt><dd>0</dd>"));
 }

@@ -1,0 +1,125 @@
+//! The pages that there are, and what is on them.
+
+use serde_json::Value;
+
+use crate::operator::operation::{Operation, OperatorError};
+use crate::operator::{agents, contacts, keys, limits, status};
+
+use super::list::ListMembers;
+
+/// What a page shows, and what its form does.
+pub(super) enum View {
+    Overview,
+    /// What operations answer, each under its name in the template.
+    Values(&'static str, &'static [(&'static str, &'static Operation)]),
+    /// A list, searched and sorted.
+    List(&'static str, &'static Operation, ListMembers),
+    /// All contacts as a file.
+    Export,
+    Change(&'static Change),
+    /// The warning is not shown any more.
+    PutAway,
+    SignOut,
+}
+
+/// A change: a template that asks for a confirmation, and shows what was done.
+pub(super) struct Change {
+    pub(super) template: &'static str,
+    /// The parameters that name what is changed, at least one of them.
+    pub(super) fields: &'static [&'static str],
+    /// Says what is known of it.
+    pub(super) ask: &'static Operation,
+    /// What of that the template shows.
+    ///
+    /// # Errors
+    /// When there is nothing to be changed.
+    pub(super) asked: fn(Result<Value, OperatorError>) -> Result<Value, OperatorError>,
+    pub(super) change: &'static Operation,
+}
+
+/// The pages: path, and what is there.
+pub(super) static PAGES: &[(&str, View)] = &[
+    ("/", View::Overview),
+    (
+        "/contacts",
+        View::List(
+            "contacts.html",
+            &contacts::LIST,
+            ListMembers {
+                id: "email",
+                made_at: "subscribed_at",
+                searched: &["email"],
+            },
+        ),
+    ),
+    ("/contacts/export", View::Export),
+    ("/contacts/erase", View::Change(&ERASE_CONTACT)),
+    (
+        "/keys",
+        View::List(
+            "keys.html",
+            &keys::LIST,
+            ListMembers {
+                id: "id",
+                made_at: "issued_at",
+                searched: &["id", "label"],
+            },
+        ),
+    ),
+    ("/keys/revoke", View::Change(&REVOKE_KEY)),
+    (
+        "/policies",
+        View::Values(
+            "policies.html",
+            &[("limits", &limits::SHOW), ("status", &status::SHOW)],
+        ),
+    ),
+    ("/policies/reset", View::Change(&RESET_POLICY)),
+    (
+        "/agents",
+        View::List(
+            "agents.html",
+            &agents::LIST_REVOKED,
+            ListMembers {
+                id: "client_id",
+                made_at: "revoked_at",
+                searched: &["client_id"],
+            },
+        ),
+    ),
+    ("/warning/put-away", View::PutAway),
+    ("/logout", View::SignOut),
+];
+
+static ERASE_CONTACT: Change = Change {
+    template: "contacts-erase.html",
+    fields: &["email"],
+    ask: &contacts::SHOW,
+    // An import leaves an erased address out, whether or not there was a contact.
+    asked: |found| match found {
+        Err(OperatorError::NotFound(_)) => Ok(Value::Null),
+        found => found,
+    },
+    change: &contacts::FORGET,
+};
+
+static REVOKE_KEY: Change = Change {
+    template: "keys-revoke.html",
+    fields: &["key"],
+    ask: &keys::CHECK,
+    asked: |found| match found? {
+        found if found.pointer("/0/key").is_none_or(Value::is_null) => {
+            Err(OperatorError::Input("There is no such key".to_owned()))
+        }
+        found => Ok(found),
+    },
+    change: &keys::REVOKE,
+};
+
+static RESET_POLICY: Change = Change {
+    template: "policies-reset.html",
+    fields: &["policy", "client"],
+    ask: &limits::SHOW,
+    asked: |found| found,
+    change: &limits::RESET,
+};
