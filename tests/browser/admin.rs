@@ -84,13 +84,15 @@ where
 
 /// Counts of a launch and the year before it, the same in every run but for the date.
 async fn count_a_year(data_dir: &Path) {
-    const NUMBERS: [(Counted, u64); 6] = [
+    const NUMBERS: [(Counted, u64); 8] = [
         (Counted::SignUps, 4),
         (Counted::Chats, 11),
         (Counted::Requests, 420),
         (Counted::Refusals, 7),
         (Counted::FailedChats, 1),
         (Counted::Refunds, 1),
+        (Counted::Renewals, 1),
+        (Counted::UnansweredChats, 2),
     ];
     let counts = FileCountStore::open(&data_dir.join("counts.jsonl"));
     let now = Hour::of(SystemClock.now());

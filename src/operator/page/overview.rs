@@ -15,10 +15,10 @@ use super::series::{Unit, UnitCounts};
 /// What is drawn, with its name.
 const PLOTS: [(Counted, &str); 9] = [
     (Counted::SignUps, "Sign-ups"),
-    (Counted::Renewals, "Sign-ups of known addresses"),
+    (Counted::Renewals, "Repeated sign-ups"),
     (Counted::Imports, "Contacts imported"),
     (Counted::Chats, "Questions answered"),
-    (Counted::UnansweredChats, "Questions it could not answer"),
+    (Counted::UnansweredChats, "Unanswered questions"),
     (Counted::FailedChats, "Chats that failed"),
     (Counted::Requests, "Requests"),
     (Counted::Refusals, "Refusals by limits"),

@@ -7,7 +7,7 @@ use landing_api::operator::page::Serves;
 use landing_api::operator::page::web::{serve_connection, serve_web};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Desk;
@@ -21,7 +21,9 @@ async fn lifetime(sent: &str) -> Duration {
     let (mut client, server) = duplex(4096);
     client.write_all(sent.as_bytes()).await.unwrap();
     let began = Instant::now();
-    serve_connection(server, page, Serves::All, CancellationToken::new()).await;
+    let served = serve_connection(server, page, Serves::All, CancellationToken::new());
+    let hour = Duration::from_secs(3600);
+    timeout(hour, served).await.expect("it lasts");
     let lifetime = began.elapsed();
     drop(client);
     lifetime
