@@ -149,7 +149,11 @@ fn what_is_kept_is_written_where_a_test_sees_its_syncs() {
         let code = source.code.split("#[cfg(test)]").next().unwrap();
         for word in ["fs::rename", "fs::write", "sync_all()", "sync_data()"] {
             let is_named = code.contains(word) && !others.contains(&source.path.as_str());
-            assert!(!is_named, "{}: {word}", source.path);
+            let path = &source.path;
+            assert!(
+                !is_named,
+                "{path}: write with adapters/files.rs, not {word}"
+            );
         }
     }
 }

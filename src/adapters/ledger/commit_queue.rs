@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::ports::{Compaction, StoreError};
 
@@ -109,9 +110,11 @@ fn run(
     let shared = Arc::clone(&writer.shared);
     loop {
         let Ok(first) = receiver.recv_timeout(look_interval) else {
-            // The writer holds the other end itself.
+            // The writer holds the other end itself. A disk that hangs keeps it busy, too.
+            shared.set_busy_since(Some(Instant::now()));
             writer.look_after();
             writer.look_after_secret();
+            shared.set_busy_since(None);
             continue;
         };
         shared.set_busy_since(Some(first.since));
