@@ -42,7 +42,7 @@ pub(super) struct Article {
 pub(super) struct Section {
     /// The heading, as plain text.
     pub(super) title: String,
-    /// The heading as an anchor: lowercase ASCII letters, digits and hyphens, unique in a document.
+    /// The heading as an anchor: lowercase letters of any script, digits and hyphens, unique in a document.
     pub(super) anchor: String,
     /// The whole section, the heading with its anchor included.
     pub(super) html: String,
@@ -344,11 +344,13 @@ fn to_text(events: &[Event<'_>]) -> String {
 }
 
 /// `title` as an anchor.
-fn slug(title: &str) -> String {
+pub(super) fn slug(title: &str) -> String {
+    // An accent may be a character of its own, behind its letter.
+    let is_kept = |c: char| c.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&c);
     let words: Vec<_> = title
-        .split(|c: char| !c.is_ascii_alphanumeric())
+        .split(|c| !is_kept(c))
         .filter(|word| !word.is_empty())
-        .map(str::to_ascii_lowercase)
+        .map(str::to_lowercase)
         .collect();
     if words.is_empty() {
         return "section".to_owned();

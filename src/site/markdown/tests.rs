@@ -67,9 +67,30 @@ fn comments_are_left_out_wherever_they_stand() {
 
 #[test]
 fn anchors_are_never_empty_and_never_the_same() {
-    let article = read("# A\n## A\n## a!\n## 東京\n## Section\n## A-2\n").unwrap();
+    let article = read("# A\n## A\n## a!\n## ?!\n## Section\n## A-2\n").unwrap();
     let anchors: Vec<_> = article.sections.iter().map(|s| s.anchor.as_str()).collect();
     assert_eq!(anchors, ["a-2", "a-3", "section", "section-2", "a-2-2"]);
+}
+
+#[test]
+fn an_anchor_keeps_the_letters_of_its_heading() {
+    for (title, anchor) in [
+        (
+            "Was wird über mich gespeichert?",
+            "was-wird-über-mich-gespeichert",
+        ),
+        ("Über ÖPNV & Straße", "über-öpnv-straße"),
+        ("Qu’est-ce que c’était ?", "qu-est-ce-que-c-était"),
+        ("¿Qué datos míos se guardan?", "qué-datos-míos-se-guardan"),
+        ("U\u{308}ber uns", "u\u{308}ber-uns"),
+        ("東京 2026", "東京-2026"),
+        ("`GET /api/v1/health`", "get-api-v1-health"),
+    ] {
+        let article = read(&format!("# T\n## {title}\n")).unwrap();
+        assert_eq!(article.sections[0].anchor, anchor);
+        let html = &article.sections[0].html;
+        assert!(html.contains(&format!("id=\"{anchor}\"")), "{html}");
+    }
 }
 
 #[test]
