@@ -27,7 +27,7 @@ const CATEGORIES = ["performance", "accessibility", "best-practices", "seo", "ag
 /** What is measured: on a busy machine it is never the same. */
 const PERFORMANCE_MIN = 0.95;
 /** Every kind of page. */
-const PAGES = ["/", "/help", "/developers", "/docs", "/docs/reference", "/embed", "/auth", "/problems/rate_limited", "/newsletter", "/newsletter/thanks"];
+const PAGES = ["/", "/help", "/developers", "/docs", "/docs/reference", "/embed", "/auth", "/problems", "/problems/rate_limited", "/newsletter", "/newsletter/thanks"];
 /** Those that no search should find. */
 const HIDDEN = ["/newsletter", "/newsletter/thanks"];
 
@@ -52,6 +52,7 @@ const STATES = [
   { path: "/newsletter" },
   { path: "/newsletter", name: "with an error", act: sendNonsense },
   { path: "/newsletter/thanks" },
+  { path: "/problems" },
   { path: "/problems/rate_limited" },
 ];
 

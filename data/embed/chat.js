@@ -4,6 +4,7 @@ import { LandingElement, define, element, styled } from "./element.js";
 import { Form } from "./form.js";
 import { markdown } from "./markdown.js";
 import { Failure, converse, quota } from "./request.js";
+import { whenOf } from "./time.js";
 
 /** What the API takes: so many messages in a request, so many characters in each. */
 const MESSAGES_MAX = 12;
@@ -62,7 +63,7 @@ class LandingChat extends LandingElement {
       ),
     );
     const content = styled("div", "chat", {}, talk, form, ...this.privacy());
-    this.#parts = { talk, input, stop, restart, left, suggestions, form, content };
+    this.#parts = { root, talk, input, stop, restart, left, suggestions, form, content };
     this.#wire();
     root.append(...(this.#isPanel ? this.#panel(content, button) : [...this.introduction(), content]));
     this.#remember();
@@ -100,8 +101,8 @@ class LandingChat extends LandingElement {
   }
 
   start() {
-    // A panel asks when it is opened first.
-    if (!this.#isPanel) {
+    // On the service's own pages a panel asks when it is opened first.
+    if (!this.#isPanel || this.base !== location.origin) {
       this.#peek();
     }
   }
@@ -217,20 +218,23 @@ class LandingChat extends LandingElement {
       this.#showQuota(await quota(this.base));
     } catch (failure) {
       if (await this.isRefused(failure)) {
-        // What the page says without script stands here then.
+        // What the page says without script stands here then; instead of a button, too.
         console.error(`landing-chat: ${this.base} needs --allow-origin ${location.origin}`);
-        this.#parts.content.replaceChildren(element("slot"));
+        this.#parts[this.#isPanel ? "root" : "content"].replaceChildren(element("slot"));
+        this.hidden = this.childElementCount === 0;
       }
     }
   }
 
   #showQuota(answer) {
-    const counted = /^"assistant";r=(\d+)/.exec(answer?.headers.get("RateLimit") ?? "");
-    if (!counted) {
-      return;
+    const [, n, seconds] = /^"assistant";r=(\d+);t=(\d+)/.exec(answer?.headers.get("RateLimit") ?? "") ?? [];
+    if (n) {
+      // A refusal says itself when it works again.
+      const key = n === "0" && answer.ok ? "chat-used-up" : "chat-left";
+      const when = whenOf(seconds, this.message.language);
+      const max = answer.headers.get("RateLimit-Limit");
+      this.#parts.left.textContent = this.message(key, { n, max, when });
     }
-    const max = answer.headers.get("RateLimit-Limit");
-    this.#parts.left.textContent = this.message("chat-left", { n: counted[1], max });
   }
 
   /** Asks, and gives the answer's text; `grown` is told all there is of it, again and again. */

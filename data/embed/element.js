@@ -4,8 +4,8 @@ import { isThere } from "./request.js";
 
 /** The style sheet of the elements, and the messages of `data/locales/` that these modules name. The
  * service puts them here. */
-const STYLE = "";
-const TEXTS = {};
+const STYLE="";
+const TEXTS={};
 
 /** An element with these attributes, one of `null` left out, and these children. */
 export const element = (name, attributes = {}, ...children) => {

@@ -61,8 +61,9 @@ export class Form {
     this.#button.setAttribute("aria-disabled", this.isHeld);
   }
 
-  #waitFor(seconds, after) {
-    const wordsOf = (left) => this.#message("form-wait", { when: whenOf(left, this.#message.language) });
+  #waitFor({ waitSeconds: seconds, problem }, after) {
+    const key = problem?.code === "assistant_quota_exhausted" ? "chat-used-up" : "form-wait";
+    const wordsOf = (left) => this.#message(key, { when: whenOf(left, this.#message.language) });
     this.#isWaiting = true;
     this.say(wordsOf(seconds));
     const shown = this.#status.firstChild;
@@ -95,7 +96,7 @@ export class Form {
   #show(failure, after) {
     const marked = failure.errors.filter((error) => this.#markField(error));
     if (failure.waitSeconds > 0) {
-      this.#waitFor(failure.waitSeconds, after);
+      this.#waitFor(failure, after);
     } else {
       this.say(marked.length > 0 ? "" : this.#wordsOf(failure), "error");
     }

@@ -58,6 +58,17 @@ class LandingNewsletter extends LandingElement {
     });
   }
 
+  /**
+   * WordPress closes its paragraph before a form, and the element with it: its form is left behind it, and
+   * would be a second one.
+   */
+  start() {
+    const next = (this.closest("p") ?? this).nextElementSibling;
+    if (next?.action === `${this.base}/newsletter` && !this.querySelector("form")) {
+      next.remove();
+    }
+  }
+
   /** Whether the API could be called: a page whose origin is not allowed can only send a form. */
   async #signUp(email) {
     try {

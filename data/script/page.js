@@ -3,7 +3,7 @@
 import { element, languageAt } from "../embed.js";
 
 /** The messages that this module names: the service puts them here. */
-const TEXTS = {};
+const TEXTS={};
 
 const message = (key) => TEXTS[languageAt(document.documentElement)][key];
 

@@ -20,7 +20,15 @@ const EXPOSED: &str = "may be read by others than its owner: run chmod 600 on it
 /// # Errors
 /// When there is none.
 pub fn read(path: &Path) -> io::Result<String> {
-    text(read_open(open(path)?)?)
+    text(read_bytes(path)?)
+}
+
+/// The bytes of a regular file of up to 64 KiB.
+///
+/// # Errors
+/// When there is none.
+pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    read_open(open(path)?)
 }
 
 /// Like [`read`], for a file that others may not read.

@@ -12,7 +12,9 @@ use ipnet::IpNet;
 use serde_json::Value;
 use tracing::Level;
 
-use crate::domain::{BlockedNetwork, Policies, PolicyName, Quota, RevealExisting, Settings};
+use crate::domain::{
+    Accent, BlockedNetwork, Policies, PolicyName, Quota, RevealExisting, Settings,
+};
 
 use super::engines::EngineArgs;
 use super::values::{self, ModelParams, WebhookUrl};
@@ -81,6 +83,28 @@ pub struct Args {
     #[arg(help_heading = "Site")]
     #[arg(long, value_name = "DIR")]
     pub site_dir: Option<PathBuf>,
+
+    /// SVG or PNG of up to 64 KiB that stands beside the name on every page, and in the browser's tab
+    /// [default: an arrow]
+    #[arg(help_heading = "Site")]
+    #[arg(long, value_name = "FILE")]
+    pub site_logo: Option<PathBuf>,
+
+    /// Colour of links and buttons, such as '#0b665e', dark enough to be read on light pages (WCAG AA); on
+    /// dark pages a lighter shade of it is taken
+    #[arg(help_heading = "Site")]
+    #[arg(long, value_name = "#RRGGBB", value_parser = Accent::parse)]
+    accent: Option<Accent>,
+
+    /// Markdown file with the title and the introduction of the home page
+    #[arg(help_heading = "Site")]
+    #[arg(long, value_name = "FILE")]
+    pub site_intro: Option<PathBuf>,
+
+    /// Leaves out of the navigation and the home page what is for developers; it is served as ever
+    #[arg(help_heading = "Site")]
+    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    hide_developers: bool,
 
     #[arg(help_heading = "Limits")]
     #[arg(
@@ -398,6 +422,8 @@ impl Args {
             erp_url: self.erp_url.clone(),
             imprint_url: self.imprint_url.clone(),
             privacy_url: self.privacy_url.clone(),
+            accent: self.accent,
+            hides_developers: self.hide_developers,
             policies: self.policies(),
             key_lifetime_ms: self.key_lifetime_ms,
             reveal_existing: self.reveal_existing,

@@ -27,6 +27,7 @@
 //! | [`language`] | the languages of the pages |
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
+pub mod accent;
 pub mod agent;
 pub mod blocked_network;
 pub mod chat;
@@ -51,6 +52,7 @@ pub mod text;
 pub mod time;
 pub mod window;
 
+pub use accent::Accent;
 pub use agent::{AccessToken, Registration, RevokedRegistration};
 pub use blocked_network::{Block, BlockedAddresses, BlockedNetwork};
 pub use chat::{Content, Conversation, MESSAGES_MAX, Message, Role};

@@ -1,5 +1,6 @@
 //! Operator settings that both answers and documents show.
 
+use super::accent::Accent;
 use super::contact::RevealExisting;
 use super::policy::Policies;
 
@@ -15,6 +16,10 @@ pub struct Settings {
     pub imprint_url: Option<String>,
     /// The same of the privacy notice.
     pub privacy_url: Option<String>,
+    /// The colour of links and buttons, if it is not the service's own.
+    pub accent: Option<Accent>,
+    /// Whether navigation and home page leave out what is for developers.
+    pub hides_developers: bool,
     pub policies: Policies,
     /// The lifetime of an API key.
     pub key_lifetime_ms: u64,

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::domain::Language;
 
 use super::document::{Document, JSON, MAX_AGE_S, PAGE_MAX_AGE_S, Representation, fingerprint};
-use super::image::SVG;
+use super::image::{Logo, PNG, SVG};
 
 /// A page of the service.
 #[derive(Debug)]
@@ -82,6 +82,11 @@ pub(super) const PAGES: &[PageRow] = &[
         template: "parts/reference_page.md",
         layout: "parts/reference.html",
         markdown_end: Some("parts/reference.md"),
+        ..PageRow::ARTICLE
+    },
+    PageRow {
+        path: "/problems",
+        template: "parts/problems_page.md",
         ..PageRow::ARTICLE
     },
     PageRow {
@@ -166,11 +171,15 @@ pub(super) const DOCUMENTS: &[DocumentRow] = documents! {
     "/icon.svg" "icon.svg" [SVG] PAGE_MAX_AGE_S;
 };
 
-/// The icon for phones and for previews of links, which take no SVG.
-pub(super) fn touch_icon() -> Document {
-    const PNG: &[u8] = include_bytes!("../../data/icon.png");
-    let form = Representation::new("image/png", PNG);
-    Document::new("/icon.png", MAX_AGE_S, vec![form])
+/// The icon for phones and for previews of links, which take no SVG: the operator's, if it is a PNG.
+pub(super) fn touch_icon(logo: Option<&Logo>) -> Document {
+    const DEFAULT: &[u8] = include_bytes!("../../data/icon.png");
+    let bytes = match logo {
+        Some(Logo::Png(bytes)) => bytes.clone(),
+        Some(Logo::Svg(_)) | None => Bytes::from_static(DEFAULT),
+    };
+    let form = Representation::new(PNG, bytes);
+    Document::new("/icon.png", PAGE_MAX_AGE_S, vec![form])
 }
 
 impl DocumentRow {

@@ -40,6 +40,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         reveal => settings.reveal_existing.as_str(),
         imprint_url => settings.imprint_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         privacy_url => settings.privacy_url.as_deref().map(|link| absolute(&settings.base_url, link)),
+        hides_developers => settings.hides_developers,
         has_model => settings.has_model,
         falls_back => settings.falls_back,
         passes_sign_ups_on => settings.passes_sign_ups_on,

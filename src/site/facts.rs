@@ -4,11 +4,15 @@ use std::net::Ipv4Addr;
 
 use crate::domain::{Deprecation, Settings};
 
+use super::image::Logo;
+
 /// The configuration that the documents mention.
 #[derive(Clone, Debug)]
 pub struct SiteFacts {
     /// The operator's settings.
     pub settings: Settings,
+    /// What takes the place of the icon.
+    pub logo: Option<Logo>,
     /// The operations that will be removed.
     pub deprecated: Vec<DeprecatedOperation>,
 }

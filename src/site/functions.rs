@@ -16,6 +16,8 @@ pub(super) fn add_to(environment: &mut Environment<'_>, locales: &Arc<Locales>) 
     environment.add_filter("markdown", |text: &str| {
         Value::from_safe_string(markdown::to_html(text))
     });
+    // The anchor of a heading.
+    environment.add_filter("anchor", markdown::slug);
     // A cell of a Markdown table.
     environment.add_filter("cell", |text: &str| {
         let words: Vec<_> = text.split_whitespace().collect();

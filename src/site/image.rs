@@ -25,6 +25,8 @@ pub const FOLDER: &str = "/images/";
 
 /// The media type of SVG.
 pub const SVG: &str = "image/svg+xml";
+/// The media type of PNG.
+pub(super) const PNG: &str = "image/png";
 
 /// The media types, by the endings of names.
 const MEDIA_TYPES: [(&str, &str); 7] = [
@@ -32,7 +34,7 @@ const MEDIA_TYPES: [(&str, &str); 7] = [
     ("gif", "image/gif"),
     ("jpeg", "image/jpeg"),
     ("jpg", "image/jpeg"),
-    ("png", "image/png"),
+    ("png", PNG),
     ("svg", SVG),
     ("webp", "image/webp"),
 ];
@@ -66,6 +68,30 @@ fn media_type_within(bytes: &[u8]) -> Option<&'static str> {
         ImageType::Webp => ".webp",
         _ => return None,
     })
+}
+
+/// The operator's logo, in the place of the icon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Logo {
+    /// The text of an SVG.
+    Svg(String),
+    /// A PNG.
+    Png(Bytes),
+}
+
+impl Logo {
+    /// The logo that the content shows.
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub fn parse(bytes: Vec<u8>) -> Result<Self, String> {
+        let logo = match media_type_within(&bytes) {
+            Some(SVG) => String::from_utf8(bytes).ok().map(Self::Svg),
+            Some(PNG) if imagesize::blob_size(&bytes).is_ok() => Some(Self::Png(bytes.into())),
+            Some(_) | None => None,
+        };
+        logo.ok_or_else(|| "is neither an SVG nor a PNG".to_owned())
+    }
 }
 
 /// The images, by name.

@@ -61,7 +61,7 @@ pub use document::{Document, HTML, Representation};
 pub use error::SiteError;
 pub use facts::{DeprecatedOperation, SiteFacts};
 use image::Images;
-pub use image::SiteImage;
+pub use image::{Logo, SiteImage};
 use openapi::Description;
 use page::Page;
 use page_writer::PageWriter;
@@ -153,11 +153,14 @@ impl Site {
         for file in files {
             match file.role()? {
                 FileRole::Page(path) => own_paths.push((path, file.name.as_str())),
+                FileRole::Replacement if file.name == SiteFile::INTRODUCTION => {
+                    replaced.push("index.md");
+                }
                 FileRole::Replacement => replaced.push(file.name.as_str()),
                 FileRole::Translation(page) => file.check_translation(&page, files)?,
             }
         }
-        let mut templates = Templates::new(context::context(facts), files, Images::read(images)?)?;
+        let mut templates = Templates::new(facts, files, Images::read(images)?)?;
         let own_pages = own_paths
             .iter()
             .map(|(path, name)| Page::read(&templates, path, name, &Language::ALL, &context! {}))
@@ -175,6 +178,7 @@ impl Site {
         let contents = context! {
             pages => paths.map(|path| context! { path }).collect::<Vec<_>>(),
             own_pages => own_pages.iter().map(Page::card).collect::<Vec<_>>(),
+            problems => Value::from(Serde(problems)),
             skills => [Value::from(Serde(&skill))],
             tools => Value::from(Serde(&toolbox.tools)),
             openapi => Value::from(Serde(&description.value)),
@@ -194,7 +198,7 @@ impl Site {
             documents.extend(page?.documents(&templates, &PageRow::ARTICLE, &contents)?);
         }
         documents.extend(description.documents());
-        documents.push(catalog::touch_icon());
+        documents.push(catalog::touch_icon(facts.logo.as_ref()));
         documents.extend(templates.scripts.documents());
         documents.extend(templates.images.documents());
         for row in catalog::DOCUMENTS {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fluent_bundle::FluentArgs;
 
-use crate::domain::Language;
+use crate::domain::{Accent, Language};
 
 use super::document::{Document, PAGE_MAX_AGE_S, Representation, fingerprint};
 use super::error::SiteError;
@@ -35,8 +35,11 @@ const MODULES: [(&str, &str); 6] = modules! {
 };
 
 /// Where the style sheet and the messages are put.
-const STYLE: &str = "STYLE = \"\"";
-const TEXTS: &str = "TEXTS = {}";
+const STYLE: &str = "STYLE=\"\"";
+const TEXTS: &str = "TEXTS={}";
+
+/// What has spaces for people alone. No text of the elements has it in it.
+const SPACED: [&str; 7] = [" = ", ", ", "{ ", " }", ") {", " ? ", " : "];
 
 /// What the messages of scripts may have filled in, by the script.
 const ARGUMENTS: [&str; 4] = ["email", "max", "n", "when"];
@@ -49,22 +52,21 @@ pub(super) struct Scripts {
 }
 
 impl Scripts {
-    /// Joins the elements, with the messages of `locales` that the scripts name.
+    /// Joins the elements, with the messages of `locales` that the scripts name, and the colours `accent`.
     ///
     /// # Errors
     /// [`SiteError`] when a message takes an argument that no script fills in.
-    pub(super) fn read(locales: &Locales) -> Result<Self, SiteError> {
-        let style = compact(include_str!("../../data/embed/style.css"))
-            .replace('\n', "")
-            .replace(": ", ":");
+    pub(super) fn read(locales: &Locales, accent: Option<Accent>) -> Result<Self, SiteError> {
+        let style = accented(include_str!("../../data/embed/style.css"), accent);
+        let style = compact(&style).replace('\n', "").replace(": ", ":");
         let embed = PARTS.map(|(_, text)| compact(text)).concat();
-        let embed = embed.replace(STYLE, &format!("STYLE = {}", json(&style)));
+        let embed = embed.replace(STYLE, &format!("STYLE={}", json(&style)));
         let mut modules = Vec::from(MODULES.map(|(path, text)| (path, text.to_owned())));
         modules.push((EMBED, embed));
         for (path, text) in &mut modules {
             if text.contains(TEXTS) {
                 let texts = texts(locales, text).map_err(|why| SiteError::new(path, why))?;
-                *text = text.replace(TEXTS, &format!("TEXTS = {}", json(&texts)));
+                *text = text.replace(TEXTS, &format!("TEXTS={}", json(&texts)));
             }
         }
         let parts: Vec<_> = modules.iter().map(|(_, text)| text.as_bytes()).collect();
@@ -92,7 +94,12 @@ impl Scripts {
     }
 }
 
-/// A file without imports, lines of comment and indentation. It goes by the beginnings of lines: a comment
+/// The style sheet `text` in the operator's colours, if there are any.
+pub(super) fn accented(text: &str, accent: Option<Accent>) -> String {
+    accent.map_or_else(|| text.to_owned(), |accent| accent.applied_to(text))
+}
+
+/// A file without imports, lines of comment, indentation and what is [`SPACED`]. It goes by the beginnings of lines: a comment
 /// stands on lines of its own, and no other line of the elements begins as one.
 fn compact(text: &str) -> String {
     const LEFT_OUT: [&str; 4] = ["import ", "//", "/*", "* "];
@@ -101,10 +108,9 @@ fn compact(text: &str) -> String {
         let is_left_out = LEFT_OUT.iter().any(|start| line.starts_with(start));
         !line.is_empty() && *line != "*/" && !is_left_out
     };
-    lines
-        .filter(is_kept)
-        .flat_map(|line| [line, "\n"])
-        .collect()
+    let kept = lines.filter(is_kept).flat_map(|line| [line, "\n"]);
+    let tight = |text: String, it: &&str| text.replace(it, &it.replace(' ', ""));
+    SPACED.iter().fold(kept.collect(), tight)
 }
 
 /// The messages that `source` names, by language and key. It fills in `{n}` for an argument `n`.
@@ -140,7 +146,7 @@ mod tests {
     use super::*;
 
     fn embed() -> String {
-        let scripts = Scripts::read(&Locales::read().unwrap()).unwrap();
+        let scripts = Scripts::read(&Locales::read().unwrap(), None).unwrap();
         let (_, text) = scripts
             .modules
             .into_iter()
@@ -171,6 +177,21 @@ mod tests {
             "{email}",
         ] {
             assert!(embed.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_text_of_the_elements_has_spaces_that_are_left_out() {
+        for line in PARTS.iter().flat_map(|(_, text)| text.lines()) {
+            if line.trim().starts_with(['/', '*']) {
+                continue;
+            }
+            for quote in ['"', '`'] {
+                for literal in line.split(quote).skip(1).step_by(2) {
+                    let is_changed = SPACED.iter().any(|it| literal.contains(it));
+                    assert!(!is_changed, "{line}");
+                }
+            }
         }
     }
 

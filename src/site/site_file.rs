@@ -59,12 +59,15 @@ const RESERVED: &[&str] = &[
 const NAME_LEN_MAX: usize = 64;
 
 impl SiteFile {
+    /// The name of the home page's title and introduction: none in a folder has a slash.
+    pub const INTRODUCTION: &str = "parts/introduction.md";
+
     /// What the file is for.
     ///
     /// # Errors
     /// [`SiteError`] when its name is not a page's, or is taken.
     pub(super) fn role(&self) -> Result<FileRole, SiteError> {
-        if REPLACEABLE.contains(&self.name.as_str()) {
+        if REPLACEABLE.contains(&self.name.as_str()) || self.name == Self::INTRODUCTION {
             return Ok(FileRole::Replacement);
         }
         let (original, language) = page_and_language(&self.name);

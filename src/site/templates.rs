@@ -1,6 +1,5 @@
 //! The files of `data/` as templates.
 
-use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -13,10 +12,11 @@ use crate::domain::Language;
 
 use super::document::fingerprint;
 use super::error::SiteError;
+use super::facts::SiteFacts;
 use super::functions;
-use super::image::Images;
+use super::image::{Images, Logo};
 use super::locales::Locales;
-use super::script::Scripts;
+use super::script::{Scripts, accented};
 use super::site_file::{SiteFile, name_in, page_and_language};
 
 /// Each file of `data/` with its text.
@@ -30,7 +30,8 @@ macro_rules! sources {
 /// replace has a name that no file of theirs may have.
 const SOURCES: &[(&str, &str)] = sources! {
     "index.md" "help.md" "help.de.md" "help.fr.md" "help.es.md" "guide.md" "auth.md" "developers.md"
-    "parts/embed_page.md" "problem.md" "parts/reference_page.md" "page.html" "parts/article.html"
+    "parts/embed_page.md" "problem.md" "parts/problems_page.md" "parts/introduction.md"
+    "parts/reference_page.md" "page.html" "parts/article.html"
     "parts/guide.html" "home.html" "parts/error.html" "parts/developers.html" "parts/search.html"
     "parts/sign_up.html" "parts/embed.html" "parts/snippets.html" "parts/newsletter.html"
     "parts/thanks.html" "parts/reference.html" "parts/operation.html" "parts/reference.md"
@@ -58,25 +59,29 @@ pub(super) struct Templates {
     pub(super) context: Value,
     /// The operator's pages in the navigation of the frame: path and words, in the language of these.
     navigation: Vec<(Language, [String; 2])>,
-    verbatim: Vec<(&'static str, Cow<'static, str>)>,
+    verbatim: Vec<(&'static str, String)>,
     pub(super) scripts: Scripts,
     pub(super) images: Images,
 }
 
 impl Templates {
-    /// The templates of the service and of the operator's `files`, which may show `images`.
+    /// The templates of the service, for `facts`, and of the operator's `files`, which may show `images`.
     ///
     /// # Errors
     /// [`SiteError`] when one does not parse.
     pub(super) fn new(
-        context: Value,
+        facts: &SiteFacts,
         files: &[SiteFile],
         images: Images,
     ) -> Result<Self, SiteError> {
         let locales = Arc::new(Locales::read()?);
-        let scripts = Scripts::read(&locales)?;
+        let accent = facts.settings.accent;
+        let scripts = Scripts::read(&locales, accent)?;
         let mut environment = environment(&locales)?;
-        let verbatim = VERBATIM.iter().map(|&(name, text)| (name, Cow::from(text)));
+        let verbatim = VERBATIM.iter().map(|&(name, text)| match &facts.logo {
+            Some(Logo::Svg(logo)) if name == "icon.svg" => (name, logo.clone()),
+            Some(_) | None => (name, accented(text, accent)),
+        });
         let mut verbatim: Vec<_> = verbatim.collect();
         for &(name, source) in SOURCES {
             if !is_outdated(name, files) {
@@ -86,7 +91,7 @@ impl Templates {
         // The operator's file replaces the one of the same name.
         for SiteFile { name, text } in files {
             match verbatim.iter_mut().find(|(known, _)| known == name) {
-                Some((_, replaced)) => *replaced = Cow::from(text.clone()),
+                Some((_, replaced)) => replaced.clone_from(text),
                 None => environment.add_template_owned(name.clone(), text.clone())?,
             }
         }
@@ -96,9 +101,12 @@ impl Templates {
         let paths = context! {
             script_path => Value::from_safe_string(scripts.path()),
             style_path => Value::from_safe_string(format!("/style.css?v={}", fingerprint(&[style]))),
+            // Without a logo the icon is both.
+            has_svg_icon => !matches!(facts.logo, Some(Logo::Png(_))),
+            has_png_icon => !matches!(facts.logo, Some(Logo::Svg(_))),
         };
         Ok(Self {
-            context: context! { ..paths, ..context },
+            context: context! { ..paths, ..super::context::context(facts) },
             navigation: Vec::new(),
             environment,
             locales,
@@ -160,7 +168,7 @@ impl Templates {
         more: Value,
     ) -> Result<String, SiteError> {
         if let Some((_, text)) = self.verbatim.iter().find(|(verbatim, _)| *verbatim == name) {
-            return Ok(text.clone().into_owned());
+            return Ok(text.clone());
         }
         let navigation = self.navigation.iter();
         let navigation = navigation.filter(|(of, _)| *of == language);

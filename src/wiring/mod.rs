@@ -28,7 +28,9 @@ use crate::config::{Args, ModelArgs};
 use crate::domain::{Content, Conversation, Message, Role, Settings};
 use crate::ports::{ModelClient, NullSink, SignUps};
 use crate::site::image::is_image;
-use crate::site::{DeprecatedOperation, ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
+use crate::site::{
+    DeprecatedOperation, Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteImage,
+};
 
 /// The stores cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -58,14 +60,33 @@ pub fn site(
     problems: &[ProblemPage],
     deprecated: Vec<DeprecatedOperation>,
 ) -> Result<Site, String> {
+    let logo = args.site_logo.as_ref().map(|path| {
+        let bytes = operator_file::read_bytes(path).map_err(|error| error.to_string());
+        bytes.and_then(Logo::parse).map_err(at("--site-logo", path))
+    });
     let facts = SiteFacts {
         settings: settings.clone(),
+        logo: logo.transpose()?,
         deprecated,
     };
-    let (files, images) = site_files(args)?;
+    let (mut files, images) = site_files(args)?;
+    if let Some(path) = &args.site_intro {
+        if files.iter().any(|file| file.name.starts_with("index.")) {
+            let why = "the index.md of --site-dir takes its place: keep one of the two";
+            return Err(at("--site-intro", path)(why));
+        }
+        let name = SiteFile::INTRODUCTION.to_owned();
+        let text = operator_file::read(path).map_err(at("--site-intro", path))?;
+        files.push(SiteFile { name, text });
+    }
     let dir = args.site_dir.clone().unwrap_or_default();
-    Site::render(&facts, problems, &files, &images)
-        .map_err(|error| format!("--site-dir: {}: {error}", dir.display()))
+    Site::render(&facts, problems, &files, &images).map_err(|error| match &args.site_intro {
+        Some(path) if [SiteFile::INTRODUCTION, "index.md"].contains(&&*error.name) => {
+            let name = path.display().to_string();
+            format!("--site-intro: {}", SiteError { name, ..error })
+        }
+        Some(_) | None => format!("--site-dir: {}: {error}", dir.display()),
+    })
 }
 
 /// The texts and images of `--site-dir`.

@@ -37,11 +37,14 @@ async fn a_visitor_asks_until_the_quota_is_used_up() {
         page.until(&turns(2)).await;
         page.until_text(LEFT, "1 of 2 messages left").await;
         ask(page, "What are the limits?").await;
-        page.until_text(LEFT, "0 of 2 messages left").await;
+        page.until_text(LEFT, "No messages left. You can go on in 1 hour.")
+            .await;
         page.until(&turns(4)).await;
         ask(page, "One more?").await;
         // The window is an hour, of which a few seconds have passed.
-        page.until_text(CHAT_STATUS, "Try again in 1 hour.").await;
+        page.until_text(CHAT_STATUS, "No messages left. You can go on in 1 hour.")
+            .await;
+        page.until_text(LEFT, "0 of 2 messages left").await;
         assert_eq!(page.run(DRAFT).await, "One more?");
         page.until(&turns(4)).await;
         let held = format!("return find('{SEND}').ariaDisabled");
@@ -147,7 +150,8 @@ async fn an_answer_that_breaks_off_says_so() {
         page.until_text("landing-chat >>> .growing .text", "It begins well.")
             .await;
         visit.service.signal(Signal::KILL);
-        page.until_text(CHAT_STATUS, "The answer broke off.").await;
+        page.until_text(CHAT_STATUS, "The answer was interrupted.")
+            .await;
         // From now on nobody is there.
         ask(page, "Fourth?").await;
         page.until_text(CHAT_STATUS, "There is no connection to the service.")

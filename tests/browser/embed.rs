@@ -182,6 +182,65 @@ async fn an_origin_that_is_not_allowed_signs_up_by_a_form_and_shows_what_it_has_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_origin_that_is_not_allowed_sees_what_stands_in_the_element_instead_of_a_button() {
+    const BUTTONS: &str = r#"<landing-chat mode="button"></landing-chat>
+        <landing-chat id="bare" heading="Questions?"></landing-chat>
+        <landing-chat mode="button" id="linked"><a href="SERVICE/">Ask there</a></landing-chat>"#;
+    beside(false, |visit, site| async move {
+        let page = &visit.browser;
+        site.open(page, PLAIN, &snippet(&visit, BUTTONS), "").await;
+        page.until("all('landing-chat >>> slot').length === 3")
+            .await;
+        assert_eq!(
+            page.run("return all('landing-chat >>> button').length")
+                .await,
+            0
+        );
+        assert!(page.is_seen("#linked a").await);
+        assert!(!page.is_seen("#bare").await, "an empty box");
+        let complaints = page.complaints().await.concat();
+        assert!(complaints.contains("--allow-origin"), "{complaints}");
+    })
+    .await;
+}
+
+/// What the editor of WordPress makes of the snippets: paragraphs around whatever is no block, which the form is.
+const WITH_PARAGRAPHS: &str = r#"<p><landing-newsletter></p>
+<form method="post" action="SERVICE/newsletter">
+<label>E-mail address <input name="email" type="email" required></label><br />
+<button>Sign up</button><br />
+  </form>
+<p></landing-newsletter></p>
+<p><landing-chat suggestions="What is this site?"><br />
+  <a href="SERVICE/">Ask us</a><br />
+</landing-chat></p>
+<form id="own" method="post" action="SERVICE/newsletter"><input name="email"><button>Sign up</button></form>"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_wordpress_adds_paragraphs_there_is_one_form() {
+    embedded(WORDPRESS, WITH_PARAGRAPHS, "", true, |visit| async move {
+        let page = &visit.browser;
+        // The one in the element, and the one that stands by itself.
+        let forms = "return all('form').length + all('landing-newsletter >>> form').length";
+        assert_eq!(page.run(forms).await, 2);
+        assert_eq!(page.run("return all('#own').length").await, 1);
+        both_work(page).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn elements_keep_a_distance_from_each_other_and_a_page_sets_another() {
+    const THREE: &str = r#"<style>#close { margin: 0 }</style><landing-newsletter></landing-newsletter><landing-newsletter></landing-newsletter><landing-newsletter id="close"></landing-newsletter>"#;
+    embedded(PLAIN, THREE, "", false, |visit| async move {
+        let gaps = "const boxes = all('landing-newsletter').map((one) => one.getBoundingClientRect());
+            return [boxes[1].top - boxes[0].bottom, boxes[2].top - boxes[1].bottom].map(Math.round)";
+        assert_eq!(visit.browser.run(gaps).await, json!([16, 16]));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_strict_policy_of_the_page_is_enough() {
     // Neither styles nor strings as HTML.
     const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src SERVICE; \

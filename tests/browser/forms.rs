@@ -20,12 +20,12 @@ async fn a_visitor_signs_up() {
         visit.goto("/").await;
         page.fill(EMAIL, "Ada@Example.com").await;
         page.press(ENTER).await;
-        page.until_text(NEWSLETTER, "Thank you. Ada@Example.com has arrived.")
+        page.until_text(NEWSLETTER, "Thank you. We have received Ada@Example.com.")
             .await;
         assert_eq!(page.run(ADDRESS).await, "");
         page.fill(EMAIL, "ada@example.com").await;
         page.click(SIGN_UP).await;
-        page.until_text(NEWSLETTER, "Thank you. ada@example.com has arrived.")
+        page.until_text(NEWSLETTER, "Thank you. We have received ada@example.com.")
             .await;
     })
     .await;
@@ -48,7 +48,7 @@ async fn an_address_that_is_none_is_told_beside_its_field() {
         assert_eq!(page.run(ADDRESS).await, "not an address");
         page.fill(EMAIL, "ada@example.com").await;
         page.press(ENTER).await;
-        page.until_text(NEWSLETTER, "has arrived").await;
+        page.until_text(NEWSLETTER, "We have received").await;
         assert!(!page.is_seen(EMAIL_ERROR).await);
         assert_eq!(page.run("return focused().ariaInvalid").await, json!(null));
     })
@@ -119,7 +119,7 @@ async fn who_is_offline_is_told_and_can_try_again() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
         for (path, field, button, status, done) in [
-            ("/", EMAIL, SIGN_UP, NEWSLETTER, "@example.com has arrived"),
+            ("/", EMAIL, SIGN_UP, NEWSLETTER, "We have received"),
             ("/developers", "#label", MINT, KEY, "Your key is here"),
         ] {
             visit.goto(path).await;

@@ -40,8 +40,11 @@ async fn the_keyboard_is_enough() {
         tab_to(page, EMAIL).await;
         page.press("ada@example.com").await;
         page.press(ENTER).await;
-        page.until_text("landing-newsletter >>> form", "ada@example.com has arrived")
-            .await;
+        page.until_text(
+            "landing-newsletter >>> form",
+            "We have received ada@example.com",
+        )
+        .await;
 
         tab_to(page, "landing-chat >>> .suggestion").await;
         page.press(SPACE).await;
@@ -143,7 +146,7 @@ async fn every_page_is_reached_and_none_breaks_its_own_policy() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
         for (path, title) in [
-            ("/", "Be the first to hear what is new · Landing API"),
+            ("/", "Be the first to hear what’s new · Landing API"),
             ("/developers", "Landing API for developers"),
             ("/docs", "Landing API: the guide"),
             ("/embed", "Put it on your site · Landing API"),

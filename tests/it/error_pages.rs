@@ -34,6 +34,7 @@ async fn a_mistyped_link_is_a_page_in_the_visitors_language() {
         let tag = language.split('-').next().unwrap();
         assert!(html.contains(&format!("<html lang=\"{tag}\">")));
         assert!(html.contains("<meta name=\"robots\" content=\"noindex\">"));
+        assert!(html.contains("<a class=\"button\" href=\"/\">"));
         assert_eq!(reply.header("content-language"), Some(tag));
         assert_eq!(reply.header("cache-control"), Some("no-store"));
         assert_eq!(reply.header("vary"), Some("Accept, Accept-Language"));

@@ -156,6 +156,7 @@ impl Setup {
         };
         let facts = SiteFacts {
             settings: settings.clone(),
+            logo: None,
             deprecated: endpoints::deprecated(self.endpoints),
         };
         let site = site(&facts, &self.site_files, &self.site_images);

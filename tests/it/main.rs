@@ -51,6 +51,7 @@ mod limiter;
 mod limits;
 mod limits_shown;
 mod log_lines;
+mod looks;
 mod mcp;
 mod metrics;
 mod newsletter;

@@ -253,7 +253,7 @@ fn the_pages_say_the_truth_about_the_configuration() {
     let named = other;
     let other = told(&named);
     assert!(other.contains("A language model answers"));
-    assert!(other.contains("goes to the newsletter’s provider at once, and is not kept here"));
+    assert!(other.contains("goes straight to our newsletter provider and is not kept here"));
     assert!(other.contains("It is good for 1 hour."));
     assert!(other.contains("&#x2f;imprint\">Imprint</a>"));
     let help = document(&named, "/help");
@@ -306,7 +306,7 @@ async fn pages_and_nothing_else_are_sent_with_a_policy() {
         let example = &CONTRACT.document["components"]["headers"]["Content-Security-Policy"];
         assert_eq!(example["example"], policy);
     }
-    let others = "/style.css /site.js /script/forms.js /embed.js /icon.svg /docs.md /openapi.json";
+    let others = "/style.css /site.js /script/forms.js /embed.js /icon.png /docs.md /openapi.json";
     for path in others.split(' ') {
         let reply = app.send(Call::get(path)).await;
         assert_eq!(reply.status, 200, "{path}");
@@ -410,7 +410,7 @@ fn every_module_imports_those_of_its_own_version() {
 fn the_script_waits_a_little_longer_than_the_service_takes() {
     let script = document(&facts(), "/embed.js");
     let seconds = |name: &str| -> u64 {
-        let (_, value) = script.split_once(&format!("const {name} = ")).unwrap();
+        let (_, value) = script.split_once(&format!("const {name}=")).unwrap();
         value.split(';').next().unwrap().parse().unwrap()
     };
     // The body may take as long to arrive as the reader of bodies gives it.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use landing_api::config::Invocation;
+use landing_api::domain::accent::Accent;
 use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::settings::Settings;
@@ -22,6 +23,7 @@ pub(crate) fn facts() -> SiteFacts {
     });
     SiteFacts {
         settings: SETTINGS.clone(),
+        logo: None,
         deprecated: Vec::new(),
     }
 }
@@ -39,6 +41,8 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
         erp_url: Some("https://erp.example.com".to_owned()),
         imprint_url: Some("https://www.example.com/imprint".to_owned()),
         privacy_url: Some("/privacy".to_owned()),
+        accent: Some(Accent::parse("#9e5f00").unwrap()),
+        hides_developers: true,
         policies: Policies::default(),
         key_lifetime_ms: 1000,
         reveal_existing: RevealExisting::Never,
@@ -51,6 +55,7 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
     };
     let other = SiteFacts {
         settings,
+        logo: None,
         deprecated: Vec::new(),
     };
     vec![facts(), other, all_off]

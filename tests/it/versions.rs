@@ -204,6 +204,7 @@ fn every_operation_of_the_table_can_be_marked_and_described() {
             notice,
         };
         let facts = landing_api::site::SiteFacts {
+            logo: None,
             deprecated: vec![deprecated],
             ..crate::site::facts()
         };

@@ -11,7 +11,7 @@ use hyper::header::{
 use hyper::{HeaderMap, StatusCode, Uri};
 
 use crate::domain::Language;
-use crate::site::image::{FOLDER, SVG};
+use crate::site::image::SVG;
 use crate::site::{self, Document, Representation};
 
 use crate::http::answer::compression::{self, Coding};
@@ -25,7 +25,7 @@ pub(crate) const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; im
      script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// The policy of an SVG of the operator's: where a browser opens it as a page, it runs no script.
+/// The policy of an SVG, which may be the operator's: where a browser opens it as a page, it runs no script.
 const SVG_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /// What browsers are told about every page, beside its policy.
@@ -218,7 +218,7 @@ impl Variant {
             headers_unchanged.insert(CONTENT_SECURITY_POLICY, policy);
             headers_unchanged.extend(BROWSER_HEADERS);
         }
-        if representation.media_type == SVG && document.path.starts_with(FOLDER) {
+        if representation.media_type == SVG {
             let policy = HeaderValue::from_static(SVG_POLICY);
             headers_unchanged.insert(CONTENT_SECURITY_POLICY, policy);
         }

@@ -98,6 +98,7 @@ pub(crate) fn failure_page(
         values: json!({
             // The keys of its messages.
             "title": title,
+            "status": status.as_u16(),
             "text_key": text_key,
             // After how many seconds to try again.
             "wait_s": decision.binding().map_or(0, |standing| standing.reset_s()),

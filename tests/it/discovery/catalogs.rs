@@ -237,7 +237,7 @@ async fn the_sitemap_lists_the_pages_for_people() {
         assert_eq!(reply.header("content-type"), Some(super::HTML), "{path}");
         paths.push(path);
     }
-    let expected = "/ /help /developers /docs /docs/reference /embed /auth";
+    let expected = "/ /help /developers /docs /docs/reference /problems /embed /auth";
     assert_eq!(paths.join(" "), expected);
 }
 

@@ -30,6 +30,8 @@ const DOCUMENTS: &str = r#"
 /embed.md | text/markdown; charset=utf-8 | Accept, Accept-Language
 /auth | text/html; charset=utf-8 | Accept
 /auth.md | text/markdown; charset=utf-8 | Accept
+/problems | text/html; charset=utf-8 | Accept
+/problems.md | text/markdown; charset=utf-8 | Accept
 /problems/not_found | text/html; charset=utf-8 | Accept
 /problems/not_found.md | text/markdown; charset=utf-8 | Accept
 /docs/search.json | application/json |

@@ -41,6 +41,11 @@ async fn a_form_that_was_shown_has_to_be_filled_in_by_people() {
     let body = format!("email=ada@example.com&began={began}");
     app.clock.advance_ms(1999);
     let reply = again(&app, form(&body), ONCE_MORE).await;
+    assert!(
+        reply
+            .text()
+            .contains("takes nothing in the first two seconds")
+    );
     assert!(reply.text().contains("value=\"ada@example.com\""));
     assert_eq!(hidden(&reply, "began"), began, "nobody has to wait anew");
     app.clock.advance_ms(1);
@@ -62,6 +67,7 @@ async fn a_form_that_was_shown_has_to_be_filled_in_by_people() {
     // A form that was left open overnight is shown anew.
     app.clock.advance_ms(86_400_000);
     let reply = again(&app, form(&body), ONCE_MORE).await;
+    assert!(reply.text().contains("was open too long"));
     let body = body.replace(&began, &hidden(&reply, "began"));
     app.clock.advance_ms(2000);
     taken(&app, form(&body)).await;

@@ -138,7 +138,7 @@ index.md   | # Cranes | / | <h1 id="cranes">Cranes</h1>
 index.md   | # Cranes | /index.md | # Cranes
 guide.md   | # How\n## To call | /docs | <h2 id="to-call">
 index.md   | # Cranes\n## Big | / | <landing-newsletter
-home.html  | {{ lead }}<p>No forms</p> | / | <h1 id="be-the-first-to-hear-what-is-new">
+home.html  | {{ lead }}<p>No forms</p> | / | <h1 id="be-the-first-to-hear-what-s-new">
 home.html  | <p>No forms</p> | / | <p>No forms</p>
 auth.md    | # Our auth.md | /auth.md | # Our auth.md
 auth.md    | # Our auth.md | /auth | Our auth.md</h1>

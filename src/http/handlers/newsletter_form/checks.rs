@@ -56,10 +56,10 @@ fn challenge(context: &RequestContext) -> Result<Reply, Problem> {
 pub(super) enum Stopped {
     /// The field that people do not see was filled in.
     Bot,
-    /// It came too soon, too late, or with a forged stamp.
-    Stamp,
-    /// Its proof of work is wrong.
-    Proof,
+    /// It came sooner than people can fill it in.
+    Hasty,
+    /// It came too late, or with a forged stamp or a wrong proof.
+    Again,
 }
 
 /// Checks a form, and returns the proof that it brings, if any.
@@ -78,9 +78,10 @@ pub(super) fn check(
     }
     if let Some(began) = &fields.began {
         let stamp = FormStamp::decode(began, &app.secrets.form);
-        if stamp.is_none_or(|stamp| stamp.is_hasty(now) || stamp.is_expired(now)) {
+        let stamp = stamp.filter(|stamp| !stamp.is_expired(now));
+        if stamp.is_none_or(|stamp| stamp.is_hasty(now)) {
             stopped.stamp.increase();
-            return Err(Stopped::Stamp);
+            return Err(stamp.map_or(Stopped::Again, |_hasty| Stopped::Hasty));
         }
     }
     let Some(altcha) = &fields.altcha else {
@@ -89,7 +90,7 @@ pub(super) fn check(
     let proof = proof(altcha, now, app);
     if proof.is_none() {
         stopped.proof.increase();
-        return Err(Stopped::Proof);
+        return Err(Stopped::Again);
     }
     Ok(proof)
 }

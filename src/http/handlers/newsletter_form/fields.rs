@@ -14,6 +14,8 @@ pub(super) struct FormFields {
     /// As it was typed.
     pub(super) typed: String,
     pub(super) redirect: Option<String>,
+    /// The allowed origin that it comes from, or came from before its page came back.
+    pub(super) from: Option<String>,
     pub(super) language: Language,
     /// The field that people do not see.
     pub(super) website: Option<String>,
@@ -50,12 +52,16 @@ pub(super) async fn read(context: &RequestContext, body: Bytes) -> Result<FormFi
 impl FormFields {
     fn of(context: &RequestContext, form: &FormParams) -> Result<Self, Problem> {
         let mut errors = Errors::default();
+        let origin = context.origins.origin_of(context.headers());
+        let origin = origin.and_then(|origin| origin.to_str().ok());
         let mut field = |name| form.optional(name, &mut errors).map(str::to_owned);
         let named = field("lang");
         let named = named.as_deref().and_then(Language::of_tag);
+        let kept = field("from").filter(|from| context.origins.contains(from));
         let fields = Self {
             typed: field("email").unwrap_or_default(),
             redirect: field("redirect"),
+            from: origin.map(str::to_owned).or(kept),
             language: named.unwrap_or_else(|| language(context)),
             website: field("website"),
             began: field("began"),

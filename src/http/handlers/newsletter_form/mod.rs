@@ -11,8 +11,9 @@ mod redirect;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{HeaderValue, LOCATION};
+use serde_json::json;
 
-use crate::domain::{Decision, EmailAddress, Language, Proof};
+use crate::domain::{Decision, EmailAddress, Proof};
 use crate::http::answer::page::WrittenPage;
 use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::subscribe::Subscribed;
@@ -57,6 +58,11 @@ fn show(context: &RequestContext) -> Result<Reply, Problem> {
 }
 
 fn thank(context: &RequestContext) -> Result<Reply, Problem> {
+    // Anybody may write the query: only what is allowed becomes a link.
+    let query = context.parts.uri.query().unwrap_or_default();
+    let from = query.split('&').find_map(|pair| pair.strip_prefix("from="));
+    let back = from.filter(|origin| context.origins.contains(origin));
+    let site = back.and_then(|origin| origin.split_once("://"));
     let page = WrittenPage {
         status: StatusCode::OK,
         language: fields::language(context),
@@ -64,7 +70,7 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
         title: "thanks-title",
         // Nobody should find it by search.
         path: None,
-        values: (),
+        values: json!({ "back": back, "site": site.map(|(_scheme, host)| host) }),
     };
     page.reply(&context.state.page_writer)
 }
@@ -91,7 +97,8 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
         },
         // Bots get the same answer as people, so that they learn nothing.
         Err(Stopped::Bot) => return see_other(&fields, target),
-        Err(Stopped::Stamp | Stopped::Proof) => Refused::Again,
+        Err(Stopped::Hasty) => Refused::Again(Said::Hasty),
+        Err(Stopped::Again) => Refused::Again(Said::Again),
     };
     refused.page(&context, &fields, target.as_ref())
 }
@@ -99,7 +106,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
 /// Why a form was not taken.
 enum Refused {
     /// It did not pass a check, but the next one may.
-    Again,
+    Again(Said),
     /// A proof of work is wanted, because of this decision.
     ProofWanted(Box<Decision>),
     /// The address is missing or none.
@@ -128,7 +135,7 @@ async fn sign_up(
                 return Refused::Failed(Box::new(error.into()));
             }
             SubscribeByFormError::ProofWanted(decision) => Refused::ProofWanted(Box::new(decision)),
-            SubscribeByFormError::ProofUsed => Refused::Again,
+            SubscribeByFormError::ProofUsed => Refused::Again(Said::Again),
         };
         app.metrics.forms.proof.increase();
         refused
@@ -145,7 +152,7 @@ impl Refused {
     ) -> Result<Reply, Problem> {
         // Not 429: the same form is taken at once, with the proof that it is asked for.
         let (status, said) = match &self {
-            Self::Again => (StatusCode::FORBIDDEN, Said::Again),
+            Self::Again(said) => (StatusCode::FORBIDDEN, *said),
             Self::ProofWanted(decision) => {
                 let wait_s = decision.binding().map_or(0, |it| it.reset_s());
                 (StatusCode::FORBIDDEN, Said::ProofWanted { wait_s })
@@ -164,15 +171,19 @@ impl Refused {
             Self::Failed(problem) => page.about(*problem),
             Self::ProofWanted(decision) => page.with_decision(*decision),
             Self::Address(_) => page.about(Problem::of(Code::ValidationFailed)),
-            Self::Again => page,
+            Self::Again(_) => page,
         })
     }
 }
 
 /// To where the form leads once it was taken, by GET (RFC 9110, section 15.4.4).
 fn see_other(fields: &FormFields, target: Option<Target>) -> Result<Reply, Problem> {
-    let thanks = |language: Language| format!("{THANKS_PATH}?lang={}", language.tag());
-    let location = target.map_or_else(|| thanks(fields.language), |target| target.location);
+    let thanks = || {
+        let from = fields.from.as_ref();
+        let from = from.map_or_else(String::new, |origin| format!("&from={origin}"));
+        format!("{THANKS_PATH}?lang={}{from}", fields.language.tag())
+    };
+    let location = target.map_or_else(thanks, |target| target.location);
     let location = HeaderValue::try_from(location).map_err(Problem::fault)?;
     let mut reply = Reply::empty();
     reply.status = StatusCode::SEE_OTHER;

@@ -26,7 +26,9 @@ pub(super) enum Said {
     Wrong,
     /// What came is no form.
     Unreadable,
-    /// Once more, please.
+    /// It was sent sooner than people can.
+    Hasty,
+    /// It was open too long, or its proof was used.
     Again,
     /// A limit is used up.
     Wait {
@@ -48,6 +50,7 @@ impl Said {
             Self::Missing => ("newsletter-address-missing", 0),
             Self::Wrong => ("newsletter-address-wrong", 0),
             Self::Unreadable => ("newsletter-unreadable", 0),
+            Self::Hasty => ("newsletter-hasty", 0),
             Self::Again => ("newsletter-again", 0),
             Self::Wait { wait_s } => ("newsletter-wait", wait_s),
             Self::ProofWanted { wait_s } => ("newsletter-proof-wait", wait_s),
@@ -83,6 +86,7 @@ pub(super) fn form_page(
         values: json!({
             "email": fields.typed,
             "redirect": target.map_or("", |target| target.location.as_str()),
+            "from": fields.from,
             "began": began(context, fields),
             "message": message,
             "wait_s": wait_s,

@@ -1,0 +1,174 @@
+//! The colour of links and buttons, one for light pages and one for dark ones. Both can be read on the
+//! backgrounds of the pages: WCAG 2.2, success criterion 1.4.3, level AA.
+
+use std::fmt;
+
+/// A colour of sRGB: red, green, blue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Color([u8; 3]);
+
+/// The colours of links and buttons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accent {
+    light: Color,
+    dark: Color,
+}
+
+/// The least contrast of text of any size.
+const CONTRAST_MIN: f64 = 4.5;
+
+/// The colours of the style sheets of the service, on light pages and on dark ones.
+const OWN_LIGHT: &str = "#0b665e";
+const OWN_DARK: &str = "#62cdbf";
+
+/// The backgrounds of the style sheet that leave least contrast: those of code.
+const LIGHT_BACKGROUND: Color = Color([0xf0, 0xf3, 0xf3]);
+const DARK_BACKGROUND: Color = Color([0x1f, 0x26, 0x2a]);
+
+impl Accent {
+    /// Parses `#RRGGBB`, the colour on light pages; on dark ones a lighter shade of it is taken.
+    ///
+    /// # Errors
+    /// What is wrong, and what to do.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let light = Color::parse(text)?;
+        let contrast = light.contrast(LIGHT_BACKGROUND);
+        if contrast < CONTRAST_MIN {
+            let better = light.towards(0, LIGHT_BACKGROUND);
+            return Err(format!(
+                "has a contrast of {contrast:.2} on light pages, where links need {CONTRAST_MIN} (WCAG AA): \
+                 take a darker colour, such as {better}"
+            ));
+        }
+        let dark = light.towards(0xff, DARK_BACKGROUND);
+        Ok(Self { light, dark })
+    }
+
+    /// `style` with these instead of the service's own colours.
+    pub fn applied_to(&self, style: &str) -> String {
+        let style = style.replace(OWN_LIGHT, &self.light.to_string());
+        style.replace(OWN_DARK, &self.dark.to_string())
+    }
+}
+
+impl Color {
+    fn parse(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix('#').unwrap_or(text);
+        let is_hex = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex);
+        let number = number.ok_or("must be a colour such as '#0b665e', in quotes for the shell")?;
+        let [_, red, green, blue] = number.to_be_bytes();
+        Ok(Self([red, green, blue]))
+    }
+
+    /// The first shade on the way to black or white that can be read on `background`.
+    fn towards(self, end: u8, background: Self) -> Self {
+        const STEPS: u32 = 32;
+        let mix = |from, step| {
+            let sum = u32::from(from) * (STEPS - step) + u32::from(end) * step;
+            u8::try_from(sum / STEPS).unwrap_or(end)
+        };
+        let mut shades = (0..=STEPS).map(|step| Self(self.0.map(|from| mix(from, step))));
+        let found = shades.find(|shade| shade.contrast(background) >= CONTRAST_MIN);
+        found.unwrap_or(Self([end; 3]))
+    }
+
+    /// The contrast ratio of the two, from 1 to 21.
+    fn contrast(self, other: Self) -> f64 {
+        let (one, two) = (self.luminance() + 0.05, other.luminance() + 0.05);
+        one.max(two) / one.min(two)
+    }
+
+    /// The relative luminance, from 0 to 1.
+    fn luminance(self) -> f64 {
+        let [red, green, blue] = self.0.map(|channel| match f64::from(channel) / 255.0 {
+            dim if dim <= 0.04045 => dim / 12.92,
+            bright => ((bright + 0.055) / 1.055).powf(2.4),
+        });
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
+    }
+}
+
+impl fmt::Display for Color {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self([red, green, blue]) = self;
+        write!(f, "#{red:02x}{green:02x}{blue:02x}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colour_that_can_be_read_is_taken_and_its_shade_for_dark_pages_found() {
+        for (given, light, dark) in [
+            ("#9e5f00", "#9e5f00", "#b38237"),
+            ("#7A1FA2", "#7a1fa2", "#b07ac7"),
+            ("000000", "#000000", "#8f8f8f"),
+        ] {
+            let accent = Accent::parse(given).unwrap();
+            let styled = accent.applied_to("a #0b665e b #62cdbf");
+            assert_eq!(styled, format!("a {light} b {dark}"));
+            // What stands on a button.
+            assert!(accent.light.contrast(Color([0xff; 3])) >= CONTRAST_MIN);
+            assert!(accent.dark.contrast(Color([0x11, 0x15, 0x18])) >= CONTRAST_MIN);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_is_no_colour_is_refused_with_what_to_do() {
+        let refused = |given| Accent::parse(given).unwrap_err();
+        let pale = "has a contrast of 1.92 on light pages, where links need 4.5 (WCAG AA): take a darker \
+                    colour, such as #9f5f00";
+        assert_eq!(refused("#ff9900"), pale);
+        for given in [
+            "",
+            "#",
+            "#fff",
+            "#0b665e0",
+            "#0b665e ",
+            "##0b665e",
+            "#+b665e",
+            "#0b665g",
+            "teal",
+            "#äöüä",
+        ] {
+            let told = "must be a colour such as '#0b665e', in quotes for the shell";
+            assert_eq!(refused(given), told, "{given}");
+        }
+        assert!(
+            Accent::parse("#9f5f00").is_ok(),
+            "what is proposed is taken"
+        );
+    }
+
+    #[test]
+    fn the_contrast_is_that_of_the_guidelines() {
+        let color = |text| Color::parse(text).unwrap();
+        for (one, two, expected) in [
+            ("#000000", "#ffffff", 21.0),
+            ("#ffffff", "#ffffff", 1.0),
+            ("#777777", "#ffffff", 4.48),
+            ("#767676", "#ffffff", 4.54),
+        ] {
+            let contrast = color(one).contrast(color(two));
+            assert!(
+                (contrast - expected).abs() < 0.005,
+                "{one} {two} {contrast}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_style_sheets_have_the_colours_that_are_counted_with() {
+        let pages = include_str!("../../data/style.css");
+        let elements = include_str!("../../data/embed/style.css");
+        for color in [OWN_LIGHT, OWN_DARK] {
+            assert!(pages.contains(color) && elements.contains(color));
+        }
+        for background in [LIGHT_BACKGROUND, DARK_BACKGROUND] {
+            assert!(pages.contains(&format!("--code: {background};")));
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The operator's own look: logo, colour, introduction, and a site without developers.
+
+use landing_api::config::Invocation;
+use landing_api::domain::accent::Accent;
+use landing_api::http::answer::problem;
+use landing_api::site::{Logo, Site, SiteFacts, SiteFile};
+
+use crate::harness::{Call, Setup};
+use crate::site::{document, facts, text};
+
+const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>";
+const PNG: &[u8] = include_bytes!("../../data/icon.png");
+
+fn with_logo(logo: &[u8]) -> SiteFacts {
+    SiteFacts {
+        logo: Some(Logo::parse(logo.to_vec()).unwrap()),
+        ..facts()
+    }
+}
+
+/// What a page has, and has not, with each logo: none, SVG, PNG.
+#[test]
+fn a_logo_takes_the_place_of_the_icon() {
+    const SVG_LINK: &str = "<link rel=\"icon\" type=\"image/svg+xml\" href=\"/icon.svg\">";
+    const PNG_LINK: &str = "<link rel=\"icon\" href=\"/icon.png\">";
+    const TOUCH: &str = "<link rel=\"apple-touch-icon\" href=\"/icon.png\">";
+    const PREVIEW: &str = "<meta property=\"og:image\"";
+    let other = [PNG, b"\0"].concat();
+    for (facts, has, has_not) in [
+        (
+            facts(),
+            &[SVG_LINK, TOUCH, PREVIEW, "src=\"&#x2f;icon.svg\""][..],
+            &[PNG_LINK][..],
+        ),
+        (
+            with_logo(SVG.as_bytes()),
+            &[SVG_LINK, "src=\"&#x2f;icon.svg\""],
+            &[PNG_LINK, TOUCH, PREVIEW],
+        ),
+        (
+            with_logo(&other),
+            &[PNG_LINK, PREVIEW, "src=\"&#x2f;icon.png\""],
+            &[SVG_LINK, TOUCH],
+        ),
+    ] {
+        let page = document(&facts, "/");
+        for part in has {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        for part in has_not {
+            assert!(!page.contains(part), "{part}: {page}");
+        }
+    }
+    assert_eq!(document(&with_logo(SVG.as_bytes()), "/icon.svg"), SVG);
+    let site = Site::render(&with_logo(&other), &problem::pages(), &[], &[]).unwrap();
+    let icon = site.documents().iter().find(|it| it.path == "/icon.png");
+    assert_eq!(icon.unwrap().representations[0].body, other);
+}
+
+#[tokio::test]
+async fn an_icon_runs_no_script() {
+    let app = Setup::default().start();
+    let reply = app.send(Call::get("/icon.svg")).await;
+    let policy = reply.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'; ") && policy.ends_with("; sandbox"));
+}
+
+#[test]
+fn a_colour_is_that_of_pages_elements_and_icon() {
+    let mut purple = facts();
+    purple.settings.accent = Some(Accent::parse("#7a1fa2").unwrap());
+    for path in ["/style.css", "/embed.js", "/icon.svg"] {
+        let (plain, styled) = (document(&facts(), path), document(&purple, path));
+        assert!(
+            plain.contains("#0b665e") && !styled.contains("#0b665e"),
+            "{path}"
+        );
+        assert!(styled.contains("#7a1fa2"), "{path}");
+    }
+    let [plain, styled] = [facts(), purple].map(|it| document(&it, "/"));
+    assert_ne!(plain, styled, "the style sheet has another version");
+    // A style sheet of the operator's stays as it is.
+    let own = SiteFile {
+        name: "style.css".to_owned(),
+        text: "a { color: #0b665e }".to_owned(),
+    };
+    let mut purple = facts();
+    purple.settings.accent = Some(Accent::parse("#7a1fa2").unwrap());
+    let site = Site::render(&purple, &problem::pages(), std::slice::from_ref(&own), &[]).unwrap();
+    let style = site.documents().iter().find(|it| it.path == "/style.css");
+    assert_eq!(text(&style.unwrap().representations[0]), own.text);
+}
+
+#[test]
+fn a_colour_that_cannot_be_read_stops_the_start_with_what_to_do() {
+    for (color, told) in [
+        ("#ff9900", "take a darker colour, such as #"),
+        ("teal", "must be a colour such as '#0b665e'"),
+    ] {
+        let line = ["landing-api", "--data-dir", "unused", "--accent", color];
+        let error = Invocation::load(line).unwrap_err().to_string();
+        assert!(
+            error.contains("--accent") && error.contains(told),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn an_introduction_is_what_the_home_page_begins_with_and_the_assistant_knows_it() {
+    let introduction = SiteFile {
+        name: SiteFile::INTRODUCTION.to_owned(),
+        text: "# Cranes of {{ service_name_md }}\n\nWe build <b>cranes</b>.\n\n## Since 1899\n\nIn the harbour.".to_owned(),
+    };
+    let site = Site::render(&facts(), &problem::pages(), &[introduction], &[]).unwrap();
+    let home = site.documents().iter().find(|it| it.path == "/").unwrap();
+    for form in home
+        .representations
+        .iter()
+        .filter(|it| it.media_type.starts_with("text/html"))
+    {
+        let page = text(form);
+        assert!(page.contains(">Cranes of Landing API</h1>"), "{page}");
+        assert!(page.contains("We build &lt;b&gt;cranes"), "{page}");
+        assert!(
+            page.contains("<h2 id=\"since-1899\">") && page.contains("llms.txt"),
+            "{page}"
+        );
+        assert!(
+            page.contains("<title>Cranes of Landing API</title>"),
+            "{page}"
+        );
+    }
+    let is_there = |title: &str| {
+        site.passages()
+            .iter()
+            .any(|it| it.is_own && it.title == title)
+    };
+    assert!(is_there("Cranes of Landing API") && is_there("Since 1899"));
+}
+
+#[test]
+fn without_developers_navigation_and_home_page_are_for_visitors_and_the_rest_is_served() {
+    let mut hidden = facts();
+    hidden.settings.hides_developers = true;
+    hidden.settings.erp_url = Some("https://erp.example.com".to_owned());
+    for path in ["/", "/index.md", "/help"] {
+        let page = document(&hidden, path);
+        for part in [
+            "/developers",
+            "llms.txt",
+            "as Markdown",
+            "API without",
+            "erp.example",
+        ] {
+            assert!(!page.contains(part), "{part} in {path}: {page}");
+        }
+    }
+    // Programs find all of it.
+    assert!(document(&hidden, "/").contains("<link rel=\"alternate\" type=\"text/markdown\""));
+    assert!(document(&hidden, "/sitemap.xml").contains("/developers<"));
+    assert!(document(&hidden, "/llms.txt").contains("/developers.md"));
+    assert!(document(&hidden, "/developers").contains("<h1"));
+}
+
+#[test]
+fn the_page_of_errors_lists_every_code_with_its_page() {
+    let page = document(&facts(), "/problems.md");
+    for problem in problem::pages() {
+        let (code, status) = (problem.code, problem.status);
+        let link = format!("| {status} | [`{code}`](http://127.0.0.1:8080/problems/{code}) | ");
+        assert!(page.contains(&link), "{link}");
+    }
+}
