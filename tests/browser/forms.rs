@@ -181,7 +181,7 @@ async fn commands_are_copied() {
         page.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
             .await;
         visit.browser.until_text("pre .copy", "Copy").await;
-        assert_eq!(copy(&visit).await, "Selected: copy it by keyboard");
+        assert_eq!(copy(&visit).await, "Selected: copy it with the keyboard");
         let selected = page.run("return getSelection().toString().trim()").await;
         assert_eq!(selected, expected);
     })
