@@ -6,7 +6,7 @@
 //! such a reader.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
-use std::fmt::{Debug, Write as _};
+use std::fmt::Debug;
 use std::io::{self, IsTerminal as _, Write, stderr};
 use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
@@ -151,7 +151,7 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     tracing::error!(location, backtrace, "panicked: {message}");
 }
 
-/// Passes the text of each line of level WARN or ERROR on.
+/// Passes what each line of level WARN or ERROR says on, in the words of a sentence.
 struct Warnings<F>(F);
 
 impl<S: Subscriber, F: Fn(String) + 'static> Layer<S> for Warnings<F> {
@@ -161,9 +161,13 @@ impl<S: Subscriber, F: Fn(String) + 'static> Layer<S> for Warnings<F> {
             event.record(&mut text);
             let LineText {
                 mut message,
-                fields,
+                reason,
+                details,
             } = text;
-            message.push_str(&fields);
+            message.push_str(&reason);
+            if !details.is_empty() {
+                message.push_str(&format!(" ({})", details.join(", ")));
+            }
             if let Some((end, _)) = message.char_indices().nth(WARNING_CHARS_MAX) {
                 message.truncate(end);
             }
@@ -172,20 +176,25 @@ impl<S: Subscriber, F: Fn(String) + 'static> Layer<S> for Warnings<F> {
     }
 }
 
-/// The message of a line, and its fields.
+/// The message of a line, why, and its other fields.
 #[derive(Default)]
 struct LineText {
     message: String,
-    fields: String,
+    reason: String,
+    details: Vec<String>,
 }
 
 impl Visit for LineText {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Writing to a string does not fail.
-        let _ = match field.name() {
-            "message" => write!(self.message, "{value:?}"),
-            name => write!(self.fields, " {name}={value:?}"),
-        };
+        self.record_str(field, &format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "message" => self.message.push_str(value),
+            "error" | "cause" | "reason" => self.reason.push_str(&format!(": {value}")),
+            name => self.details.push(format!("{name} {value}")),
+        }
     }
 }
 
@@ -264,12 +273,15 @@ mod tests {
         let layer = Warnings(move |text| sender.send(text).unwrap());
         tracing::subscriber::with_default(registry().with(layer), || {
             tracing::info!("all is well");
-            tracing::warn!(error = %"no room", count = 3, "store");
+            tracing::warn!(error = %"no room", count = 3, endpoint = "chat", "store");
             tracing::error!("{}", "é".repeat(1000));
         });
         let texts: Vec<_> = texts.iter().collect();
         let long = "é".repeat(WARNING_CHARS_MAX);
-        assert_eq!(texts, ["store error=no room count=3", long.as_str()]);
+        assert_eq!(
+            texts,
+            ["store: no room (count 3, endpoint chat)", long.as_str()]
+        );
     }
 
     #[test]

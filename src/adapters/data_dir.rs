@@ -38,7 +38,7 @@ const WINDOWS: &str = "windows";
 const COUNTS: &str = "counts.jsonl";
 const BLOCKS: &str = "blocks.jsonl";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
-pub(super) const ACCEPT_DAMAGE: &str = "accept-damage";
+const ACCEPT_DAMAGE: &str = "accept-damage";
 const ACCEPT_EMPTY: &str = "accept-empty";
 
 const ACCEPTANCES: [&str; 3] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE, ACCEPT_EMPTY];
@@ -176,6 +176,21 @@ impl DataDir {
         }
         refuse_foreign(path)?;
         Self::open(path, &SystemEntropy)
+    }
+
+    /// Makes the directory at `path` as the first start of a service does, unless it is a data directory already.
+    /// Returns whether it did.
+    ///
+    /// # Errors
+    /// As [`DataDir::open_existing`].
+    pub fn make(path: &Path) -> Result<bool, OpenError> {
+        if path.join(LEDGER).exists() || path.join(SECRET).exists() {
+            return Ok(false);
+        }
+        if path.exists() {
+            refuse_foreign(path)?;
+        }
+        Self::open(path, &SystemEntropy).map(|_dir| true)
     }
 
     /// Its path.

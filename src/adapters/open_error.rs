@@ -117,8 +117,8 @@ pub enum OpenError {
     /// The ledger lost something that was acknowledged.
     #[error(
         "{0} is damaged at line {line}: {reason}; restore it from a backup, or keep every line that is \
-         whole and give up the rest with `touch {1}` and start again",
-        .path.display(), .accept.display()
+         whole and give up the rest with `landing-api ledger repair --data-dir {1}`",
+        .path.display(), .path.parent().unwrap_or(.path).display()
     )]
     Damaged {
         /// The ledger's path.
@@ -127,8 +127,6 @@ pub enum OpenError {
         line: u64,
         /// What is wrong with it.
         reason: String,
-        /// The file that accepts the loss.
-        accept: PathBuf,
     },
 }
 

@@ -23,6 +23,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 use tower_service::Service;
 
+use crate::domain::in_words;
+
 use super::operator_file::check_regular;
 
 /// The deadline of DNS, TCP and TLS together.
@@ -152,17 +154,10 @@ impl Service<Uri> for TimelyConnector {
     }
 }
 
-/// The error and its sources: the outer ones only say that something went wrong.
-pub(super) fn error_chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut inner = error.source();
-    while let Some(error) = inner {
-        let reason = error.to_string();
-        if !text.ends_with(&reason) {
-            text.push_str(": ");
-            text.push_str(&reason);
-        }
-        inner = error.source();
+/// The innermost source of an error: the outer ones only say that something went wrong.
+pub(super) fn root_cause(mut error: &dyn Error) -> String {
+    while let Some(inner) = error.source() {
+        error = inner;
     }
-    text
+    in_words(&error.to_string())
 }

@@ -8,7 +8,7 @@ use hyper::{HeaderMap, Request, Uri};
 use tokio::time::timeout;
 use tower_service::Service as _;
 
-use super::outbound::{PRODUCT, Roots, client, connector, error_chain};
+use super::outbound::{PRODUCT, Roots, client, connector, root_cause};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -43,7 +43,7 @@ pub async fn get(
     let answered = timeout(DEADLINE, http.request(request)).await;
     let seconds = DEADLINE.as_secs();
     let answered = answered.map_err(|_elapsed| format!("no answer within {seconds} s"))?;
-    let (head, _body) = answered.map_err(|error| error_chain(&error))?.into_parts();
+    let (head, _body) = answered.map_err(|error| root_cause(&error))?.into_parts();
     Ok(ProbeAnswer {
         status: head.status.as_u16(),
         headers: head.headers,
@@ -55,5 +55,5 @@ pub async fn connect(url: &str, roots: Roots) -> Result<(), String> {
     let url: Uri = url.parse().map_err(|_bad| "not a URL".to_owned())?;
     let mut connector = connector(roots).map_err(|error| error.to_string())?;
     let connected = connector.call(url).await;
-    connected.map(drop).map_err(|error| error_chain(&*error))
+    connected.map(drop).map_err(|error| root_cause(&*error))
 }

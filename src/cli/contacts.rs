@@ -1,15 +1,15 @@
 //! Commands about contacts.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io;
 use std::path::Path;
 
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
 
+use crate::adapters::data_dir::DataDir;
 use crate::adapters::part_file::PartFile;
 use crate::config::{
-    ContactFilter, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, OutputForm,
+    Args, ContactFilter, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, OutputForm,
 };
 use crate::domain::{EmailAddress, Timestamp};
 use crate::operator::contact_csv;
@@ -17,6 +17,7 @@ use crate::operator::contacts::{COUNT, ContactRow, ErasureReport, FORGET, LIST, 
 use crate::operator::import::{IMPORT, ImportReport};
 
 use super::client::{Client, member};
+use super::consent::obtain;
 use super::contact_file::{ContactFileEnd, FileFormat};
 use super::list::{Cell, ListColumn, list, show_members};
 use super::outcome::{CommandError, Done};
@@ -105,6 +106,23 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     Ok(Done::Whole)
 }
 
+/// Makes the data directory that an import is for, if there is none yet.
+pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), CommandError> {
+    let (Some(dir), None) = (&args.data_dir, &args.engines.store) else {
+        return Ok(());
+    };
+    if file != Path::new("-") {
+        let found = tokio::fs::metadata(file).await;
+        found.map_err(|error| {
+            CommandError::Failed(format!("cannot read {}: {error}", file.display()))
+        })?;
+    }
+    if DataDir::make(dir)? {
+        note(&format!("{} is a new data directory", dir.display()));
+    }
+    Ok(())
+}
+
 async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError> {
     let format = format_of(args.format.as_deref(), &args.file);
     let (rows, end) = ContactFileEnd::open(&args.file, format).await?;
@@ -145,13 +163,6 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     }
     if args.filter.is_given() {
         emails = found(&args.filter, client).await?;
-        if !args.yes && !emails.is_empty() && !io::stdin().is_terminal() {
-            let contacts = grouped(emails.len() as u64);
-            return Err(CommandError::Input(format!(
-                "{contacts} contacts would be erased for good: look at them with `contacts list`, and give \
-                 --yes"
-            )));
-        }
     }
     emails.sort_unstable();
     emails.dedup();
@@ -162,14 +173,18 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
             CommandError::Input("the file has no address".to_owned())
         });
     }
-    if !args.yes && io::stdin().is_terminal() && !confirm(emails.len()).await? {
-        return Err(CommandError::Failed("nothing was erased".to_owned()));
-    }
+    let addresses = match emails.len() {
+        1 => "this address".to_owned(),
+        count => format!("{} addresses", grouped(count as u64)),
+    };
+    obtain(args.consent, &format!("erase {addresses} for good")).await?;
     let emails: Vec<_> = emails.iter().map(EmailAddress::as_str).collect();
     let progress = Progress::of_time("Writing the ledger without them");
     let report: ErasureReport = client.one(&FORGET, json!({"email": emails})).await?;
     drop(progress);
-    show(args.form, &report, |output| print_erasure(output, &report))?;
+    show(args.consent.form, &report, |output| {
+        print_erasure(output, &report)
+    })?;
     let all_known = report.addresses.iter().all(|it| it.was_known);
     Ok(if all_known && report.is_complete {
         Done::Whole
@@ -241,22 +256,6 @@ async fn addresses(path: &Path) -> Result<Vec<EmailAddress>, CommandError> {
             })
         })
         .collect()
-}
-
-/// Asks on a thread of its own, so that a signal ends the command meanwhile.
-async fn confirm(addresses: usize) -> io::Result<bool> {
-    let asked = spawn_blocking(move || {
-        let mut err = anstream::stderr();
-        match addresses {
-            1 => write!(err, "Erase this address for good? [y/N] ")?,
-            _ => write!(err, "Erase {addresses} addresses for good? [y/N] ")?,
-        }
-        err.flush()?;
-        let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer)?;
-        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-    });
-    asked.await?
 }
 
 /// The format that a flag names, or the ending of a file.

@@ -1,29 +1,31 @@
 //! What `check` and `doctor` found, a line each.
 
+use anstyle::Style;
 use serde_json::json;
 
 use crate::config::OutputForm;
+use crate::domain::in_words;
 
 use super::outcome::{CommandError, Done};
-use super::output::Output;
+use super::output::{ERROR, GOOD, NOTE, Output};
 
 const FAILED: &str = "failed";
 
-/// What a check found: its verdict, and why, in a line.
-pub(super) struct Checked(&'static str, String);
+/// What a check found: its verdict, the verdict's colour, and why, in a line.
+pub(super) struct Checked(&'static str, Style, String);
 
 pub(super) fn ok(text: impl Into<String>) -> Checked {
-    Checked("ok", text.into())
+    Checked("ok", GOOD, text.into())
 }
 
 /// Something that may be meant so. The text says what to do.
 pub(super) fn warning(text: impl Into<String>) -> Checked {
-    Checked("warning", text.into())
+    Checked("warning", NOTE, text.into())
 }
 
 /// Something that does not work. The text says what to do.
 pub(super) fn failed(text: impl Into<String>) -> Checked {
-    Checked(FAILED, text.into())
+    Checked(FAILED, ERROR, in_words(&text.into()))
 }
 
 /// What was found of each subject, in order.
@@ -42,12 +44,12 @@ impl Findings {
         error: fn(String) -> CommandError,
     ) -> Result<Done, CommandError> {
         let mut output = Output::new(form);
-        for (subject, Checked(verdict, text)) in &self.0 {
+        for (subject, Checked(verdict, style, text)) in &self.0 {
             if form.json {
                 let value = json!({"verdict": verdict, "subject": subject, "text": text});
                 output.json(&value)?;
             } else {
-                output.field(verdict, 7, &format!("{subject}: {text}"))?;
+                output.field((*style, verdict), 7, &format!("{subject}: {text}"))?;
             }
         }
         output.flush()?;

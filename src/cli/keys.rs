@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::config::{AgentsCommand, KeysCommand, NamedKeys};
+use crate::config::{AgentsCommand, Consent, KeysCommand, NamedKeys, OutputForm};
 use crate::operator::agents;
 use crate::operator::keys::{self, KeyAnswer};
 use crate::operator::operation::Operation;
 
 use super::client::Client;
+use super::consent::obtain;
 use super::list::{Cell, ListColumn, list, show_members};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, short_minute, text};
+use super::output::{Output, grouped, short_minute, text};
 use super::source::read_lines;
 
 const KEY_COLUMNS: [ListColumn; 5] = [
@@ -33,14 +34,18 @@ const AGENT_COLUMNS: [ListColumn; 3] = [
 pub(super) async fn run(command: KeysCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
         KeysCommand::List(form) => list(&keys::LIST, json!({}), &KEY_COLUMNS, form, client).await,
-        KeysCommand::Revoke(args) => name(args, &keys::REVOKE, client).await,
-        KeysCommand::Check(args) => name(args, &keys::CHECK, client).await,
+        KeysCommand::Revoke { named, consent } => {
+            name(named, consent.form, Some(consent), &keys::REVOKE, client).await
+        }
+        KeysCommand::Check { named, form } => name(named, form, None, &keys::CHECK, client).await,
     }
 }
 
-/// Names keys to `operation`, and prints what it says about each.
+/// Names keys to `operation`, which may need consent, and prints what it says about each.
 async fn name(
     args: NamedKeys,
+    form: OutputForm,
+    consent: Option<Consent>,
     operation: &Operation,
     client: &Client,
 ) -> Result<Done, CommandError> {
@@ -59,8 +64,15 @@ async fn name(
     if names.is_empty() {
         return Err(CommandError::Input("no key was given".to_owned()));
     }
+    if let Some(consent) = consent {
+        let keys = match names.len() {
+            1 => "this key".to_owned(),
+            count => format!("{} keys", grouped(count as u64)),
+        };
+        obtain(consent, &format!("revoke {keys} for good")).await?;
+    }
     let answers: Vec<KeyAnswer> = client.one(operation, json!({"key": names})).await?;
-    let mut output = Output::new(args.form);
+    let mut output = Output::new(form);
     if output.is_json {
         for answer in &answers {
             output.json(answer)?;
@@ -110,10 +122,12 @@ pub(super) async fn run_agents(
             let operation = &agents::LIST_REVOKED;
             list(operation, json!({}), &AGENT_COLUMNS, form, client).await
         }
-        AgentsCommand::Revoke { client_id, form } => {
+        AgentsCommand::Revoke { client_id, consent } => {
+            let what = "revoke this registration with all its tokens for good";
+            obtain(consent, what).await?;
             let params = json!({"client_id": client_id});
             let members = [("Client id", "client_id"), ("Result", "result")];
-            show_members(&agents::REVOKE, params, &members, form, client).await
+            show_members(&agents::REVOKE, params, &members, consent.form, client).await
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::domain::{EmailAddress, PolicyName};
 use crate::operator::limits::{PolicyRow, RESET, SHOW};
 
 use super::client::Client;
+use super::consent::obtain;
 use super::list::show_members;
 use super::outcome::{CommandError, Done};
 use super::output::{self, Output, grouped, note, number, text};
@@ -114,7 +115,8 @@ async fn reset(args: ResetLimits, client: &Client) -> Result<Done, CommandError>
     ];
     let params = params_of(args.whose, others).await?;
     let members = [("Windows forgotten", "windows")];
-    show_members(&RESET, params, &members, args.form, client).await
+    obtain(args.consent, "forget what was counted").await?;
+    show_members(&RESET, params, &members, args.consent.form, client).await
 }
 
 /// The parameters that name a client, and `others`.

@@ -1,5 +1,7 @@
 //! Printing what operations answer, in columns or fields that are data: lists as they arrive, and single values.
 
+use std::io::{self, IsTerminal as _};
+
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
@@ -57,17 +59,22 @@ pub(super) async fn list(
         let headings: Vec<_> = headings.collect();
         output.heading(headings.join("  ").trim_end())?;
     }
+    let mut is_empty = true;
     while let Some(lines) = rows.next().await {
         let lines = lines?;
+        is_empty &= lines.is_empty();
         if output.is_json {
             output.bytes(&lines)?;
             continue;
         }
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let row = serde_json::from_slice(line).map_err(std::io::Error::from)?;
+            let row = serde_json::from_slice(line).map_err(io::Error::from)?;
             let cells: Vec<_> = columns.iter().map(|column| column.cell(&row)).collect();
             output.line(cells.join("  ").trim_end())?;
         }
+    }
+    if is_empty && !output.is_json && io::stdout().is_terminal() {
+        output.line("none")?;
     }
     output.flush()?;
     Ok(Done::Whole)

@@ -11,7 +11,7 @@ use crate::adapters::data_dir::DataDir;
 use crate::adapters::ledger::LedgerStore;
 use crate::adapters::postgres::{Migration, PostgresStore, Totals};
 use crate::adapters::system::SystemClock;
-use crate::config::{Args, OutputForm};
+use crate::config::{Args, Consent, OutputForm};
 use crate::domain::{Hour, KEPT_HOURS};
 use crate::metrics::Metrics;
 use crate::ports::{
@@ -19,6 +19,7 @@ use crate::ports::{
 };
 use crate::wiring::engines;
 
+use super::consent::obtain;
 use super::outcome::{CommandError, Done, blocking};
 use super::output::{Output, Progress, grouped, number, show, text};
 use super::signals::unless_interrupted;
@@ -55,13 +56,14 @@ pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, Comma
 }
 
 /// Copies what the data directory keeps to the database.
-pub(super) async fn move_to_store(form: OutputForm, args: &Args) -> Result<Done, CommandError> {
+pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done, CommandError> {
     let Some(dir) = args.data_dir.as_deref() else {
         return Err(CommandError::Input(
             "move needs the --data-dir to copy".to_owned(),
         ));
     };
     let secret = engines::shared_secret(&args.engines)?;
+    obtain(consent, "fill the database of --store from this directory").await?;
     let data_dir = DataDir::open_existing(dir)?;
     if !secret.contains(data_dir.secret()) {
         let dir = dir.display();
@@ -88,7 +90,7 @@ pub(super) async fn move_to_store(form: OutputForm, args: &Args) -> Result<Done,
     let closed = blocking(move || ledger.close()).await;
     let (copied, found) = copied?;
     closed?;
-    report(form, copied, found)
+    report(consent.form, copied, found)
 }
 
 /// Copies everything, and returns how much there was.

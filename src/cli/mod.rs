@@ -5,7 +5,7 @@
 //! | [`serve`] | the service |
 //! | `client` | what answers commands: the running service, or this process |
 //! | `output`, `list`, `outcome` | printing, and how commands end |
-//! | `source`, `contact_file`, `signals` | what commands read, and what ends them |
+//! | `source`, `contact_file`, `consent`, `signals` | what commands read and ask, and what ends them |
 //! | `admin`, `block`, `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each group of commands |
 //! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
 //! | `handbook`, `systemd_units` | what is printed of the program itself |
@@ -16,6 +16,7 @@ mod admin;
 mod block;
 mod check;
 mod client;
+mod consent;
 mod contact_file;
 mod contacts;
 mod doctor;
@@ -36,7 +37,7 @@ mod systemd_units;
 
 use std::path::Path;
 
-use crate::config::{self, AdminCommand, Args, Command, LedgerCommand};
+use crate::config::{self, AdminCommand, Args, Command, ContactsCommand, LedgerCommand};
 
 use self::client::Client;
 pub use self::outcome::{CommandError, Done};
@@ -50,20 +51,31 @@ use self::signals::unless_interrupted;
 pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
     let dir = args.and_then(|args| args.data_dir.as_deref());
     match command {
-        Command::Status { watch, form } => {
-            let work = async |client: &Client| status::run(watch, form, dir, client).await;
-            with_client(args, work).await
+        Command::Status { watch, hours, form } => {
+            let work = async |client: &Client| status::run(watch, hours, form, dir, client).await;
+            match with_client(args, work).await {
+                // A signal is how it ends.
+                Err(CommandError::Interrupted) if watch => Ok(Done::Whole),
+                ended => ended,
+            }
         }
         Command::Backup { file, force, form } => {
             store::back_up(file, force, form, ledger_dir(dir)?).await
         }
-        Command::Restore { file, form } => store::restore(&file, form, ledger_dir(dir)?).await,
+        Command::Restore { file, consent } => {
+            store::restore(&file, consent, ledger_dir(dir)?).await
+        }
         Command::Ledger(LedgerCommand::Verify(form)) => store::verify(form, ledger_dir(dir)?).await,
-        Command::Ledger(LedgerCommand::Repair(form)) => store::repair(form, ledger_dir(dir)?).await,
+        Command::Ledger(LedgerCommand::Repair(consent)) => {
+            store::repair(consent, ledger_dir(dir)?).await
+        }
         Command::Ledger(LedgerCommand::Compact(form)) => {
             with_client(args, async |client| store::compact(form, client).await).await
         }
         Command::Contacts(command) => {
+            if let ContactsCommand::Import(import) = &command {
+                contacts::make_directory(&import.file, known(args)?).await?;
+            }
             with_client(args, async |client| contacts::run(command, client).await).await
         }
         Command::Keys(command) => {
@@ -84,7 +96,7 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
             with_client(args, async |client| admin::link(form, client).await).await
         }
         Command::Migrate(form) => migration::migrate(form, known(args)?).await,
-        Command::Move(form) => migration::move_to_store(form, known(args)?).await,
+        Command::Move(consent) => migration::move_to_store(consent, known(args)?).await,
         Command::Handbook { topic } => handbook::print(topic),
         Command::Check(form) => check::check(known(args)?, form),
         Command::Doctor(form) => doctor::examine(known(args)?, form).await,

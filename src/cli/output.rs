@@ -5,19 +5,21 @@ use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
+use textwrap::termwidth;
 
 use crate::config::OutputForm;
+use crate::domain::in_words;
 
 use super::outcome::{CommandError, Done};
 
 const HEADING: Style = Style::new().bold();
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const NOTE: Style = AnsiColor::Yellow.on_default().bold();
-
-/// How wide a terminal is expected to be.
-const COLUMNS: usize = 80;
+pub(super) const GOOD: Style = AnsiColor::Green.on_default().bold();
+pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
+pub(super) const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 
 /// How much is printed at a time.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -63,22 +65,22 @@ impl Output {
         let width = lines.iter().map(|(name, _)| name.len()).max();
         let width = width.unwrap_or_default();
         for (name, value) in lines {
-            self.field(name, width, value.as_ref())?;
+            self.field((HEADING, name), width, value.as_ref())?;
         }
         Ok(())
     }
 
-    /// Prints a name, which takes `width` columns, and a value. For people its lines are folded.
+    /// Prints a name in a style, which takes `width` columns, and a value. For people its lines are folded.
     pub(super) fn field(
         &mut self,
-        name: &str,
+        (style, name): (Style, &str),
         width: usize,
         value: &str,
     ) -> Result<(), CommandError> {
         let is_terminal = io::stdout().is_terminal();
         let folded = is_terminal.then(|| fold(value, width + 2));
         let value = folded.as_deref().unwrap_or(value);
-        self.line(&format!("{HEADING}{name:width$}{HEADING:#}  {value}"))
+        self.line(&format!("{style}{name:width$}{style:#}  {value}"))
     }
 
     /// Prints a table. Without rows it is its headings.
@@ -87,20 +89,19 @@ impl Output {
         columns: &[Column],
         rows: &[Vec<String>],
     ) -> Result<(), CommandError> {
-        let widths: Vec<usize> = columns
-            .iter()
-            .enumerate()
-            .map(|(index, column)| {
-                let cells = rows.iter().filter_map(|row| row.get(index));
-                let widest = cells.map(|cell| cell.chars().count()).max();
-                widest.unwrap_or_default().max(column.0.len())
-            })
-            .collect();
-        let names = columns.iter().map(|column| column.0);
-        let heading = aligned(columns, &widths, names);
-        self.line(&format!("{HEADING}{heading}{HEADING:#}"))?;
-        for row in rows {
-            self.line(&aligned(columns, &widths, row.iter().map(String::as_str)))?;
+        let head = columns.iter().map(|column| column.0.to_owned());
+        let width = io::stdout().is_terminal().then(termwidth);
+        let mut table = table_of(head.collect(), rows.to_vec(), width);
+        for (drawn, column) in table.column_iter_mut().zip(columns) {
+            if column.1 {
+                drawn.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        for (number, line) in table.trim_fmt().lines().enumerate() {
+            match number {
+                0 => self.heading(line)?,
+                _ => self.line(line)?,
+            }
         }
         Ok(())
     }
@@ -210,27 +211,31 @@ impl Drop for Progress {
     }
 }
 
-/// A line of a table, two spaces between its cells.
-fn aligned<'a>(
-    columns: &[Column],
-    widths: &[usize],
-    cells: impl Iterator<Item = &'a str>,
-) -> String {
-    let mut line = String::new();
-    for ((column, width), cell) in columns.iter().zip(widths).zip(cells) {
-        let cell = match column.1 {
-            true => format!("{cell:>width$}  "),
-            false => format!("{cell:width$}  "),
-        };
-        line.push_str(&cell);
+/// A table with two spaces between its columns, folded if it is to fit into `width`.
+pub(super) fn table_of(
+    head: Vec<String>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+    width: Option<usize>,
+) -> Table {
+    const GAP: u16 = 2;
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header(head).add_rows(rows);
+    if let Some(width) = width.and_then(|width| u16::try_from(width).ok()) {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(width);
     }
-    line.truncate(line.trim_end().len());
-    line
+    for column in table.column_iter_mut() {
+        column.set_padding((0, GAP));
+    }
+    if let Some(last) = table.column_iter_mut().last() {
+        last.set_padding((0, 0));
+    }
+    table
 }
 
 /// `text` in lines that leave room for `indent` columns before each. The first one has something there.
 fn fold(text: &str, indent: usize) -> String {
-    let lines = textwrap::wrap(text, COLUMNS.saturating_sub(indent));
+    let lines = textwrap::wrap(text, termwidth().saturating_sub(indent));
     lines.join(&format!("\n{:indent$}", ""))
 }
 
@@ -244,6 +249,7 @@ pub(super) fn note(text: &str) {
 pub fn report(error: &CommandError) {
     if !matches!(error, CommandError::OutputClosed) {
         // There is no other place to report a failure.
+        let error = in_words(&error.to_string());
         let _ = writeln!(anstream::stderr(), "{ERROR}error{ERROR:#}: {error}");
     }
 }

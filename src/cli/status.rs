@@ -1,18 +1,22 @@
 //! The status of the service.
 
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use indicatif::HumanBytes;
+use indicatif::{HumanBytes, HumanDuration};
 use tokio::time::sleep;
 
 use crate::adapters::data_dir::sizes;
+use crate::adapters::system::SystemClock;
 use crate::config::OutputForm;
+use crate::domain::{Timestamp, in_words};
 use crate::operator::status::{CountRow, FileSize, HourRow, SHOW, ServiceStatus, StatusReport};
+use crate::ports::Clock as _;
 
 use super::client::Client;
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, number, short_minute, short_time, text};
+use super::output::{Output, grouped, short_minute, short_time};
 
 /// How often the status is shown anew.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -20,14 +24,23 @@ const PAUSE: Duration = Duration::from_secs(2);
 const BAR_CHARS: u64 = 24;
 /// Erases a terminal.
 const ERASE: &str = "\x1b[H\x1b[2J";
+/// Has a terminal show a second screen, and again the first one, as it was.
+const SCREENS: [&str; 2] = ["\x1b[?1049h", "\x1b[?1049l"];
 
-/// Shows the status of the service, `watch` until the command is stopped, and what there is in `data_dir`.
+/// Shows the status of the service, with `each_hour` or all of them in one line, `watch` until the command is
+/// stopped, and what there is in `data_dir`.
 pub(super) async fn run(
     watch: bool,
+    each_hour: bool,
     form: OutputForm,
     data_dir: Option<&Path>,
     client: &Client,
 ) -> Result<Done, CommandError> {
+    // While the command itself has a stopped directory open, no service could start on it.
+    let watch = watch && client.is_running();
+    // Dropped after what is printed there.
+    let screen = watch && !form.json && io::stdout().is_terminal();
+    let _screen = screen.then(SecondScreen::show);
     let mut output = Output::new(form);
     loop {
         let report = report(data_dir, client).await?;
@@ -37,15 +50,37 @@ pub(super) async fn run(
             if watch {
                 output.bytes(ERASE.as_bytes())?;
             }
-            print(&mut output, &report)?;
+            print(&mut output, &report, each_hour)?;
         }
         output.flush()?;
-        // While the command itself has a stopped directory open, no service could start on it.
-        if !watch || !report.is_running {
+        if !watch {
             return Ok(Done::Whole);
         }
         sleep(PAUSE).await;
     }
+}
+
+/// The second screen of the terminal. Dropping it brings the first one back.
+struct SecondScreen;
+
+impl SecondScreen {
+    fn show() -> Self {
+        write(SCREENS[0]);
+        Self
+    }
+}
+
+impl Drop for SecondScreen {
+    fn drop(&mut self) {
+        write(SCREENS[1]);
+    }
+}
+
+/// Fails only if nobody sees it.
+fn write(to_terminal: &str) {
+    let mut stdout = io::stdout();
+    let _ = stdout.write_all(to_terminal.as_bytes());
+    let _ = stdout.flush();
 }
 
 async fn report(data_dir: Option<&Path>, client: &Client) -> Result<StatusReport, CommandError> {
@@ -63,33 +98,32 @@ async fn report(data_dir: Option<&Path>, client: &Client) -> Result<StatusReport
     })
 }
 
-fn print(output: &mut Output, report: &StatusReport) -> Result<(), CommandError> {
-    match &report.service {
-        Some(service) => print_service(output, &report.version, service)?,
-        None => output.fields(&[
-            ("Service", "does not run"),
-            ("Version", &format!("{} of this program", report.version)),
-        ])?,
+fn print(output: &mut Output, report: &StatusReport, each_hour: bool) -> Result<(), CommandError> {
+    let mut fields = match &report.service {
+        Some(service) => fields(&report.version, service),
+        None => vec![
+            ("Service", "does not run".to_owned()),
+            ("Version", format!("{} of this program", report.version)),
+        ],
+    };
+    fields.push(("Last 24 h", in_all(&report.hours)));
+    let files = report.files.iter();
+    let files: Vec<_> = files
+        .map(|file| format!("{} {}", file.name, size(file.bytes)))
+        .collect();
+    if !files.is_empty() {
+        fields.push(("On disk", files.join(", ")));
     }
-    output.line("")?;
-    output.heading("Last 24 hours (UTC)")?;
-    print_hours(output, &report.hours)?;
-    if report.files.is_empty() {
+    output.fields(&fields)?;
+    if !each_hour || report.hours.is_empty() {
         return Ok(());
     }
     output.line("")?;
-    let files = report.files.iter();
-    let files: Vec<_> = files
-        .map(|file| vec![file.name.clone(), size(file.bytes)])
-        .collect();
-    output.table(&[text("On disk"), number("Size")], &files)
+    output.heading("Last 24 hours (UTC)")?;
+    print_hours(output, &report.hours)
 }
 
-fn print_service(
-    output: &mut Output,
-    version: &str,
-    service: &ServiceStatus,
-) -> Result<(), CommandError> {
+fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)> {
     let since = service.started_at.as_deref().map(short_minute);
     let uptime = service.uptime_s.unwrap_or_default();
     let (days, hours, minutes) = (uptime / 86_400, uptime / 3600 % 24, uptime / 60 % 60);
@@ -101,26 +135,55 @@ fn print_service(
         true => "take changes",
         false => "take no changes: the log says why",
     };
+    let model = match (service.has_model, service.is_model_paused) {
+        (false, _) => "none, the pages answer",
+        (true, false) => "in use",
+        (true, true) => "left alone for a while after failures",
+    };
+    let turns = counts(&service.chat_turns).replace('_', " ");
+    let unknown = || "unknown".to_owned();
     let windows = service.windows.map(|windows| grouped(windows as u64));
     let memory = service.memory_bytes.map(size);
-    let error = service.last_error.as_ref();
-    let error = error.map(|it| format!("{} {}", short_time(&it.at), it.text));
-    output.fields(&[
-        ("Service", &*runs),
-        ("Version", version),
-        ("Stores", stores),
-        ("Requests", &counts(&service.requests)),
-        ("Refusals", &counts(&service.refusals)),
-        ("Windows", &windows.unwrap_or_else(|| "unknown".to_owned())),
-        ("Memory", &memory.unwrap_or_else(|| "unknown".to_owned())),
-        ("Last error", &error.unwrap_or_else(|| "none".to_owned())),
-    ])?;
+    let mut fields = vec![
+        ("Service", runs),
+        ("Version", version.to_owned()),
+        ("Stores", stores.to_owned()),
+        ("Model", format!("{model}; chat turns: {turns}")),
+    ];
     for engine in &service.engines {
         let state = if engine.is_away { "away" } else { "answers" };
-        let state = format!("{state}; lost {} times since the start", engine.losses);
-        output.fields(&[(&*format!("Engine: {}", engine.name), &*state)])?;
+        let (name, losses) = (&engine.name, engine.losses);
+        let state = format!("{name} {state}; lost {losses} times since the start");
+        fields.push(("Engine", state));
     }
-    Ok(())
+    let error = service.last_error.as_ref().map(|error| {
+        let ago = Timestamp::parse(&error.at).map(|at| SystemClock.now().ms_since(at));
+        let ago = HumanDuration(Duration::from_millis(ago.unwrap_or_default()));
+        format!(
+            "{}, {ago} ago: {}",
+            short_time(&error.at),
+            in_words(&error.text)
+        )
+    });
+    fields.extend([
+        ("Requests", counts(&service.requests)),
+        ("Refusals", counts(&service.refusals)),
+        ("Windows", windows.unwrap_or_else(unknown)),
+        ("Memory", memory.unwrap_or_else(unknown)),
+        ("Last error", error.unwrap_or_else(|| "none".to_owned())),
+    ]);
+    fields
+}
+
+/// What happened in all `hours` together.
+fn in_all(hours: &[HourRow]) -> String {
+    if hours.is_empty() {
+        return "unknown: the counts cannot be read".to_owned();
+    }
+    let sum = |value: fn(&HourRow) -> u64| grouped(hours.iter().map(value).sum());
+    let (sign_ups, chats) = (sum(|hour| hour.sign_ups), sum(|hour| hour.chats));
+    let requests = sum(|hour| hour.requests);
+    format!("{sign_ups} sign-ups, {chats} chats, {requests} requests")
 }
 
 fn counts(rows: &[CountRow]) -> String {
@@ -136,9 +199,6 @@ fn counts(rows: &[CountRow]) -> String {
 
 /// Prints a bar chart of sign-ups and chats.
 fn print_hours(output: &mut Output, hours: &[HourRow]) -> Result<(), CommandError> {
-    if hours.is_empty() {
-        return output.line("unknown: the counts cannot be read");
-    }
     let most = |value: fn(&HourRow) -> u64| hours.iter().map(value).max().unwrap_or_default();
     let (sign_ups, chats) = (most(|hour| hour.sign_ups), most(|hour| hour.chats));
     if (sign_ups, chats) == (0, 0) {

@@ -9,10 +9,11 @@ use crate::adapters::backup::{self, Written};
 use crate::adapters::files::SystemFiles;
 use crate::adapters::ledger::{repair_ledger, verify_ledger};
 use crate::adapters::part_file;
-use crate::config::OutputForm;
+use crate::config::{Consent, OutputForm};
 use crate::operator::ledger::COMPACT;
 
 use super::client::{Client, member};
+use super::consent::obtain;
 use super::outcome::{CommandError, Done, blocking};
 use super::output::{Progress, grouped, show};
 
@@ -45,9 +46,14 @@ pub(super) async fn back_up(
 /// Restores `data_dir` from a backup.
 pub(super) async fn restore(
     file: &Path,
-    form: OutputForm,
+    consent: Consent,
     data_dir: &Path,
 ) -> Result<Done, CommandError> {
+    let replaced = backup::replaced_files(data_dir).map_err(CommandError::failed)?;
+    if !replaced.is_empty() {
+        let (names, dir) = (replaced.join(", "), data_dir.display());
+        obtain(consent, &format!("replace {names} in {dir}")).await?;
+    }
     let path = data_dir.to_owned();
     let restored = if file == Path::new("-") {
         blocking(move || backup::restore(&SystemFiles, &path, std::io::stdin().lock())).await?
@@ -62,7 +68,7 @@ pub(super) async fn restore(
         ("Entries", grouped(restored.entries)),
         ("Files", restored.files.join(", ")),
     ];
-    show(form, &restored, |output| output.fields(&fields))
+    show(consent.form, &restored, |output| output.fields(&fields))
 }
 
 /// Verifies the ledger in `data_dir`.
@@ -86,7 +92,9 @@ pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, Co
 }
 
 /// Repairs the ledger in `data_dir`.
-pub(super) async fn repair(form: OutputForm, data_dir: &Path) -> Result<Done, CommandError> {
+pub(super) async fn repair(consent: Consent, data_dir: &Path) -> Result<Done, CommandError> {
+    let form = consent.form;
+    obtain(consent, "give up what is damaged in the ledger").await?;
     let path = data_dir.to_owned();
     let Some(repair) = blocking(move || repair_ledger(&path)).await? else {
         let fields = [("Result", "nothing is damaged".to_owned())];

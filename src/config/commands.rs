@@ -12,7 +12,7 @@ use clap::{Subcommand, ValueEnum};
 
 pub use self::block::{BlockCommand, NamedNetwork};
 pub use self::contacts::{ContactFilter, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs};
-pub use self::form::OutputForm;
+pub use self::form::{Consent, OutputForm};
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
 pub use self::limits::{LimitsCommand, ResetLimits, Whose};
 
@@ -29,6 +29,10 @@ pub enum Command {
         /// Show it anew every two seconds, until Ctrl-C
         #[arg(long)]
         watch: bool,
+
+        /// Show each of the last 24 hours, too
+        #[arg(long)]
+        hours: bool,
 
         /// How to print it.
         #[command(flatten)]
@@ -76,9 +80,9 @@ pub enum Command {
         #[arg(value_name = "FILE")]
         file: PathBuf,
 
-        /// How to print the result.
+        /// Whether to ask before it replaces a file.
         #[command(flatten)]
-        form: OutputForm,
+        consent: Consent,
     },
 
     /// The ledger: verify, repair, compact
@@ -89,7 +93,7 @@ pub enum Command {
     Migrate(OutputForm),
 
     /// Copy a data directory to --store, while no service runs on it
-    Move(OutputForm),
+    Move(Consent),
 
     /// The admin page
     #[command(subcommand)]
@@ -160,7 +164,7 @@ pub enum LedgerCommand {
     Verify(OutputForm),
 
     /// Give up what is damaged in the ledger and keep all else, while no service runs
-    Repair(OutputForm),
+    Repair(Consent),
 
     /// Write the ledger anew without what no longer counts
     Compact(OutputForm),

@@ -13,7 +13,11 @@ const PROGRAM: &str = "landing-api";
 pub(super) fn completions(shell: Shell, mut command: clap::Command) -> Vec<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, PROGRAM, &mut script);
+    // For bash it takes the hyphen in the program's name for a blank where it looks words up.
+    let script = String::from_utf8_lossy(&script);
     script
+        .replace("landing__subcmd__api", "landing__api")
+        .into_bytes()
 }
 
 /// The man page, with a section for each command.

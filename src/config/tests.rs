@@ -64,6 +64,9 @@ fn what_an_address_looks_like_is_told_where_one_is_wrong() {
     check_refused(
         "
 --data-dir d --listen 8080                  | must be an address and a port, such as 127.0.0.1:8080
+--data-dir d --base-url example.com         | must be an absolute URL such as https://example.com
+--data-dir d --erp-url mailto:ada           | must be an absolute URL such as https://example.com
+limits show --data-dir d --ip 192.0.2       | must be an IP address such as 203.0.113.7
 --data-dir d --admin-listen 9090            | 127.0.0.1:9090
 --data-dir d --admin-listen 127.0.0.1       | 127.0.0.1:9090
 --data-dir d --admin-listen localhost:9090  | 127.0.0.1:9090

@@ -34,9 +34,10 @@ hidden!(ModelParams);
 
 /// An `http` or `https` URL without credentials.
 fn http_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    const FORM: &str = "must be an absolute URL such as https://example.com";
+    let url = Url::parse(text).map_err(|_no_url| FORM)?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err("must be an http or https URL".to_owned());
+        return Err(FORM.to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("must not hold a user name or password".to_owned());
@@ -71,6 +72,11 @@ fn origin(text: &str) -> Result<String, String> {
         return Err("must be an origin such as https://example.com, without a path".to_owned());
     }
     Ok(origin)
+}
+
+pub(super) fn ip(text: &str) -> Result<IpAddr, &'static str> {
+    text.parse()
+        .map_err(|_no_address| "must be an IP address such as 203.0.113.7 or 2001:db8::1")
 }
 
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {

@@ -75,6 +75,6 @@ pub use pseudonym::{Pseudonym, SoughtSigner};
 pub use quota_token::QuotaToken;
 pub use secret::{MacKey, Secret, SecretKeys, SharedSecret, TokenKey};
 pub use settings::Settings;
-pub use text::{EchoMessage, Label, TextError};
+pub use text::{EchoMessage, Label, TextError, in_words};
 pub use time::{DAY_MS, TimeUnit, Timestamp};
 pub use window::{Admitted, Bucket, LATE_ARRIVAL_MS_MAX, Usage, Window};

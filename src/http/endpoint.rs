@@ -232,9 +232,14 @@ impl Route {
         }
     }
 
-    /// `path` as the endpoint's table has it. Documents have no path there.
-    pub fn path(&self, path: &str) -> Option<&'static str> {
+    /// `path` as the endpoint's table has it; of a document, as `document` does.
+    pub fn path<'a>(
+        &self,
+        path: &str,
+        document: impl FnOnce(&str) -> Option<&'a str>,
+    ) -> Option<&'a str> {
         match self {
+            Self::Found(endpoint) if endpoint.is_document => document(path),
             Self::Found(endpoint) => endpoint.paths.iter().copied().find(|it| *it == path),
             Self::WrongMethod { .. } | Self::Unknown => None,
         }

@@ -11,6 +11,7 @@ use tracing::Level;
 use crate::app::App;
 use crate::domain::{CountedBy, Decision, Network, PolicyName, Pseudonym, Standing, Timestamp};
 
+use crate::http::context::ServerState;
 use crate::http::endpoint::Route;
 use crate::http::{Code, Problem, Reply, ReplyBody, RequestContext, RequestId};
 
@@ -79,8 +80,8 @@ pub(super) struct LogLine<'a> {
     id: RequestId,
     method: &'static str,
     endpoint: &'static str,
-    /// The path of the endpoint, as its table has it.
-    route: Option<&'static str>,
+    /// The path of the endpoint or of the document, as its table has it.
+    route: Option<&'a str>,
     /// No policy limits how many there are.
     is_free: bool,
     /// Who asks, and when.
@@ -97,17 +98,18 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
 impl<'a> LogLine<'a> {
     pub(super) fn begin(
         throttle: &'a LogThrottle,
-        app: &'a App,
+        state: &'a ServerState,
         context: &RequestContext,
         route: Route,
     ) -> Self {
+        let path = context.parts.uri.path();
         Self {
             throttle,
-            app,
+            app: &state.app,
             id: context.id,
             method: method_name(&context.parts.method),
             endpoint: route.name(),
-            route: route.path(context.parts.uri.path()),
+            route: route.path(path, |path| state.documents.path(path)),
             is_free: matches!(route, Route::Found(endpoint) if endpoint.is_free),
             client: (context.client.network, context.now),
             arrived: Instant::now(),

@@ -64,7 +64,7 @@ impl LandingService {
         let route = endpoints::find(self.endpoints, &parts.method, parts.uri.path(), is_document);
         let (state, origins) = (Arc::clone(&self.state), self.origins.clone());
         let mut context = RequestContext::new(state, id, parts, client_ip, origins);
-        let mut log_line = LogLine::begin(&self.log_throttle, self.app(), &context, route);
+        let mut log_line = LogLine::begin(&self.log_throttle, &self.state, &context, route);
         let is_blocked = self.app().blocks.is_blocked(client_ip.address);
         if !is_blocked
             && context.head.is_ok()

@@ -171,15 +171,18 @@ pub(super) const DOCUMENTS: &[DocumentRow] = documents! {
     "/icon.svg" "icon.svg" [SVG] PAGE_MAX_AGE_S;
 };
 
-/// The icon for phones and for previews of links, which take no SVG: the operator's, if it is a PNG.
-pub(super) fn touch_icon(logo: Option<&Logo>) -> Document {
+/// The icon for what takes no SVG: phones and previews of links, and browsers that show no page of ours, which
+/// ask for the second one. It is the operator's, if that is a PNG.
+pub(super) fn touch_icons(logo: Option<&Logo>) -> [Document; 2] {
     const DEFAULT: &[u8] = include_bytes!("../../data/icon.png");
     let bytes = match logo {
         Some(Logo::Png(bytes)) => bytes.clone(),
         Some(Logo::Svg(_)) | None => Bytes::from_static(DEFAULT),
     };
-    let form = Representation::new(PNG, bytes);
-    Document::new("/icon.png", PAGE_MAX_AGE_S, vec![form])
+    ["/icon.png", "/favicon.ico"].map(|path| {
+        let form = Representation::new(PNG, bytes.clone());
+        Document::new(path, PAGE_MAX_AGE_S, vec![form])
+    })
 }
 
 impl DocumentRow {

@@ -198,7 +198,7 @@ impl Site {
             documents.extend(page?.documents(&templates, &PageRow::ARTICLE, &contents)?);
         }
         documents.extend(description.documents());
-        documents.push(catalog::touch_icon(facts.logo.as_ref()));
+        documents.extend(catalog::touch_icons(facts.logo.as_ref()));
         documents.extend(templates.scripts.documents());
         documents.extend(templates.images.documents());
         for row in catalog::DOCUMENTS {

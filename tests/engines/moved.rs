@@ -22,7 +22,7 @@ const CONTACTS: usize = 2500;
 
 /// `landing-api move` of a data directory.
 fn run_move(nodes: &Nodes, data_dir: &Path) -> Result<String, String> {
-    let mut words = nodes.operator(&["move"]);
+    let mut words = nodes.operator(&["move", "--yes"]);
     let ran = run(words.arg("--data-dir").arg(data_dir));
     match ran.status.success() {
         true => Ok(text(&ran.stdout)),
@@ -80,7 +80,7 @@ async fn a_data_directory_moves_to_several_nodes_and_loses_nothing() {
     let unlimited = unlimited.each_ref().map(String::as_str);
     let program = Program::start(command(dir.path()).args(unlimited).arg(PROXY));
     let given_out = used(&program.address).await;
-    let mut forget = landing_api(&["contacts", "forget", &email(0), "--data-dir"]);
+    let mut forget = landing_api(&["contacts", "forget", &email(0), "--yes", "--data-dir"]);
     let forgotten = run(forget.arg(dir.path()));
     assert!(forgotten.status.success(), "{}", text(&forgotten.stderr));
 

@@ -98,7 +98,7 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
     let listed = site.printed(&["keys", "list", "--json"]);
     let listed: Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
     assert_eq!(listed["state"], "active");
-    site.printed(&["keys", "revoke", listed["id"].as_str().unwrap()]);
+    site.printed(&["keys", "revoke", listed["id"].as_str().unwrap(), "--yes"]);
     let refused = async || node.health(&key) == 401;
     crate::engine::until("the node to notice", refused).await;
 
@@ -109,7 +109,7 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
     let mut rows = rows.as_array().unwrap().iter();
     let keys = rows.find(|row| row["policy"] == "keys").unwrap();
     assert_eq!(keys["clients"][0]["used"], 1, "one was minted");
-    site.printed(&["limits", "reset", "--all"]);
+    site.printed(&["limits", "reset", "--all", "--yes"]);
     let shown = site.printed(&["limits", "show"]);
     assert!(!shown.contains("Busiest"), "{shown}");
 

@@ -30,6 +30,19 @@ fn completions_name_every_command_and_flag() {
 }
 
 #[test]
+fn bash_knows_the_words_below_every_command() {
+    let script = text(&completions(Shell::Bash));
+    let names = script
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("cmd=\""));
+    let names: Vec<_> = names.map(|name| name.trim_end_matches('"')).collect();
+    assert!(names.len() > 40, "{names:?}");
+    for name in names.into_iter().filter(|name| !name.is_empty()) {
+        assert!(script.contains(&format!("\n        {name})\n")), "{name}");
+    }
+}
+
+#[test]
 fn the_man_page_describes_every_flag_once_and_every_command() {
     let page = printed(&["man"]);
     assert!(page.contains(".TH landing-api 1"), "{page}");

@@ -1,6 +1,6 @@
 //! Runs the real program as a process.
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,6 +9,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -303,5 +305,65 @@ pub(crate) fn assert_absent(log: &str, words: &[&str]) {
     for word in words {
         let line = log.lines().find(|line| line.contains(word));
         assert_eq!(line, None, "{word}");
+    }
+}
+
+/// A command on a terminal of its own, `columns` wide.
+pub(crate) struct Terminal {
+    child: Child,
+    screen: File,
+}
+
+impl Terminal {
+    pub(crate) fn start(command: &mut Command, columns: u16) -> Self {
+        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&screen).unwrap();
+        unlockpt(&screen).unwrap();
+        let name = ptsname(&screen, Vec::new()).unwrap();
+        let mut options = File::options();
+        let options = options.read(true).write(true);
+        let inside = options.open(name.to_str().unwrap()).unwrap();
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&inside, size).unwrap();
+        let end = || Stdio::from(inside.try_clone().unwrap());
+        command.stdin(end()).stdout(end()).stderr(end());
+        let child = command.env("TERM", "xterm").spawn().unwrap();
+        // The last ends outside of the child.
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(Stdio::null());
+        let screen = File::from(screen);
+        Self { child, screen }
+    }
+
+    pub(crate) fn type_in(&mut self, text: &str) {
+        self.screen.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Reads what is shown until `text` is.
+    pub(crate) fn read_until(&mut self, text: &str) -> String {
+        let mut shown = String::new();
+        let mut bytes = [0; 4096];
+        while !shown.contains(text) {
+            let length = self.screen.read(&mut bytes).unwrap();
+            shown.push_str(&String::from_utf8_lossy(&bytes[..length]));
+        }
+        shown
+    }
+
+    pub(crate) fn interrupt(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    }
+
+    /// Waits for the end. Returns exit status and what was shown meanwhile.
+    pub(crate) fn wait(mut self) -> (Option<i32>, String) {
+        let mut shown = Vec::new();
+        // The end of a terminal that nobody has open any more is an error.
+        let _ = self.screen.read_to_end(&mut shown);
+        (self.child.wait().unwrap().code(), text(&shown))
     }
 }

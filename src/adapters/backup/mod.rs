@@ -16,5 +16,5 @@ mod restore;
 mod write;
 
 pub use error::BackupError;
-pub use restore::{Restored, restore};
+pub use restore::{Restored, replaced_files, restore};
 pub use write::{Written, write, write_file};

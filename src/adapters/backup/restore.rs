@@ -77,6 +77,24 @@ pub fn restore(
     Ok(restored)
 }
 
+/// The files of the directory at `path` that a restore would replace; none if there is a ledger, because it is
+/// refused then.
+///
+/// # Errors
+/// [`BackupError`] when the ledger cannot be read.
+pub fn replaced_files(path: &Path) -> Result<Vec<&'static str>, BackupError> {
+    let ledger = path.join(LEDGER);
+    if preview(&ledger)
+        .map_err(BackupError::io("read", &ledger))?
+        .is_some()
+    {
+        return Ok(Vec::new());
+    }
+    let names = backup_entries().map(|entry| entry.name);
+    let is_there = |name: &&str| fs::metadata(path.join(name)).is_ok_and(|it| it.len() > 0);
+    Ok(names.filter(is_there).collect())
+}
+
 /// Unpacks the archive into the new directory `staging`, and returns the names of its files once their
 /// digests are right.
 fn unpack(

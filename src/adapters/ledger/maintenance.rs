@@ -114,7 +114,7 @@ fn count(path: &Path) -> Result<(u64, u64), Flaw> {
 /// What a repair did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LedgerRepair {
-    /// Why the start was refused, in one line.
+    /// What was damaged, in one line.
     pub damage: String,
     /// The file as it was, which is kept for people to look at.
     pub kept: PathBuf,
@@ -131,7 +131,7 @@ pub struct LedgerRepair {
 pub fn repair_ledger(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
     let data_dir = DataDir::open_existing(path)?;
     let damage = match open_and_close(&data_dir) {
-        Err(damage @ OpenError::Damaged { .. }) => damage.to_string(),
+        Err(OpenError::Damaged { line, reason, .. }) => format!("line {line}: {reason}"),
         opened => return opened.map(|()| None),
     };
     let ledger = path.join(LEDGER);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::adapters::data_dir::{ACCEPT_DAMAGE, DataDir, exists};
+use crate::adapters::data_dir::{DataDir, exists};
 use crate::adapters::files::{
     Files, SystemFiles, append_whole, is_full, numbered, remove_for_good,
 };
@@ -245,7 +245,6 @@ pub(in crate::adapters) fn refusal(directory: &Path, flaw: Flaw) -> OpenError {
             line,
             reason: reason + &list_bad_lines(&path),
             path,
-            accept: directory.join(ACCEPT_DAMAGE),
         },
     }
 }

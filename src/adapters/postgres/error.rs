@@ -5,7 +5,7 @@ use std::error::Error as _;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-use crate::adapters::outbound::error_chain;
+use crate::adapters::outbound::root_cause;
 use crate::ports::StoreError;
 
 /// Why a statement has no answer.
@@ -54,7 +54,7 @@ impl From<Failure> for StoreError {
 pub(super) fn describe(error: &Error) -> String {
     match error.code() {
         Some(code) => format!("SQLSTATE {}", code.code()),
-        None => error_chain(error),
+        None => root_cause(error),
     }
 }
 

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::SignUp;
 use crate::ports::{Entropy, NotifyError, SignUps};
 
-use super::outbound::{self, HttpClient, PRODUCT, Roots, error_chain};
+use super::outbound::{self, HttpClient, PRODUCT, Roots, root_cause};
 use signature::WebhookSecret;
 
 /// The deadline of a sign-up: the wait for a connection, DNS, TCP, TLS and the response.
@@ -109,7 +109,7 @@ impl WebhookNotifier {
         // The semaphore is never closed, so `acquire` does not fail.
         let _permit = self.posted.acquire().await;
         let response = self.http.request(self.request(sign_up)?).await;
-        let response = response.map_err(|error| failed(&error_chain(&error)))?;
+        let response = response.map_err(|error| failed(&root_cause(&error)))?;
         let status = response.status();
         // Reading the body to its end lets the connection be used again.
         let body = Limited::new(response.into_body(), RESPONSE_BYTES_MAX).collect();

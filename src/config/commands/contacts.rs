@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
-use super::form::OutputForm;
+use super::form::{Consent, OutputForm};
 use crate::config::values;
 use crate::domain::{EmailAddress, Timestamp};
 
@@ -139,11 +139,7 @@ pub struct ForgetArgs {
     #[command(flatten)]
     pub filter: ContactFilter,
 
-    /// Do not ask for confirmation
-    #[arg(short, long)]
-    pub yes: bool,
-
-    /// How to print the result.
+    /// Whether to ask.
     #[command(flatten)]
-    pub form: OutputForm,
+    pub consent: Consent,
 }

@@ -7,3 +7,15 @@ pub struct OutputForm {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Whether a command that destroys something asks before, and how it prints its result.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Consent {
+    /// Do not ask for confirmation; without a terminal it is needed
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// How to print the result.
+    #[command(flatten)]
+    pub form: OutputForm,
+}

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::form::OutputForm;
+use super::form::{Consent, OutputForm};
 
 /// A command about API keys.
 #[derive(Clone, Debug, Subcommand)]
@@ -11,10 +11,26 @@ pub enum KeysCommand {
     List(OutputForm),
 
     /// Revoke keys, for good
-    Revoke(NamedKeys),
+    Revoke {
+        /// Which ones.
+        #[command(flatten)]
+        named: NamedKeys,
+
+        /// Whether to ask.
+        #[command(flatten)]
+        consent: Consent,
+    },
 
     /// Tell whether keys are accepted
-    Check(NamedKeys),
+    Check {
+        /// Which ones.
+        #[command(flatten)]
+        named: NamedKeys,
+
+        /// How to print the result.
+        #[command(flatten)]
+        form: OutputForm,
+    },
 }
 
 /// Which keys.
@@ -24,10 +40,6 @@ pub struct NamedKeys {
     /// and keeps them out of the shell's history
     #[arg(value_name = "KEY", required = true)]
     pub names: Vec<String>,
-
-    /// How to print the result.
-    #[command(flatten)]
-    pub form: OutputForm,
 }
 
 /// A command about agents.
@@ -42,8 +54,8 @@ pub enum AgentsCommand {
         #[arg(value_name = "CLIENT_ID")]
         client_id: String,
 
-        /// How to print the result.
+        /// Whether to ask.
         #[command(flatten)]
-        form: OutputForm,
+        consent: Consent,
     },
 }

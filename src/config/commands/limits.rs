@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use clap::{ArgGroup, Args, Subcommand};
 
-use super::form::OutputForm;
+use super::form::{Consent, OutputForm};
 use crate::config::values;
 use crate::domain::{EmailAddress, PolicyName};
 
@@ -40,7 +40,7 @@ pub enum LimitsCommand {
 #[derive(Clone, Debug, Args)]
 pub struct Whose {
     /// IP address of a client
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = values::ip)]
     pub ip: Option<IpAddr>,
 
     /// API key, token or client id; - reads it from standard input
@@ -75,7 +75,7 @@ pub struct ResetLimits {
     #[arg(long, conflicts_with_all = ["policy", "ip", "key", "client"])]
     pub all: bool,
 
-    /// How to print the result.
+    /// Whether to ask.
     #[command(flatten)]
-    pub form: OutputForm,
+    pub consent: Consent,
 }

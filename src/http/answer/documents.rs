@@ -150,6 +150,11 @@ impl Documents {
         self.by_path.contains_key(path)
     }
 
+    /// The same path, as long as the documents are there.
+    pub(crate) fn path(&self, path: &str) -> Option<&str> {
+        self.by_path.get_key_value(path).map(|(path, _)| &**path)
+    }
+
     /// The document at `uri`, in the representation that these request headers prefer, or 304 if the
     /// client has it. `None` if there is no such document.
     pub(crate) fn answer(&self, uri: &Uri, request: &HeaderMap) -> Option<Reply> {

@@ -174,7 +174,7 @@ fn what_cannot_be_read_is_refused_and_nothing_done() {
         let directory = format!("contacts import {}", dir.display());
         run(&directory, dir).refused(1, "cannot read");
         feed(IMPORT, dir, "ada@example.com").done();
-        let forget = "contacts forget --from -";
+        let forget = "contacts forget --yes --from -";
         let wrong = "ada@example.com\nnobody\n";
         feed(forget, dir, wrong).refused(2, "error: line 2 of - must be");
         feed(forget, dir, "\n").refused(2, "no address");
@@ -188,11 +188,11 @@ fn forgotten_addresses_are_reported_and_not_imported_again() {
     on_a_directory(true, |dir| {
         let list = "ada@example.com\nbob@example.com\ncid@example.com\n";
         feed(IMPORT, dir, list).done();
-        let ran = run("contacts forget Ada@example.com eve@example.com", dir);
+        let ran = run("contacts forget --yes Ada@example.com eve@example.com", dir);
         assert_eq!(ran.status, Some(3), "{ran:?}");
         let head = "Result     Address\nerased     ada@example.com\nnot known  eve@example.com\n\nErasure ";
         assert!(ran.out.starts_with(head), "{}", ran.out);
-        let from = "contacts forget --from - --json";
+        let from = "contacts forget --yes --from - --json";
         let report = feed(from, dir, "\nbob@example.com \r\nbob@example.com\n").json();
         let bob = json!([{"email": "bob@example.com", "was_known": true}]);
         assert_eq!(report["addresses"], bob);
@@ -257,7 +257,10 @@ fn what_a_client_brought_is_listed_and_erased_by_its_name() {
     assert_eq!(counted.out, "3\n");
     assert_eq!(exported.out.lines().count(), 4, "{exported:?}");
     for (ran, (status, message)) in forgets.iter().zip([
-        (2, "error: 3 contacts would be erased for good: look"),
+        (
+            2,
+            "error: there is no terminal to ask on: give --yes to erase 3 addresses",
+        ),
         (2, "error: --signed-by must be a client as the log"),
         (1, "error: no contact is one of these: nothing was"),
     ]) {
@@ -282,6 +285,26 @@ fn what_a_client_brought_is_listed_and_erased_by_its_name() {
     assert_eq!(run(COUNT, dir).out, "1\n");
     run("contacts forget --since 2026-01-01 -y", dir).done();
     assert_eq!(run(COUNT, dir).out, "0\n");
+}
+
+#[test]
+fn an_import_makes_a_new_data_directory_unless_it_has_nothing_to_read() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("new");
+    let told = "cannot read missing.csv: no such file";
+    run("contacts import missing.csv", &dir).refused(1, told);
+    assert!(!dir.exists());
+    run("contacts count", &dir).refused(1, "is no data directory");
+    let ran = feed(IMPORT, &dir, "ada@example.com\n").done();
+    let note = format!("note: {} is a new data directory\n", dir.display());
+    assert_eq!(ran.err, note);
+    let mode = fs::metadata(&dir).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let service = Program::on(&dir);
+    assert_eq!(run(COUNT, &dir).out, "1\n");
+    service.stopped();
+    fs::remove_file(dir.join("ledger.jsonl")).unwrap();
+    feed(IMPORT, &dir, "ada@example.com\n").refused(1, "ledger.jsonl is missing");
 }
 
 #[test]
@@ -313,7 +336,7 @@ fn the_operators_work_is_logged_without_addresses() {
     let (dir, service) = Program::fresh(&[]);
     feed(IMPORT, dir.path(), "ada@example.com\nnobody\n");
     run(
-        "contacts forget ada@example.com bob@example.com",
+        "contacts forget --yes ada@example.com bob@example.com",
         dir.path(),
     );
     run("contacts export", dir.path());

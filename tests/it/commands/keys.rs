@@ -51,23 +51,24 @@ fn a_revoked_key_is_refused_at_once_and_after_a_restart() {
     let [by_id, by_itself, later] = [(); 3].map(|()| service.mint());
     let id = &by_id[4..12];
     let healths = |service: &Program| [&by_id, &by_itself, &later].map(|key| service.health(key));
-    let ran = run(&format!("keys revoke {id}"), dir.path()).done();
+    let ran = run(&format!("keys revoke --yes {id}"), dir.path()).done();
     assert!(ran.out.contains(&format!("{id}  revoked  20")), "{ran:?}");
-    feed("keys revoke -", dir.path(), format!("{by_itself}\n")).done();
+    feed("keys revoke --yes -", dir.path(), format!("{by_itself}\n")).done();
     assert_eq!(healths(&service), [401, 401, 200]);
-    let again = run(&format!("keys revoke {id} --json"), dir.path());
+    let again = run(&format!("keys revoke --yes {id} --json"), dir.path());
     assert_eq!(again.json()["result"], "revoked before");
     let log = service.stopped();
     let line = format!("command=\"keys revoke\" key.id=\"{id}\"");
     assert!(log.contains(&line), "{log}");
     assert_absent(&log, &[&by_itself, &by_id]);
-    run(&format!("keys revoke {later}"), dir.path()).done();
+    run(&format!("keys revoke --yes {later}"), dir.path()).done();
     assert_eq!(healths(&Program::on(dir.path())), [401; 3]);
 }
 
 #[test]
 fn an_empty_list_of_keys_is_refused() {
-    let ran = feed("keys revoke -", &stopped_house().path, "\n\n").refused(2, "no key was given");
+    let ran =
+        feed("keys revoke --yes -", &stopped_house().path, "\n\n").refused(2, "no key was given");
     assert_eq!(ran.err, "error: no key was given\n");
 }
 
@@ -77,13 +78,13 @@ fn a_registration_is_revoked_with_its_tokens() {
     let (status, agent) = service.post("/agent/auth", r#"{"type":"anonymous"}"#);
     assert_eq!(status, 201, "{agent}");
     let client_id = agent["client_id"].as_str().unwrap();
-    let revoke = format!("agents revoke {client_id} --json");
+    let revoke = format!("agents revoke --yes {client_id} --json");
     assert_eq!(run(&revoke, dir.path()).json()["result"], "revoked");
     let commands = [
         &*revoke,
         "agents list-revoked",
         "agents list-revoked --json",
-        "agents revoke reg_nobody",
+        "agents revoke --yes reg_nobody",
     ];
     let ran = alike(dir.path(), service, &commands);
     let [again, listed, row, nobody] = <[_; 4]>::try_from(ran).unwrap();

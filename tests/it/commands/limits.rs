@@ -53,7 +53,7 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
     shown.check_width();
     assert!(!shown.out.contains("127.0.0.1"));
     assert_eq!(used(run(HERE, dir.path()), "newsletter-ip"), 2);
-    let reset = "limits reset --policy newsletter-ip --ip 127.0.0.1";
+    let reset = "limits reset --yes --policy newsletter-ip --ip 127.0.0.1";
     assert_eq!(run(reset, dir.path()).out, "Windows forgotten  1\n");
     assert_eq!(sign_up(), 200);
     assert!(used(run(HERE, dir.path()), "default") > 3);
@@ -69,7 +69,7 @@ fn somebody_is_named_by_a_pair_a_key_or_a_hash() {
     service.sign_up("ada@example.com");
     let pair = "--json --ip 127.0.0.1 --email ada@example.com";
     assert_eq!(used(run(&format!("limits show {pair}")), "newsletter"), 1);
-    let reset = run(&format!("limits reset {pair}"));
+    let reset = run(&format!("limits reset --yes {pair}"));
     assert_eq!(reset.json(), json!({"windows": 1}));
     let key = service.mint();
     assert_eq!(service.health(&key), 200);
@@ -80,13 +80,13 @@ fn somebody_is_named_by_a_pair_a_key_or_a_hash() {
         )
     };
     assert_eq!(by_key(), 1);
-    run(&format!("limits reset --key {key}")).done();
+    run(&format!("limits reset --yes --key {key}")).done();
     assert_eq!(by_key(), 0);
     let busiest = row(run("limits show --json"), "keys");
     let client = busiest["clients"][0]["client"].as_str().unwrap();
-    run(&format!("limits reset --client {client}")).done();
+    run(&format!("limits reset --yes --client {client}")).done();
     assert_eq!(used(run(HERE), "keys"), 0);
-    run("limits reset --all").done();
+    run("limits reset --yes --all").done();
     assert_eq!(used(run(HERE), "default"), 0);
 }
 
@@ -103,7 +103,7 @@ fn a_stopped_directory_keeps_windows_longer_than_the_command_knows() {
     let mut off = command("limits show", dir.path());
     Ran::of(off.env("LANDING_LIMIT", "keys=off,newsletter-ip=1/1s")).done();
     assert_eq!(used(run(HERE, dir.path()), "keys"), 1);
-    let reset = run("limits reset --policy keys", dir.path());
+    let reset = run("limits reset --yes --policy keys", dir.path());
     assert_eq!(reset.out, "Windows forgotten  1\n");
     let service = Program::start(program::command(dir.path()).args(long));
     let here = |policy| used(run(HERE, dir.path()), policy);
@@ -148,9 +148,9 @@ fn wrong_input_is_refused() {
     let house = stopped_house();
     let dir = &house.path;
     for (words, told) in [
-        ("limits reset --client xyz", "must be a hash"),
+        ("limits reset --yes --client xyz", "must be a hash"),
         (
-            "limits reset --key Yo3IxbA7",
+            "limits reset --yes --key Yo3IxbA7",
             "the id of a key is not enough",
         ),
     ] {

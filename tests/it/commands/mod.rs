@@ -8,6 +8,7 @@ mod keys;
 mod limits;
 mod status;
 mod store;
+mod terminal;
 mod trouble;
 
 use std::io::Write as _;

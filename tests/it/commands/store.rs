@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use super::{alike, run};
-use crate::program::{Program, private_dir};
+use crate::program::{self, Program, Ran, private_dir};
 
 #[test]
 fn a_backup_of_a_running_service_is_restored_elsewhere() {
@@ -61,7 +61,7 @@ fn a_ledger_is_verified_and_compacted() {
     let ran = alike(dir.path(), service, &["ledger verify"]);
     assert!(ran[0].out.contains("\nContacts      1\n"), "{ran:?}");
     run("ledger compact", dir.path()).done();
-    let repaired = run("ledger repair", dir.path()).done();
+    let repaired = run("ledger repair --yes", dir.path()).done();
     assert_eq!(repaired.out, "Result  nothing is damaged\n");
 }
 
@@ -71,7 +71,7 @@ fn a_damaged_ledger_is_named_and_repaired() {
     for email in ["ada@example.com", "bob@example.com", "cid@example.com"] {
         service.sign_up(email);
     }
-    run("ledger repair", dir.path()).refused(1, "in use");
+    run("ledger repair --yes", dir.path()).refused(1, "in use");
     service.stopped();
     let ledger = dir.path().join("ledger.jsonl");
     let text = fs::read_to_string(&ledger).unwrap();
@@ -79,9 +79,25 @@ fn a_damaged_ledger_is_named_and_repaired() {
     let verified = run("ledger verify", dir.path());
     assert_eq!(verified.status, Some(1));
     assert!(verified.out.contains("\nBad lines     1\n"), "{verified:?}");
-    assert!(verified.err.starts_with("error: "), "{verified:?}");
-    assert_eq!(run("contacts count", dir.path()).status, Some(1));
-    let repaired = run("ledger repair", dir.path()).done();
+    let repair = format!(
+        "`landing-api ledger repair --data-dir {}`",
+        dir.path().display()
+    );
+    for refused in [
+        verified,
+        run("contacts count", dir.path()),
+        Ran::of(&mut program::command(dir.path())),
+    ] {
+        assert_eq!(refused.status, Some(1), "{refused:?}");
+        assert!(refused.err.contains("error: "), "{refused:?}");
+        assert!(refused.err.contains(&repair), "{refused:?}");
+    }
+    let repaired = run("ledger repair --yes", dir.path()).done();
     assert!(repaired.out.contains("ledger.damaged.1\n"), "{repaired:?}");
+    assert!(
+        repaired.out.starts_with("Damage             line 3: "),
+        "{repaired:?}"
+    );
+    assert!(!repaired.out.contains("repair"), "{repaired:?}");
     assert_eq!(run("contacts count", dir.path()).out, "2\n");
 }

@@ -89,8 +89,8 @@ fn what_a_command_acknowledged_survives_kills_of_the_next_ones() {
     let mut forgotten = 0;
     for _ in 0..4 {
         for words in [
-            "contacts forget a1@example.com",
-            "limits reset --all",
+            "contacts forget --yes a1@example.com",
+            "limits reset --yes --all",
             &backup,
             "ledger compact",
         ] {
@@ -101,7 +101,7 @@ fn what_a_command_acknowledged_survives_kills_of_the_next_ones() {
             }
             kill(child);
             let email = format!("a{}@example.com", 100 + forgotten);
-            run(&format!("contacts forget {email}"), dir).done();
+            run(&format!("contacts forget --yes {email}"), dir).done();
             forgotten += 1;
         }
     }
@@ -213,7 +213,7 @@ fn root_leaves_no_files_in_the_directory_of_another_user() {
     }
     let restore = format!("restore {}", tar.display());
     run(&restore, &other).refused(1, "sudo -u '#65534'");
-    for words in ["contacts count", "ledger repair"] {
+    for words in ["contacts count", "ledger repair --yes"] {
         run(words, &house.path).refused(1, "sudo -u '#65534'");
     }
     assert_eq!(fs::read_dir(&other).unwrap().count(), 0);

@@ -41,6 +41,7 @@ const DOCUMENTS: &str = r#"
 /embed.js | text/javascript; charset=utf-8 |
 /icon.svg | image/svg+xml |
 /icon.png | image/png |
+/favicon.ico | image/png |
 /llms.txt | text/plain; charset=utf-8 |
 /robots.txt | text/plain; charset=utf-8 |
 /sitemap.xml | application/xml |

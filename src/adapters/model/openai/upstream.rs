@@ -10,7 +10,7 @@ use hyper::{Request, Response, StatusCode, Uri};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use crate::adapters::outbound::{HttpClient, PRODUCT, error_chain};
+use crate::adapters::outbound::{HttpClient, PRODUCT, root_cause};
 use crate::ports::ModelError;
 
 use super::breaker::{Pass, Verdict};
@@ -56,7 +56,7 @@ impl Upstream {
             } else {
                 "the connection broke before the answer"
             };
-            not_started(Verdict::Dead, format!("{what}: {}", error_chain(&error)))
+            not_started(Verdict::Dead, format!("{what}: {}", root_cause(&error)))
         })?;
         let status = response.status();
         if status.is_redirection() {
@@ -161,7 +161,7 @@ impl AnswerBody<'_> {
                     }
                 }
                 Ok(Some(Err(error))) => {
-                    let cause = format!("the answer broke off: {}", error_chain(&error));
+                    let cause = format!("the answer broke off: {}", root_cause(&error));
                     return Err(TurnFailure::unusable(cause));
                 }
             }

@@ -1,0 +1,129 @@
+//! What commands ask and show on a terminal, and what they refuse without one.
+
+use std::fs;
+use std::path::Path;
+
+use super::{command, feed, run, stopped_house};
+use crate::program::{Program, Terminal, landing_api, private_dir};
+
+/// Runs a command on a terminal of 80 columns, on which `typed` is typed.
+fn on_terminal(words: &str, dir: &Path, typed: &str) -> (Option<i32>, String) {
+    let mut terminal = Terminal::start(&mut command(words, dir), 80);
+    terminal.type_in(typed);
+    terminal.wait()
+}
+
+/// Commands that destroy something, and what they ask.
+const DESTROYING: &str = "
+contacts forget ada@example.com | erase this address for good
+contacts forget ada@example.com bob@example.com | erase 2 addresses for good
+contacts forget --since 2020-01-01 | erase this address for good
+keys revoke 00000000 | revoke this key for good
+keys revoke 00000000 00000001 | revoke 2 keys for good
+agents revoke reg_nobody | revoke this registration with all its tokens for good
+limits reset --all | forget what was counted
+limits reset --ip 127.0.0.1 | forget what was counted
+ledger repair | give up what is damaged in the ledger
+";
+
+#[test]
+fn what_destroys_something_is_asked_on_a_terminal_and_refused_without_one() {
+    let house = stopped_house();
+    let dir = &house.path;
+    feed("contacts import -", dir, "ada@example.com\n").done();
+    let ledger = || fs::read(dir.join("ledger.jsonl")).unwrap();
+    let before = ledger();
+    for row in DESTROYING.trim().lines() {
+        let (words, what) = row.split_once(" | ").unwrap();
+        let told = format!("there is no terminal to ask on: give --yes to {what}");
+        feed(words, dir, "y\n").refused_in_a_line(2, &told);
+        for no in ["n\n", "\n", "nonsense\n", "\x04"] {
+            let (status, shown) = on_terminal(words, dir, no);
+            assert_eq!(status, Some(1), "{words}: {shown}");
+            assert!(shown.contains(&format!("Really {what}? [y/N] ")), "{shown}");
+            assert!(shown.contains("nothing was changed"), "{shown}");
+        }
+        assert_eq!(ledger(), before, "{words}");
+    }
+    let (status, shown) = on_terminal("contacts forget ada@example.com", dir, "y\n");
+    assert_eq!(status, Some(0), "{shown}");
+    assert_eq!(run("contacts count", dir).out, "0\n");
+}
+
+#[test]
+fn a_restore_asks_before_it_replaces_a_file() {
+    let house = stopped_house();
+    feed("contacts import -", &house.path, "ada@example.com\n").done();
+    let dir = private_dir();
+    let [tar, other] = ["backup.tar", "other"].map(|name| dir.path().join(name));
+    run(&format!("backup {}", tar.display()), &house.path).done();
+    let restore = format!("restore {}", tar.display());
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("secret"), [7; 32]).unwrap();
+    let what = format!("replace secret in {}", other.display());
+    run(&restore, &other).refused_in_a_line(2, &format!("give --yes to {what}"));
+    let (status, shown) = on_terminal(&restore, &other, "n\n");
+    assert_eq!(status, Some(1), "{shown}");
+    assert_eq!(fs::read(other.join("secret")).unwrap(), [7; 32]);
+    run(&format!("{restore} --yes"), &other).done();
+    assert_eq!(run("contacts count", &other).out, "1\n");
+    run(&format!("{restore} --yes"), &other).refused(1, "");
+}
+
+#[test]
+fn a_watched_status_ends_with_ctrl_c_and_leaves_the_terminal_as_it_was() {
+    let (dir, service) = Program::fresh(&[]);
+    let mut terminal = Terminal::start(&mut command("status --watch", dir.path()), 80);
+    let shown = terminal.read_until("On disk");
+    assert!(shown.starts_with("\x1b[?1049h\x1b[H\x1b[2J"), "{shown:?}");
+    terminal.interrupt();
+    let (status, shown) = terminal.wait();
+    assert_eq!(status, Some(0), "{shown:?}");
+    assert!(shown.ends_with("\x1b[?1049l"), "{shown:?}");
+    service.stopped();
+}
+
+#[test]
+fn an_empty_list_says_so_on_a_terminal() {
+    let house = stopped_house();
+    for words in [
+        "contacts list",
+        "keys list",
+        "agents list-revoked",
+        "block list",
+    ] {
+        let (status, shown) = on_terminal(words, &house.path, "");
+        assert_eq!(status, Some(0), "{shown}");
+        assert!(shown.ends_with("\r\nnone\r\n"), "{words}: {shown}");
+        assert_eq!(run(words, &house.path).done().out.lines().count(), 1);
+        assert_eq!(run(&format!("{words} --json"), &house.path).done().out, "");
+    }
+}
+
+#[test]
+fn verdicts_have_colours_on_a_terminal_unless_they_are_not_wanted() {
+    let house = stopped_house();
+    for (no_color, ok) in [("", "\x1b[1m\x1b[32mok"), ("1", "ok  ")] {
+        let mut check = command("check --listen 127.0.0.1:0", &house.path);
+        let terminal = Terminal::start(check.env("NO_COLOR", no_color), 80);
+        let (status, shown) = terminal.wait();
+        assert_eq!(status, Some(0), "{shown}");
+        assert!(shown.starts_with(ok), "{shown:?}");
+    }
+}
+
+#[test]
+fn the_handbook_is_as_wide_as_the_terminal() {
+    for columns in [60, 120] {
+        let (status, shown) =
+            Terminal::start(&mut landing_api(&["handbook", "limits"]), columns).wait();
+        assert_eq!(status, Some(0), "{shown}");
+        let widths = shown.lines().filter(|line| !line.starts_with("    "));
+        let widest = widths.map(|line| line.trim_end().chars().count()).max();
+        let columns = usize::from(columns);
+        assert!(
+            (columns - 12..=columns).contains(&widest.unwrap()),
+            "{widest:?}"
+        );
+    }
+}
