@@ -26,6 +26,7 @@
 //! | [`listener`] | the public listener |
 //! | [`systemd`] | the socket that a service manager passes, and what it is told |
 //! | [`outbound`] | the HTTP client, and TLS of all clients |
+//! | [`service_process`] | the flags of a running service, for a command that begins again with them |
 //! | [`inspection`] | a data directory from outside |
 //! | [`probe`] | whether something on the network answers |
 //! | [`site_dir`] | the operator's files for the site |
@@ -52,6 +53,7 @@ pub mod postgres;
 pub mod probe;
 pub mod redis;
 mod secret_file;
+pub mod service_process;
 pub mod site_dir;
 mod sled_db;
 pub mod system;

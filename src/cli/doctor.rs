@@ -1,5 +1,6 @@
 //! `doctor`: the machine, and what the service depends on.
 
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use crate::adapters::admin_socket;
 use crate::adapters::inspection::{Inspected, is_clock_synchronized};
 use crate::adapters::probe::{self, ProbeAnswer};
 use crate::adapters::redis::RedisSurvey;
+use crate::adapters::service_process;
 use crate::config::{Args, EngineArgs, OutputForm};
 use crate::http::answer::problem;
 use crate::http::endpoints::{ENDPOINTS, deprecated};
@@ -38,7 +40,10 @@ pub(super) async fn examine(args: &Args, form: OutputForm) -> Result<Done, Comma
             findings.add("clock", clock(&inspected));
         }
         let connected = admin_socket::connect(dir);
-        is_running = matches!(connected, Ok(Some(_)));
+        if let Ok(Some(stream)) = &connected {
+            is_running = true;
+            findings.add("flags", flags_of_service(stream, args, form));
+        }
         findings.add(
             "service",
             match connected {
@@ -53,6 +58,24 @@ pub(super) async fn examine(args: &Args, form: OutputForm) -> Result<Done, Comma
     findings.add("model", model(args).await);
     findings.add("webhook", webhook(args).await);
     findings.print(form, CommandError::Failed)
+}
+
+/// Has the command begin again with the flags of the service behind `stream`, unless it did or was given some
+/// itself.
+fn flags_of_service(stream: &UnixStream, args: &Args, form: OutputForm) -> Checked {
+    if service_process::has_begun_again() {
+        return ok("those of the running service");
+    }
+    // The data directory is how the service was found.
+    if !args.given.starts_with("--data-dir=") || args.given.contains(" --") {
+        return ok("those of this command");
+    }
+    let words = ["doctor", "--json"];
+    let words = if form.json { &words[..] } else { &words[..1] };
+    let error = service_process::begin_again(stream, words);
+    warning(format!(
+        "those of this command, because those of the service cannot be read: {error}"
+    ))
 }
 
 /// Asks the engines that several nodes share.

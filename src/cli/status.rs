@@ -135,10 +135,9 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         true => "take changes",
         false => "take no changes: the log says why",
     };
-    let model = match (service.has_model, service.is_model_paused) {
-        (false, _) => "none, the pages answer",
-        (true, false) => "in use",
-        (true, true) => "left alone for a while after failures",
+    let paused = match service.is_model_paused {
+        true => ", left alone for a while after failures",
+        false => "",
     };
     let turns = counts(&service.chat_turns).replace('_', " ");
     let unknown = || "unknown".to_owned();
@@ -148,7 +147,7 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         ("Service", runs),
         ("Version", version.to_owned()),
         ("Stores", stores.to_owned()),
-        ("Model", format!("{model}; chat turns: {turns}")),
+        ("Model", format!("{}{paused}; chat turns: {turns}", service.model)),
     ];
     for engine in &service.engines {
         let state = if engine.is_away { "away" } else { "answers" };

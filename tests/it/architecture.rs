@@ -75,9 +75,12 @@ const CRATES: [(&str, &[&str]); 14] = [
     ),
     ("SystemTime::now", &["adapters/system.rs"]),
     ("std::fs", &["adapters/"]),
-    ("std::env", &["main.rs", "wiring/"]),
+    (
+        "std::env",
+        &["main.rs", "wiring/", "adapters/service_process.rs"],
+    ),
     ("std::thread", &["adapters/", "telemetry.rs"]),
-    ("std::process", &["main.rs"]),
+    ("std::process", &["main.rs", "adapters/service_process.rs"]),
     (
         "TcpStream",
         &["http/", "operator/", "adapters/redis/link.rs"],

@@ -12,7 +12,7 @@ use landing_api::adapters::inspection::inspect;
 use crate::commands;
 use crate::fixtures::House;
 use crate::openai::upstream::{Script, Upstream};
-use crate::program::{Program, Ran, private_dir};
+use crate::program::{self, Program, Ran, closed_address, private_dir};
 
 /// Runs it, which ends with this status. Returns the lines.
 fn examine(name: &str, data_dir: &Path, flags: &[&str], status: i32) -> Vec<String> {
@@ -173,6 +173,29 @@ fn doctor_knows_its_service_from_another_behind_the_base_url() {
     drop(other);
     let told = "check DNS, firewall and proxy";
     check_line(&with_base(&gone, 1), "failed", "base URL", told);
+}
+
+#[test]
+fn doctor_takes_the_flags_of_the_running_service_unless_it_is_given_some() {
+    let dir = private_dir();
+    let mut service = program::command(dir.path());
+    let service = service.args(["--service-name", "Its name", "--log-level", "info"]);
+    let hook = format!("http://{}/s3cret", closed_address());
+    let _service = Program::start(service.env("LANDING_NEWSLETTER_WEBHOOK", &hook));
+    let lines = examine("doctor", dir.path(), &[], 1);
+    check_line(&lines, "ok", "flags", "those of the running service");
+    check_line(
+        &lines,
+        "failed",
+        "webhook",
+        "cannot connect: connection refused",
+    );
+    assert!(!lines.concat().contains("s3cret"), "{lines:?}");
+    let mut json = commands::command("doctor --json", dir.path());
+    assert!(Ran::of(&mut json).out.starts_with("{\"verdict\":"));
+    let lines = examine("doctor", dir.path(), &["--service-name", "Mine"], 0);
+    check_line(&lines, "ok", "flags", "those of this command");
+    check_line(&lines, "ok", "webhook", "none");
 }
 
 #[test]
