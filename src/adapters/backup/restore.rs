@@ -2,7 +2,7 @@
 //! its files are put in place, the ledger last: a data directory with only a part of them does not start.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
