@@ -65,7 +65,8 @@ fn operate(command: Command, args: Option<&Args>) -> ExitCode {
 fn serve(args: &Args) -> ExitCode {
     let is_json = args.log_format == LogFormat::Json;
     // Before any thread, because it changes the environment. The log has a thread, too.
-    let passed = systemd::passed_listener();
+    let names = std::env::var_os("LISTEN_FDNAMES").unwrap_or_default();
+    let passed = systemd::passed_sockets(&names.to_string_lossy());
     let passed = match passed.and_then(|passed| check_threads().map(|()| passed)) {
         Ok(passed) => passed,
         Err(error) => return failed(is_json, error.into()),

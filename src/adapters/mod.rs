@@ -25,6 +25,7 @@
 //! | [`threads`] | whether the system grants enough threads, and work with a deadline |
 //! | [`listener`] | the public listener |
 //! | [`systemd`] | the socket that a service manager passes, and what it is told |
+//! | [`tls`] | the certificate of the service's own TLS |
 //! | [`outbound`] | the HTTP client, and TLS of all clients |
 //! | [`service_process`] | the flags of a running service, for a command that begins again with them |
 //! | [`inspection`] | a data directory from outside |
@@ -59,4 +60,5 @@ mod sled_db;
 pub mod system;
 pub mod systemd;
 pub mod threads;
+pub mod tls;
 pub mod webhook;

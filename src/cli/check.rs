@@ -15,6 +15,7 @@ use crate::http::answer::problem;
 use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::wiring::{self, engines};
 
+use super::certificate;
 use super::findings::{Checked, Findings, failed, ok, warning};
 use super::outcome::{CommandError, Done};
 
@@ -68,6 +69,9 @@ fn check_files(args: &Args, findings: &mut Findings) {
             Err(error) => failed(error.to_string()),
         };
         findings.add("engines", engines);
+    }
+    if args.speaks_tls() {
+        findings.add("certificate", certificate::judge(args));
     }
     let sign_ups = match wiring::newsletter_provider(args, &interrupt) {
         Ok(None) if args.engines.store.is_some() => ok("are kept in the database"),

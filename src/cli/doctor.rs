@@ -18,6 +18,7 @@ use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::metrics::Metrics;
 use crate::wiring::{self, engines};
 
+use super::certificate;
 use super::check::check_directory;
 use super::findings::{Checked, Findings, failed, ok, warning};
 use super::outcome::{CommandError, Done};
@@ -54,6 +55,9 @@ pub(super) async fn examine(args: &Args, form: OutputForm) -> Result<Done, Comma
         );
     }
     check_engines(args, &mut findings).await;
+    if args.speaks_tls() {
+        findings.add("certificate", certificate::judge(args));
+    }
     check_base_url(args, is_running, &mut findings).await;
     findings.add("model", model(args).await);
     findings.add("webhook", webhook(args).await);
@@ -169,6 +173,17 @@ async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) 
         let unasked = warning("not asked, because the service does not run");
         return findings.add(SUBJECT, unasked);
     }
+    if args.speaks_tls() {
+        // At the address listened on, the certificate is valid for another name, and there is no proxy.
+        match ask_outside(base_url).await {
+            Ok(outside) => {
+                findings.add(SUBJECT, ok(format!("{base_url} answers")));
+                findings.add("https", https(base_url, &outside));
+            }
+            Err(found) => findings.add(SUBJECT, found),
+        }
+        return;
+    }
     match reach(base_url, args).await {
         Ok([outside, direct]) => {
             findings.add(SUBJECT, ok(format!("{base_url} reaches this service")));
@@ -182,17 +197,7 @@ async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) 
 /// Asks for health at the public address and at the one listened on, which must be the same service.
 async fn reach(base_url: &str, args: &Args) -> Result<[ProbeAnswer; 2], Checked> {
     let listen = args.listen;
-    let outside = ask(base_url, None).await.map_err(|error| {
-        failed(format!(
-            "{base_url}: {error}; check DNS, firewall and proxy"
-        ))
-    })?;
-    let status = outside.status;
-    if status != 200 {
-        return Err(failed(format!(
-            "{base_url}{HEALTH} answers {status}; see the proxy's log"
-        )));
-    }
+    let outside = ask_outside(base_url).await?;
     let direct = ask(&format!("http://{listen}"), None).await;
     let direct = direct.map_err(|_error| {
         warning(format!(
@@ -203,6 +208,21 @@ async fn reach(base_url: &str, args: &Args) -> Result<[ProbeAnswer; 2], Checked>
         true => Ok([outside, direct]),
         false => Err(failed(format!(
             "{base_url} is answered by another process; point the proxy to {listen}"
+        ))),
+    }
+}
+
+/// Asks for health at the public address.
+async fn ask_outside(base_url: &str) -> Result<ProbeAnswer, Checked> {
+    let outside = ask(base_url, None).await.map_err(|error| {
+        failed(format!(
+            "{base_url}: {error}; check DNS, firewall and proxy"
+        ))
+    })?;
+    match outside.status {
+        200 => Ok(outside),
+        status => Err(failed(format!(
+            "{base_url}{HEALTH} answers {status}; see the proxy's log"
         ))),
     }
 }

@@ -14,6 +14,7 @@
 
 mod admin;
 mod block;
+mod certificate;
 mod check;
 mod client;
 mod consent;

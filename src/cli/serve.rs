@@ -2,11 +2,12 @@
 
 use std::error::Error;
 use std::io::{self, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ServerConfig;
 use tokio::net::{TcpListener as WebListener, UnixListener};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
@@ -16,9 +17,10 @@ use crate::adapters::admin_socket::AdminSocket;
 use crate::adapters::counts::HourlyCounting;
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::model::openai::SLOW_READER_GRACE;
-use crate::adapters::system::{SystemEntropy, fit_connections, user_id};
-use crate::adapters::systemd::{self, NotifyState};
+use crate::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
+use crate::adapters::systemd::{self, NotifyState, PassedSockets};
 use crate::adapters::threads::write_to_pipe;
+use crate::adapters::tls::CertificateFiles;
 use crate::adapters::webhook;
 use crate::app::App;
 use crate::config::{Args, RequestDeadlines};
@@ -26,7 +28,7 @@ use crate::http::answer::cors::AllowedOrigins;
 use crate::http::answer::problem;
 use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::http::request::client_ip::TrustedProxies;
-use crate::http::server::{STOP_GRACE, ServerLimits, serve};
+use crate::http::server::{Listeners, STOP_GRACE, ServerLimits, serve};
 use crate::http::service::LandingService;
 use crate::metrics::Metrics;
 use crate::operator::page::AdminPage;
@@ -38,6 +40,7 @@ use crate::site::Site;
 use crate::wiring::stores::{Stores, WindowsFor};
 use crate::wiring::{self, StoresError};
 
+use super::certificate;
 use super::signals::StopSignals;
 
 const DEADLINES: RequestDeadlines = RequestDeadlines {
@@ -65,27 +68,22 @@ impl<E: Error + 'static> From<E> for ServeError {
     }
 }
 
-/// Serves until asked to stop, on the socket that was `passed` if there is one. What is to be closed then is
+/// Serves until asked to stop, on the sockets that were `passed` if there are any. What is to be closed then is
 /// in `stores`. They block the thread while they open: no request is served then.
 ///
 /// # Errors
 /// [`ServeError`] when something that the service needs cannot be had.
 pub async fn serve_until_stopped(
     args: &Args,
-    passed: Option<TcpListener>,
+    passed: PassedSockets,
     metrics: Arc<Metrics>,
     stores: &mut Stores,
 ) -> Result<(), ServeError> {
     // Raises the limit on open files, so it comes before any is opened.
     let connections_max = fit_connections(u64::from(args.connections_max));
     // An address in use is reported before the data directory is touched.
-    let socket = PublicSocket::open(passed, args.listen)?;
-    let bound = socket.local_addr()?;
-    let mut admin_listener = None;
-    if let Some(address) = args.admin_listen {
-        let what = format!("--admin-listen: cannot listen on {address}");
-        admin_listener = Some(WebListener::bind(address).await.map_err(at(what))?);
-    }
+    let sockets = Sockets::open(args, passed).await?;
+    let bound = sockets.web.local_addr()?;
     let settings = args.settings(bound);
     if args.base_url.is_none() && bound.ip().is_unspecified() {
         tracing::warn!(
@@ -114,7 +112,7 @@ pub async fn serve_until_stopped(
         ..app
     });
     let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
-    let admin = AdminSide::start(args.data_dir.as_deref(), &app, admin_listener)?;
+    let admin = AdminSide::start(args.data_dir.as_deref(), &app, sockets.admin)?;
     let service = Arc::new(public_service(args, app, &site)?);
     let limits = ServerLimits {
         connections_max,
@@ -123,14 +121,73 @@ pub async fn serve_until_stopped(
         ..ServerLimits::default()
     };
     let stop = stop_signal(interrupt.clone(), Arc::clone(&metrics), args.drain_notice)?;
-    let listener = socket.listen()?;
+    if let Some(files) = sockets.certificate {
+        certificate::watch(files, Arc::new(SystemClock), Arc::clone(&metrics))?;
+    }
+    let listeners = Listeners {
+        web: sockets.web.listen()?,
+        tls: sockets.tls,
+        redirect: sockets.redirect.map(PublicSocket::listen).transpose()?,
+    };
     announce(args, bound);
     let (compressed, state) = (Arc::clone(&service), Arc::clone(&metrics));
     spawn_blocking(move || compressed.compress_documents(|| state.is_stopping()));
-    serve(listener, service, limits, stop, interrupt).await;
+    serve(listeners, service, limits, stop, interrupt).await;
     admin.stop().await;
     counting.finish().await;
     Ok(())
+}
+
+/// Where the service will listen, and with which certificate.
+struct Sockets {
+    web: PublicSocket,
+    redirect: Option<PublicSocket>,
+    admin: Option<WebListener>,
+    certificate: Option<CertificateFiles>,
+    tls: Option<Arc<ServerConfig>>,
+}
+
+impl Sockets {
+    /// Those that were `passed`, and those that the flags name.
+    async fn open(args: &Args, passed: PassedSockets) -> Result<Self, ServeError> {
+        let web = PublicSocket::open(passed.web, args.listen)?;
+        let redirect = match (passed.redirect, args.redirect_listen) {
+            (Some(listener), _) => {
+                let checked = args.check_redirect();
+                checked.map_err(|why| ServeError::Flag(why.to_owned()))?;
+                Some(PublicSocket::Passed(listener))
+            }
+            (None, Some(address)) => {
+                let opened = PublicSocket::open(None, address);
+                Some(opened.map_err(at("--redirect-listen".to_owned()))?)
+            }
+            (None, None) => None,
+        };
+        let admin = match (passed.admin, args.admin_listen) {
+            (Some(listener), _) if listener.local_addr()?.ip().is_loopback() => {
+                Some(WebListener::from_std(listener)?)
+            }
+            (Some(_), _) => {
+                let open = "the service manager passed a socket for the admin page that others can reach: \
+                            give its .socket unit a loopback address, such as 127.0.0.1:9090";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, open).into());
+            }
+            (None, Some(address)) => {
+                let what = format!("--admin-listen: cannot listen on {address}");
+                Some(WebListener::bind(address).await.map_err(at(what))?)
+            }
+            (None, None) => None,
+        };
+        let certificate = wiring::certificate_files(args).map_err(ServeError::Flag)?;
+        let tls = certificate.as_ref().map(CertificateFiles::tls);
+        Ok(Self {
+            web,
+            redirect,
+            admin,
+            tls: tls.transpose()?,
+            certificate,
+        })
+    }
 }
 
 /// What answers visitors.
@@ -151,8 +208,8 @@ fn at(what: String) -> impl FnOnce(io::Error) -> io::Error {
 
 /// Tells the service manager, the log and standard output that the service listens.
 fn announce(args: &Args, bound: SocketAddr) {
-    let status = format!("listening on http://{bound}");
-    systemd::notify(Some(NotifyState::Ready), &status);
+    let listening = format!("listening on {}://{bound}", args.scheme());
+    systemd::notify(Some(NotifyState::Ready), &listening);
     // Not before: a start that fails is one line.
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -162,7 +219,7 @@ fn announce(args: &Args, bound: SocketAddr) {
     write_to_pipe(move || {
         let mut out = io::stdout();
         // There is no other place to report a failure.
-        let _ = writeln!(out, "listening on http://{bound}").and_then(|()| out.flush());
+        let _ = writeln!(out, "{listening}").and_then(|()| out.flush());
     });
 }
 

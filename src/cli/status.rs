@@ -149,6 +149,10 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         ("Stores", stores.to_owned()),
         ("Model", format!("{}{paused}; chat turns: {turns}", service.model)),
     ];
+    if let Some(until) = &service.certificate_expires_at {
+        let until = format!("valid until {} UTC", short_minute(until));
+        fields.push(("Certificate", until));
+    }
     for engine in &service.engines {
         let state = if engine.is_away { "away" } else { "answers" };
         let (name, losses) = (&engine.name, engine.losses);

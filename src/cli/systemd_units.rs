@@ -1,5 +1,6 @@
 //! The units for systemd, made from those of the packages.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::config::{Args, GivenFlag};
@@ -29,7 +30,7 @@ pub(super) fn render(args: &Args, given: &[GivenFlag]) -> Result<String, Command
     for flag in given {
         match flag.name.as_str() {
             // They stand elsewhere in the units.
-            "--data-dir" | "--listen" => {}
+            "--data-dir" | "--listen" | "--redirect-listen" => {}
             _ if flag.is_secret => secret.push(variable(flag)),
             _ => words.extend(words_of(flag)),
         }
@@ -48,9 +49,14 @@ pub(super) fn render(args: &Args, given: &[GivenFlag]) -> Result<String, Command
     };
     let listen = format!("\nListenStream={}\n", args.listen);
     let socket = SOCKET.replace("\nListenStream=127.0.0.1:8080\n", &listen);
-    let mut notes = String::from(
+    let (mut units, mut sockets) = (String::from("landing-api.socket"), socket);
+    if let Some(address) = args.redirect_listen {
+        units.push_str(" landing-api-redirect.socket");
+        sockets.push_str(&redirect_socket(address));
+    }
+    let mut notes = format!(
         "# Once: adduser --system --group --no-create-home landing-api\n\
-         # Then: systemctl enable --now landing-api.socket landing-api.service\n",
+         # Then: systemctl enable --now {units} landing-api.service\n",
     );
     for variable in secret {
         notes.push_str(&format!(
@@ -59,8 +65,18 @@ pub(super) fn render(args: &Args, given: &[GivenFlag]) -> Result<String, Command
     }
     Ok(format!(
         "{notes}\n# /etc/systemd/system/landing-api.service\n{service}\n\
-         # /etc/systemd/system/landing-api.socket\n{socket}"
+         # /etc/systemd/system/landing-api.socket\n{sockets}"
     ))
+}
+
+/// The unit of the socket that sends clients to `https`, after a line that tells its file.
+fn redirect_socket(address: SocketAddr) -> String {
+    format!(
+        "\n# /etc/systemd/system/landing-api-redirect.socket\n[Unit]\n\
+         Description=Address of the landing API that redirects to https\n\n[Socket]\n\
+         ListenStream={address}\nFileDescriptorName=redirect\nService=landing-api.service\n\n\
+         [Install]\nWantedBy=sockets.target\n"
+    )
 }
 
 /// What gives the service its data directory, and nothing else.

@@ -52,8 +52,25 @@ pub struct Args {
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::loopback)]
     pub admin_listen: Option<SocketAddr>,
 
+    /// File with the certificate for HTTPS on --listen, and those that vouch for it, in PEM; it is read again
+    /// when it changes [default: none, clients speak HTTP]
+    #[arg(help_heading = "HTTPS")]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// File with the private key of that certificate, in PEM; nobody but its owner may read it
+    #[arg(help_heading = "HTTPS")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Address and port where clients that speak HTTP are sent to --base-url, such as 0.0.0.0:80
+    /// [default: none]
+    #[arg(help_heading = "HTTPS")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
+    pub redirect_listen: Option<SocketAddr>,
+
     /// Origin under which clients reach the service, without a path
-    /// [default: http:// and the address listened on]
+    /// [default: http:// or https:// and the address listened on]
     #[arg(help_heading = "Service")]
     #[arg(long, value_name = "URL", value_parser = values::base_url)]
     pub base_url: Option<String>,
@@ -400,7 +417,40 @@ impl Args {
                        could forge its address";
             return Err((ErrorKind::ValueValidation, all.to_owned()));
         }
+        let is_plain = |url: &String| url.starts_with("http:");
+        if self.speaks_tls() && self.base_url.as_ref().is_some_and(is_plain) {
+            let plain =
+                "--base-url must be an https URL with --tls-cert, which has no HTTP on --listen";
+            return Err((ErrorKind::ArgumentConflict, plain.to_owned()));
+        }
+        if self.redirect_listen.is_some()
+            && let Err(why) = self.check_redirect()
+        {
+            return Err((ErrorKind::ArgumentConflict, why.to_owned()));
+        }
         self.engines.check()
+    }
+
+    /// Checks that there is an address to send clients to who speak HTTP.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub fn check_redirect(&self) -> Result<(), &'static str> {
+        let is_https = |url: &String| url.starts_with("https:");
+        if self.speaks_tls() || self.base_url.as_ref().is_some_and(is_https) {
+            return Ok(());
+        }
+        Err("--redirect-listen needs an https URL as --base-url, where it sends clients")
+    }
+
+    /// Whether the service speaks TLS itself.
+    pub fn speaks_tls(&self) -> bool {
+        self.tls_cert.is_some()
+    }
+
+    /// What addresses of the service begin with.
+    pub fn scheme(&self) -> &'static str {
+        if self.speaks_tls() { "https" } else { "http" }
     }
 
     /// Each policy's quota: the default, or that of its last `--limit`.
@@ -412,11 +462,14 @@ impl Args {
 
     /// The settings of a service that listens on `bound`.
     pub fn settings(&self, bound: SocketAddr) -> Settings {
+        let scheme = self.scheme();
         Settings {
             base_url: match &self.base_url {
                 Some(base_url) => base_url.clone(),
-                None if bound.ip().is_unspecified() => format!("http://localhost:{}", bound.port()),
-                None => format!("http://{bound}"),
+                None if bound.ip().is_unspecified() => {
+                    format!("{scheme}://localhost:{}", bound.port())
+                }
+                None => format!("{scheme}://{bound}"),
             },
             service_name: self.service_name.clone(),
             erp_url: self.erp_url.clone(),

@@ -8,6 +8,7 @@ mod histogram;
 pub mod process;
 
 use parking_lot::Mutex;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -181,6 +182,40 @@ impl LedgerMetrics {
     }
 }
 
+/// TLS, where the service speaks it itself.
+#[derive(Debug, Default)]
+pub struct TlsMetrics {
+    /// Handshakes that were completed.
+    pub completed: Counter,
+    /// Handshakes that the client or the service ended.
+    pub failed: Counter,
+    /// Handshakes that took too long.
+    pub timed_out: Counter,
+    validity: Mutex<Option<Range<Timestamp>>>,
+}
+
+impl TlsMetrics {
+    /// Each number with the name of its outcome.
+    pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
+        [
+            ("completed", &self.completed),
+            ("failed", &self.failed),
+            ("timed_out", &self.timed_out),
+        ]
+        .into_iter()
+    }
+
+    /// From when until when the certificate in use is valid; `None` if the service does not speak TLS.
+    pub fn validity(&self) -> Option<Range<Timestamp>> {
+        self.validity.lock().clone()
+    }
+
+    /// Sets it.
+    pub fn set_validity(&self, validity: Range<Timestamp>) {
+        *self.validity.lock() = Some(validity);
+    }
+}
+
 /// How an engine is that several processes share.
 #[derive(Debug, Default)]
 pub struct EngineHealth {
@@ -235,6 +270,8 @@ pub struct Metrics {
     pub model: ModelMetrics,
     /// Sign-ups passed on.
     pub webhook: WebhookMetrics,
+    /// TLS of the service itself.
+    pub tls: TlsMetrics,
     /// The ledger's batches.
     pub ledger: LedgerMetrics,
     /// The engine of the stores.

@@ -141,6 +141,7 @@ impl Collector for Status {
             "Whether the model is asked: 0 while it is left alone after failures.",
             u64::from(!self.app.model.is_paused()),
         )?;
+        tls(&mut out, metrics)?;
         self.stores(&mut out)?;
         self.process(&mut out)
     }
@@ -224,6 +225,31 @@ fn use_cases(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
         "landing_api_webhook_posts",
         "Sign-ups passed on to the newsletter's provider.",
         labelled("outcome", posts),
+    )
+}
+
+/// Without samples if a proxy speaks TLS for the service.
+fn tls(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
+    let valid = metrics.tls.validity();
+    let handshakes = labelled("outcome", metrics.tls.by_outcome());
+    out.counters(
+        "landing_api_tls_handshakes",
+        "TLS handshakes by how they ended.",
+        handshakes.filter(|_| valid.is_some()),
+    )?;
+    let until = valid.as_ref().map(|valid| ([], valid.end.as_ms() / 1000));
+    let expires = "When the certificate in use expires, since the Unix epoch.";
+    out.gauges(
+        "landing_api_tls_certificate_expires_seconds",
+        expires,
+        until,
+    )?;
+    let lifetime = valid.map(|valid| ([], valid.end.ms_since(valid.start) / 1000));
+    let whole = "How long the certificate in use is valid as a whole.";
+    out.gauges(
+        "landing_api_tls_certificate_lifetime_seconds",
+        whole,
+        lifetime,
     )
 }
 

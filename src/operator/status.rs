@@ -81,6 +81,7 @@ impl Status {
             engines: engines.collect(),
             memory_bytes: process.map(|it| it.resident_bytes),
             last_error: metrics.last_error().map(LastErrorRow::from),
+            certificate_expires_at: metrics.tls.validity().map(|it| it.end.to_rfc3339()),
             policies,
             chat_turns: turns.map(CountRow::of).collect(),
             model: self.app.model.name().to_owned(),
@@ -137,6 +138,8 @@ pub struct ServiceStatus {
     pub engines: Vec<EngineRow>,
     /// Memory in RAM.
     pub memory_bytes: Option<u64>,
+    /// When the certificate of the service's own TLS expires.
+    pub certificate_expires_at: Option<String>,
     /// The newest warning or error in the log.
     pub last_error: Option<LastErrorRow>,
     pub policies: Vec<DecisionRow>,

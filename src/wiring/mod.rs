@@ -22,6 +22,7 @@ use crate::adapters::outbound::{Certificates, Roots};
 use crate::adapters::postgres::PostgresOpenError;
 use crate::adapters::site_dir::{self, SiteDir};
 use crate::adapters::system::SystemEntropy;
+use crate::adapters::tls::CertificateFiles;
 use crate::adapters::webhook::WebhookNotifier;
 use crate::adapters::webhook::signature::WebhookSecret;
 use crate::config::{Args, ModelArgs};
@@ -195,6 +196,14 @@ pub fn newsletter_provider(
         interrupt.clone(),
     );
     Ok(Some(Arc::new(notifier.map_err(of(flag))?)))
+}
+
+/// The certificate of the service's own TLS, if the flags name one.
+pub fn certificate_files(args: &Args) -> Result<Option<CertificateFiles>, String> {
+    match (&args.tls_cert, &args.tls_key) {
+        (Some(chain), Some(key)) => CertificateFiles::open(chain, key).map(Some),
+        (Some(_), None) | (None, _) => Ok(None),
+    }
 }
 
 /// The path of this program.

@@ -86,6 +86,31 @@ fn the_units_have_the_flags_that_were_given() {
         assert!(units.lines().any(|it| it == line), "{line}: {units}");
     }
     assert!(!units.contains("StateDirectory"), "{units}");
+    assert!(!units.contains("redirect"), "{units}");
+    let redirect = ["--redirect-listen=0.0.0.0:80", "--data-dir=/srv/landing"];
+    let units = printed(
+        &[
+            &flags[..1],
+            &redirect[..],
+            &["--base-url=https://a.example"],
+        ]
+        .concat(),
+    );
+    let (_, unit) = units
+        .split_once("system/landing-api-redirect.socket\n")
+        .unwrap();
+    for line in [
+        "ListenStream=0.0.0.0:80",
+        "FileDescriptorName=redirect",
+        "Service=landing-api.service",
+    ] {
+        assert!(unit.lines().any(|it| it == line), "{line}: {units}");
+    }
+    assert!(!units.contains("--redirect-listen"), "{units}");
+    assert!(
+        units.contains("enable --now landing-api.socket landing-api-redirect.socket "),
+        "{units}"
+    );
 }
 
 #[test]

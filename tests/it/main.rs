@@ -73,6 +73,7 @@ mod site;
 mod site_dir;
 mod streaming;
 mod systemd;
+mod tls;
 mod transport;
 #[path = "../support/mod.rs"]
 mod twins;

@@ -74,7 +74,8 @@ impl Program {
         let stdout = child.stdout.as_mut().unwrap();
         BufReader::new(stdout).read_line(&mut line).unwrap();
         let address = line
-            .strip_prefix("listening on http://")
+            .strip_prefix("listening on ")
+            .and_then(|url| Some(url.split_once("://")?.1))
             .unwrap_or_else(|| panic!("{line:?}"));
         let log = child.stderr.take().map(|mut stderr| {
             std::thread::spawn(move || {

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::program::{Program, Ran, behind_shell, command, text};
+use crate::program::{Program, Ran, behind_shell, command, exchange, text};
 
 /// The program with `socket` as its descriptor 3, passed as systemd does, in its own process.
 fn activated(data_dir: &Path, socket: impl Into<OwnedFd>, flags: &[&str]) -> Command {
@@ -18,6 +18,12 @@ fn activated(data_dir: &Path, socket: impl Into<OwnedFd>, flags: &[&str]) -> Com
     let mut shell = behind_shell(script, command(data_dir).args(flags));
     shell.stdin(socket.into());
     shell
+}
+
+/// What passes one socket twice, under these names.
+fn named(names: &str) -> String {
+    let names = format!("LISTEN_FDNAMES={names}");
+    format!("exec 3<&0 4<&0 </dev/null; export LISTEN_FDS=2 {names} LISTEN_PID=$$")
 }
 
 fn listener() -> TcpListener {
@@ -36,6 +42,34 @@ fn a_passed_socket_is_used_instead_of_the_flag() {
     assert_eq!(body["openapi"], format!("http://{address}/openapi.json"));
     assert_eq!(program.sign_up("ada@example.com"), false);
     program.stopped();
+}
+
+#[test]
+fn sockets_are_told_apart_by_their_names() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let passed = listener();
+    let redirect = passed.local_addr().unwrap().to_string();
+    let admin = listener();
+    let admin_address = admin.local_addr().unwrap().to_string();
+    let names = "LISTEN_FDNAMES=redirect:admin LISTEN_PID=$$";
+    let script = format!("exec 3<&0 4<&2 </dev/null 2>/dev/null; export LISTEN_FDS=2 {names}");
+    let mut command = command(data_dir.path());
+    command.arg("--base-url=https://landing.example");
+    let mut shell = behind_shell(&script, &command);
+    shell
+        .stdin(OwnedFd::from(passed))
+        .stderr(OwnedFd::from(admin));
+    let program = Program::start(&mut shell);
+    let request = "GET /x HTTP/1.1\r\nHost: landing.example\r\n\r\n";
+    let sent = exchange(&redirect, request);
+    assert!(
+        sent.contains("location: https://landing.example/x\r\n"),
+        "{sent}"
+    );
+    let request = "GET /live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    assert!(exchange(&admin_address, request).ends_with("live\n"));
+    assert_ne!(program.address, redirect);
+    assert_eq!(program.sign_up("ada@example.com"), false);
 }
 
 #[test]
@@ -70,7 +104,22 @@ fn what_is_no_tcp_listener_is_refused_before_the_data_directory_is_touched() {
     let script = "exec 3<&0 4<&0 </dev/null; export LISTEN_FDS=2 LISTEN_PID=$$";
     let mut shell = behind_shell(script, &command(&data_dir));
     shell.stdin(OwnedFd::from(listener()));
-    check_refused("two", &mut shell, "2 sockets");
+    check_refused("two", &mut shell, "2 sockets for the service");
+    for (names, told) in [
+        ("redirect:redirect", "2 sockets to redirect"),
+        ("web:redirect", "needs an https URL"),
+    ] {
+        let mut shell = behind_shell(&named(names), &command(&data_dir));
+        let ran = Ran::of(shell.stdin(OwnedFd::from(listener())));
+        assert!(
+            ran.err.starts_with("error: ") && ran.err.contains(told),
+            "{ran:?}"
+        );
+    }
+    let everywhere = TcpListener::bind("0.0.0.0:0").unwrap();
+    let script = "exec 3<&0 </dev/null; export LISTEN_FDS=1 LISTEN_FDNAMES=admin LISTEN_PID=$$";
+    let mut shell = behind_shell(script, &command(&data_dir));
+    Ran::of(shell.stdin(OwnedFd::from(everywhere))).refused_in_a_line(1, "a loopback address");
     assert!(!data_dir.exists());
 }
 

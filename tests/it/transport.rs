@@ -12,9 +12,10 @@ use hyper::client::conn::http2::{self, SendRequest};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::domain::chat::Conversation;
-use landing_api::http::server::{ServerLimits, serve};
+use landing_api::http::server::{Listeners, ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::ports::{AnswerSink, ModelClient, ModelError};
+use rustls::ServerConfig;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
@@ -22,7 +23,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{PanickingModelClient, Setup};
+use crate::harness::{PanickingModelClient, Setup, TestApp};
 
 pub(crate) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: landing.example\r\n\r\n";
 
@@ -33,6 +34,7 @@ pub(crate) struct Server {
     pub(crate) interrupt: CancellationToken,
     pub(crate) task: JoinHandle<()>,
     pub(crate) service: Arc<LandingService>,
+    pub(crate) app: TestApp,
 }
 
 impl Server {
@@ -46,6 +48,39 @@ impl Server {
         limits: ServerLimits,
         interrupt: CancellationToken,
     ) -> Self {
+        Self::start_on(setup, limits, interrupt, Listeners::from).await
+    }
+
+    /// A server that speaks TLS.
+    pub(crate) async fn start_tls(
+        setup: Setup,
+        limits: ServerLimits,
+        tls: Arc<ServerConfig>,
+    ) -> Self {
+        let listeners = |web| Listeners {
+            tls: Some(tls),
+            ..Listeners::from(web)
+        };
+        Self::start_on(setup, limits, CancellationToken::new(), listeners).await
+    }
+
+    /// A server whose address sends clients to its base URL.
+    pub(crate) async fn start_redirecting(setup: Setup, limits: ServerLimits) -> Self {
+        let web = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listeners = |redirect| Listeners {
+            redirect: Some(redirect),
+            ..Listeners::from(web)
+        };
+        Self::start_on(setup, limits, CancellationToken::new(), listeners).await
+    }
+
+    /// A server on what is made of a new listener, whose address is the server's.
+    async fn start_on(
+        setup: Setup,
+        limits: ServerLimits,
+        interrupt: CancellationToken,
+        listeners: impl FnOnce(TcpListener) -> Listeners,
+    ) -> Self {
         let app = setup.start();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -54,7 +89,14 @@ impl Server {
             let _ = stopped.await;
         };
         let service = Arc::clone(&app.service);
-        let serving = serve(listener, app.service, limits, stopped, interrupt.clone());
+        let listeners = listeners(listener);
+        let serving = serve(
+            listeners,
+            Arc::clone(&service),
+            limits,
+            stopped,
+            interrupt.clone(),
+        );
         let task = tokio::spawn(serving);
         Self {
             address,
@@ -62,6 +104,7 @@ impl Server {
             interrupt,
             task,
             service,
+            app,
         }
     }
 

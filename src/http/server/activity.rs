@@ -79,6 +79,15 @@ impl Activity {
         }
     }
 
+    /// Called after each flush of the socket with what it returned. TLS takes what is written and sends it
+    /// later, which is progress only when all of it has been sent.
+    pub(crate) fn flushed<T>(&self, polled: &Poll<T>) {
+        let is_blocked = polled.is_pending();
+        if self.is_blocked.swap(is_blocked, Ordering::Relaxed) && !is_blocked {
+            self.touch();
+        }
+    }
+
     /// Counts a request until the guard is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> ActivityGuard {
         self.waiting.fetch_add(1, Ordering::Relaxed);

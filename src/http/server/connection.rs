@@ -1,4 +1,4 @@
-//! One connection: HTTP/1.1 or HTTP/2, its timeouts, and its end.
+//! One connection: TLS or none, HTTP/1.1 or HTTP/2, its timeouts, and its end.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -15,6 +15,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -23,7 +24,9 @@ use crate::domain::Network;
 
 use crate::http::request::head::HEADERS_MAX;
 use crate::http::server::activity::{ActiveBody, Activity, HALF_CLOSED_REST, ReceivedBody};
+use crate::http::server::handshake::Handshakes;
 use crate::http::server::limits::{STOP_GRACE, ServerLimits};
+use crate::http::server::redirect::Redirect;
 use crate::http::server::slots::Places;
 use crate::http::server::socket::Socket;
 use crate::http::service::LandingService;
@@ -43,10 +46,20 @@ const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 /// What ends a connection early, for the log.
 const IDLE: &str = "idle for too long";
 
+/// What a listener's connections speak.
+#[derive(Clone)]
+pub(crate) enum Speaks {
+    Clear,
+    Tls(Arc<Handshakes>),
+    /// In the clear, to be sent elsewhere.
+    Redirect(Arc<Redirect>),
+}
+
 pub(crate) struct Connection {
     pub(crate) service: Arc<LandingService>,
     pub(crate) peer: IpAddr,
     pub(crate) limits: ServerLimits,
+    pub(crate) speaks: Speaks,
     /// `None` for a trusted proxy.
     pub(crate) network: Option<Network>,
     pub(crate) places: Arc<Places>,
@@ -62,12 +75,31 @@ impl Connection {
         let socket = |error: io::Error| format!("socket: {error}");
         // Nagle's algorithm would only delay answers, which are written whole.
         stream.set_nodelay(true).map_err(socket)?;
+        // Accepted a moment before the stop, its request may be on the way.
+        let stop = stopped_for(&mut stopped, STOP_GRACE);
+        if let Speaks::Tls(handshakes) = &self.speaks {
+            let stream = tokio::select! {
+                shaken = handshakes.accept(stream) => shaken?,
+                () = stop => return Ok(()),
+            };
+            let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            return self.speak(stream, is_http2, stopped).await;
+        }
         let is_http2 = tokio::select! {
             first = speaks_http2(&stream) => first.map_err(socket)?,
             () = sleep(self.limits.head_deadline) => return Err(IDLE.to_owned()),
-            // Accepted a moment before the stop, its request may be on the way.
-            () = stopped_for(&mut stopped, STOP_GRACE) => return Ok(()),
+            () = stop => return Ok(()),
         };
+        self.speak(stream, is_http2, stopped).await
+    }
+
+    /// Speaks HTTP on a connection that has begun.
+    async fn speak(
+        self: Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        is_http2: bool,
+        stopped: watch::Receiver<bool>,
+    ) -> Result<(), String> {
         let this = Arc::clone(&self);
         let answer = service_fn(move |request| Arc::clone(&this).answer(request));
         let io = TokioIo::new(Socket::new(stream, Arc::clone(&self.activity), !is_http2));
@@ -112,6 +144,12 @@ impl Connection {
         // Counted now: on HTTP/2 the future may be polled later.
         let waiting = self.activity.begin();
         async move {
+            if let Speaks::Redirect(redirect) = &self.speaks {
+                self.activity.end();
+                return Ok(redirect
+                    .answer(&request)
+                    .map(|body| ActiveBody::new(body, waiting)));
+            }
             let is_http1 = request.version() < Version::HTTP_2;
             let request = request.map(|body| ReceivedBody::new(body, &self.activity));
             let mut response = self.service.respond(self.peer, request).await;

@@ -1,30 +1,38 @@
-//! Connections: accepted under a cap, and drained when the service stops.
+//! Connections: accepted under a cap, and drained when the service stops. Those of all listeners share the
+//! cap.
 //!
 //! The caller owns the socket and the stop signals. Every default of hyper that matters is set
 //! explicitly in `connection`.
 
 mod activity;
 mod connection;
+mod handshake;
 mod intake;
 mod limits;
+mod redirect;
 pub(crate) mod shares;
 mod slots;
 mod socket;
 
+use std::future::pending;
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use rustls::ServerConfig;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::http::server::connection::Connection;
+use crate::http::server::connection::{Connection, Speaks};
+use crate::http::server::handshake::Handshakes;
 pub use crate::http::server::limits::{STOP_GRACE, ServerLimits};
-use crate::http::server::slots::Slots;
+use crate::http::server::redirect::Redirect;
+use crate::http::server::slots::{Places, Slots};
 use crate::http::service::LandingService;
 
 /// How long answers may take to be sent after the interruption.
@@ -36,12 +44,33 @@ const ACCEPT_WARNING_INTERVAL: Duration = Duration::from_secs(10);
 /// What ended a connection, for the log.
 const EVICTED: &str = "idle while all connections were taken";
 
+/// Where clients connect.
+#[derive(Debug)]
+pub struct Listeners {
+    /// The service.
+    pub web: TcpListener,
+    /// How TLS is spoken there. Without it, clients speak in the clear.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// Where clients in the clear are sent to the service's `https` address.
+    pub redirect: Option<TcpListener>,
+}
+
+impl From<TcpListener> for Listeners {
+    fn from(web: TcpListener) -> Self {
+        Self {
+            web,
+            tls: None,
+            redirect: None,
+        }
+    }
+}
+
 /// Serves until `stop` resolves, then drains.
 ///
 /// `interrupt` is cancelled at the drain deadline, or earlier by the caller. Handlers that wait for a
 /// model or a provider answer then. A second later the remaining connections are closed.
 pub async fn serve(
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     service: Arc<LandingService>,
     limits: ServerLimits,
     stop: impl Future<Output = ()>,
@@ -49,12 +78,37 @@ pub async fn serve(
 ) {
     let (stopping, stopped) = watch::channel(false);
     let connections = TaskTracker::new();
-    let accept = accept_loop(&listener, &service, limits, &connections, &stopped);
+    let Listeners { web, tls, redirect } = listeners.into();
+    let app = &service.state.app;
+    let speaks = tls.map_or(Speaks::Clear, |tls| {
+        Speaks::Tls(Arc::new(Handshakes::new(tls, Arc::clone(&app.metrics))))
+    });
+    let target = Redirect::new(&app.settings.base_url);
+    let places = Arc::new(Places::new(limits));
+    let acceptor = |speaks| Acceptor {
+        service: &service,
+        slots: Slots::new(&service, &places),
+        limits,
+        speaks,
+        connections: &connections,
+        stopped: &stopped,
+    };
+    let redirecting = async {
+        match &redirect {
+            Some(listener) => {
+                acceptor(Speaks::Redirect(Arc::new(target)))
+                    .run(listener)
+                    .await;
+            }
+            None => pending().await,
+        }
+    };
     tokio::select! {
-        () = accept => {}
+        () = acceptor(speaks).run(&web) => {}
+        () = redirecting => {}
         () = stop => {}
     }
-    drop(listener);
+    drop((web, redirect));
     connections.close();
     // Fails only if there is no connection.
     let _ = stopping.send(true);
@@ -78,53 +132,63 @@ pub async fn serve(
     }
 }
 
-async fn accept_loop(
-    listener: &TcpListener,
-    service: &Arc<LandingService>,
+/// Accepts the connections of one listener.
+struct Acceptor<'a> {
+    service: &'a Arc<LandingService>,
+    slots: Slots,
     limits: ServerLimits,
-    connections: &TaskTracker,
-    stopped: &watch::Receiver<bool>,
-) {
-    let mut slots = Slots::new(service, limits);
-    let mut warned_at: Option<Instant> = None;
-    loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                let Some(slot) = slots.assign(peer.ip()).await else {
-                    // A reset, so that the refused connection does not linger in the kernel. If this
-                    // fails, it is closed in the ordinary way.
-                    let _ = stream.set_zero_linger();
-                    continue;
-                };
-                let connection = Arc::new(Connection {
-                    service: Arc::clone(service),
-                    peer: peer.ip(),
-                    limits,
-                    network: slot.network,
-                    places: Arc::clone(&slots.places),
-                    activity: Arc::clone(&slot.activity),
-                });
-                let stopped = stopped.clone();
-                connections.spawn(async move {
-                    let ended = tokio::select! {
-                        ended = connection.serve(stream, stopped) => ended,
-                        () = slot.activity.evicted() => Err(EVICTED.to_owned()),
-                    };
-                    if let Err(error) = ended {
-                        tracing::debug!(%error, "connection ended");
+    speaks: Speaks,
+    connections: &'a TaskTracker,
+    stopped: &'a watch::Receiver<bool>,
+}
+
+impl Acceptor<'_> {
+    /// Never ends.
+    async fn run(mut self, listener: &TcpListener) {
+        let mut warned_at: Option<Instant> = None;
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => self.begin(stream, peer.ip()).await,
+                Err(error) if concerns_one_connection(&error) => {}
+                Err(error) => {
+                    // Most likely out of file descriptors, until connections close.
+                    if warned_at.is_none_or(|at| at.elapsed() >= ACCEPT_WARNING_INTERVAL) {
+                        warned_at = Some(Instant::now());
+                        tracing::warn!(%error, "cannot accept connections");
                     }
-                });
-            }
-            Err(error) if concerns_one_connection(&error) => {}
-            Err(error) => {
-                // Most likely out of file descriptors, until connections close.
-                if warned_at.is_none_or(|at| at.elapsed() >= ACCEPT_WARNING_INTERVAL) {
-                    warned_at = Some(Instant::now());
-                    tracing::warn!(%error, "cannot accept connections");
+                    sleep(Duration::from_millis(100)).await;
                 }
-                sleep(Duration::from_millis(100)).await;
             }
         }
+    }
+
+    /// Serves a connection in a task of its own, if there is a place for it.
+    async fn begin(&mut self, stream: TcpStream, peer: IpAddr) {
+        let Some(slot) = self.slots.assign(peer).await else {
+            // A reset, so that the refused connection does not linger in the kernel. If this fails, it is
+            // closed in the ordinary way.
+            let _ = stream.set_zero_linger();
+            return;
+        };
+        let connection = Arc::new(Connection {
+            service: Arc::clone(self.service),
+            peer,
+            limits: self.limits,
+            speaks: self.speaks.clone(),
+            network: slot.network,
+            places: Arc::clone(&self.slots.places),
+            activity: Arc::clone(&slot.activity),
+        });
+        let stopped = self.stopped.clone();
+        self.connections.spawn(async move {
+            let ended = tokio::select! {
+                ended = connection.serve(stream, stopped) => ended,
+                () = slot.activity.evicted() => Err(EVICTED.to_owned()),
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "connection ended");
+            }
+        });
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    fn new(limits: ServerLimits) -> Self {
+    pub(crate) fn new(limits: ServerLimits) -> Self {
         let all = limits.connections_max;
         Self {
             free: Arc::new(Semaphore::new(all)),
@@ -112,7 +112,7 @@ impl Places {
     }
 }
 
-/// The places, for the accept loop.
+/// The places, for the accept loop of a listener.
 pub(crate) struct Slots {
     service: Arc<LandingService>,
     pub(crate) places: Arc<Places>,
@@ -140,10 +140,10 @@ impl Drop for Slot {
 }
 
 impl Slots {
-    pub(crate) fn new(service: &Arc<LandingService>, limits: ServerLimits) -> Self {
+    pub(crate) fn new(service: &Arc<LandingService>, places: &Arc<Places>) -> Self {
         Self {
             service: Arc::clone(service),
-            places: Arc::new(Places::new(limits)),
+            places: Arc::clone(places),
             refused: 0,
             warned_at: None,
         }

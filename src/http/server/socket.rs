@@ -107,7 +107,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Socket<T> {
         if self.holds_end && self.activity.releases_end() {
             context.waker().wake_by_ref();
         }
-        Pin::new(&mut self.stream).poll_flush(context)
+        let polled = Pin::new(&mut self.stream).poll_flush(context);
+        self.activity.flushed(&polled);
+        polled
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,0 +1,101 @@
+//! The certificate of the service's own TLS while it serves: read again at SIGHUP and once a minute.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use crate::adapters::system::SystemClock;
+use crate::adapters::tls::CertificateFiles;
+use crate::config::Args;
+use crate::domain::Timestamp;
+use crate::metrics::Metrics;
+use crate::ports::Clock;
+use crate::wiring;
+
+use super::findings::{Checked, failed, ok, warning};
+
+/// How often the files are looked at without a signal.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// What renews certificates does it while a third of their lifetime is left. This part is too little.
+const SHORT_PART: u64 = 6;
+
+/// Tells the metrics when the certificate expires, and the log if it is not valid now. It is used
+/// nevertheless: the clock may be wrong, and there is no better one.
+fn tell(files: &CertificateFiles, now: Timestamp, metrics: &Metrics) {
+    let validity = files.validity();
+    metrics.tls.set_validity(validity.clone());
+    let (from, until) = (validity.start.to_rfc3339(), validity.end.to_rfc3339());
+    if !validity.contains(&now) {
+        tracing::warn!(
+            from,
+            until,
+            "the certificate of --tls-cert is not valid now: clients refuse it; renew it, or set the clock"
+        );
+    } else {
+        tracing::info!(until, "the certificate of --tls-cert is valid");
+    }
+}
+
+/// Judges the certificate that the flags name.
+pub(super) fn judge(args: &Args) -> Checked {
+    let validity = match wiring::certificate_files(args) {
+        Ok(Some(files)) => files.validity(),
+        Ok(None) => return ok("none: a proxy speaks TLS, or nobody"),
+        Err(error) => return failed(error),
+    };
+    let now = SystemClock.now();
+    let (from, until) = (validity.start.to_rfc3339(), validity.end.to_rfc3339());
+    let lifetime_ms = validity.end.ms_since(validity.start);
+    if now < validity.start {
+        return failed(format!("is not valid before {from}; set the clock"));
+    }
+    match validity.end.ms_since(now) {
+        0 => failed(format!("has expired at {until}; renew it")),
+        left_ms if left_ms < lifetime_ms / SHORT_PART => {
+            warning(format!("expires at {until}; see why it is not renewed"))
+        }
+        _ => ok(format!("fits its key and is valid until {until}")),
+    }
+}
+
+/// Reads the certificate's `files` again, from now on.
+///
+/// # Errors
+/// When SIGHUP cannot be waited for.
+pub(super) fn watch(
+    files: CertificateFiles,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+) -> io::Result<()> {
+    let mut hang_ups = signal(SignalKind::hangup())?;
+    tell(&files, clock.now(), &metrics);
+    let files = Arc::new(files);
+    tokio::spawn(async move {
+        let mut told = None;
+        loop {
+            tokio::select! {
+                _ = hang_ups.recv() => told = None,
+                () = sleep(INTERVAL) => {}
+            }
+            let read = Arc::clone(&files);
+            match spawn_blocking(move || read.reread()).await {
+                Ok(Ok(true)) => tell(&files, clock.now(), &metrics),
+                Ok(Ok(false)) => {}
+                Ok(Err(error)) if told.as_ref() == Some(&error) => continue,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "the certificate is not replaced, and the old one stays");
+                    told = Some(error);
+                    continue;
+                }
+                Err(error) => tracing::error!(%error, "cannot read the certificate"),
+            }
+            told = None;
+        }
+    });
+    Ok(())
+}

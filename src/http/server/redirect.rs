@@ -1,0 +1,56 @@
+//! The listener of port 80: it sends clients to the service's `https` address, and does nothing else.
+
+use hyper::header::{CONNECTION, HOST, HeaderValue, LOCATION};
+use hyper::http::uri::{Authority, PathAndQuery};
+use hyper::{HeaderMap, Request, Response, StatusCode, Uri};
+
+use crate::http::ReplyBody;
+
+/// Where clients are sent.
+#[derive(Debug)]
+pub(crate) struct Redirect {
+    base_url: String,
+    /// The name that clients must have asked for, in lower case.
+    host: String,
+}
+
+impl Redirect {
+    pub(crate) fn new(base_url: &str) -> Self {
+        let uri: Option<Uri> = base_url.parse().ok();
+        Self {
+            host: uri
+                .and_then(|uri| uri.host().map(str::to_ascii_lowercase))
+                .unwrap_or_default(),
+            base_url: base_url.to_owned(),
+        }
+    }
+
+    /// 308 to the same path of the base URL, which keeps the method (RFC 9110, section 15.4.9). A request for
+    /// another host is misdirected (section 15.5.20): whoever points a name here would get a redirect of
+    /// ours.
+    pub(crate) fn answer<B>(&self, request: &Request<B>) -> Response<ReplyBody> {
+        let mut response = Response::new(ReplyBody::default());
+        *response.status_mut() = StatusCode::MISDIRECTED_REQUEST;
+        let headers = response.headers_mut();
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        if let Some(location) = self.location(request.uri(), request.headers()) {
+            headers.insert(LOCATION, location);
+            *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+        }
+        response
+    }
+
+    fn location(&self, uri: &Uri, headers: &HeaderMap) -> Option<HeaderValue> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let host: Authority = match (uri.authority(), hosts.next(), hosts.next()) {
+            (Some(authority), _, _) => authority.clone(),
+            (None, Some(host), None) => host.to_str().ok()?.parse().ok()?,
+            (None, _, _) => return None,
+        };
+        let path = uri.path_and_query().map(PathAndQuery::as_str)?;
+        if !host.host().eq_ignore_ascii_case(&self.host) || !path.starts_with('/') {
+            return None;
+        }
+        HeaderValue::try_from(format!("{}{path}", self.base_url)).ok()
+    }
+}

@@ -1,0 +1,108 @@
+//! HTTPS in the service itself: the files of its certificate, connections, and the listener that sends
+//! clients to it.
+
+mod certificate_files;
+mod connections;
+mod program;
+mod redirect;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use landing_api::adapters::tls::CertificateFiles;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use tempfile::TempDir;
+
+pub(crate) const NAME: &str = "landing.example";
+const BOTH: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
+
+/// An authority with a directory for the files of certificates.
+pub(crate) struct Authority {
+    pub(crate) dir: TempDir,
+    root: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// A certificate's files, and the certificate.
+pub(crate) struct Pair {
+    pub(crate) chain: PathBuf,
+    pub(crate) key: PathBuf,
+    pub(crate) certificate: CertificateDer<'static>,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let root = params.self_signed(&key).unwrap().der().clone();
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            root,
+            issuer: Issuer::new(params, key),
+        }
+    }
+
+    /// A new certificate for [`NAME`], valid from and until these years, in files called after it.
+    pub(crate) fn issue(&self, file: &str, (from, until): (i32, i32)) -> Pair {
+        let mut params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(from, 1, 1);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let pair = Pair {
+            chain: self.dir.path().join(format!("{file}.pem")),
+            key: self.dir.path().join(format!("{file}.key")),
+            certificate: certificate.der().clone(),
+        };
+        fs::write(&pair.chain, certificate.pem()).unwrap();
+        write_private(&pair.key, &key.serialize_pem());
+        pair
+    }
+
+    pub(crate) fn pair(&self, file: &str) -> Pair {
+        self.issue(file, (2020, 2500))
+    }
+
+    /// A client that trusts this authority, speaks these versions of TLS and offers these versions of HTTP.
+    pub(crate) fn client(
+        &self,
+        versions: &[&'static SupportedProtocolVersion],
+        alpn: &[&str],
+    ) -> Arc<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.root.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider);
+        let builder = builder.with_protocol_versions(versions).unwrap();
+        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = alpn.iter().map(|it| it.as_bytes().to_vec()).collect();
+        Arc::new(config)
+    }
+}
+
+impl Pair {
+    pub(crate) fn open(&self) -> Result<CertificateFiles, String> {
+        CertificateFiles::open(&self.chain, &self.key)
+    }
+
+    pub(crate) fn flags(&self) -> [String; 2] {
+        let (chain, key) = (self.chain.display(), self.key.display());
+        [format!("--tls-cert={chain}"), format!("--tls-key={key}")]
+    }
+}
+
+fn name() -> ServerName<'static> {
+    ServerName::try_from(NAME).unwrap()
+}
+
+/// Writes a file that nobody but its owner may read.
+fn write_private(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}

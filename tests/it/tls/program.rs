@@ -1,0 +1,189 @@
+//! The program with the files of a certificate.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use rustix::process::Signal;
+use rustls::client::Resumption;
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use serde_json::Value;
+
+use crate::program::{Program, Ran, closed_address, command, exchange, landing_api, private_dir};
+
+use super::{Authority, BOTH, name};
+
+/// The certificate that the program presents, and the head of its answer.
+fn ask(address: &str, config: &Arc<ClientConfig>) -> (CertificateDer<'static>, String) {
+    let mut config = ClientConfig::clone(config);
+    // A session that is resumed has the certificate that it began with.
+    config.resumption = Resumption::disabled();
+    let client = ClientConnection::new(Arc::new(config), name()).unwrap();
+    let mut stream = StreamOwned::new(client, TcpStream::connect(address).unwrap());
+    let request =
+        "GET /api/v1/health HTTP/1.1\r\nHost: landing.example\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let presented = stream.conn.peer_certificates().unwrap();
+    (presented[0].clone().into_owned(), answer)
+}
+
+/// Asks until it is so.
+fn until(is_so: impl Fn() -> bool) {
+    assert!((0..2000).any(|_| is_so()));
+}
+
+#[test]
+fn a_pair_that_was_replaced_is_used_after_sighup_and_half_a_pair_is_not() {
+    let authority = Authority::new();
+    let (pair, new) = (authority.pair("one"), authority.pair("new"));
+    let config = authority.client(BOTH, &["http/1.1"]);
+    let dir = private_dir();
+    let plain = closed_address();
+    let program = Program::start(
+        command(dir.path())
+            .args(pair.flags())
+            .arg("--base-url=https://landing.example")
+            .arg(format!("--redirect-listen={plain}")),
+    );
+    let (presented, answer) = ask(&program.address, &config);
+    assert_eq!(presented, pair.certificate);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(
+        answer.contains("strict-transport-security: max-age="),
+        "{answer}"
+    );
+    let sent = exchange(&plain, "GET /de HTTP/1.1\r\nHost: landing.example\r\n\r\n");
+    assert!(
+        sent.contains("location: https://landing.example/de\r\n"),
+        "{sent}"
+    );
+
+    let status = || -> Value {
+        let words = ["status", "--json", "--data-dir"];
+        Ran::of(landing_api(&words).arg(dir.path())).json()["service"].clone()
+    };
+    assert_eq!(
+        status()["certificate_expires_at"],
+        "2500-01-01T00:00:00.000Z"
+    );
+    fs::copy(&new.key, &pair.key).unwrap();
+    program.signal(Signal::HUP);
+    until(|| !status()["last_error"].is_null());
+    let told = status()["last_error"]["text"].to_string();
+    assert!(
+        told.contains("--tls-key: ") && told.contains("the old one stays"),
+        "{told}"
+    );
+    assert_eq!(ask(&program.address, &config).0, pair.certificate);
+    fs::copy(&new.chain, &pair.chain).unwrap();
+    program.signal(Signal::HUP);
+    until(|| ask(&program.address, &config).0 == new.certificate);
+    let log = program.stopped();
+    assert_eq!(log.matches("the old one stays").count(), 1, "{log}");
+    assert!(
+        !log.contains("BEGIN") && !log.contains("not valid now"),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_bad_pair_ends_a_start_in_one_line_before_anything_is_opened() {
+    let authority = Authority::new();
+    let (pair, other) = (authority.pair("one"), authority.pair("other"));
+    let dir = private_dir();
+    let data = dir.path().join("data");
+    fs::copy(&other.key, &pair.key).unwrap();
+    let started = Ran::of(command(&data).args(pair.flags()));
+    started.refused_in_a_line(2, "is not the key of the first certificate in ");
+    assert!(!data.exists());
+    let checked = Ran::of(
+        landing_api(&["check", "--listen=127.0.0.1:0", "--data-dir"])
+            .arg(&data)
+            .args(pair.flags()),
+    );
+    assert_eq!(checked.status, Some(2), "{checked:?}");
+    assert!(
+        checked.out.contains("certificate: --tls-key: "),
+        "{checked:?}"
+    );
+}
+
+#[test]
+fn a_certificate_that_is_not_valid_now_is_served_with_a_warning_and_check_says_so() {
+    let authority = Authority::new();
+    let dir = private_dir();
+    for (file, years, told) in [
+        (
+            "old",
+            (2000, 2001),
+            "failed   certificate: has expired at 2001-01-01",
+        ),
+        (
+            "new",
+            (2400, 2500),
+            "failed   certificate: is not valid before 2400-01-01",
+        ),
+        (
+            "late",
+            (1970, 2035),
+            "warning  certificate: expires at 2035-01-01",
+        ),
+        (
+            "good",
+            (2020, 2500),
+            "ok       certificate: fits its key and is valid until 2500-01-01",
+        ),
+    ] {
+        let pair = authority.issue(file, years);
+        let words = ["check", "--listen=127.0.0.1:0", "--data-dir"];
+        let checked = Ran::of(
+            landing_api(&words)
+                .arg(dir.path().join("data"))
+                .args(pair.flags()),
+        );
+        assert!(checked.out.contains(told), "{told}: {checked:?}");
+        let program = Program::start(command(&dir.path().join(file)).args(pair.flags()));
+        let log = program.stopped();
+        let is_warned = log.contains("is not valid now");
+        assert_eq!(is_warned, matches!(file, "old" | "new"), "{log}");
+    }
+}
+
+#[test]
+fn flags_that_contradict_each_other_are_refused_with_what_to_do() {
+    for (flags, told) in [
+        (&["--tls-cert=a"][..], "--tls-key <FILE>"),
+        (&["--tls-key=a"], "--tls-cert <FILE>"),
+        (
+            &["--tls-cert=a", "--tls-key=b", "--base-url=http://a.example"],
+            "must be an https URL",
+        ),
+        (
+            &["--redirect-listen=127.0.0.1:0"],
+            "needs an https URL as --base-url",
+        ),
+        (
+            &[
+                "--redirect-listen=127.0.0.1:0",
+                "--base-url=http://a.example",
+            ],
+            "needs an https URL",
+        ),
+        (&["--redirect-listen=80"], "must be an address and a port"),
+    ] {
+        let dir = private_dir();
+        Ran::of(command(&dir.path().join("data")).args(flags)).refused(2, told);
+    }
+    // A port that cannot be had is named with its flag.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let flag = format!("--redirect-listen={}", taken.local_addr().unwrap());
+    let dir = private_dir();
+    let started = command(&dir.path().join("data"))
+        .args([&flag, "--base-url=https://a.example"])
+        .output();
+    Ran::from(started.unwrap()).refused_in_a_line(1, "--redirect-listen: cannot listen on ");
+}
