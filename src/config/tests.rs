@@ -645,3 +645,25 @@ fn every_text_of_the_help_belongs_to_a_command() {
         assert!(command.get_after_help().is_some(), "{heading}");
     }
 }
+
+#[test]
+fn each_of_several_nodes_may_speak_tls_and_addresses_are_https_then() {
+    let tls = ["--tls-cert=a", "--tls-key=b"];
+    let shared = [
+        "--store=postgres://ada@db.example/landing",
+        "--secret-file=c",
+    ];
+    let bound = "192.0.2.1:443".parse().unwrap();
+    for (flags, url) in [
+        ([&tls[..], &shared].concat(), "https://192.0.2.1:443"),
+        (tls.to_vec(), "https://192.0.2.1:443"),
+        (vec![], "http://192.0.2.1:443"),
+        (
+            [&tls[..], &["--base-url=https://a.example"]].concat(),
+            "https://a.example",
+        ),
+    ] {
+        let args = load(&flags).unwrap();
+        assert_eq!(args.settings(bound).base_url, url, "{flags:?}");
+    }
+}

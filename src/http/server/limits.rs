@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Limits of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
-    /// Most open connections, each of up to 32 KiB: hyper's buffers and an unfinished head. For each further
+    /// Most open connections, each of up to 32 KiB: hyper's buffers and an unfinished head. TLS adds up to 48
+    /// KiB: a record that is being received, one that is being sent, and what rustls knows. For each further
     /// one an idle one of the network that has most is closed.
     pub connections_max: usize,
     /// Most open connections of one network that is no trusted proxy. Further ones are closed.

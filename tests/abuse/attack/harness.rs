@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::honest::{Honest, Load, Visits};
+use super::honest::{Honest, Load, Tls, Visits};
 use super::wire::{HEALTH, Wire};
 use crate::Run;
 use crate::program::{Program, command};
@@ -58,6 +58,7 @@ pub(super) struct Trial {
     pub(super) address: SocketAddr,
     data_dir: TempDir,
     visits: Visits,
+    tls: Tls,
     quiet: Load,
     honest: Honest,
 }
@@ -70,12 +71,21 @@ impl Trial {
     }
 
     pub(super) async fn begin_with(flags: &[&str], visits: Visits) -> Self {
+        Self::begin_speaking(flags, visits, None).await
+    }
+
+    /// The same with clients that speak TLS.
+    pub(super) async fn begin_speaking(flags: &[&str], visits: Visits, tls: Tls) -> Self {
         let flags = [&["--log-level=warn"], flags].concat();
-        Self::begin_logging(&flags, visits, None).await
+        Self::start(&flags, visits, tls, None).await
     }
 
     /// The same with a log of the attack's choice.
     pub(super) async fn begin_logging(flags: &[&str], visits: Visits, log: Option<Stdio>) -> Self {
+        Self::start(flags, visits, None, log).await
+    }
+
+    async fn start(flags: &[&str], visits: Visits, tls: Tls, log: Option<Stdio>) -> Self {
         let data_dir = tempfile::tempdir().unwrap();
         let log = log.unwrap_or_else(|| File::create(data_dir.path().join(LOG)).unwrap().into());
         let mut command = command(data_dir.path());
@@ -86,12 +96,13 @@ impl Trial {
         let program = Program::start(command.args(flags).stderr(log));
         let address = program.address.parse().unwrap();
         // The first requests find nothing in memory.
-        let first = Honest::begin(address, visits);
+        let first = Honest::begin(address, visits, tls.clone());
         sleep(QUIET / 4).await;
         first.end();
-        let quiet = measure(address, visits).await;
+        let quiet = measure(address, visits, tls.clone()).await;
         Self {
-            honest: Honest::begin(address, visits),
+            honest: Honest::begin(address, visits, tls.clone()),
+            tls,
             program,
             address,
             data_dir,
@@ -129,7 +140,8 @@ impl Trial {
         });
         gone.await.expect("no connection is held in the end");
         let served = timeout(SERVED_AGAIN, async {
-            let mut attacker = Wire::connect(ATTACKER, self.address).await.unwrap();
+            let wire = Wire::connect_with(ATTACKER, self.address, self.tls.as_ref()).await;
+            let mut attacker = wire.unwrap();
             while attacker.ask(HEALTH).await.unwrap().status != 200 {
                 sleep(Duration::from_millis(500)).await;
             }
@@ -145,7 +157,7 @@ impl Trial {
         };
         if !verdict.slowness().is_empty() {
             // Others may have taken the machine meanwhile: then it is as slow in peace.
-            let after = measure(self.address, self.visits).await;
+            let after = measure(self.address, self.visits, self.tls).await;
             let quiet = &mut verdict.quiet;
             quiet.per_second = quiet.per_second.min(after.per_second);
             quiet.p99 = quiet.p99.max(after.p99);
@@ -158,8 +170,8 @@ impl Trial {
 }
 
 /// How honest clients fare in peace.
-async fn measure(address: SocketAddr, visits: Visits) -> Load {
-    let honest = Honest::begin(address, visits);
+async fn measure(address: SocketAddr, visits: Visits, tls: Tls) -> Load {
+    let honest = Honest::begin(address, visits, tls);
     sleep(QUIET).await;
     honest.end()
 }

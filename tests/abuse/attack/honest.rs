@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustls::ClientConfig;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -44,6 +45,9 @@ impl Visits {
     }
 }
 
+/// How they speak TLS, if they do.
+pub(super) type Tls = Option<Arc<ClientConfig>>;
+
 /// Numbers of visitors: none signs up twice.
 static VISITOR: AtomicU32 = AtomicU32::new(0);
 
@@ -69,12 +73,12 @@ struct Asked {
 }
 
 impl Honest {
-    pub(super) fn begin(address: SocketAddr, visits: Visits) -> Self {
+    pub(super) fn begin(address: SocketAddr, visits: Visits, tls: Tls) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(all(address, visits, stopping))
+            runtime.block_on(all(address, visits, tls, stopping))
         });
         Self { stop, thread }
     }
@@ -86,12 +90,12 @@ impl Honest {
     }
 }
 
-async fn all(address: SocketAddr, visits: Visits, stop: Arc<AtomicBool>) -> Load {
+async fn all(address: SocketAddr, visits: Visits, tls: Tls, stop: Arc<AtomicBool>) -> Load {
     let began = Instant::now();
-    let clients = (0..CLIENTS)
-        .map(|number| client(visits.address(number), address, visits, Arc::clone(&stop)));
+    let clients =
+        (0..CLIENTS).map(|number| client(number, address, visits, tls.clone(), Arc::clone(&stop)));
     let mut clients: JoinSet<Asked> = clients.collect();
-    clients.spawn(stranger(address, Arc::clone(&stop)));
+    clients.spawn(stranger(address, tls.clone(), Arc::clone(&stop)));
     let asked = clients.join_all().await;
     let elapsed = began.elapsed();
     let mut latencies: Vec<_> = asked.iter().flat_map(|it| &it.latencies).collect();
@@ -105,10 +109,17 @@ async fn all(address: SocketAddr, visits: Visits, stop: Arc<AtomicBool>) -> Load
     }
 }
 
-async fn client(from: IpAddr, address: SocketAddr, visits: Visits, stop: Arc<AtomicBool>) -> Asked {
+async fn client(
+    number: usize,
+    address: SocketAddr,
+    visits: Visits,
+    tls: Tls,
+    stop: Arc<AtomicBool>,
+) -> Asked {
+    let from = visits.address(number);
     let mut asked = Asked::default();
     while !stop.load(Ordering::Relaxed) {
-        let mut wire = match Wire::connect(from, address).await {
+        let mut wire = match Wire::connect_with(from, address, tls.as_ref()).await {
             Ok(wire) => wire,
             Err(error) => {
                 asked.refusals.push(format!("connecting: {error}"));
@@ -149,10 +160,13 @@ fn request(number: usize, visits: Visits) -> String {
     }
 }
 
-async fn stranger(address: SocketAddr, stop: Arc<AtomicBool>) -> Asked {
+async fn stranger(address: SocketAddr, tls: Tls, stop: Arc<AtomicBool>) -> Asked {
     let mut asked = Asked::default();
     while !stop.load(Ordering::Relaxed) {
-        let asking = async { Wire::connect(STRANGER, address).await?.ask(HEALTH).await };
+        let asking = async {
+            let wire = Wire::connect_with(STRANGER, address, tls.as_ref()).await;
+            wire?.ask(HEALTH).await
+        };
         match asking.await {
             Ok(answer) if answer.status == 200 => {}
             Ok(answer) => asked.refusals.push(format!("stranger: {}", answer.body)),

@@ -15,6 +15,7 @@ mod model;
 mod mutations;
 mod networks;
 mod quotas;
+mod tls;
 #[path = "../../it/openai/upstream.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod upstream;
@@ -35,6 +36,7 @@ pub(crate) const PROGRAMS: &[crate::Program] = &[
     ("attack-slow-heads", |run| {
         launch(run, connections::slow_heads)
     }),
+    ("attack-tls-half-open", |run| launch(tls::half_open(run))),
     ("attack-h2-heads", |run| {
         launch(run, http2::unfinished_heads)
     }),

@@ -2,12 +2,16 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memmem;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
 pub(super) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -15,10 +19,15 @@ pub(super) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A connection.
-pub(super) struct Wire {
-    pub(super) stream: TcpStream,
+pub(super) struct Wire<S = TcpStream> {
+    pub(super) stream: S,
     buffer: Vec<u8>,
 }
+
+/// What a connection with or without TLS does.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// An answer.
 pub(super) struct Answer {
@@ -51,6 +60,29 @@ impl Wire {
         })
     }
 
+    /// The same with TLS of this configuration, or none.
+    pub(super) async fn connect_with(
+        from: IpAddr,
+        to: SocketAddr,
+        tls: Option<&Arc<ClientConfig>>,
+    ) -> io::Result<Wire<Box<dyn Stream>>> {
+        let stream = Self::connect(from, to).await?.stream;
+        let stream: Box<dyn Stream> = match tls {
+            None => Box::new(stream),
+            Some(config) => {
+                let connector = TlsConnector::from(Arc::clone(config));
+                let name = ServerName::try_from("localhost").unwrap();
+                Box::new(within(connector.connect(name, stream)).await?)
+            }
+        };
+        Ok(Wire {
+            stream,
+            buffer: Vec::new(),
+        })
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     pub(super) async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         within(self.stream.write_all(bytes.as_ref())).await
     }
