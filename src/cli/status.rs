@@ -147,7 +147,10 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         ("Service", runs),
         ("Version", version.to_owned()),
         ("Stores", stores.to_owned()),
-        ("Model", format!("{}{paused}; chat turns: {turns}", service.model)),
+        (
+            "Model",
+            format!("{}{paused}; chat turns: {turns}", service.model),
+        ),
     ];
     if let Some(until) = &service.certificate_expires_at {
         let until = format!("valid until {} UTC", short_minute(until));
