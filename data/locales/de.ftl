@@ -165,6 +165,9 @@ embed-policy = Sendet Ihre Seite eine Content-Security-Policy, muss sie diese Qu
 
 assistant-unanswered = Dazu steht auf diesen Seiten nichts.
 assistant-question = Was möchten Sie wissen?
+assistant-thanks = Gern geschehen.
+assistant-greeting = Guten Tag! Was möchten Sie wissen?
+assistant-assent = Gut. Fragen Sie gern, wenn noch etwas ist.
 assistant-topics = Vielleicht hilft eines davon:
 assistant-all = Alles Weitere:
 assistant-more = Mehr dazu:

@@ -165,6 +165,9 @@ embed-policy = If your page sends a Content-Security-Policy, it has to allow the
 
 assistant-unanswered = The pages of this service do not answer that.
 assistant-question = What would you like to know?
+assistant-thanks = You are welcome.
+assistant-greeting = Hello! What would you like to know?
+assistant-assent = Good. Ask me whenever there is something else.
 assistant-topics = Perhaps one of these helps:
 assistant-all = Everything else:
 assistant-more = More:

@@ -165,6 +165,9 @@ embed-policy = Si su página envía una Content-Security-Policy, debe permitir e
 
 assistant-unanswered = Las páginas de este sitio no dicen nada sobre eso.
 assistant-question = ¿Qué desea saber?
+assistant-thanks = Con mucho gusto.
+assistant-greeting = ¡Hola! ¿Qué desea saber?
+assistant-assent = Bien. Pregunte cuando quiera si hay algo más.
 assistant-topics = Quizá le sirva algo de esto:
 assistant-all = Todo lo demás:
 assistant-more = Más información:

@@ -165,6 +165,9 @@ embed-policy = Si votre page envoie une Content-Security-Policy, elle doit autor
 
 assistant-unanswered = Les pages de ce site n’en parlent pas.
 assistant-question = Que souhaitez-vous savoir ?
+assistant-thanks = Avec plaisir.
+assistant-greeting = Bonjour ! Que souhaitez-vous savoir ?
+assistant-assent = Bien. N’hésitez pas s’il y a autre chose.
 assistant-topics = L’une de ces questions vous aidera peut-être :
 assistant-all = Tout le reste :
 assistant-more = En savoir plus :

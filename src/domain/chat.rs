@@ -1,5 +1,6 @@
 //! A conversation with the landing assistant, as the client states it.
 
+use super::language::Language;
 use super::macros::names;
 use super::text::Text;
 
@@ -30,24 +31,40 @@ pub struct Message {
 
 /// 1 to [`MESSAGES_MAX`] turns, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conversation(Vec<Message>);
+pub struct Conversation {
+    messages: Vec<Message>,
+    language: Language,
+}
 
 impl Conversation {
     /// Takes the turns, oldest first: `None` for no turn or more than [`MESSAGES_MAX`].
     pub fn parse(messages: Vec<Message>) -> Option<Self> {
-        (1..=MESSAGES_MAX)
-            .contains(&messages.len())
-            .then_some(Self(messages))
+        (1..=MESSAGES_MAX).contains(&messages.len()).then(|| Self {
+            messages,
+            language: Language::default(),
+        })
+    }
+
+    /// Says in which language the visitor reads the page.
+    #[must_use]
+    pub fn on_page_in(mut self, language: Language) -> Self {
+        self.language = language;
+        self
+    }
+
+    /// The language of the visitor's page: that of a turn, if the turn does not tell.
+    pub fn language(&self) -> Language {
+        self.language
     }
 
     /// The turns, oldest first.
     pub fn messages(&self) -> &[Message] {
-        &self.0
+        &self.messages
     }
 
     /// The visitor's turns, newest first.
     pub fn questions(&self) -> impl Iterator<Item = &str> {
-        self.0
+        self.messages
             .iter()
             .rev()
             .filter(|message| message.role == Role::User)

@@ -68,7 +68,7 @@ pub use email::{EmailAddress, EmailError};
 pub use form_stamp::FormStamp;
 pub use hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 pub use language::Language;
-pub use passage::{AssistantTexts, Passage};
+pub use passage::{AssistantTexts, Courtesy, Passage};
 pub use policy::{CountedBy, Policies, PolicyName, Quota};
 pub use proof_of_work::Proof;
 pub use pseudonym::{Pseudonym, SoughtSigner};

@@ -5,6 +5,8 @@ use super::language::Language;
 /// A section of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
+    /// The title of its page.
+    pub page: String,
     /// The section's heading.
     pub title: String,
     /// Its URL, with the anchor.
@@ -24,17 +26,28 @@ impl Passage {
     /// The indent of each line of a code example.
     pub const CODE_INDENT: &str = "    ";
 
+    /// What it is called: its title and its examples.
+    pub fn topics(&self) -> impl Iterator<Item = &str> {
+        let title = std::iter::once(self.title.as_str());
+        title.chain(self.examples.iter().map(String::as_str))
+    }
+
     /// The texts that tell what it is about: its title, the paragraphs of its prose, and its examples.
     pub fn prose(&self) -> impl Iterator<Item = &str> {
         let lines = self.text.lines();
         let lines = lines.filter(|line| !line.starts_with(Self::CODE_INDENT));
-        let title = std::iter::once(self.title.as_str());
-        let examples = self.examples.iter().map(String::as_str);
-        title
-            .chain(lines)
-            .chain(examples)
-            .filter(|text| !text.is_empty())
+        let texts = self.topics().chain(lines);
+        texts.filter(|text| !text.is_empty())
     }
+}
+
+/// What visitors say that is no question, such as thanks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Courtesy {
+    /// The words that say it.
+    pub words: Vec<String>,
+    /// What is answered.
+    pub reply: String,
 }
 
 /// What the assistant needs beside the passages, in one language.
@@ -42,10 +55,18 @@ impl Passage {
 pub struct AssistantTexts {
     /// The language.
     pub language: Language,
-    /// Questions that no passage answers, to learn from.
-    pub other_subjects: Vec<String>,
+    /// Questions that no passage answers, by subject, to learn from.
+    pub other_subjects: Vec<Vec<String>>,
     /// Words that say how a question is asked, not what it is about.
     pub stop_words: Vec<String>,
+    /// Words that may be on any subject: of no weight in a question unless a page has them.
+    pub vague_words: Vec<String>,
+    /// Groups of words and phrases that visitors use for the same thing.
+    pub synonyms: Vec<Vec<String>>,
+    /// What is said without a question, the most telling first.
+    pub courtesies: Vec<Courtesy>,
+    /// Words beside those of courtesies.
+    pub fillers: Vec<String>,
     /// That the pages do not answer the question.
     pub unanswered: String,
     /// Asks what the visitor wants to know.

@@ -1,10 +1,13 @@
-//! What the assistant gets beside the passages: examples of what visitors ask, stop words, and what it says
-//! around a passage.
+//! What the assistant gets beside the passages: examples of what visitors ask, words, and what it says around a
+//! passage.
 //!
 //! A file `questions` of `data/assistant/` has the examples of a language, a line each, under the title of the
-//! section that answers them, and under `-` if none does. One that two sections answer stands under both.
+//! section that answers them, and under headings with `-` if none does. One that two sections answer stands under both. A file
+//! `words` has the stop words of a language, vague words, synonyms, and what is said without a question.
 
-use crate::domain::{AssistantTexts, Language, Passage};
+use std::collections::BTreeMap;
+
+use crate::domain::{AssistantTexts, Courtesy, Language, Passage};
 
 use super::error::SiteError;
 use super::templates::Templates;
@@ -34,10 +37,23 @@ pub(super) fn texts(
 ) -> Result<Vec<AssistantTexts>, SiteError> {
     let texts = Language::ALL.into_iter().map(|language| {
         let text = |key| templates.text(language, key);
+        let courtesy = |part, key| {
+            let words = all_words(language, part);
+            let reply = text(key)?;
+            Ok::<_, SiteError>(Courtesy { words, reply })
+        };
         Ok(AssistantTexts {
             language,
             other_subjects: other_subjects(language, passages),
-            stop_words: stop_words(language),
+            stop_words: all_words(language, "stop words"),
+            vague_words: all_words(language, "vague words"),
+            synonyms: synonyms(language),
+            courtesies: vec![
+                courtesy("thanks", "assistant-thanks")?,
+                courtesy("greetings", "assistant-greeting")?,
+                courtesy("assent", "assistant-assent")?,
+            ],
+            fillers: all_words(language, "fillers"),
             unanswered: text("assistant-unanswered")?,
             question: text("assistant-question")?,
             topics: text("assistant-topics")?,
@@ -50,17 +66,21 @@ pub(super) fn texts(
     texts.collect()
 }
 
-fn stop_words(language: Language) -> Vec<String> {
-    let file = match language {
-        Language::English => include_str!("../../data/assistant/stop_words.en.txt"),
-        Language::German => include_str!("../../data/assistant/stop_words.de.txt"),
-        Language::French => include_str!("../../data/assistant/stop_words.fr.txt"),
-        Language::Spanish => include_str!("../../data/assistant/stop_words.es.txt"),
-    };
-    file.split_whitespace().map(str::to_owned).collect()
+/// The words of a language under a heading of its file.
+fn all_words(language: Language, part: &str) -> Vec<String> {
+    let lines = words(language).filter(|(heading, _)| *heading == part);
+    let words = lines.flat_map(|(_, line)| line.split_whitespace());
+    words.map(str::to_owned).collect()
 }
 
-fn other_subjects(language: Language, passages: &[Passage]) -> Vec<String> {
+/// The groups of synonyms of a language: a line each, with commas between the words and phrases.
+fn synonyms(language: Language) -> Vec<Vec<String>> {
+    let lines = words(language).filter(|(heading, _)| *heading == "synonyms");
+    let phrases = |line: &str| line.split(',').map(|it| it.trim().to_owned()).collect();
+    lines.map(|(_, line)| phrases(line)).collect()
+}
+
+fn other_subjects(language: Language, passages: &[Passage]) -> Vec<Vec<String>> {
     let is_answered = |title: &str| {
         let is_it = |it: &Passage| {
             let is_for_them = it.language.unwrap_or_default() == language;
@@ -69,24 +89,42 @@ fn other_subjects(language: Language, passages: &[Passage]) -> Vec<String> {
         passages.iter().any(is_it)
     };
     let others = examples(language).filter(|(title, _)| !is_answered(title));
-    others.map(|(_, example)| example.to_owned()).collect()
+    let mut subjects: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (title, example) in others {
+        subjects.entry(title).or_default().push(example.to_owned());
+    }
+    subjects.into_values().collect()
 }
 
 /// The examples of a language, each with the title that it stands under.
 fn examples(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let file = match language {
+    headed_lines(match language {
         Language::English => include_str!("../../data/assistant/questions.en.txt"),
         Language::German => include_str!("../../data/assistant/questions.de.txt"),
         Language::French => include_str!("../../data/assistant/questions.fr.txt"),
         Language::Spanish => include_str!("../../data/assistant/questions.es.txt"),
-    };
-    let mut title = "";
+    })
+}
+
+/// The lines about the words of a language, each with the heading that it stands under.
+fn words(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
+    headed_lines(match language {
+        Language::English => include_str!("../../data/assistant/words.en.txt"),
+        Language::German => include_str!("../../data/assistant/words.de.txt"),
+        Language::French => include_str!("../../data/assistant/words.fr.txt"),
+        Language::Spanish => include_str!("../../data/assistant/words.es.txt"),
+    })
+}
+
+/// The lines of a file that are not empty, each with the heading that it stands under.
+fn headed_lines(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut heading = "";
     let lines = file.lines().filter(|line| !line.is_empty());
     lines.filter_map(move |line| match line.strip_prefix("# ") {
-        Some(heading) => {
-            title = heading;
+        Some(it) => {
+            heading = it;
             None
         }
-        None => Some((title, line)),
+        None => Some((heading, line)),
     })
 }

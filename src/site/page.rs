@@ -218,6 +218,7 @@ impl PageText {
             Some(_) | None => url.to_owned(),
         };
         let passage = |section: &Section, url| Passage {
+            page: self.article.lead.title.clone(),
             title: section.title.clone(),
             url,
             text: section.text.clone(),

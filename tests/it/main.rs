@@ -12,6 +12,7 @@ mod admin_page;
 mod agent;
 mod architecture;
 mod assistant;
+mod assistant_courtesies;
 mod assistant_pages;
 mod assistant_visitors;
 mod backup;

@@ -92,6 +92,7 @@ async fn json_is_the_answer_unless_events_are_wanted_more() {
 #[tokio::test]
 async fn the_embedded_model_streams_paragraphs() {
     let passage = Passage {
+        page: String::new(),
         title: "Keys".to_owned(),
         url: "/docs#keys".to_owned(),
         text: "Keys are free.\n\nAsk for one.".to_owned(),

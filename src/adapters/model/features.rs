@@ -6,14 +6,14 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use frostem::{Algorithm, Stemmer};
 
-use crate::domain::{Language, Passage};
+use crate::domain::Language;
 
 /// Longer words, in bytes, are not stemmed.
 const WORD_LEN_MAX: usize = 64;
 /// The lengths of the character n-grams.
 const NGRAM_LENGTHS: [usize; 2] = [3, 4];
 /// Stands around a word in its n-grams, so that its beginning has other ones than its middle.
-const BORDER: char = ' ';
+pub(super) const BORDER: char = ' ';
 
 /// The hash of a stem, a bigram or an n-gram: thousands are kept, and none is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,40 +61,6 @@ pub(super) fn stems(language: Language, text: &str) -> BTreeSet<String> {
     words(text).map(|word| stem(language, &word)).collect()
 }
 
-/// What tells the terms of a text: the stems of its words, without those that say how a question is asked, not
-/// what it is about.
-#[derive(Debug)]
-pub(super) struct Terms {
-    language: Language,
-    stop_words: BTreeSet<String>,
-}
-
-impl Terms {
-    pub(super) fn new(language: Language, stop_words: &[String]) -> Self {
-        Self {
-            language,
-            stop_words: stop_words.iter().map(|word| folded(word)).collect(),
-        }
-    }
-
-    /// The terms of `text`, each once.
-    pub(super) fn of(&self, text: &str) -> BTreeSet<String> {
-        let words = words(text).filter(|word| !self.stop_words.contains(&folded(word)));
-        words.map(|word| stem(self.language, &word)).collect()
-    }
-
-    /// The terms of a passage's title and examples.
-    pub(super) fn of_topics(&self, passage: &Passage) -> BTreeSet<String> {
-        let topics = passage.examples.iter().chain([&passage.title]);
-        topics.flat_map(|text| self.of(text)).collect()
-    }
-
-    /// The terms of a passage.
-    pub(super) fn of_passage(&self, passage: &Passage) -> BTreeSet<String> {
-        passage.prose().flat_map(|text| self.of(text)).collect()
-    }
-}
-
 /// The words of `text`, in lower case. An e-mail address is none: it tells nothing about the question.
 pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     let parts = text.split_whitespace();
@@ -115,9 +81,9 @@ pub(super) fn own_letters(language: Language, text: &str) -> usize {
     text.to_lowercase().matches(own).count()
 }
 
-/// The stem without accents. French and Spanish are often typed without, so they come off first; the
+/// The stem of a word in lower case, without accents. French and Spanish are often typed without, so they come off first; the
 /// German stemmer knows `ae` and `ä`.
-fn stem(language: Language, word: &str) -> String {
+pub(super) fn stem(language: Language, word: &str) -> String {
     let (algorithm, word) = match language {
         Language::English => (Algorithm::English, word.to_owned()),
         Language::German => (Algorithm::German, word.to_owned()),
@@ -131,7 +97,7 @@ fn stem(language: Language, word: &str) -> String {
 }
 
 /// `word` without the accents of these languages.
-fn folded(word: &str) -> String {
+pub(super) fn folded(word: &str) -> String {
     let mut folded = String::with_capacity(word.len());
     for c in word.chars() {
         match c {

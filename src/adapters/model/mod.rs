@@ -6,7 +6,8 @@
 //! | `passage_index` | the pages of one language, and how a question finds its passage |
 //! | `naive_bayes` | the classifier that learns from examples of questions |
 //! | `own_index` | the operator's own pages, found by their terms |
-//! | `features` | what texts are compared by: features, stems, terms |
+//! | `features` | what texts are compared by: features, stems, n-grams |
+//! | `terms` | what a text is about, with the words that mean the same |
 //! | `quotation` | a passage as an answer |
 //! | [`openai`] | a model on another server |
 
@@ -17,6 +18,7 @@ mod own_index;
 mod passage_index;
 mod passages;
 mod quotation;
+mod terms;
 
 pub use openai::OpenAiModelClient;
 pub use passages::PassageModelClient;

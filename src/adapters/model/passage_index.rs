@@ -1,21 +1,20 @@
 //! The passages that readers of one language get, and how a question finds its passage.
 //!
 //! The service's own sections come with examples of questions: a classifier has learned from them, with the
-//! sections as its classes and one class of questions about other subjects. What is more like those has no
-//! answer there. The operator's pages have no such examples, and are found by their terms. Where both
-//! answer, the one that covers more of the question does; of equals the operator's, if its title or its
-//! hints name something that is asked.
+//! sections as its classes, and classes of questions about other subjects. What is more like those has no answer
+//! there. The operator's pages have no such examples, and are found by their terms. Where both
+//! answer, the one that covers more of the question does; of near equals the operator's, unless only the title of the
+//! other names what is asked.
 
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::domain::{AssistantTexts, Language, Passage};
 
-use super::features::{Feature, Terms, features, own_letters, stems, words};
+use super::features::{Feature, features, own_letters, stem, stems, words};
 use super::naive_bayes::{NaiveBayes, float};
 use super::own_index::OwnIndex;
 use super::quotation::sentences;
+use super::terms::{Term, Terms, Topics};
 
 // The first two are natural logarithms. They were chosen by cross-validation over the examples of
 // `data/assistant/`: higher ones refuse more questions about other subjects, and more of the right ones.
@@ -26,6 +25,8 @@ use super::quotation::sentences;
 const UNKNOWN_PENALTY_MAX: f64 = 20.0;
 /// How much likelier than other subjects an answer has to be: no answer is better than a wrong one.
 const LOG_ODDS_MIN: f64 = 0.7;
+/// A passage of the operator's that covers this share of what a section covers, covers nearly as much.
+const NEARLY: f64 = 0.85;
 /// What the question before counts, if the newest one is read with it.
 const EARLIER_SHARE: f64 = 0.5;
 
@@ -40,7 +41,7 @@ pub(super) struct PassageIndex {
     own: OwnIndex,
     /// The service's.
     sections: Vec<Arc<Passage>>,
-    /// Its classes are the sections and, last, the other subjects.
+    /// Its classes are the sections and, after them, the other subjects.
     classifier: NaiveBayes,
 }
 
@@ -56,15 +57,18 @@ impl PassageIndex {
             let texts = section.prose().flat_map(sentences);
             texts.map(move |text| (class, text))
         });
-        let others = texts.other_subjects.iter();
-        let others = others.map(|question| (sections.len(), question.as_str()));
+        let others = texts.other_subjects.iter().enumerate();
+        let others = others.flat_map(|(number, questions)| {
+            let class = sections.len() + number;
+            questions.iter().map(move |it| (class, it.as_str()))
+        });
         let examples: Vec<_> = of_sections
             .chain(others)
             .map(|(class, text)| (class, features(language, text)))
             .collect();
-        let terms = Terms::new(language, &texts.stop_words);
+        let terms = Terms::new(texts);
         Self {
-            classifier: NaiveBayes::train(sections.len() + 1, &examples),
+            classifier: NaiveBayes::train(sections.len() + texts.other_subjects.len(), &examples),
             own: OwnIndex::new(own.into_iter(), &terms),
             language,
             terms,
@@ -81,7 +85,8 @@ impl PassageIndex {
     /// How much speaks for a question in this language: the words that are known here, and the letters that
     /// only it has.
     pub(super) fn evidence(&self, question: &str) -> usize {
-        let known = words(question).filter(|word| self.is_known(word));
+        let is_of_language = |word: &String| self.is_learned(word) || self.terms.knows(word);
+        let known = words(question).filter(is_of_language);
         known.count() + own_letters(self.language, question)
     }
 
@@ -92,9 +97,13 @@ impl PassageIndex {
     }
 
     fn is_known(&self, word: &str) -> bool {
-        let stems = stems(self.language, word);
-        let mut stems = stems.iter();
-        stems.any(|stem| self.classes_with(stem).next().is_some() || self.own.has(stem))
+        let stem = stem(self.language, word);
+        self.is_learned(word) || self.own.has(&stem)
+    }
+
+    fn is_learned(&self, word: &str) -> bool {
+        let stem = stem(self.language, word);
+        self.classes_with(&stem).next().is_some()
     }
 
     fn classes_with(&self, stem: &str) -> impl Iterator<Item = usize> {
@@ -110,9 +119,9 @@ impl PassageIndex {
             return Some(passage);
         }
         let section = self.best_section(question, before);
-        let mut asked = self.terms.of(question);
+        let mut asked = self.terms.asked(question);
         let own = self.own.best(&asked).or_else(|| {
-            asked.extend(self.terms.of(before));
+            asked.extend(self.terms.asked(before));
             self.own.best(&asked)
         });
         let Some((own_coverage, own)) = own else {
@@ -121,14 +130,18 @@ impl PassageIndex {
         let Some(section) = section else {
             return Some(own);
         };
-        let section_terms = self.terms.of_passage(section);
-        let section_coverage = self.own.coverage(&asked, &section_terms);
-        let is_topic = || !asked.is_disjoint(&self.terms.of_topics(own));
-        let is_own_better = match own_coverage.total_cmp(&section_coverage) {
-            Ordering::Greater => true,
-            Ordering::Equal => is_topic(),
-            Ordering::Less => false,
+        let section_topics = self.terms.topics(section.prose());
+        let section_coverage = self.own.coverage(&asked, &section_topics);
+        let share_max = |topics: Topics| {
+            let shares = asked.iter().map(|term| topics.share(term));
+            shares.fold(0.0, f64::max)
         };
+        let is_named = || {
+            let of_section = share_max(self.terms.topics([section.title.as_str()]));
+            of_section < 1.0 || share_max(self.terms.topics(own.topics())) > 0.0
+        };
+        let is_own_better = own_coverage > section_coverage
+            || own_coverage >= NEARLY * section_coverage && is_named();
         Some(if is_own_better { own } else { section })
     }
 
@@ -137,7 +150,7 @@ impl PassageIndex {
         let stems = stems(self.language, question);
         let is_unknown = |stem: &&String| {
             let mut classes = self.classes_with(stem);
-            classes.all(|class| class == self.sections.len())
+            classes.all(|class| class >= self.sections.len())
         };
         let unknown_share =
             float(stems.iter().filter(is_unknown).count()) / float(stems.len()).max(1.0);
@@ -148,13 +161,14 @@ impl PassageIndex {
 
     /// The passages that come closest to `question`, whether they answer it or not.
     pub(super) fn closest(&self, question: &str, count: usize) -> Vec<&Passage> {
-        let own = self.own.ranked(&self.terms.of(question));
+        let own = self.own.ranked(&self.terms.asked(question));
         let (sections, _) = self.ranked_sections(question, "");
         let all = own.into_iter().chain(sections);
         all.map(|(_, passage)| &**passage).take(count).collect()
     }
 
-    /// The sections with their log-likelihoods, the likeliest first, and the log-likelihood of other subjects.
+    /// The sections with their log-likelihoods, the likeliest first, and the log-likelihood of the likeliest other
+    /// subject.
     fn ranked_sections(&self, question: &str, before: &str) -> (Vec<(f64, &Arc<Passage>)>, f64) {
         let of_text = |text| {
             let features = features(self.language, text);
@@ -164,19 +178,24 @@ impl PassageIndex {
         for (newest, before) in log_likelihoods.iter_mut().zip(of_text(before)) {
             *newest += EARLIER_SHARE * before;
         }
-        let other_subjects = log_likelihoods.pop().unwrap_or_default();
+        let others = log_likelihoods.split_off(self.sections.len());
+        let likeliest = others.into_iter().max_by(f64::total_cmp);
+        let other_subjects = likeliest.unwrap_or_default();
         let mut sections: Vec<_> = log_likelihoods.into_iter().zip(&self.sections).collect();
         sections.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         (sections, other_subjects)
     }
 
     /// What `question` asks beside what the title of `passage` tells.
-    pub(super) fn terms_beside_title(&self, question: &str, passage: &Passage) -> BTreeSet<String> {
-        &self.terms.of(question) - &self.terms.of(&passage.title)
+    pub(super) fn terms_beside_title(&self, question: &str, passage: &Passage) -> Vec<Term> {
+        let title = self.terms.topics([passage.title.as_str()]);
+        let asked = self.terms.asked(question).into_iter();
+        asked.filter(|term| title.share(term) == 0.0).collect()
     }
 
-    /// How many of the terms a sentence has.
-    pub(super) fn count_in(&self, sentence: &str, terms: &BTreeSet<String>) -> usize {
-        self.terms.of(sentence).intersection(terms).count()
+    /// How many of the terms a text has.
+    pub(super) fn count_in(&self, text: &str, terms: &[Term]) -> usize {
+        let topics = self.terms.topics([text]);
+        terms.iter().filter(|term| topics.share(term) > 0.0).count()
     }
 }

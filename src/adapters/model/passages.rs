@@ -1,14 +1,15 @@
 //! The embedded model: without network and weights, it looks the answer up in the service's pages.
 //!
-//! It decides by the question itself which language that is in, and looks it up in the pages of that
-//! language; in the English ones, which developers read, if those do not tell.
+//! It decides by the question itself which language that is in, or by the visitor's page if the question does not
+//! tell, and looks it up in the pages of that language; in the English ones, which developers read, if those do
+//! not tell.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
-use crate::domain::{AssistantTexts, Conversation, Passage};
+use crate::domain::{AssistantTexts, Conversation, Courtesy, Passage};
 use crate::ports::{AnswerSink, ModelClient, ModelError};
 
 use super::features::words;
@@ -72,28 +73,53 @@ impl PassageModelClient {
         pages.map(Vec::as_slice)
     }
 
-    /// The answer in the language of the newest question; the one before decides between equals, and then
-    /// the order.
+    /// The answer in the language of the newest question; the one before decides between equals, then that of the
+    /// visitor's page.
     fn answer(&self, all: &[LanguagePages], conversation: &Conversation) -> String {
         let mut questions = conversation.questions();
         let newest = questions.next().unwrap_or_default();
         let previous = questions.next().unwrap_or_default();
+        let is_preferred = |it: &LanguagePages| it.texts.language == conversation.language();
+        let (preferred, others): (Vec<_>, Vec<_>) = all.iter().partition(|it| is_preferred(it));
+        let mut ordered = preferred.into_iter().chain(others);
+        if let Some(reply) = ordered.clone().find_map(|it| it.courtesy(newest)) {
+            return self.introduced(reply, ordered.next());
+        }
         let evidence =
             |it: &&LanguagePages| [newest, previous].map(|question| it.index.evidence(question));
         // Of equals it finds the last.
-        let Some(pages) = all.iter().rev().max_by_key(evidence) else {
-            return String::new();
-        };
-        let answer = pages.answer(newest, previous, all.first());
-        if self.is_fallback {
-            format!("{}\n\n{answer}", pages.texts.away)
-        } else {
-            answer
+        let pages = ordered.rev().max_by_key(evidence);
+        let answer = pages.map(|it| it.answer(newest, previous, all.first()));
+        self.introduced(answer.unwrap_or_default(), pages)
+    }
+
+    /// The answer, after what a fallback says first.
+    fn introduced(&self, answer: String, pages: Option<&LanguagePages>) -> String {
+        match pages.filter(|_| self.is_fallback) {
+            Some(pages) => format!("{}\n\n{answer}", pages.texts.away),
+            None => answer,
         }
     }
 }
 
 impl LanguagePages {
+    /// The reply to thanks and the like, if `text` says nothing else.
+    fn courtesy(&self, text: &str) -> Option<String> {
+        let AssistantTexts {
+            courtesies,
+            fillers,
+            ..
+        } = &self.texts;
+        let said: Vec<_> = words(text).collect();
+        let says = |it: &&Courtesy| said.iter().any(|word| it.words.contains(word));
+        let is_one = |word: &String| {
+            let mut all = courtesies.iter().map(|it| &it.words).chain([fillers]);
+            all.any(|words| words.contains(word))
+        };
+        let said_here = courtesies.iter().find(says)?;
+        said.iter().all(is_one).then(|| said_here.reply.clone())
+    }
+
     /// The answer from these pages; from the `first` ones if those do not tell.
     fn answer(&self, newest: &str, previous: &str, first: Option<&Self>) -> String {
         let before = match words(newest).count() {
@@ -139,7 +165,7 @@ impl LanguagePages {
         format!("{topics}\n\n{titles}\n\n{all} {page}")
     }
 
-    /// The passage, with the sentence in front that answers.
+    /// The passage, with the paragraph in front that answers.
     fn quote(&self, passage: &Passage, question: &str) -> String {
         let asked = self.index.terms_beside_title(question, passage);
         let text = answer_first(&passage.text, |it| self.index.count_in(it, &asked));

@@ -1,4 +1,4 @@
-//! The text of a passage as an answer: the sentence that answers first.
+//! The text of a passage as an answer: the paragraph that answers first.
 
 use crate::domain::Passage;
 
@@ -7,37 +7,20 @@ const QUOTATION_LEN_MAX: usize = 1500;
 /// Words with a full stop that ends no sentence have at most this many letters: `z. B.`
 const ABBREVIATION_LEN_MAX: usize = 2;
 
-/// `text` with the sentence of its prose in front that `worth` puts highest, the earlier of equals; then
-/// the rest, as much as fits.
+/// `text` with the paragraph in front that `worth` puts highest, the earlier of equals; then the rest, as much as
+/// fits. A paragraph stays whole: its sentences refer to each other.
 pub(super) fn answer_first(text: &str, worth: impl Fn(&str) -> usize) -> String {
-    let blocks: Vec<&str> = text.split("\n\n").collect();
+    let mut blocks: Vec<&str> = text.split("\n\n").collect();
     let is_prose = |block: &str| !block.starts_with(Passage::CODE_INDENT) && !block.contains('\n');
-    let places = blocks.iter().enumerate();
-    let places = places.filter(|(_, block)| is_prose(block));
-    let places = places.flat_map(|(at, block)| sentences(block).map(move |it| (at, it)));
-    let best = places.fold(
-        None,
-        |best: Option<(usize, &str, usize)>, (at, sentence)| {
-            let worth = worth(sentence);
-            match best {
-                Some((.., highest)) if highest >= worth => best,
-                Some(_) | None => Some((at, sentence, worth)),
-            }
-        },
-    );
-    let Some((at, answer, _)) = best else {
-        return cut(text);
-    };
-    let rest = blocks.iter().enumerate().map(|(number, block)| {
-        let sentences = sentences(block).filter(|it| number != at || *it != answer);
-        if number == at {
-            sentences.collect::<Vec<_>>().join(" ")
-        } else {
-            (*block).to_owned()
-        }
-    });
-    let rest: Vec<_> = rest.filter(|block| !block.is_empty()).collect();
-    cut(&[answer.to_owned(), rest.join("\n\n")].join("\n\n"))
+    let paragraphs = (0..blocks.len()).filter(|at| blocks.get(*at).is_some_and(|it| is_prose(it)));
+    // Of equals it finds the last.
+    let best = paragraphs
+        .rev()
+        .max_by_key(|at| blocks.get(*at).map(|it| worth(it)));
+    if let Some(answer) = best.map(|at| blocks.remove(at)) {
+        blocks.insert(0, answer);
+    }
+    cut(&blocks.join("\n\n"))
 }
 
 /// The sentences of a block of prose, without the blanks between them.
@@ -106,21 +89,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sentence_that_answers_comes_first() {
-        let text = "We sell cranes, z. B. big ones. Open at 7! Is it far? See www.example.org.\n\n    curl x\n\nLast.";
+    fn the_paragraph_that_answers_comes_first_and_stays_whole() {
+        let text =
+            "We sell cranes, z. B. big ones.\n\nOpen at 7! It is far.\n\n    curl x\n\nLast.";
         for (word, expected) in [
+            ("nothing", text),
+            ("cranes", text),
             (
-                "nothing",
-                "We sell cranes, z. B. big ones.\n\nOpen at 7! Is it far? See www.example.org.\n\n    curl x\n\nLast.",
-            ),
-            (
-                "7",
-                "Open at 7!\n\nWe sell cranes, z. B. big ones. Is it far? See www.example.org.\n\n    curl x\n\nLast.",
+                "far",
+                "Open at 7! It is far.\n\nWe sell cranes, z. B. big ones.\n\n    curl x\n\nLast.",
             ),
             (
                 "Last",
-                "Last.\n\nWe sell cranes, z. B. big ones. Open at 7! Is it far? See www.example.org.\n\n    curl x",
+                "Last.\n\nWe sell cranes, z. B. big ones.\n\nOpen at 7! It is far.\n\n    curl x",
             ),
+            ("curl", text),
         ] {
             let worth = |it: &str| usize::from(it.contains(word));
             assert_eq!(answer_first(text, worth), expected);
@@ -133,6 +116,18 @@ mod tests {
         ] {
             assert_eq!(answer_first(text, |_| 0), text.trim_end());
         }
+    }
+
+    #[test]
+    fn a_sentence_ends_with_a_mark_that_ends_no_abbreviation() {
+        let text = "We sell cranes, z. B. big ones. Open at 7! Is it far? See www.example.org.";
+        let expected = [
+            "We sell cranes, z. B. big ones.",
+            "Open at 7!",
+            "Is it far?",
+            "See www.example.org.",
+        ];
+        assert!(sentences(text).eq(expected));
     }
 
     #[test]

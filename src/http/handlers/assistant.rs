@@ -6,7 +6,7 @@ use hyper::body::Bytes;
 
 use crate::domain::{Conversation, Decision};
 use crate::http::request::json;
-use crate::http::request::negotiate::prefers_events;
+use crate::http::request::negotiate::{self, prefers_events};
 use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext};
 use crate::ports::NullSink;
 use crate::site::tools::Tool;
@@ -51,7 +51,8 @@ pub(crate) const QUOTA: Endpoint = Endpoint {
 const PATHS: &[&str] = &["/api/v1/assistant/chat", "/api/assistant/chat"];
 
 async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
-    let conversation = chat_wire::read_request(&body)?;
+    let language = negotiate::language(&context.parts.uri, context.headers());
+    let conversation = chat_wire::read_request(&body)?.on_page_in(language);
     if prefers_events(context.headers()) {
         return stream::chat(context, conversation).await;
     }

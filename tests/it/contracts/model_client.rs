@@ -85,6 +85,7 @@ async fn check(model: &dyn ModelClient) {
 
 fn passage(title: &str, text: &str) -> Passage {
     Passage {
+        page: String::new(),
         title: title.to_owned(),
         url: "https://example.com/#it".to_owned(),
         text: text.to_owned(),

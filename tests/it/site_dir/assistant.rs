@@ -93,3 +93,42 @@ async fn a_passage_without_words_is_quoted_by_its_title() {
     let reply = ask(&model, "what is the capital of the world").await;
     assert!(!reply.contains("Look up"), "{reply}");
 }
+
+/// The pages of a bakery.
+const BAKERY: [(&str, &str); 3] = [
+    ("bakery.md", include_str!("bakery/bakery.md")),
+    ("orders.md", include_str!("bakery/orders.md")),
+    ("visit.md", include_str!("bakery/visit.md")),
+];
+
+/// What visitors ask in other words than its pages have, and what the answer tells.
+const IN_OTHER_WORDS: &str = "
+opening times | 6:30 to 14:00
+where are you located | 3 Quay Street
+what's your address | 3 Quay Street
+what's your phone number | 01632 960222
+telephone number | 01632 960222
+can I sit down and eat something | Twelve seats
+how much is old bread | half price
+do you make birthday cakes | Birthday and wedding
+do you deliver | It costs £3
+can I cancel what I ordered | before noon
+do you take credit cards | all usual cards
+can I bring my dog | wait outside
+any vacancies? | night shift
+where can I leave my car | harbour
+";
+
+#[tokio::test]
+async fn the_operators_pages_answer_in_other_words_than_theirs_without_a_hint() {
+    let site = render(&BAKERY).unwrap();
+    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let mut wrong = Vec::new();
+    for [question, fact] in rows(IN_OTHER_WORDS) {
+        let reply = ask(&model, question).await;
+        if !reply.contains(fact) {
+            wrong.push(format!("{question} -> {reply}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -186,6 +186,7 @@ mod tests {
     #[test]
     fn the_page_prompt_is_bounded_and_names_every_page() {
         let passage = |number: usize| Passage {
+            page: String::new(),
             title: format!("Page {number}"),
             url: format!("/docs#{number}"),
             text: "word ".repeat(800),

@@ -1,0 +1,152 @@
+//! The terms of a text: its words without those that say how a question is asked, and the groups of synonyms
+//! that its words and phrases are of.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::domain::{AssistantTexts, Language};
+
+use super::features::{folded, stem, words};
+
+/// The most words of a phrase among the synonyms.
+const PHRASE_WORDS_MAX: usize = 4;
+
+/// How much a text has of a term, if it has one that means the same.
+const SYNONYM_SHARE: f64 = 0.9;
+
+/// What tells the terms of a text.
+#[derive(Debug)]
+pub(super) struct Terms {
+    language: Language,
+    stop_words: BTreeSet<String>,
+    vague_words: BTreeSet<String>,
+    /// The groups of a phrase, which is stems with a blank between them, or a mark such as `€`.
+    groups: HashMap<String, BTreeSet<usize>>,
+}
+
+/// A word or a phrase of a question.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Term {
+    /// Its stems, with a blank between them.
+    pub(super) stems: String,
+    /// The groups of synonyms that it is of.
+    pub(super) groups: BTreeSet<usize>,
+    /// Whether it says little about the subject.
+    pub(super) is_vague: bool,
+}
+
+/// What a text is about.
+#[derive(Debug, Default)]
+pub(super) struct Topics {
+    pub(super) stems: BTreeSet<String>,
+    pub(super) groups: BTreeSet<usize>,
+}
+
+impl Terms {
+    pub(super) fn new(texts: &AssistantTexts) -> Self {
+        let language = texts.language;
+        let mut groups: HashMap<_, BTreeSet<_>> = HashMap::new();
+        for (number, group) in texts.synonyms.iter().enumerate() {
+            for phrase in group {
+                let stems: Vec<_> = words(phrase).map(|it| stem(language, &it)).collect();
+                let key = if stems.is_empty() {
+                    phrase.clone()
+                } else {
+                    stems.join(" ")
+                };
+                groups.entry(key).or_default().insert(number);
+            }
+        }
+        Self {
+            language,
+            stop_words: texts.stop_words.iter().map(|it| folded(it)).collect(),
+            vague_words: texts
+                .vague_words
+                .iter()
+                .map(|it| stem(language, it))
+                .collect(),
+            groups,
+        }
+    }
+
+    /// Whether the word is one of this language, as far as this knows its words.
+    pub(super) fn knows(&self, word: &str) -> bool {
+        let stem = stem(self.language, word);
+        self.is_stop_word(word)
+            || self.vague_words.contains(&stem)
+            || self.groups.contains_key(&stem)
+    }
+
+    fn is_stop_word(&self, word: &str) -> bool {
+        self.stop_words.contains(&folded(word))
+    }
+
+    /// The terms of a question, each once. A phrase is one term.
+    pub(super) fn asked(&self, question: &str) -> BTreeSet<Term> {
+        let words: Vec<_> = words(question).collect();
+        let stems: Vec<_> = words.iter().map(|it| stem(self.language, it)).collect();
+        let mut terms = BTreeSet::new();
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let rest = stems.get(at..).unwrap_or_default();
+            let of_len = |len: usize| Some((len, rest.get(..len)?.join(" ")));
+            let mut phrases = (1..=PHRASE_WORDS_MAX).rev().filter_map(of_len);
+            let found = phrases.find_map(|(len, stems)| {
+                let groups = self.groups.get(&stems)?.clone();
+                Some((len, stems, groups))
+            });
+            let alone = || {
+                (
+                    1,
+                    rest.first().cloned().unwrap_or_default(),
+                    BTreeSet::new(),
+                )
+            };
+            let is_phrase = found.is_some();
+            let (len, stems, groups) = found.unwrap_or_else(alone);
+            if is_phrase || !self.is_stop_word(word) {
+                let mut of_it = words.iter().skip(at).take(len);
+                let is_vague = of_it.all(|it| self.is_stop_word(it))
+                    || groups.is_empty() && self.vague_words.contains(&stems);
+                terms.insert(Term {
+                    stems,
+                    groups,
+                    is_vague,
+                });
+            }
+            at += len;
+        }
+        terms
+    }
+
+    /// What `texts` are about.
+    pub(super) fn topics<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Topics {
+        let mut topics = Topics::default();
+        for text in texts {
+            let words: Vec<_> = words(text).collect();
+            let stems: Vec<_> = words.iter().map(|it| stem(self.language, it)).collect();
+            let phrases = (1..=PHRASE_WORDS_MAX).flat_map(|len| stems.windows(len));
+            let phrases = phrases.map(|stems| stems.join(" "));
+            let marks = text.chars().filter(|c| !c.is_alphanumeric());
+            let named = phrases.chain(marks.map(String::from));
+            let named = named.filter_map(|phrase| self.groups.get(&phrase));
+            topics.groups.extend(named.flatten());
+            let stems = words.iter().zip(stems);
+            let stems = stems.filter(|(word, _)| !self.is_stop_word(word));
+            topics.stems.extend(stems.map(|(_, stem)| stem));
+        }
+        topics
+    }
+}
+
+impl Topics {
+    /// How much of the term this has, 0 to 1: less if it only has what means the same.
+    pub(super) fn share(&self, term: &Term) -> f64 {
+        if self.stems.contains(&term.stems) {
+            1.0
+        } else if self.groups.is_disjoint(&term.groups) {
+            0.0
+        } else {
+            SYNONYM_SHARE
+        }
+    }
+}
