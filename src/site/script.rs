@@ -99,8 +99,8 @@ pub(super) fn accented(text: &str, accent: Option<Accent>) -> String {
     accent.map_or_else(|| text.to_owned(), |accent| accent.applied_to(text))
 }
 
-/// A file without imports, lines of comment, indentation and what is [`SPACED`]. It goes by the beginnings of lines: a comment
-/// stands on lines of its own, and no other line of the elements begins as one.
+/// A file without imports, lines of comment, indentation and what is [`SPACED`]. It goes by the beginnings of
+/// lines: a comment stands on lines of its own, and no other line of the elements begins as one.
 fn compact(text: &str) -> String {
     const LEFT_OUT: [&str; 4] = ["import ", "//", "/*", "* "];
     let lines = text.lines().map(str::trim);

@@ -81,8 +81,8 @@ pub(super) fn own_letters(language: Language, text: &str) -> usize {
     text.to_lowercase().matches(own).count()
 }
 
-/// The stem of a word in lower case, without accents. French and Spanish are often typed without, so they come off first; the
-/// German stemmer knows `ae` and `ä`.
+/// The stem of a word in lower case, without accents. French and Spanish are often typed without, so they come
+/// off first; the German stemmer knows `ae` and `ä`.
 pub(super) fn stem(language: Language, word: &str) -> String {
     let (algorithm, word) = match language {
         Language::English => (Algorithm::English, word.to_owned()),
