@@ -16,11 +16,11 @@ use crate::rows::rows;
 use crate::site::{facts, render};
 use crate::streaming::{events, joined};
 
-const AWAY: &str = "The assistant\u{2019}s language model is away just now. This is from the pages of \
-                    this site, and it does not count.\n\n";
+const AWAY: &str = "The assistant\u{2019}s language model is unavailable just now. This answer is from the \
+                    pages of this site and does not count.\n\n";
 /// What is asked, and how the answer begins.
 const FIRST_LINES: &str = "
-How much does it cost? | The assistant’s language model is away
+How much does it cost? | The assistant’s language model is unavailable
 Was kostet das?        | Das Sprachmodell des Assistenten ist gerade nicht
 Combien ça coûte ?     | Le modèle de langage de l’assistant est
 ¿Cuánto cuesta?        | El modelo de lenguaje del asistente no
