@@ -118,7 +118,10 @@ fn a_fallback_answers_and_the_log_tells_why() {
             assert_eq!(status, 200, "{log}");
             assert!(line.contains("status=200"), "{line}");
             let text = body["message"].as_str().unwrap();
-            assert!(text.contains("language model is unavailable just now"), "{text}");
+            assert!(
+                text.contains("language model is unavailable just now"),
+                "{text}"
+            );
             assert_eq!((&body["used"], &body["remaining"]), (&json!(0), &json!(10)));
         } else {
             assert_eq!((status, &body["code"]), (503, &json!("model_unavailable")));
