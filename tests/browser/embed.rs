@@ -204,7 +204,8 @@ async fn an_origin_that_is_not_allowed_sees_what_stands_in_the_element_instead_o
     .await;
 }
 
-/// What the editor of WordPress makes of the snippets: paragraphs around whatever is no block, which the form is.
+/// What a blog's editor (wpautop) makes of the snippets: paragraphs around whatever is no block, which the form
+/// is.
 const WITH_PARAGRAPHS: &str = r#"<p><landing-newsletter></p>
 <form method="post" action="SERVICE/newsletter">
 <label>E-mail address <input name="email" type="email" required></label><br />

@@ -13,7 +13,7 @@
 //! A page is a row of `PAGES`: operations, and the template that shows what they answer. A change takes
 //! two steps: a page that says what will happen, and its form, which carries a token of the session.
 //!
-//! The pages of a session are below a path of its own ([`Session::root`]), which its cookie is bound to.
+//! The pages of a session are below a path of its own (`Session::root`), which its cookie is bound to.
 
 mod answer;
 mod list;

@@ -36,7 +36,7 @@ pub(crate) const PROGRAMS: &[crate::Program] = &[
     ("attack-slow-heads", |run| {
         launch(run, connections::slow_heads)
     }),
-    ("attack-tls-half-open", |run| launch(tls::half_open(run))),
+    ("attack-tls-half-open", |run| launch(run, tls::half_open)),
     ("attack-h2-heads", |run| {
         launch(run, http2::unfinished_heads)
     }),
