@@ -169,7 +169,9 @@ async fn a_flag_names_the_authority_of_an_engines_provider() {
         assert!(trusted.contains(words), "{trusted}");
     }
     let swapped = doctor([("--store-ca", &of_redis), ("--limits-ca", &of_postgres)]);
-    assert_eq!(swapped.matches("certificate").count(), 2, "{swapped}");
+    for words in ["no TLS with the database", "the TLS handshake failed"] {
+        assert!(swapped.contains(words), "{swapped}");
+    }
     let unread = doctor([("--store-ca", &of_postgres), ("--limits-ca", &secret)]);
     let told = format!("--limits-ca: {}: holds no certificate", secret.display());
     assert!(unread.contains(&told), "{unread}");

@@ -92,7 +92,7 @@ pub enum PostgresOpenError {
     NoDatabase,
     /// TLS was not agreed on.
     #[error(
-        "no TLS with the database: {0}: name the authority of its certificate with SSL_CERT_FILE, or \
+        "no TLS with the database: {0}: name the authority of its certificate with --store-ca, or \
          say sslmode=disable in --store if the network is trusted"
     )]
     Tls(String),
@@ -166,14 +166,14 @@ impl From<Error> for PostgresOpenError {
         if let Some(code) = error.code() {
             return Self::of_code(code);
         }
-        let text = describe(&error);
+        let (kind, text) = (error.to_string(), describe(&error));
         // The driver tells these kinds apart only by their texts.
         if text.contains("does not allow writes") {
             Self::ReadOnly
-        } else if text.starts_with("error performing TLS handshake") && !is_cut(&error) {
+        } else if kind.starts_with("error performing TLS handshake") && !is_cut(&error) {
             Self::Tls(text)
-        } else if text.starts_with("invalid configuration")
-            || text.starts_with("authentication error")
+        } else if kind.starts_with("invalid configuration")
+            || kind.starts_with("authentication error")
         {
             Self::Credentials(text)
         } else {
