@@ -74,7 +74,7 @@ async fn past_the_limit_the_script_brings_a_proof_and_without_it_a_time_is_told(
         send_until(page, "Thank you").await;
         visit.goto("/newsletter").await;
         page.fill("#email", "bob@example.com").await;
-        send_until(page, "your browser then works").await;
+        send_until(page, "your browser will then solve").await;
         assert_eq!(value(page).await, "bob@example.com");
         page.click(SIGN_UP).await;
         page.until_text("h1", "Thank you").await;
@@ -82,7 +82,7 @@ async fn past_the_limit_the_script_brings_a_proof_and_without_it_a_time_is_told(
         visit.goto("/newsletter?lang=de").await;
         page.fill("#email", "eve@example.com").await;
         send_until(page, "Bitte versuchen Sie es in 15 Minuten").await;
-        assert!(!page.text("main").await.contains("Browser rechnet"));
+        assert!(!page.text("main").await.contains("Browser löst"));
     })
     .await;
 }
