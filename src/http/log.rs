@@ -61,11 +61,22 @@ impl LogThrottle {
         if self.suppressed.load(Relaxed) > 0
             && self.began.elapsed().as_secs() > self.current.load(Relaxed) >> 32
         {
-            let count = self.suppressed.swap(0, Relaxed);
-            if count > 0 {
-                tracing::info!(count, "further requests were refused, free or not served");
-            }
+            self.report_all();
         }
+    }
+
+    fn report_all(&self) {
+        let count = self.suppressed.swap(0, Relaxed);
+        if count > 0 {
+            tracing::info!(count, "further requests were refused, free or not served");
+        }
+    }
+}
+
+impl Drop for LogThrottle {
+    /// No line may have followed the last ones that were suppressed.
+    fn drop(&mut self) {
+        self.report_all();
     }
 }
 

@@ -70,6 +70,10 @@ pub(super) async fn hold(run: Run) -> Verdict {
             {
                 held.push_back(oldest);
             }
+            // The oldest were closed long ago, but each is a file of this program until it lets go.
+            if held.len() > 4 * CONNECTIONS_MAX {
+                held.pop_front();
+            }
         }
         held.into()
     })

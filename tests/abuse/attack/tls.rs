@@ -58,6 +58,8 @@ pub(super) async fn half_open(run: Run) -> Verdict {
             let its = trial.held_by(ATTACKER);
             // One may just have been accepted, to be refused.
             assert!(its <= SHARE + 1, "{its} are held");
+            // Most have ended, but each is a file of this program until it lets go.
+            held.drain(..held.len().saturating_sub(CONNECTIONS_MAX));
         }
     }
     drop(held);
