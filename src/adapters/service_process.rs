@@ -21,7 +21,8 @@ pub fn has_begun_again() -> bool {
 }
 
 /// Replaces this process by the command of `words`, followed by the flags of the service behind `stream`, under
-/// its variables. Returns only why it could not.
+/// its variables and in its working directory, where relative paths among them begin. Returns only why it could
+/// not.
 pub fn begin_again(stream: &UnixStream, words: &[&str]) -> io::Error {
     let Err(error) = replace(stream, words);
     error
@@ -50,5 +51,6 @@ fn replace(stream: &UnixStream, words: &[&str]) -> io::Result<Infallible> {
     let mut command = Command::new("/proc/self/exe");
     command.args(words).args(flags.iter().skip(1));
     command.envs(variables.filter(|(name, _)| of_service(name)));
+    command.current_dir(format!("/proc/{id}/cwd"));
     Err(command.env(AGAIN, "1").exec())
 }

@@ -222,7 +222,7 @@ async fn ask_outside(base_url: &str) -> Result<ProbeAnswer, Checked> {
     match outside.status {
         200 => Ok(outside),
         status => Err(failed(format!(
-            "{base_url}{HEALTH} answers {status}; see the proxy's log"
+            "{base_url}{HEALTH} answers {status}; see the log of the service and of a proxy in front of it"
         ))),
     }
 }

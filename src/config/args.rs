@@ -58,7 +58,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
-    /// File with the private key of that certificate, in PEM; nobody but its owner may read it
+    /// File with the private key of that certificate, in PEM; nobody but its owner may read it, or the group where
+    /// it is root's
     #[arg(help_heading = "HTTPS")]
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
