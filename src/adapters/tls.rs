@@ -23,9 +23,6 @@ use crate::domain::Timestamp;
 
 use super::operator_file;
 
-/// The versions of HTTP that are offered (RFC 7301), the preferred one first.
-const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
-
 /// A chain of certificates, and the key of the first one.
 #[derive(Debug)]
 struct Certificate {
@@ -96,7 +93,7 @@ impl CertificateFiles {
         self.current.0.read().validity.clone()
     }
 
-    /// How TLS is spoken: 1.2 or 1.3, and HTTP/2 or HTTP/1.1 on it. rustls never renegotiates.
+    /// How TLS is spoken: 1.2 or 1.3. rustls never renegotiates.
     ///
     /// # Errors
     /// When there is no randomness.
@@ -106,7 +103,6 @@ impl CertificateFiles {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(&self.current) as _);
-        config.alpn_protocols = ALPN.map(<[u8]>::to_vec).into();
         // Clients keep the sessions, under a key that changes every six hours and is forgotten after twelve.
         config.ticketer = ring::Ticketer::new()?;
         config.session_storage = Arc::new(NoServerSessionStorage {});

@@ -27,6 +27,7 @@ use crate::http::server::activity::{ActiveBody, Activity, HALF_CLOSED_REST, Rece
 use crate::http::server::handshake::Handshakes;
 use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
+use crate::http::server::shares::Share;
 use crate::http::server::slots::Places;
 use crate::http::server::socket::Socket;
 use crate::http::service::LandingService;
@@ -66,6 +67,13 @@ pub(crate) struct Connection {
     pub(crate) activity: Arc<Activity>,
 }
 
+/// The right to speak HTTP/2 until it is dropped.
+struct Http2Place {
+    streams_max: u32,
+    /// `None` for a trusted proxy, which may have any number.
+    _share: Option<Share>,
+}
+
 impl Connection {
     pub(crate) async fn serve(
         self: Arc<Self>,
@@ -78,43 +86,56 @@ impl Connection {
         // Accepted a moment before the stop, its request may be on the way.
         let stop = stopped_for(&mut stopped, STOP_GRACE);
         if let Speaks::Tls(handshakes) = &self.speaks {
-            let stream = tokio::select! {
-                shaken = handshakes.accept(stream) => shaken?,
+            let (stream, http2) = tokio::select! {
+                shaken = handshakes.accept(stream, || self.http2_place().ok()) => shaken?,
                 () = stop => return Ok(()),
             };
-            let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-            return self.speak(stream, is_http2, stopped).await;
+            return self.speak(stream, http2, stopped).await;
         }
         let is_http2 = tokio::select! {
             first = speaks_http2(&stream) => first.map_err(socket)?,
             () = sleep(self.limits.head_deadline) => return Err(IDLE.to_owned()),
             () = stop => return Ok(()),
         };
-        self.speak(stream, is_http2, stopped).await
+        let http2 = is_http2.then(|| self.http2_place()).transpose();
+        let http2 = http2.map_err(|cause| format!("HTTP/2: {cause}"))?;
+        self.speak(stream, http2, stopped).await
     }
 
-    /// Speaks HTTP on a connection that has begun.
+    /// Takes a place for HTTP/2.
+    ///
+    /// # Errors
+    /// When none is free.
+    fn http2_place(&self) -> Result<Http2Place, &'static str> {
+        let limits = &self.limits;
+        let Some(network) = self.network else {
+            return Ok(Http2Place {
+                streams_max: limits.streams_max,
+                _share: None,
+            });
+        };
+        let places = &self.places.http2;
+        let share = places.take(network)?;
+        Ok(Http2Place {
+            streams_max: limits.streams_max_of(places.held_by(network)),
+            _share: Some(share),
+        })
+    }
+
+    /// Speaks HTTP on a connection that has begun: HTTP/2 if it has a place for that.
     async fn speak(
         self: Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        is_http2: bool,
+        http2: Option<Http2Place>,
         stopped: watch::Receiver<bool>,
     ) -> Result<(), String> {
+        let is_http2 = http2.is_some();
         let this = Arc::clone(&self);
         let answer = service_fn(move |request| Arc::clone(&this).answer(request));
         let io = TokioIo::new(Socket::new(stream, Arc::clone(&self.activity), !is_http2));
-        if is_http2 {
-            let mut streams_max = self.limits.streams_max;
-            let mut place = None;
-            if let Some(network) = self.network {
-                let taken = self.places.http2.take(network);
-                place = Some(taken.map_err(|cause| format!("HTTP/2: {cause}"))?);
-                streams_max = self
-                    .limits
-                    .streams_max_of(self.places.http2.held_by(network));
-            }
-            let _place = place;
-            let connection = pin!(http2_builder(streams_max).serve_connection(io, answer));
+        if let Some(place) = http2 {
+            let builder = http2_builder(place.streams_max);
+            let connection = pin!(builder.serve_connection(io, answer));
             let shut_down = http2::Connection::graceful_shutdown;
             self.drive(connection, shut_down, is_http2, stopped).await
         } else {

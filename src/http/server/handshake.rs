@@ -1,13 +1,16 @@
-//! TLS handshakes: their deadline, what is counted of them, and one log line for many that fail.
+//! TLS handshakes: their deadline, the version of HTTP that is agreed on, what is counted of them, and one log
+//! line for many that fail.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustls::ServerConfig;
+use rustls::server::Acceptor;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::metrics::Metrics;
@@ -21,9 +24,15 @@ const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// How much of an answer TLS keeps until the client reads, in bytes. rustls would keep 64 KiB.
 const BUFFER_BYTES: usize = 16 * 1024;
 
+/// The versions of HTTP, as clients offer them (RFC 7301).
+const HTTP1: &[u8] = b"http/1.1";
+const HTTP2: &[u8] = b"h2";
+
 /// The handshakes of a listener.
 pub(crate) struct Handshakes {
-    acceptor: TlsAcceptor,
+    /// How TLS is spoken below each version of HTTP.
+    http1: Arc<ServerConfig>,
+    http2: Arc<ServerConfig>,
     metrics: Arc<Metrics>,
     failures: Mutex<Failures>,
 }
@@ -36,25 +45,36 @@ struct Failures {
 }
 
 impl Handshakes {
-    pub(crate) fn new(tls: Arc<ServerConfig>, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(tls: &ServerConfig, metrics: Arc<Metrics>) -> Self {
+        let below = |http: &[u8]| {
+            let mut tls = tls.clone();
+            tls.alpn_protocols = vec![http.to_vec()];
+            Arc::new(tls)
+        };
         Self {
-            acceptor: TlsAcceptor::from(tls),
+            http1: below(HTTP1),
+            http2: below(HTTP2),
             metrics,
             failures: Mutex::default(),
         }
     }
 
-    /// Takes part in the handshake of a new connection.
+    /// Takes part in the handshake of a new connection. If the client offers HTTP/2, `http2_place` is asked for
+    /// a place; HTTP/2 is agreed on if there is one, and HTTP/1.1 otherwise.
     ///
     /// # Errors
     /// Why it failed, for the log.
-    pub(crate) async fn accept(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
+    pub(crate) async fn accept<P>(
+        &self,
+        stream: TcpStream,
+        http2_place: impl FnOnce() -> Option<P>,
+    ) -> Result<(TlsStream<TcpStream>, Option<P>), String> {
         let counts = &self.metrics.tls;
-        let (outcome, error) = match timeout(DEADLINE, self.acceptor.accept(stream)).await {
-            Ok(Ok(mut stream)) => {
+        let (outcome, error) = match timeout(DEADLINE, self.shake(stream, http2_place)).await {
+            Ok(Ok((mut stream, place))) => {
                 counts.completed.increase();
                 stream.get_mut().1.set_buffer_limit(Some(BUFFER_BYTES));
-                return Ok(stream);
+                return Ok((stream, place));
             }
             Ok(Err(error)) => (&counts.failed, format!("TLS: {error}")),
             Err(_elapsed) => (
@@ -65,6 +85,23 @@ impl Handshakes {
         outcome.increase();
         self.log(&error);
         Err(error)
+    }
+
+    async fn shake<P>(
+        &self,
+        stream: TcpStream,
+        http2_place: impl FnOnce() -> Option<P>,
+    ) -> io::Result<(TlsStream<TcpStream>, Option<P>)> {
+        let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let offered = begun.client_hello().alpn();
+        let offers_http2 = offered.is_some_and(|mut names| names.any(|name| name == HTTP2));
+        let place = offers_http2.then(http2_place).flatten();
+        let tls = if place.is_some() {
+            &self.http2
+        } else {
+            &self.http1
+        };
+        Ok((begun.into_stream(Arc::clone(tls)).await?, place))
     }
 
     /// Anybody can make handshakes fail, so that only their number and the last reason are worth a line.

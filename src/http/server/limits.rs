@@ -29,8 +29,8 @@ pub struct ServerLimits {
     /// newest one. A stream can take 10 KiB before it counts as a request.
     pub streams_per_network: u32,
     /// Most HTTP/2 connections, of which one network may have an eighth. Each can take 72 KiB,
-    /// without its streams. Further ones
-    /// are closed: they have to speak HTTP/1.1. A trusted proxy may have any number.
+    /// without its streams. Further ones speak HTTP/1.1: over TLS that is what is agreed on, in the clear
+    /// they are closed. A trusted proxy may have any number.
     pub http2_connections_max: usize,
 }
 

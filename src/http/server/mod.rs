@@ -49,7 +49,7 @@ const EVICTED: &str = "idle while all connections were taken";
 pub struct Listeners {
     /// The service.
     pub web: TcpListener,
-    /// How TLS is spoken there. Without it, clients speak in the clear.
+    /// How TLS is spoken there, below whatever version of HTTP. Without it, clients speak in the clear.
     pub tls: Option<Arc<ServerConfig>>,
     /// Where clients in the clear are sent to the service's `https` address.
     pub redirect: Option<TcpListener>,
@@ -81,7 +81,7 @@ pub async fn serve(
     let Listeners { web, tls, redirect } = listeners.into();
     let app = &service.state.app;
     let speaks = tls.map_or(Speaks::Clear, |tls| {
-        Speaks::Tls(Arc::new(Handshakes::new(tls, Arc::clone(&app.metrics))))
+        Speaks::Tls(Arc::new(Handshakes::new(&tls, Arc::clone(&app.metrics))))
     });
     let target = Redirect::new(&app.settings.base_url);
     let places = Arc::new(Places::new(limits));

@@ -96,6 +96,48 @@ async fn both_versions_of_tls_are_spoken_with_the_version_of_http_that_was_agree
     assert_eq!(server.outcomes(), [8, 2, 0]);
 }
 
+#[tokio::test]
+async fn whoever_has_no_place_for_http_2_agrees_on_http_1_1() {
+    let authority = Authority::new();
+    let limits = ServerLimits {
+        http2_connections_max: 16,
+        ..ServerLimits::default()
+    };
+    let server = serve(&authority, Setup::default(), limits).await;
+    let config = authority.client(BOTH, &["h2", "http/1.1"]);
+    let agreed = async |address| {
+        let client = server.shake(address, &config).await.unwrap();
+        let agreed = client.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
+        (client, String::from_utf8(agreed.unwrap()).unwrap())
+    };
+    // Neither half a handshake nor HTTP/1.1 takes a place.
+    let _silent = server.connect_from(ONE).await;
+    let http1 = authority.client(BOTH, &["http/1.1"]);
+    let _older = server.shake(ONE, &http1).await.unwrap();
+    let held = [agreed(ONE).await, agreed(ONE).await];
+    assert!(
+        held.iter().all(|(_, http)| http == "h2"),
+        "an eighth is two"
+    );
+    let (client, http) = agreed(ONE).await;
+    assert_eq!(http, "http/1.1");
+    let answer = answer_to(client, &last_health("")).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    let only_http2 = authority.client(BOTH, &["h2"]);
+    let refused = server.shake(ONE, &only_http2).await.unwrap_err();
+    assert!(
+        refused.to_string().contains("NoApplicationProtocol"),
+        "{refused}"
+    );
+    let (client, http) = agreed(OTHER).await;
+    assert_eq!(http, "h2");
+    check_http2(client).await;
+    drop(held);
+    while agreed(ONE).await.1 != "h2" {
+        tokio::task::yield_now().await;
+    }
+}
+
 async fn check_http2(client: Client) {
     let io = TokioIo::new(client);
     let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
