@@ -1,5 +1,9 @@
 //! Instants, and lengths of time. The clock is a port; elsewhere the time is an argument.
 
+use std::time::Duration;
+
+use jiff::civil::DateTime;
+
 use super::macros::names;
 
 /// Milliseconds since the Unix epoch, UTC.
@@ -24,10 +28,11 @@ impl Timestamp {
 
     /// The instant in RFC 3339: UTC, milliseconds. Empty beyond the year 9999.
     pub fn to_rfc3339(self) -> String {
-        i64::try_from(self.0)
-            .ok()
-            .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
-            .map_or_else(String::new, |instant| format!("{instant:.3}"))
+        // jiff's own instants end a day before that year does.
+        let epoch = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+        let since = Duration::from_millis(self.0);
+        let time = epoch.checked_add(since);
+        time.map_or_else(|_beyond| String::new(), |time| format!("{time:.3}Z"))
     }
 
     /// Parses an instant of RFC 3339, or a date, which is its midnight in UTC. `None` for anything else, and
@@ -150,6 +155,8 @@ mod tests {
             (0, "1970-01-01T00:00:00.000Z"),
             (951_827_696_789, "2000-02-29T12:34:56.789Z"),
             (4_102_444_800_000, "2100-01-01T00:00:00.000Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+            (253_402_300_800_000, ""),
             (u64::MAX, ""),
         ] {
             assert_eq!(Timestamp::from_ms(ms).to_rfc3339(), text);

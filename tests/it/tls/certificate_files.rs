@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use landing_api::domain::time::Timestamp;
+use rcgen::CertificateParams;
 
 use super::{Authority, Pair, write_private};
 
@@ -83,6 +85,17 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
     assert!(complaint(&pair).contains("may be read by others"));
     fs::remove_file(key).unwrap();
     assert!(complaint(&pair).contains("No such file"));
+}
+
+#[test]
+fn a_certificate_without_an_end_is_valid_until_the_end_of_time() {
+    let authority = Authority::new();
+    let mut params = CertificateParams::default();
+    // RFC 5280, section 4.1.2.5: "no well-defined expiration date".
+    params.not_after = rcgen::date_time_ymd(9999, 12, 31) + Duration::from_secs(86_399);
+    let pair = authority.sign("one", &params);
+    let until = pair.open().unwrap().validity().end.to_rfc3339();
+    assert_eq!(until, "9999-12-31T23:59:59.000Z");
 }
 
 #[test]

@@ -52,6 +52,11 @@ impl Authority {
         let mut params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
         params.not_before = rcgen::date_time_ymd(from, 1, 1);
         params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        self.sign(file, &params)
+    }
+
+    /// A new certificate in files called after it.
+    fn sign(&self, file: &str, params: &CertificateParams) -> Pair {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let pair = Pair {
