@@ -19,13 +19,21 @@ const HOMES: [&str; 3] = ["/home/", "/root/", "/run/user/"];
 /// The service and its socket, each after a line that tells its file.
 ///
 /// # Errors
-/// When a flag cannot stand in a unit.
+/// When a flag cannot stand in a unit: a path is not absolute.
 pub(super) fn render(args: &Args, given: &[GivenFlag]) -> Result<String, CommandError> {
     let dir = args.data_dir.as_deref().and_then(Path::to_str);
     let dir = dir.filter(|dir| dir.starts_with('/'));
     let dir = dir.ok_or_else(|| {
         CommandError::Input("systemd needs the --data-dir as an absolute path".to_owned())
     })?;
+    let is_relative = |value: &String| !value.starts_with('/');
+    let mut paths = given.iter().filter(|flag| flag.is_path);
+    if let Some(flag) = paths.find(|flag| flag.values.iter().any(is_relative)) {
+        let name = &flag.name;
+        return Err(CommandError::Input(format!(
+            "systemd needs the {name} as an absolute path"
+        )));
+    }
     let (mut words, mut secret) = (vec![wiring::program()?], Vec::new());
     for flag in given {
         match flag.name.as_str() {

@@ -1,6 +1,8 @@
 //! The flags of the service that were given, for the log and for systemd's units.
 
+use std::any::TypeId;
 use std::fmt;
+use std::path::PathBuf;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -14,6 +16,8 @@ pub struct GivenFlag {
     pub values: Vec<String>,
     /// Its values may hold a secret.
     pub is_secret: bool,
+    /// Its values are paths.
+    pub is_path: bool,
     /// It stands on the command line.
     pub is_typed: bool,
 }
@@ -36,6 +40,7 @@ pub(super) fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<
                 Vec::new()
             },
             is_secret: arg.is_hide_env_values_set(),
+            is_path: arg.get_value_parser().type_id() == TypeId::of::<PathBuf>(),
             is_typed: source == ValueSource::CommandLine,
         })
     };

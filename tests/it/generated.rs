@@ -131,6 +131,16 @@ fn the_units_give_the_service_its_data_directory() {
         assert!(units.lines().any(|it| it == line), "{line}");
     }
     Ran::of(&mut landing_api(&["systemd", "--data-dir", "var"])).refused(2, "absolute");
+    for flags in [
+        &["--tls-cert=a.pem", "--tls-key=/b.pem"][..],
+        &["--tls-cert=/a.pem", "--tls-key=b.pem"],
+        &["--site-dir=../site"],
+    ] {
+        let relative = flags.iter().find(|flag| !flag.contains("=/")).unwrap();
+        let (name, _) = relative.split_once('=').unwrap();
+        let told = format!("systemd needs the {name} as an absolute path");
+        Ran::of(landing_api(&["systemd"]).args(flags)).refused_in_a_line(2, &told);
+    }
     Ran::of(&mut landing_api(&["--limit", "ip=off", "systemd"])).refused(2, "give flags after it");
 }
 
