@@ -34,9 +34,7 @@ pub(super) async fn one_address(run: Run) -> Verdict {
     let mut pace = Pace::of(1);
     while pace.is_within(run.length()) {
         open(&trial, ATTACKER, CONNECTIONS_MAX + SHARE, &mut held).await;
-        let its = trial.held_by(ATTACKER);
-        // One may just have been accepted, to be refused.
-        assert!(its <= SHARE + 1, "{its} of {CONNECTIONS_MAX} are held");
+        trial.expect_held(ATTACKER, SHARE).await;
         // Most were refused, but each is a file of this program until it lets go.
         held.drain(..held.len().saturating_sub(CONNECTIONS_MAX));
         pace.step().await;

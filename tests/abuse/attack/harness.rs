@@ -29,6 +29,8 @@ const LOG: &str = "log";
 const MEMORY_MIB_MAX: f64 = 256.0;
 /// Below that, a 99th percentile is a matter of the machine.
 const P99_FLOOR: Duration = Duration::from_millis(50);
+/// How long the service may take to refuse the connections that have come.
+const REFUSED_MAX: Duration = Duration::from_secs(1);
 /// How long the service may take to notice that its clients have gone.
 const GONE_MAX: Duration = Duration::from_secs(20);
 
@@ -120,9 +122,22 @@ impl Trial {
         Wire::connect(from, self.address).await.unwrap()
     }
 
-    /// How many connections from that address the service holds.
+    /// How many connections from that address the service holds. While some come and go, the kernel's
+    /// list may tell of more than there were at any time.
     pub(super) fn held_by(&self, from: IpAddr) -> usize {
         held(self.address, Some(from))
+    }
+
+    /// Holds that address to so many connections, as soon as those that are to be refused are.
+    pub(super) async fn expect_held(&self, from: IpAddr, connections_max: usize) {
+        let refused = timeout(REFUSED_MAX, async {
+            while self.held_by(from) > connections_max {
+                sleep(Duration::from_millis(20)).await;
+            }
+        });
+        if refused.await.is_err() {
+            panic!("{} of {connections_max} are held", self.held_by(from));
+        }
     }
 
     /// Ends the attack, whose connections are closed by now: everything has to be as before.

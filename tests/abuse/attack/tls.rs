@@ -55,9 +55,7 @@ pub(super) async fn half_open(run: Run) -> Verdict {
             held.push(wire);
         }
         if number % 1000 == 0 {
-            let its = trial.held_by(ATTACKER);
-            // One may just have been accepted, to be refused.
-            assert!(its <= SHARE + 1, "{its} are held");
+            trial.expect_held(ATTACKER, SHARE).await;
             // Most have ended, but each is a file of this program until it lets go.
             held.drain(..held.len().saturating_sub(CONNECTIONS_MAX));
         }
