@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::domain::{SecretKeys, Settings, macros::hidden};
 use crate::metrics::Metrics;
 use crate::ports::{
-    BlockList, Clock, ContactStore, CountStore, Entropy, KeyIssuer, ModelClient, RateLimiter,
-    RevocationList, SignUps, StoreMaintenance,
+    BlockList, Clock, ContactStore, CountStore, Entropy, KeyIssuer, MailSender, ModelClient,
+    RateLimiter, RevocationList, SignUps, StoreMaintenance,
 };
 use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
@@ -18,6 +18,8 @@ pub struct App {
     pub contacts: Arc<dyn ContactStore>,
     /// The newsletter's provider, which takes sign-ups in place of the contacts; `None` if they are kept.
     pub provider: Option<Arc<dyn SignUps>>,
+    /// Sends mail; `None` if the operator has no account for that.
+    pub mail: Option<Arc<dyn MailSender>>,
     /// The API keys.
     pub keys: Arc<dyn KeyIssuer>,
     /// The revoked registrations of agents.

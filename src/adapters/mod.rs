@@ -9,6 +9,7 @@
 //! | [`redis`] | `RateLimiter` | Redis or Valkey, for several nodes |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`webhook`] | `SignUps` | HTTP, to the newsletter's provider |
+//! | [`smtp`] | `MailSender` | SMTP, to the operator's mail relay |
 //! | [`block_list`] | `BlockList` | a file of the data directory |
 //! | [`counts`] | `CountStore` | a file a month |
 //! | [`system`] | `Clock`, `Entropy` | the operating system; also the user and the limit on open files |
@@ -57,6 +58,7 @@ mod secret_file;
 pub mod service_process;
 pub mod site_dir;
 mod sled_db;
+pub mod smtp;
 pub mod system;
 pub mod systemd;
 pub mod threads;

@@ -80,6 +80,12 @@ fn check_files(args: &Args, findings: &mut Findings) {
         Err(error) => failed(error),
     };
     findings.add("sign-ups", sign_ups);
+    let mail = match wiring::mail_sender(args) {
+        Ok(None) => ok("none is sent"),
+        Ok(Some(_sender)) => ok("its account and files can be used; doctor tries them"),
+        Err(error) => failed(error),
+    };
+    findings.add("mail", mail);
 }
 
 /// Whether the data directory can be opened, and by whom.

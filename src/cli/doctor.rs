@@ -61,6 +61,7 @@ pub(super) async fn examine(args: &Args, form: OutputForm) -> Result<Done, Comma
     check_base_url(args, is_running, &mut findings).await;
     findings.add("model", model(args).await);
     findings.add("webhook", webhook(args).await);
+    findings.add("mail", mail(args).await);
     findings.print(form, CommandError::Failed)
 }
 
@@ -311,5 +312,16 @@ async fn webhook(args: &Args) -> Checked {
     match connected {
         Ok(()) => ok("its host accepts connections; nothing was posted"),
         Err(error) => failed(format!("cannot connect: {error}")),
+    }
+}
+
+async fn mail(args: &Args) -> Checked {
+    match wiring::smtp_mail_sender(args) {
+        Ok(None) => ok("none: no mail is sent"),
+        Ok(Some(sender)) => match sender.check().await {
+            Ok(()) => ok("the relay accepts the account; `mail test ADDRESS` sends a mail"),
+            Err(error) => failed(error.to_string()),
+        },
+        Err(error) => failed(error),
     }
 }

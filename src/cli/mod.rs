@@ -6,7 +6,7 @@
 //! | `client` | what answers commands: the running service, or this process |
 //! | `output`, `list`, `outcome` | printing, and how commands end |
 //! | `source`, `contact_file`, `consent`, `signals` | what commands read and ask, and what ends them |
-//! | `admin`, `block`, `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each group of commands |
+//! | `admin`, `block`, `contacts`, `keys`, `limits`, `mail`, `migration`, `status`, `store` | a file for each group of commands |
 //! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
 //! | `handbook`, `systemd_units` | what is printed of the program itself |
 //!
@@ -26,6 +26,7 @@ mod handbook;
 mod keys;
 mod limits;
 mod list;
+mod mail;
 mod migration;
 mod outcome;
 mod output;
@@ -92,6 +93,9 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
         }
         Command::Block(command) => {
             with_client(args, async |client| block::run(command, client).await).await
+        }
+        Command::Mail(command) => {
+            with_client(args, async |client| mail::run(command, client).await).await
         }
         Command::Admin(AdminCommand::Link(form)) => {
             with_client(args, async |client| admin::link(form, client).await).await

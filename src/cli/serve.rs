@@ -97,6 +97,7 @@ pub async fn serve_until_stopped(
     let site = site.map_err(ServeError::Flag)?;
     let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
     let provider = wiring::newsletter_provider(args, &interrupt).map_err(ServeError::Flag)?;
+    let mail = wiring::mail_sender(args).map_err(ServeError::Flag)?;
 
     systemd::notify(None, "opening the stores");
     let windows = WindowsFor::Service;
@@ -107,6 +108,7 @@ pub async fn serve_until_stopped(
     };
     let app = Arc::new(App {
         provider,
+        mail,
         model,
         model_fallback: wiring::model_fallback(args, &site),
         ..app

@@ -17,6 +17,7 @@ use crate::domain::{
 };
 
 use super::engines::EngineArgs;
+use super::mail::MailArgs;
 use super::values::{self, ModelParams, WebhookUrl};
 
 /// The flags of the service.
@@ -220,6 +221,10 @@ pub struct Args {
     #[arg(help_heading = "Newsletter")]
     #[arg(long, value_name = "FILE", requires = "newsletter_webhook")]
     pub newsletter_webhook_secret_file: Option<PathBuf>,
+
+    /// The account that sends mail, if there is one.
+    #[command(flatten)]
+    pub mail: Option<MailArgs>,
 
     /// Most connections open at once, each of up to 32 KiB of memory; for each further one an idle one of the
     /// network that has most is closed. The limit on open files is raised to fit
@@ -429,6 +434,8 @@ impl Args {
         {
             return Err((ErrorKind::ArgumentConflict, why.to_owned()));
         }
+        let mail = self.mail.as_ref().map_or(Ok(()), MailArgs::check);
+        mail.map_err(|why| (ErrorKind::ArgumentConflict, why.to_owned()))?;
         self.engines.check()
     }
 

@@ -5,6 +5,7 @@ mod contacts;
 mod form;
 mod keys;
 mod limits;
+mod mail;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ pub use self::contacts::{ContactFilter, ContactsCommand, ExportArgs, ForgetArgs,
 pub use self::form::{Consent, OutputForm};
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
 pub use self::limits::{LimitsCommand, ResetLimits, Whose};
+pub use self::mail::{MailCommand, TestMail};
 
 use super::generated::Shell;
 use super::given::GivenFlag;
@@ -84,6 +86,10 @@ pub enum Command {
         #[command(flatten)]
         consent: Consent,
     },
+
+    /// The account that sends mail: try it
+    #[command(subcommand)]
+    Mail(MailCommand),
 
     /// The ledger: verify, repair, compact
     #[command(subcommand)]

@@ -7,6 +7,7 @@ mod commands;
 mod engines;
 mod generated;
 mod given;
+mod mail;
 mod values;
 
 use std::ffi::OsString;
@@ -20,6 +21,7 @@ pub use commands::*;
 pub use engines::{EngineArgs, EngineUrl};
 pub use generated::Shell;
 pub use given::GivenFlag;
+pub use mail::MailArgs;
 pub use values::{ModelParams, WebhookUrl};
 
 /// What the help of each command ends with, under `# ` and its name; that of the program has none.

@@ -4,7 +4,7 @@
 //! | Module | Holds |
 //! |---|---|
 //! | [`operation`] | a request, its answer, and how one fails |
-//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
+//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
@@ -22,6 +22,7 @@ pub mod keys;
 pub mod ledger;
 pub mod limits;
 pub mod links;
+pub mod mail;
 pub mod operation;
 pub mod page;
 pub mod sessions;
@@ -49,6 +50,7 @@ static OPERATIONS: &[&Operation] = &[
     &limits::RESET,
     &limits::SHOW,
     &links::LINK,
+    &mail::TEST,
     &status::SHOW,
 ];
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::ports::{EntropyError, LimiterError, PageStream, StoreError};
+use crate::ports::{EntropyError, LimiterError, MailError, PageStream, StoreError};
 
 use super::sessions::Sessions;
 
@@ -179,6 +179,8 @@ pub enum OperatorError {
     Limiter(#[from] LimiterError),
     #[error(transparent)]
     Entropy(#[from] EntropyError),
+    #[error(transparent)]
+    Mail(#[from] MailError),
     /// A bug.
     #[error("the answer cannot be written: {0}")]
     Unwritable(#[from] io::Error),

@@ -68,6 +68,7 @@ impl From<OperatorError> for Failure {
             | OperatorError::Store(_)
             | OperatorError::Limiter(_)
             | OperatorError::Entropy(_)
+            | OperatorError::Mail(_)
             | OperatorError::Unwritable(_) => Self::Failed(text),
         }
     }

@@ -14,6 +14,7 @@ mod contact_store;
 mod count_store;
 mod entropy;
 mod key_issuer;
+mod mail_sender;
 mod model_client;
 mod rate_limiter;
 mod revocation_list;
@@ -26,6 +27,7 @@ pub use contact_store::{ContactStore, ContactStream};
 pub use count_store::CountStore;
 pub use entropy::{Entropy, EntropyError};
 pub use key_issuer::KeyIssuer;
+pub use mail_sender::{MailError, MailSender};
 pub use model_client::{
     AnswerSink, ModelClient, ModelError, ModelPermit, NotingSink, NullSink, SinkClosed,
 };

@@ -17,17 +17,18 @@ use crate::adapters::model::openai::{
     BearerToken, OpenAiModelClient, OpenAiSettings, chat_completions, page_prompt,
 };
 use crate::adapters::open_error::OpenError;
-use crate::adapters::operator_file;
+use crate::adapters::operator_file::{self, PasswordFile};
 use crate::adapters::outbound::{Certificates, Roots};
 use crate::adapters::postgres::PostgresOpenError;
 use crate::adapters::site_dir::{self, SiteDir};
+use crate::adapters::smtp::{SmtpMailSender, SmtpSettings};
 use crate::adapters::system::SystemEntropy;
 use crate::adapters::tls::CertificateFiles;
 use crate::adapters::webhook::WebhookNotifier;
 use crate::adapters::webhook::signature::WebhookSecret;
 use crate::config::{Args, ModelArgs};
 use crate::domain::{Content, Conversation, Message, Role, Settings};
-use crate::ports::{ModelClient, NullSink, SignUps};
+use crate::ports::{MailSender, ModelClient, NullSink, SignUps};
 use crate::site::image::is_image;
 use crate::site::{
     DeprecatedOperation, Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteImage,
@@ -196,6 +197,31 @@ pub fn newsletter_provider(
         interrupt.clone(),
     );
     Ok(Some(Arc::new(notifier.map_err(of(flag))?)))
+}
+
+/// What sends mail, if the flags name an account.
+pub fn mail_sender(args: &Args) -> Result<Option<Arc<dyn MailSender>>, String> {
+    let sender = smtp_mail_sender(args)?;
+    Ok(sender.map(|sender| Arc::new(sender) as _))
+}
+
+/// The same as what it is, whose account can be tried.
+pub fn smtp_mail_sender(args: &Args) -> Result<Option<SmtpMailSender>, String> {
+    let Some(mail) = &args.mail else {
+        return Ok(None);
+    };
+    let password_file = mail
+        .smtp_password_file
+        .as_deref()
+        .map(|path| PasswordFile::open(path).map_err(at("--smtp-password-file", path)));
+    let settings = SmtpSettings {
+        relay: mail.smtp_url.clone(),
+        password_file: password_file.transpose()?,
+        sender: mail.mail_from.clone(),
+    };
+    SmtpMailSender::open(settings, Vec::new())
+        .map(Some)
+        .map_err(of("--smtp-url"))
 }
 
 /// The certificate of the service's own TLS, if the flags name one.

@@ -24,7 +24,7 @@ use crate::ports::{
     StoreMaintenance,
 };
 
-use super::{StoresError, engines};
+use super::{StoresError, engines, mail_sender};
 
 const NO_LIMITS: &str = "where are the rate limits? Give --limits URL and --nodes COUNT, or the \
                          --data-dir of the one node";
@@ -253,7 +253,8 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     let metrics = Arc::new(Metrics::new([]));
     let settings = args.settings(args.listen);
     let app = stores.open(args, windows, settings, metrics).await?;
-    Ok((app, stores))
+    let mail = mail_sender(args)?;
+    Ok((App { mail, ..app }, stores))
 }
 
 /// The application of commands: sign-ups are kept in `store` as contacts, and no model answers.
@@ -269,6 +270,7 @@ fn of_commands(
     App {
         contacts: store.clone(),
         provider: None,
+        mail: None,
         keys: credentials.clone(),
         revocations: credentials,
         maintenance: store,

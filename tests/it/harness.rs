@@ -161,17 +161,14 @@ impl Setup {
         };
         let site = site(&facts, &self.site_files, &self.site_images);
         let metrics = Arc::new(Metrics::new(endpoints::names()));
-        let stores: (
-            Arc<dyn ContactStore>,
-            Arc<dyn KeyIssuer>,
-            Arc<dyn RevocationList>,
-        ) = match self.store {
+        let stores: Stores = match self.store {
             Some(store) => (store.clone(), store.clone(), store),
             None => (contacts.clone(), keys.clone(), revocations.clone()),
         };
         let app = Arc::new(App {
             contacts: stores.0,
             provider: self.provider,
+            mail: None,
             keys: stores.1,
             revocations: stores.2,
             maintenance: Arc::new(MemoryStoreMaintenance),
@@ -210,6 +207,13 @@ impl Setup {
         }
     }
 }
+
+/// The three ports of a store.
+type Stores = (
+    Arc<dyn ContactStore>,
+    Arc<dyn KeyIssuer>,
+    Arc<dyn RevocationList>,
+);
 
 /// The documents of a service with these facts. Most tests have the same ones: they are made once.
 fn site(facts: &SiteFacts, files: &[SiteFile], images: &[SiteImage]) -> Arc<Site> {

@@ -53,6 +53,7 @@ mod limits;
 mod limits_shown;
 mod log_lines;
 mod looks;
+mod mail;
 mod mcp;
 mod metrics;
 mod newsletter;

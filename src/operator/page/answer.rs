@@ -102,6 +102,7 @@ impl PageError {
                 }
                 OperatorError::Unknown
                 | OperatorError::Entropy(_)
+                | OperatorError::Mail(_)
                 | OperatorError::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
             Self::Template(_) | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,

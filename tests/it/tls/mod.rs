@@ -23,7 +23,7 @@ const BOTH: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 /// An authority with a directory for the files of certificates.
 pub(crate) struct Authority {
     pub(crate) dir: TempDir,
-    root: CertificateDer<'static>,
+    pub(crate) root: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
 }
 
@@ -56,7 +56,7 @@ impl Authority {
     }
 
     /// A new certificate in files called after it.
-    fn sign(&self, file: &str, params: &CertificateParams) -> Pair {
+    pub(crate) fn sign(&self, file: &str, params: &CertificateParams) -> Pair {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let pair = Pair {
@@ -106,7 +106,7 @@ fn name() -> ServerName<'static> {
 }
 
 /// Writes a file that nobody but its owner may read.
-fn write_private(path: &Path, text: &str) {
+pub(crate) fn write_private(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();

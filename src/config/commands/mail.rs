@@ -1,0 +1,25 @@
+//! Commands about mail.
+
+use clap::{Args, Subcommand};
+
+use super::form::OutputForm;
+use crate::domain::EmailAddress;
+
+/// A command about the account that sends mail.
+#[derive(Clone, Debug, Subcommand)]
+pub enum MailCommand {
+    /// Send a mail to an address of yours, by the account of the service
+    Test(TestMail),
+}
+
+/// Whom a mail is sent to.
+#[derive(Clone, Debug, Args)]
+pub struct TestMail {
+    /// The address
+    #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
+    pub address: EmailAddress,
+
+    /// How to print the result.
+    #[command(flatten)]
+    pub form: OutputForm,
+}

@@ -1,0 +1,180 @@
+//! The flags of the account that sends mail.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use percent_encoding::percent_decode_str;
+use url::{Host, Url};
+
+use crate::domain::{Relay, RelaySecurity, Sender};
+
+/// The account that sends mail. Without `--smtp-url`, giving any of the others is an error.
+// A field's doc comment is the flag's help.
+#[derive(Clone, Debug, PartialEq, clap::Args)]
+#[command(next_help_heading = "Mail")]
+#[allow(
+    clippy::doc_markdown,
+    rustdoc::bare_urls,
+    reason = "help is plain text, not Markdown"
+)]
+pub struct MailArgs {
+    /// Account with a mail relay: smtps://USER@HOST (TLS, port 465) or smtp://USER@HOST (STARTTLS, port 587);
+    /// without TLS only on this machine [default: none, no mail is sent]
+    #[arg(
+        long = "smtp-url",
+        hide_env_values = true,
+        value_name = "URL",
+        required = false,
+        requires = "mail_from",
+        value_parser = relay
+    )]
+    pub smtp_url: Relay,
+
+    /// File with the password of that account, closed to other users; it is read for each log-in
+    #[arg(
+        long = "smtp-password-file",
+        value_name = "FILE",
+        requires = "smtp_url"
+    )]
+    pub smtp_password_file: Option<PathBuf>,
+
+    /// Who sends the mail, such as 'Example Ltd <news@example.com>'
+    #[arg(
+        long = "mail-from",
+        value_name = "NAME <ADDRESS>",
+        required = false,
+        requires = "smtp_url",
+        value_parser = Sender::parse
+    )]
+    pub mail_from: Sender,
+}
+
+impl MailArgs {
+    /// Checks that there is a password for a user, and none without one.
+    pub(super) fn check(&self) -> Result<(), &'static str> {
+        match (&self.smtp_url.user, &self.smtp_password_file) {
+            (Some(_user), None) => {
+                Err("--smtp-url names a user: give the password with --smtp-password-file")
+            }
+            (None, Some(_file)) => {
+                Err("--smtp-password-file needs a user in --smtp-url, such as smtps://USER@HOST")
+            }
+            (Some(_), Some(_)) | (None, None) => Ok(()),
+        }
+    }
+}
+
+fn relay(text: &str) -> Result<Relay, &'static str> {
+    const FORM: &str =
+        "must be smtps://USER@HOST or smtp://USER@HOST, with a port if it is another one";
+    let url = Url::parse(text).map_err(|_no_url| FORM)?;
+    let host = url.host().ok_or(FORM)?;
+    let (security, port) = match url.scheme() {
+        "smtps" => (RelaySecurity::Tls, 465),
+        "smtp" if is_this_machine(&host) => (RelaySecurity::Clear, 587),
+        "smtp" => (RelaySecurity::StartTls, 587),
+        _ => return Err(FORM),
+    };
+    if url.password().is_some() {
+        return Err("must not hold the password, which belongs into --smtp-password-file");
+    }
+    if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+        return Err("must end with the host or the port");
+    }
+    let user = percent_decode_str(url.username()).decode_utf8();
+    let user = user.map_err(|_not_utf8| FORM)?;
+    Ok(Relay {
+        host: host.to_string().trim_matches(['[', ']']).to_owned(),
+        port: url.port().unwrap_or(port),
+        security,
+        user: (!user.is_empty()).then(|| user.into_owned()),
+    })
+}
+
+/// Whether nothing that is sent there leaves this machine.
+fn is_this_machine(host: &Host<&str>) -> bool {
+    // The scheme is none of those whose addresses the parser knows.
+    let text = host.to_string();
+    let address = text.trim_matches(['[', ']']).parse::<IpAddr>();
+    text == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_relay_has_a_port_and_its_protection() {
+        use RelaySecurity::{Clear, StartTls, Tls};
+        for (text, host, port, security, user) in [
+            (
+                "smtps://ada@mx.example.com",
+                "mx.example.com",
+                465,
+                Tls,
+                Some("ada"),
+            ),
+            (
+                "smtp://ada@mx.example.com",
+                "mx.example.com",
+                587,
+                StartTls,
+                Some("ada"),
+            ),
+            (
+                "smtp://a%40b.example@mx.example.com:25/",
+                "mx.example.com",
+                25,
+                StartTls,
+                Some("a@b.example"),
+            ),
+            (
+                "smtp://a@b.example@mx.example.com",
+                "mx.example.com",
+                587,
+                StartTls,
+                Some("a@b.example"),
+            ),
+            ("smtp://localhost:2525", "localhost", 2525, Clear, None),
+            ("smtp://127.0.0.1", "127.0.0.1", 587, Clear, None),
+            ("smtp://[::1]:25", "::1", 25, Clear, None),
+            ("smtps://localhost", "localhost", 465, Tls, None),
+            ("smtp://10.0.0.1", "10.0.0.1", 587, StartTls, None),
+            (
+                "smtp://localhost.example.com",
+                "localhost.example.com",
+                587,
+                StartTls,
+                None,
+            ),
+        ] {
+            let user = user.map(str::to_owned);
+            let expected = Relay {
+                host: host.to_owned(),
+                port,
+                security,
+                user,
+            };
+            assert_eq!(relay(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_relay_is_refused() {
+        for text in [
+            "",
+            "mx.example.com",
+            "https://ada@mx.example.com",
+            "smtps://",
+            "smtps:ada@mx.example.com",
+            "smtps://ada:hunter2@mx.example.com",
+            "smtps://ada@mx.example.com/path",
+            "smtps://ada@mx.example.com?tls=opportunistic",
+            "smtps://ada@mx.example.com#x",
+            "smtps://ada@mx.example.com:99999",
+            "smtps://%FF@mx.example.com",
+        ] {
+            assert!(relay(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Mail that the service sends.
+
+use std::fmt;
+
+use super::email::EmailAddress;
+use super::macros::hidden;
+use super::text::Text;
+use super::time::Timestamp;
+
+/// The longest name of a sender, in characters.
+const NAME_LENGTH_MAX: usize = 100;
+
+/// Where mail is handed over: the operator's account with a relay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relay {
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// How the connection is protected.
+    pub security: RelaySecurity,
+    /// The account's name, if the relay wants a log-in.
+    pub user: Option<String>,
+}
+
+/// How a connection to a relay is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelaySecurity {
+    /// TLS from the first byte.
+    Tls,
+    /// TLS after `STARTTLS`, without which nothing is sent.
+    StartTls,
+    /// None: the relay is on this machine.
+    Clear,
+}
+
+/// Who sends mail: an address, and a name that people see before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// The name, which may be missing.
+    pub name: Option<String>,
+    /// The address.
+    pub address: EmailAddress,
+}
+
+/// Why a sender was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "must be 'NAME <ADDRESS>' or an address such as news@example.com; the name has up to {NAME_LENGTH_MAX} \
+     characters, none of them a control character"
+)]
+pub struct SenderError;
+
+impl Sender {
+    /// Reads `NAME <ADDRESS>` or an address alone.
+    ///
+    /// # Errors
+    /// [`SenderError`] when it is neither.
+    pub fn parse(text: &str) -> Result<Self, SenderError> {
+        let (name, address) = match text.strip_suffix('>') {
+            Some(text) => text.rsplit_once('<').ok_or(SenderError)?,
+            None => ("", text),
+        };
+        let name = name.trim().trim_matches('"');
+        if name.contains(['<', '>']) {
+            return Err(SenderError);
+        }
+        if !name.is_empty() {
+            let parsed = Text::<NAME_LENGTH_MAX>::parse_name(name.to_owned());
+            parsed.map_err(|_wrong| SenderError)?;
+        }
+        Ok(Self {
+            name: (!name.is_empty()).then(|| name.to_owned()),
+            address: EmailAddress::parse(address).map_err(|_wrong| SenderError)?,
+        })
+    }
+}
+
+impl fmt::Display for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name} <{}>", self.address.as_str()),
+            None => f.write_str(self.address.as_str()),
+        }
+    }
+}
+
+/// What a mail says, before it has the form of one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// Whom it is for.
+    pub to: EmailAddress,
+    /// Its subject, a line.
+    pub subject: String,
+    /// The text.
+    pub text: String,
+    /// The same as HTML.
+    pub html: String,
+    /// When it was written.
+    pub at: Timestamp,
+    /// By what relays and mailboxes recognise a second copy of it.
+    pub id: [u8; 16],
+    /// Where whoever gets it leaves by one click (RFC 8058).
+    pub leave_url: Option<String>,
+}
+
+/// A mail in the form in which it is sent (RFC 5322), made once: each try sends the same bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Mail {
+    /// Whom it is for.
+    pub to: EmailAddress,
+    /// Head and body, with the lines' ends of the RFC.
+    pub message: Vec<u8>,
+}
+
+hidden!(Letter, Mail);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_is_an_address_with_or_without_a_name() {
+        for (text, name, address) in [
+            ("news@example.com", None, "news@example.com"),
+            ("<news@example.com>", None, "news@example.com"),
+            (
+                "Ada & Co. <News@example.com>",
+                Some("Ada & Co."),
+                "news@example.com",
+            ),
+            (
+                "\"Café, Köln\" <a@example.com>",
+                Some("Café, Köln"),
+                "a@example.com",
+            ),
+        ] {
+            let sender = Sender::parse(text).unwrap();
+            assert_eq!(sender.name.as_deref(), name, "{text}");
+            assert_eq!(sender.address.as_str(), address, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_sender_is_refused() {
+        let long = format!("{} <a@example.com>", "n".repeat(101));
+        for text in [
+            "",
+            "Ada",
+            "Ada <>",
+            "Ada <a@example.com",
+            "Ada a@example.com",
+            "Ada <a@example.com>, Eve <e@example.com>",
+            "<Ada> <a@example.com>",
+            "Ada\r\nBcc: e@example.com <a@example.com>",
+            "Ada\u{2028}x <a@example.com>",
+            &long,
+        ] {
+            assert_eq!(Sender::parse(text), Err(SenderError), "{text:?}");
+        }
+    }
+}

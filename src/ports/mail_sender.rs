@@ -1,0 +1,33 @@
+//! Mail that leaves the house.
+
+use async_trait::async_trait;
+
+use crate::domain::{Letter, Mail};
+
+/// Sends mail: the operator's account with a relay.
+#[async_trait]
+pub trait MailSender: Send + Sync {
+    /// Gives a letter the form in which it is sent.
+    ///
+    /// # Errors
+    /// [`MailError::Refused`] when it has none.
+    fn write(&self, letter: &Letter) -> Result<Mail, MailError>;
+
+    /// `Ok` means that the relay has taken it, within a minute. After an error it may have it nonetheless: its
+    /// answer can be lost.
+    async fn send(&self, mail: &Mail) -> Result<(), MailError>;
+}
+
+/// The relay did not take a mail. The text is for the operator, and holds no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MailError {
+    /// It may take it later: it said so (4xx), it did not answer in time, or it went away.
+    #[error("not taken yet: {0}")]
+    Later(String),
+    /// It will never take this one.
+    #[error("refused: {0}")]
+    Refused(String),
+    /// It takes none: the account, the address of the relay, or TLS is wrong.
+    #[error("the account cannot be used: {0}")]
+    Account(String),
+}

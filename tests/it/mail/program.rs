@@ -1,0 +1,162 @@
+//! `mail test`, and what `check` and `doctor` say of the account.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::commands;
+use crate::fixtures::House;
+use crate::mail::relay::{Relay, Script};
+use crate::program::{Program, Ran, assert_impersonal, closed_address, command, private_dir};
+use crate::tls::write_private;
+
+/// The flags of an account with this relay.
+fn flags(address: &str) -> [String; 2] {
+    [
+        format!("--smtp-url=smtp://{address}"),
+        "--mail-from=Example <news@example.org>".to_owned(),
+    ]
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_test_mail_is_sent_by_the_service_that_runs() {
+    let relay = Relay::start(Script::default()).await;
+    let flags = flags(&relay.address.to_string());
+    blocking(move || {
+        let dir = private_dir();
+        let program = Program::start(command(dir.path()).args(&flags));
+        let test = "mail test ada@example.com";
+        let shown = commands::run(test, dir.path()).done().out;
+        assert!(shown.contains("taken"), "{shown}");
+        let json = commands::run(&format!("{test} --json"), dir.path()).json();
+        assert_eq!(json, json!({"result": "taken"}));
+        assert_impersonal(&program.stopped());
+    })
+    .await;
+    let received = relay.received();
+    assert_eq!(received.messages.len(), 2, "{received:?}");
+    let message = &received.messages[0];
+    assert!(
+        message.contains("Subject: Test of Landing API\n"),
+        "{message}"
+    );
+    assert!(
+        message.contains("From: Example <news@example.org>\n"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn a_test_mail_that_is_not_taken_says_why() {
+    let script = Script {
+        answer: Some(("RCPT", "550 5.1.1 <ada@example.com> is nobody here")),
+        ..Script::default()
+    };
+    let relay = Relay::start(script).await;
+    let refusing = relay.address.to_string();
+    blocking(move || {
+        let house = House::new();
+        house.open().stop();
+        let dir = &house.path;
+        let with = |address: &str, status, told: &str| {
+            let [url, from] = flags(address);
+            let mut command = commands::command("mail test ada@example.com", dir);
+            command.env("LANDING_SMTP_URL", url.trim_start_matches("--smtp-url="));
+            command.env("LANDING_MAIL_FROM", from.trim_start_matches("--mail-from="));
+            Ran::of(&mut command).refused_in_a_line(status, told);
+        };
+        with(
+            &refusing,
+            1,
+            "the relay answered 550 5.1.1 (address) is nobody here",
+        );
+        with(
+            &closed_address(),
+            1,
+            "the account cannot be used: connection refused",
+        );
+        let none = commands::run("mail test ada@example.com", dir);
+        none.refused_in_a_line(2, "give it --smtp-url and --mail-from");
+        for wrong in [
+            "mail test ada",
+            "mail test",
+            "mail test a@b.example,c@d.example",
+        ] {
+            commands::run(wrong, dir).refused(2, "ADDRESS");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn doctor_tries_the_account_and_check_its_files() {
+    let relay = Relay::start(Script::default()).await;
+    let address = relay.address.to_string();
+    blocking(move || {
+        let dir = private_dir();
+        let password = dir.path().join("password");
+        let line = |name: &str, flags: &[String]| {
+            let mut command = commands::command(name, dir.path());
+            let ran = Ran::of(command.args(["--listen=127.0.0.1:0"]).args(flags));
+            let mut lines = ran.out.lines().filter(|line| line.contains("  mail: "));
+            lines.next().unwrap_or_else(|| panic!("{ran:?}")).to_owned()
+        };
+        let [_, from] = flags(&address);
+        let login = format!("--smtp-url=smtp://ada@{address}");
+        let file = format!("--smtp-password-file={}", password.display());
+        let account = [login, from, file];
+        let check = |words: &str| assert!(line("check", &account).contains(words), "{words}");
+        let doctor = |words: &str| assert!(line("doctor", &account).contains(words), "{words}");
+        check("no such file");
+        write_private(&password, "hunter1");
+        check("can be used; doctor tries them");
+        doctor("535 5.7.8 wrong password");
+        fs::write(&password, "hunter2").unwrap();
+        doctor("the relay accepts the account");
+        assert!(line("doctor", &[]).contains("none: no mail is sent"));
+    })
+    .await;
+    assert!(relay.received().messages.is_empty());
+}
+
+#[test]
+fn flags_of_an_account_that_do_not_fit_are_refused_in_words() {
+    let dir = private_dir();
+    let from = "--mail-from=news@example.org";
+    for (flags, told) in [
+        (&["--smtp-url=smtps://mx.example.org"][..], "--mail-from"),
+        (&[from], "--smtp-url"),
+        (
+            &["--smtp-url=smtps://ada@mx.example.org", from],
+            "--smtp-password-file",
+        ),
+        (
+            &[
+                "--smtp-url=smtps://mx.example.org",
+                from,
+                "--smtp-password-file=/missing",
+            ],
+            "needs a user",
+        ),
+        (
+            &["--smtp-url=smtps://ada:hunter2@mx.example.org", from],
+            "--smtp-password-file",
+        ),
+        (
+            &["--smtp-url=https://mx.example.org", from],
+            "smtps://USER@HOST",
+        ),
+        (
+            &["--smtp-url=smtps://mx.example.org", "--mail-from=Ada"],
+            "NAME <ADDRESS>",
+        ),
+    ] {
+        let ran = Ran::of(command(dir.path()).args(flags));
+        assert!(!format!("{ran:?}").contains("hunter2"), "{ran:?}");
+        ran.refused(2, told);
+    }
+}
