@@ -34,6 +34,7 @@ pub(super) const SECRET: &str = "secret";
 pub(super) const MARK: &str = "mark";
 /// Where a backup is unpacked before it is put in place.
 pub(super) const RESTORING: &str = "restoring";
+const TLS: &str = "tls";
 const WINDOWS: &str = "windows";
 const COUNTS: &str = "counts.jsonl";
 const BLOCKS: &str = "blocks.jsonl";
@@ -64,6 +65,7 @@ static ENTRIES: &[DirEntry] = &[
     entry(WINDOWS).measured(),
     entry(COUNTS).measured().backed_up(counts::FILE_BYTES_MAX),
     entry(BLOCKS).file().backed_up(block_list::FILE_BYTES_MAX),
+    entry(TLS),
     entry(RESTORING),
     entry(admin_socket::NAME),
     entry(ACCEPT_NEW_SECRET).file(),
@@ -111,6 +113,11 @@ pub fn entry_names() -> impl Iterator<Item = &'static str> {
 /// The file of the blocked networks in the directory at `path`.
 pub fn blocks(path: &Path) -> PathBuf {
     path.join(BLOCKS)
+}
+
+/// The directory of the service's own certificate in the directory at `path`.
+pub fn tls(path: &Path) -> PathBuf {
+    path.join(TLS)
 }
 
 /// A locked data directory with its secret.

@@ -26,7 +26,8 @@
 //! | [`threads`] | whether the system grants enough threads, and work with a deadline |
 //! | [`listener`] | the public listener |
 //! | [`systemd`] | the socket that a service manager passes, and what it is told |
-//! | [`tls`] | the certificate of the service's own TLS |
+//! | [`tls`] | certificates of the service's own TLS |
+//! | [`acme`] | the certificate that the service orders itself |
 //! | [`outbound`] | the HTTP client, and TLS of all clients |
 //! | [`service_process`] | the flags of a running service, for a command that begins again with them |
 //! | [`inspection`] | a data directory from outside |
@@ -35,6 +36,7 @@
 //! | [`operator_file`] | files named by flags, such as secrets |
 //! | [`part_file`] | files that commands read and write as a stream |
 
+pub mod acme;
 pub mod admin_socket;
 pub mod backup;
 pub mod block_list;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http_body_util::Full;
 use hyper::header::USER_AGENT;
 use hyper::{HeaderMap, Request, Uri};
+use hyper_rustls::MaybeHttpsStream;
 use tokio::time::timeout;
 use tower_service::Service as _;
 
@@ -50,10 +51,17 @@ pub async fn get(
     })
 }
 
-/// Looks the host of `url` up and connects, with TLS if it is `https`. Sends no request.
-pub async fn connect(url: &str, roots: Roots) -> Result<(), String> {
+/// Looks the host of `url` up and connects, with TLS if it is `https`. Sends no request. Returns the certificate
+/// that is presented there, in DER, if there is TLS.
+pub async fn connect(url: &str, roots: Roots) -> Result<Option<Vec<u8>>, String> {
     let url: Uri = url.parse().map_err(|_bad| "not a URL".to_owned())?;
     let mut connector = connector(roots).map_err(|error| error.to_string())?;
     let connected = connector.call(url).await;
-    connected.map(drop).map_err(|error| root_cause(&*error))
+    match connected.map_err(|error| root_cause(&*error))? {
+        MaybeHttpsStream::Http(_) => Ok(None),
+        MaybeHttpsStream::Https(stream) => {
+            let presented = stream.inner().get_ref().1.peer_certificates();
+            Ok(presented.and_then(|chain| Some(chain.first()?.to_vec())))
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! The certificate of the service's own TLS, from two files of the operator that may change while it runs,
-//! and how TLS is spoken with it.
+//! Certificates of the service's own TLS, and how it is spoken with them; and a certificate from two files of the
+//! operator that may change while the service runs.
 //!
 //! Certificates live for weeks, so whatever renews them replaces the files. They are read again, and the new
 //! ones are used from the next connection on if they fit together. Otherwise the old ones stay: the two
@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use rustls::ServerConfig;
+use rustls::client::verify_server_name;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use x509_cert::der::Decode as _;
 use x509_cert::time::Time;
@@ -23,11 +24,95 @@ use crate::domain::Timestamp;
 
 use super::operator_file;
 
+/// The protocol of an authority's proofs, as it offers it (RFC 8737).
+pub(super) const ACME_TLS: &[u8] = b"acme-tls/1";
+
 /// A chain of certificates, and the key of the first one.
 #[derive(Debug)]
-struct Certificate {
-    key: Arc<CertifiedKey>,
-    validity: Range<Timestamp>,
+pub(super) struct Certificate {
+    pub(super) key: Arc<CertifiedKey>,
+    pub(super) validity: Range<Timestamp>,
+}
+
+/// What is wrong with a chain and a key. None quotes them.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Flaw {
+    #[error("{0}")]
+    Chain(String),
+    #[error("{0}")]
+    Key(String),
+    /// The key is another certificate's.
+    #[error("is not of the key beside it")]
+    Foreign,
+}
+
+impl Certificate {
+    /// A chain in PEM, its own certificate first, and its key in PEM.
+    pub(super) fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, Flaw> {
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(chain)
+            .collect::<Result<_, _>>()
+            .map_err(|error| Flaw::Chain(error.to_string()))?;
+        let Some(first) = certificates.first() else {
+            return Err(Flaw::Chain("holds no certificate in PEM".to_owned()));
+        };
+        let parsed = x509_cert::Certificate::from_der(first);
+        let validity = parsed
+            .map_err(|error| Flaw::Chain(format!("its first certificate: {error}")))?
+            .tbs_certificate
+            .validity;
+        // The parser's error might quote the file.
+        let private = PrivateKeyDer::from_pem_slice(key).map_err(|_error| {
+            Flaw::Key("holds no private key in PEM, or an encrypted one".to_owned())
+        })?;
+        let certified = CertifiedKey::from_der(certificates, private, &ring::default_provider());
+        let certified = certified.map_err(|error| {
+            if matches!(error, rustls::Error::InconsistentKeys(_)) {
+                return Flaw::Foreign;
+            }
+            Flaw::Key(error.to_string())
+        })?;
+        Ok(Self {
+            key: Arc::new(certified),
+            validity: timestamp(validity.not_before)..timestamp(validity.not_after),
+        })
+    }
+
+    /// The certificate without those that vouch for it.
+    pub(super) fn der(&self) -> Vec<u8> {
+        self.key
+            .cert
+            .first()
+            .map(|it| it.to_vec())
+            .unwrap_or_default()
+    }
+
+    /// Whether it is for `name`.
+    pub(super) fn is_for(&self, name: &str) -> bool {
+        let first = self.key.cert.first();
+        let parsed = first.and_then(|it| ParsedCertificate::try_from(it).ok());
+        let name = ServerName::try_from(name).ok();
+        parsed
+            .zip(name)
+            .is_some_and(|(parsed, name)| verify_server_name(&parsed, &name).is_ok())
+    }
+}
+
+/// How TLS is spoken: 1.2 or 1.3. rustls never renegotiates.
+///
+/// # Errors
+/// When there is no randomness.
+pub(super) fn server_config(
+    certificates: Arc<dyn ResolvesServerCert>,
+) -> Result<ServerConfig, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_cert_resolver(certificates);
+    // Clients keep the sessions, under a key that changes every six hours and is forgotten after twelve.
+    config.ticketer = ring::Ticketer::new()?;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    Ok(config)
 }
 
 /// What the files held, to see whether they changed.
@@ -93,20 +178,12 @@ impl CertificateFiles {
         self.current.0.read().validity.clone()
     }
 
-    /// How TLS is spoken: 1.2 or 1.3. rustls never renegotiates.
+    /// How TLS is spoken with it.
     ///
     /// # Errors
     /// When there is no randomness.
     pub fn tls(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
-        let provider = Arc::new(ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&self.current) as _);
-        // Clients keep the sessions, under a key that changes every six hours and is forgotten after twelve.
-        config.ticketer = ring::Ticketer::new()?;
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        Ok(Arc::new(config))
+        server_config(Arc::clone(&self.current) as _).map(Arc::new)
     }
 }
 
@@ -118,33 +195,14 @@ fn read(chain: &Path, key: &Path) -> Result<Contents, String> {
 }
 
 fn parse(contents: &Contents, chain: &Path, key: &Path) -> Result<Certificate, String> {
-    let certificates = CertificateDer::pem_slice_iter(contents.chain.as_bytes());
-    let certificates: Vec<_> = certificates
-        .collect::<Result<_, _>>()
-        .map_err(|error| of_chain(chain, error))?;
-    let Some(first) = certificates.first() else {
-        return Err(of_chain(chain, "holds no certificate in PEM"));
-    };
-    let parsed = x509_cert::Certificate::from_der(first);
-    let validity = parsed
-        .map_err(|error| of_chain(chain, format_args!("its first certificate: {error}")))?
-        .tbs_certificate
-        .validity;
-    // The parser's error might quote the file.
-    let private = PrivateKeyDer::from_pem_slice(&contents.key)
-        .map_err(|_error| of_key(key, "holds no private key in PEM, or an encrypted one"))?;
-    let certified = CertifiedKey::from_der(certificates, private, &ring::default_provider());
-    let certified = certified.map_err(|error| {
-        if matches!(error, rustls::Error::InconsistentKeys(_)) {
+    Certificate::from_pem(contents.chain.as_bytes(), &contents.key).map_err(|flaw| match flaw {
+        Flaw::Chain(why) => of_chain(chain, why),
+        Flaw::Key(why) => of_key(key, why),
+        Flaw::Foreign => {
             let chain = chain.display();
             let foreign = format_args!("is not the key of the first certificate in {chain}");
-            return of_key(key, foreign);
+            of_key(key, foreign)
         }
-        of_key(key, error)
-    })?;
-    Ok(Certificate {
-        key: Arc::new(certified),
-        validity: timestamp(validity.not_before)..timestamp(validity.not_after),
     })
 }
 

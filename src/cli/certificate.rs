@@ -1,6 +1,7 @@
 //! The certificate of the service's own TLS while it serves: read again at SIGHUP and once a minute.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,13 +9,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use crate::adapters::system::SystemClock;
 use crate::adapters::tls::CertificateFiles;
-use crate::config::Args;
 use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::Clock;
-use crate::wiring;
 
 use super::findings::{Checked, failed, ok, warning};
 
@@ -41,14 +39,8 @@ fn tell(files: &CertificateFiles, now: Timestamp, metrics: &Metrics) {
     }
 }
 
-/// Judges the certificate that the flags name.
-pub(super) fn judge(args: &Args) -> Checked {
-    let validity = match wiring::certificate_files(args) {
-        Ok(Some(files)) => files.validity(),
-        Ok(None) => return ok("none: a proxy speaks TLS, or nobody"),
-        Err(error) => return failed(error),
-    };
-    let now = SystemClock.now();
+/// Judges a certificate that fits its key.
+pub(super) fn judge_validity(validity: &Range<Timestamp>, now: Timestamp) -> Checked {
     let (from, until) = (validity.start.to_rfc3339(), validity.end.to_rfc3339());
     let lifetime_ms = validity.end.ms_since(validity.start);
     if now < validity.start {

@@ -15,7 +15,7 @@ use crate::http::answer::problem;
 use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::wiring::{self, engines};
 
-use super::certificate;
+use super::certificate_order;
 use super::findings::{Checked, Findings, failed, ok, warning};
 use super::outcome::{CommandError, Done};
 
@@ -71,7 +71,7 @@ fn check_files(args: &Args, findings: &mut Findings) {
         findings.add("engines", engines);
     }
     if args.speaks_tls() {
-        findings.add("certificate", certificate::judge(args));
+        findings.add("certificate", certificate_order::judge(args));
     }
     let sign_ups = match wiring::newsletter_provider(args, &interrupt) {
         Ok(None) if args.engines.store.is_some() => ok("are kept in the database"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::adapters::acme::AcmeCertificate;
 use crate::adapters::admin_socket;
 use crate::adapters::inspection::{Inspected, is_clock_synchronized};
 use crate::adapters::probe::{self, ProbeAnswer};
@@ -16,9 +17,9 @@ use crate::config::{Args, EngineArgs, OutputForm};
 use crate::http::answer::problem;
 use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::metrics::Metrics;
-use crate::wiring::{self, engines};
+use crate::wiring::{self, OwnCertificate, engines};
 
-use super::certificate;
+use super::certificate_order;
 use super::check::check_directory;
 use super::findings::{Checked, Findings, failed, ok, warning};
 use super::outcome::{CommandError, Done};
@@ -56,7 +57,7 @@ pub(super) async fn examine(args: &Args, form: OutputForm) -> Result<Done, Comma
     }
     check_engines(args, &mut findings).await;
     if args.speaks_tls() {
-        findings.add("certificate", certificate::judge(args));
+        findings.add("certificate", certificate_order::judge(args));
     }
     check_base_url(args, is_running, &mut findings).await;
     findings.add("model", model(args).await);
@@ -166,7 +167,7 @@ fn clock(inspected: &Inspected) -> Checked {
 
 async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) {
     const SUBJECT: &str = "base URL";
-    let Some(base_url) = &args.base_url else {
+    let Some(base_url) = &args.public_origin() else {
         let none = warning("no --base-url: documents name the address listened on");
         return findings.add(SUBJECT, none);
     };
@@ -175,6 +176,9 @@ async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) 
         return findings.add(SUBJECT, unasked);
     }
     if args.speaks_tls() {
+        if let Ok(Some(OwnCertificate::Acme(acme))) = wiring::own_certificate(args) {
+            findings.add("name", name(base_url, &acme).await);
+        }
         // At the address listened on, the certificate is valid for another name, and there is no proxy.
         match ask_outside(base_url).await {
             Ok(outside) => {
@@ -192,6 +196,28 @@ async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) 
             findings.add("proxy", proxy(base_url, &outside, &direct).await);
         }
         Err(found) => findings.add(SUBJECT, found),
+    }
+}
+
+/// Looks whose certificate is presented at the public address: the proof that the authority asks for has to pass
+/// the same way.
+async fn name(base_url: &str, acme: &AcmeCertificate) -> Checked {
+    let presented = match wiring::roots(base_url) {
+        Ok(roots) => probe::connect(base_url, roots).await,
+        Err(error) => Err(error),
+    };
+    match (presented, acme.presented()) {
+        (Ok(Some(there)), Some(ours)) if there == ours => ok(format!(
+            "{base_url} presents the certificate of this service"
+        )),
+        (Ok(_), _) => failed(format!(
+            "{base_url} presents another certificate: the name leads elsewhere, or a CDN or a load balancer is in \
+             front, such as Cloudflare's proxy, through which no certificate can be ordered; have it pass TLS on \
+             as it is, or do without --https-domain"
+        )),
+        (Err(error), _) => failed(format!(
+            "{base_url}: {error}; the authority must reach port 443 of the name, and there this service"
+        )),
     }
 }
 
@@ -310,7 +336,7 @@ async fn webhook(args: &Args) -> Checked {
         Err(error) => Err(error),
     };
     match connected {
-        Ok(()) => ok("its host accepts connections; nothing was posted"),
+        Ok(_certificate) => ok("its host accepts connections; nothing was posted"),
         Err(error) => failed(format!("cannot connect: {error}")),
     }
 }

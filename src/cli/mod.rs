@@ -15,6 +15,7 @@
 mod admin;
 mod block;
 mod certificate;
+mod certificate_order;
 mod check;
 mod client;
 mod consent;

@@ -20,7 +20,6 @@ use crate::adapters::model::openai::SLOW_READER_GRACE;
 use crate::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
 use crate::adapters::systemd::{self, NotifyState, PassedSockets};
 use crate::adapters::threads::write_to_pipe;
-use crate::adapters::tls::CertificateFiles;
 use crate::adapters::webhook;
 use crate::app::App;
 use crate::config::{Args, RequestDeadlines};
@@ -38,9 +37,10 @@ use crate::operator::socket::serve_socket;
 use crate::ports::Entropy as _;
 use crate::site::Site;
 use crate::wiring::stores::{Stores, WindowsFor};
-use crate::wiring::{self, StoresError};
+use crate::wiring::{self, OwnCertificate, StoresError};
 
 use super::certificate;
+use super::certificate_order;
 use super::signals::StopSignals;
 
 const DEADLINES: RequestDeadlines = RequestDeadlines {
@@ -85,7 +85,7 @@ pub async fn serve_until_stopped(
     let sockets = Sockets::open(args, passed).await?;
     let bound = sockets.web.local_addr()?;
     let settings = args.settings(bound);
-    if args.base_url.is_none() && bound.ip().is_unspecified() {
+    if args.public_origin().is_none() && bound.ip().is_unspecified() {
         tracing::warn!(
             settings.base_url,
             "listening on all addresses without --base-url: clients elsewhere will be told this \
@@ -123,8 +123,14 @@ pub async fn serve_until_stopped(
         ..ServerLimits::default()
     };
     let stop = stop_signal(interrupt.clone(), Arc::clone(&metrics), args.drain_notice)?;
-    if let Some(files) = sockets.certificate {
-        certificate::watch(files, Arc::new(SystemClock), Arc::clone(&metrics))?;
+    match sockets.certificate {
+        Some(OwnCertificate::Files(files)) => {
+            certificate::watch(files, Arc::new(SystemClock), Arc::clone(&metrics))?;
+        }
+        Some(OwnCertificate::Acme(acme)) => {
+            certificate_order::keep_renewed(acme, Arc::new(SystemClock), Arc::clone(&metrics));
+        }
+        None => {}
     }
     let listeners = Listeners {
         web: sockets.web.listen()?,
@@ -145,7 +151,7 @@ struct Sockets {
     web: PublicSocket,
     redirect: Option<PublicSocket>,
     admin: Option<WebListener>,
-    certificate: Option<CertificateFiles>,
+    certificate: Option<OwnCertificate>,
     tls: Option<Arc<ServerConfig>>,
 }
 
@@ -180,8 +186,8 @@ impl Sockets {
             }
             (None, None) => None,
         };
-        let certificate = wiring::certificate_files(args).map_err(ServeError::Flag)?;
-        let tls = certificate.as_ref().map(CertificateFiles::tls);
+        let certificate = wiring::own_certificate(args).map_err(ServeError::Flag)?;
+        let tls = certificate.as_ref().map(OwnCertificate::tls);
         Ok(Self {
             web,
             redirect,

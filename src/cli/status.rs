@@ -10,8 +10,10 @@ use tokio::time::sleep;
 use crate::adapters::data_dir::sizes;
 use crate::adapters::system::SystemClock;
 use crate::config::OutputForm;
-use crate::domain::{Timestamp, in_words};
-use crate::operator::status::{CountRow, FileSize, HourRow, SHOW, ServiceStatus, StatusReport};
+use crate::domain::{DAY_MS, Timestamp, in_words};
+use crate::operator::status::{
+    CertificateOrderRow, CountRow, FileSize, HourRow, SHOW, ServiceStatus, StatusReport,
+};
 use crate::ports::Clock as _;
 
 use super::client::Client;
@@ -153,8 +155,13 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         ),
     ];
     if let Some(until) = &service.certificate_expires_at {
-        let until = format!("valid until {} UTC", short_minute(until));
+        let days = Timestamp::parse(until).map(|it| it.ms_since(SystemClock.now()) / DAY_MS);
+        let days = days.unwrap_or_default();
+        let until = format!("valid until {} UTC: {days} days", short_minute(until));
         fields.push(("Certificate", until));
+    }
+    if let Some(order) = &service.certificate_order {
+        fields.push(("Order", certificate_order(order)));
     }
     for engine in &service.engines {
         let state = if engine.is_away { "away" } else { "answers" };
@@ -179,6 +186,25 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         ("Last error", error.unwrap_or_else(|| "none".to_owned())),
     ]);
     fields
+}
+
+/// How the last order of a certificate went.
+fn certificate_order(order: &CertificateOrderRow) -> String {
+    let next = short_minute(&order.next_at);
+    let last = order.at.as_deref().map(short_minute);
+    match (last, &order.error) {
+        (None, _) => "no certificate was ordered yet".to_owned(),
+        (Some(last), None) => {
+            format!("a certificate was given at {last} UTC; the next order is at {next}")
+        }
+        (Some(last), Some(error)) => {
+            let failures = order.failures;
+            let error = in_words(error);
+            format!(
+                "no certificate was given at {last} UTC, {failures} times in a row: {error}; the next order is at {next}"
+            )
+        }
+    }
 }
 
 /// What happened in all `hours` together.

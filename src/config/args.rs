@@ -16,6 +16,7 @@ use crate::domain::{
     Accent, BlockedNetwork, Policies, PolicyName, Quota, RevealExisting, Settings,
 };
 
+use super::acme::AcmeArgs;
 use super::engines::EngineArgs;
 use super::mail::MailArgs;
 use super::values::{self, ModelParams, WebhookUrl};
@@ -65,6 +66,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
+    /// The certificate that the service orders itself.
+    #[command(flatten)]
+    pub acme: AcmeArgs,
+
     /// Address and port where clients that speak HTTP are sent to --base-url, such as 0.0.0.0:80
     /// [default: none]
     #[arg(help_heading = "HTTPS")]
@@ -72,7 +77,7 @@ pub struct Args {
     pub redirect_listen: Option<SocketAddr>,
 
     /// Origin under which clients reach the service, without a path
-    /// [default: http:// or https:// and the address listened on]
+    /// [default: that of --https-domain, or http:// or https:// and the address listened on]
     #[arg(help_heading = "Service")]
     #[arg(long, value_name = "URL", value_parser = values::base_url)]
     pub base_url: Option<String>,
@@ -425,10 +430,12 @@ impl Args {
         }
         let is_plain = |url: &String| url.starts_with("http:");
         if self.speaks_tls() && self.base_url.as_ref().is_some_and(is_plain) {
-            let plain =
-                "--base-url must be an https URL with --tls-cert, which has no HTTP on --listen";
+            let plain = "--base-url must be an https URL with --tls-cert or --https-domain: there is no HTTP on --listen";
             return Err((ErrorKind::ArgumentConflict, plain.to_owned()));
         }
+        let (has_files, has_store) = (self.tls_cert.is_some(), self.engines.store.is_some());
+        self.acme
+            .check(self.base_url.as_deref(), has_files, has_store)?;
         if self.redirect_listen.is_some()
             && let Err(why) = self.check_redirect()
         {
@@ -453,7 +460,12 @@ impl Args {
 
     /// Whether the service speaks TLS itself.
     pub fn speaks_tls(&self) -> bool {
-        self.tls_cert.is_some()
+        self.tls_cert.is_some() || self.acme.is_given()
+    }
+
+    /// The origin under which clients reach the service, as far as the flags tell it.
+    pub fn public_origin(&self) -> Option<String> {
+        self.base_url.clone().or_else(|| self.acme.origin())
     }
 
     /// What addresses of the service begin with.
@@ -472,8 +484,8 @@ impl Args {
     pub fn settings(&self, bound: SocketAddr) -> Settings {
         let scheme = self.scheme();
         Settings {
-            base_url: match &self.base_url {
-                Some(base_url) => base_url.clone(),
+            base_url: match self.public_origin() {
+                Some(base_url) => base_url,
                 None if bound.ip().is_unspecified() => {
                     format!("{scheme}://localhost:{}", bound.port())
                 }

@@ -2,6 +2,7 @@
 //! flag of the service can be set by an environment variable, too: that of `--data-dir` is
 //! `LANDING_DATA_DIR`.
 
+mod acme;
 mod args;
 mod commands;
 mod engines;
@@ -16,6 +17,7 @@ use std::io;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Subcommand as _};
 
+pub use acme::AcmeArgs;
 pub use args::{Args, LogFormat, ModelArgs, RequestDeadlines};
 pub use commands::*;
 pub use engines::{EngineArgs, EngineUrl};

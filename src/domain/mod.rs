@@ -25,11 +25,13 @@
 //! | [`settings`] | what the operator decided |
 //! | [`deprecation`] | the notice that an operation will be removed |
 //! | [`language`] | the languages of the pages |
+//! | [`certificate_order`] | when a certificate is ordered |
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
 pub mod accent;
 pub mod agent;
 pub mod blocked_network;
+pub mod certificate_order;
 pub mod chat;
 pub mod client;
 pub mod contact;

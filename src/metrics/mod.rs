@@ -192,9 +192,33 @@ pub struct TlsMetrics {
     /// Handshakes that took too long.
     pub timed_out: Counter,
     validity: Mutex<Option<Range<Timestamp>>>,
+    order: Mutex<Option<CertificateOrder>>,
+}
+
+/// The last order of the service's own certificate, and the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateOrder {
+    /// When the last one began; `None` if there was none.
+    pub at: Option<Timestamp>,
+    /// How many have failed in a row.
+    pub failures: u32,
+    /// Why the last one failed, in words.
+    pub error: Option<String>,
+    /// When the next one is due.
+    pub next_at: Timestamp,
 }
 
 impl TlsMetrics {
+    /// The last order; `None` if the service orders no certificate.
+    pub fn order(&self) -> Option<CertificateOrder> {
+        self.order.lock().clone()
+    }
+
+    /// Sets it.
+    pub fn set_order(&self, order: CertificateOrder) {
+        *self.order.lock() = Some(order);
+    }
+
     /// Each number with the name of its outcome.
     pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
         [
@@ -205,7 +229,7 @@ impl TlsMetrics {
         .into_iter()
     }
 
-    /// From when until when the certificate in use is valid; `None` if the service does not speak TLS.
+    /// From when until when the certificate in use is valid; `None` if there is none.
     pub fn validity(&self) -> Option<Range<Timestamp>> {
         self.validity.lock().clone()
     }

@@ -230,12 +230,13 @@ fn use_cases(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
 
 /// Without samples if a proxy speaks TLS for the service.
 fn tls(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
-    let valid = metrics.tls.validity();
+    let (valid, order) = (metrics.tls.validity(), metrics.tls.order());
+    let speaks_tls = valid.is_some() || order.is_some();
     let handshakes = labelled("outcome", metrics.tls.by_outcome());
     out.counters(
         "landing_api_tls_handshakes",
         "TLS handshakes by how they ended.",
-        handshakes.filter(|_| valid.is_some()),
+        handshakes.filter(|_| speaks_tls),
     )?;
     let until = valid.as_ref().map(|valid| ([], valid.end.as_ms() / 1000));
     let expires = "When the certificate in use expires, since the Unix epoch.";
@@ -250,6 +251,12 @@ fn tls(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
         "landing_api_tls_certificate_lifetime_seconds",
         whole,
         lifetime,
+    )?;
+    let failures = order.map(|order| ([], u64::from(order.failures)));
+    out.gauges(
+        "landing_api_tls_order_failures",
+        "How many orders of the service's own certificate have failed in a row.",
+        failures,
     )
 }
 

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::domain::{Counted, Counts, Hour, HourlyCounts, Timestamp};
 use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
-use crate::metrics::{Counter, LastError, Metrics, StatusClass};
+use crate::metrics::{CertificateOrder, Counter, LastError, Metrics, StatusClass};
 use crate::ports::{LimiterStats, StoreError};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
@@ -82,6 +82,7 @@ impl Status {
             memory_bytes: process.map(|it| it.resident_bytes),
             last_error: metrics.last_error().map(LastErrorRow::from),
             certificate_expires_at: metrics.tls.validity().map(|it| it.end.to_rfc3339()),
+            certificate_order: metrics.tls.order().map(CertificateOrderRow::from),
             policies,
             chat_turns: turns.map(CountRow::of).collect(),
             model: self.app.model.name().to_owned(),
@@ -140,6 +141,8 @@ pub struct ServiceStatus {
     pub memory_bytes: Option<u64>,
     /// When the certificate of the service's own TLS expires.
     pub certificate_expires_at: Option<String>,
+    /// The last order of that certificate, if the service orders it.
+    pub certificate_order: Option<CertificateOrderRow>,
     /// The newest warning or error in the log.
     pub last_error: Option<LastErrorRow>,
     pub policies: Vec<DecisionRow>,
@@ -228,6 +231,28 @@ pub struct FileSize {
     /// Its name in the data directory.
     pub name: String,
     pub bytes: u64,
+}
+
+/// The last order of the service's own certificate, and the next one.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CertificateOrderRow {
+    pub at: Option<String>,
+    /// How many have failed in a row.
+    pub failures: u32,
+    /// Why the last one failed.
+    pub error: Option<String>,
+    pub next_at: String,
+}
+
+impl From<CertificateOrder> for CertificateOrderRow {
+    fn from(order: CertificateOrder) -> Self {
+        Self {
+            at: order.at.map(Timestamp::to_rfc3339),
+            failures: order.failures,
+            error: order.error,
+            next_at: order.next_at.to_rfc3339(),
+        }
+    }
 }
 
 /// What failed last.

@@ -10,8 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
+use crate::adapters::acme::{AcmeCertificate, AcmeSettings};
+use crate::adapters::data_dir;
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::model::openai::{
     BearerToken, OpenAiModelClient, OpenAiSettings, chat_completions, page_prompt,
@@ -28,7 +31,7 @@ use crate::adapters::webhook::WebhookNotifier;
 use crate::adapters::webhook::signature::WebhookSecret;
 use crate::config::{Args, ModelArgs};
 use crate::domain::{Content, Conversation, Message, Role, Settings};
-use crate::ports::{MailSender, ModelClient, NullSink, SignUps};
+use crate::ports::{Entropy as _, MailSender, ModelClient, NullSink, SignUps};
 use crate::site::image::is_image;
 use crate::site::{
     DeprecatedOperation, Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteImage,
@@ -224,11 +227,51 @@ pub fn smtp_mail_sender(args: &Args) -> Result<Option<SmtpMailSender>, String> {
         .map_err(of("--smtp-url"))
 }
 
-/// The certificate of the service's own TLS, if the flags name one.
-pub fn certificate_files(args: &Args) -> Result<Option<CertificateFiles>, String> {
-    match (&args.tls_cert, &args.tls_key) {
-        (Some(chain), Some(key)) => CertificateFiles::open(chain, key).map(Some),
-        (Some(_), None) | (None, _) => Ok(None),
+/// The certificate of the service's own TLS.
+#[derive(Debug)]
+pub enum OwnCertificate {
+    /// From files that the flags name.
+    Files(CertificateFiles),
+    /// Ordered by the service.
+    Acme(AcmeCertificate),
+}
+
+impl OwnCertificate {
+    /// How TLS is spoken with it.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn tls(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
+        match self {
+            Self::Files(files) => files.tls(),
+            Self::Acme(acme) => acme.tls(),
+        }
+    }
+}
+
+/// The certificate of the service's own TLS, if the flags ask for one. Nothing is written.
+pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
+    let acme = &args.acme;
+    match (&args.tls_cert, &args.tls_key, &args.data_dir) {
+        (Some(chain), Some(key), _) => {
+            let files = CertificateFiles::open(chain, key)?;
+            Ok(Some(OwnCertificate::Files(files)))
+        }
+        (None, _, Some(data_dir)) if acme.is_given() => {
+            let settings = AcmeSettings {
+                names: acme.domains.clone(),
+                email: acme.email.clone(),
+                directory: acme.directory().to_owned(),
+                dir: data_dir::tls(data_dir),
+                roots: roots(acme.directory()).map_err(of("--acme-directory"))?,
+            };
+            let mut jitter = [0];
+            let filled = SystemEntropy.fill(&mut jitter);
+            filled.map_err(|error| error.to_string())?;
+            let opened = AcmeCertificate::open(settings, u8::from_be_bytes(jitter))?;
+            Ok(Some(OwnCertificate::Acme(opened)))
+        }
+        _ => Ok(None),
     }
 }
 

@@ -51,6 +51,7 @@ const CRATES: [(&str, &[&str]); 14] = [
         &[
             "http/",
             "operator/",
+            "adapters/acme/http.rs",
             "adapters/model/openai/",
             "adapters/outbound.rs",
             "adapters/probe.rs",

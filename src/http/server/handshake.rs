@@ -8,6 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rustls::ServerConfig;
 use rustls::server::Acceptor;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::LazyConfigAcceptor;
@@ -33,6 +34,8 @@ pub(crate) struct Handshakes {
     /// How TLS is spoken below each version of HTTP.
     http1: Arc<ServerConfig>,
     http2: Arc<ServerConfig>,
+    /// How the authority is answered that gives the certificate. Its protocol is no HTTP.
+    proof: Option<Arc<ServerConfig>>,
     metrics: Arc<Metrics>,
     failures: Mutex<Failures>,
 }
@@ -45,6 +48,7 @@ struct Failures {
 }
 
 impl Handshakes {
+    /// The protocols that `tls` names are those of proofs for the certificate's authority.
     pub(crate) fn new(tls: &ServerConfig, metrics: Arc<Metrics>) -> Self {
         let below = |http: &[u8]| {
             let mut tls = tls.clone();
@@ -54,6 +58,7 @@ impl Handshakes {
         Self {
             http1: below(HTTP1),
             http2: below(HTTP2),
+            proof: (!tls.alpn_protocols.is_empty()).then(|| Arc::new(tls.clone())),
             metrics,
             failures: Mutex::default(),
         }
@@ -93,9 +98,18 @@ impl Handshakes {
         http2_place: impl FnOnce() -> Option<P>,
     ) -> io::Result<(TlsStream<TcpStream>, Option<P>)> {
         let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
-        let offered = begun.client_hello().alpn();
-        let offers_http2 = offered.is_some_and(|mut names| names.any(|name| name == HTTP2));
-        let place = offers_http2.then(http2_place).flatten();
+        let offers = |protocol: &[u8]| {
+            let offered = begun.client_hello().alpn();
+            offered.is_some_and(|mut names| names.any(|name| name == protocol))
+        };
+        let is_proof = |tls: &&Arc<ServerConfig>| tls.alpn_protocols.iter().any(|it| offers(it));
+        if let Some(tls) = self.proof.as_ref().filter(is_proof) {
+            let mut stream = begun.into_stream(Arc::clone(tls)).await?;
+            // Nothing else is said (RFC 8737, section 3).
+            stream.shutdown().await?;
+            return Ok((stream, None));
+        }
+        let place = offers(HTTP2).then(http2_place).flatten();
         let tls = if place.is_some() {
             &self.http2
         } else {

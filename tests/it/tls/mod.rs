@@ -1,6 +1,7 @@
 //! HTTPS in the service itself: the files of its certificate, connections, and the listener that sends
 //! clients to it.
 
+mod acme;
 mod certificate_files;
 mod connections;
 mod program;

@@ -16,7 +16,7 @@ use crate::program::{Program, Ran, closed_address, command, exchange, landing_ap
 use super::{Authority, BOTH, name};
 
 /// The certificate that the program presents, and the head of its answer.
-fn ask(address: &str, config: &Arc<ClientConfig>) -> (CertificateDer<'static>, String) {
+pub(super) fn ask(address: &str, config: &Arc<ClientConfig>) -> (CertificateDer<'static>, String) {
     let mut config = ClientConfig::clone(config);
     // A session that is resumed has the certificate that it began with.
     config.resumption = Resumption::disabled();
@@ -32,7 +32,7 @@ fn ask(address: &str, config: &Arc<ClientConfig>) -> (CertificateDer<'static>, S
 }
 
 /// Asks until it is so.
-fn until(is_so: impl Fn() -> bool) {
+pub(super) fn until(is_so: impl Fn() -> bool) {
     assert!((0..2000).any(|_| is_so()));
 }
 

@@ -1,0 +1,93 @@
+//! What clients are answered in a handshake: the certificate, if they ask for one of its names, or the proof
+//! that an authority asks for (TLS-ALPN-01, RFC 8737).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use rcgen::{CertificateParams, CustomExtension, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use crate::adapters::tls::{ACME_TLS, Certificate};
+
+/// The certificate and the proofs.
+#[derive(Debug)]
+pub(super) struct Answers {
+    names: Vec<String>,
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    certificate: Option<Certificate>,
+    /// By name. There are some only during an order.
+    proofs: HashMap<String, Arc<CertifiedKey>>,
+}
+
+impl Answers {
+    pub(super) fn new(names: Vec<String>, certificate: Option<Certificate>) -> Self {
+        let state = State {
+            certificate,
+            ..State::default()
+        };
+        Self {
+            names,
+            state: RwLock::new(state),
+        }
+    }
+
+    /// What `of` tells of the certificate, if there is one.
+    pub(super) fn of_certificate<T>(&self, of: impl FnOnce(&Certificate) -> T) -> Option<T> {
+        self.state.read().certificate.as_ref().map(of)
+    }
+
+    /// New connections get this certificate from now on.
+    pub(super) fn replace(&self, certificate: Certificate) {
+        self.state.write().certificate = Some(certificate);
+    }
+
+    /// Answers for `name` with the digest of its key authorization.
+    pub(super) fn prove(&self, name: &str, digest: &[u8]) -> Result<(), rcgen::Error> {
+        let proof = Arc::new(proof(name, digest)?);
+        self.state.write().proofs.insert(name.to_owned(), proof);
+        Ok(())
+    }
+
+    /// The order is over.
+    pub(super) fn forget_proofs(&self) {
+        self.state.write().proofs.clear();
+    }
+}
+
+impl ResolvesServerCert for Answers {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let name = hello.server_name()?.to_ascii_lowercase();
+        let state = self.state.read();
+        if hello
+            .alpn()
+            .is_some_and(|mut offered| offered.any(|it| it == ACME_TLS))
+        {
+            return state.proofs.get(&name).cloned();
+        }
+        let is_ours = self.names.contains(&name);
+        let certificate = state.certificate.as_ref().filter(|_| is_ours);
+        certificate.map(|it| Arc::clone(&it.key))
+    }
+}
+
+/// A certificate that nobody vouches for, with the digest in it.
+fn proof(name: &str, digest: &[u8]) -> Result<CertifiedKey, rcgen::Error> {
+    let mut params = CertificateParams::new(vec![name.to_owned()])?;
+    params.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    let private = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+    let chain = vec![certificate.der().clone()];
+    let key = ring::sign::any_supported_type(&private);
+    let key = key.map_err(|_unusable| rcgen::Error::CouldNotParseKeyPair)?;
+    // Not checked to fit: the parser refuses the critical extension of a proof.
+    Ok(CertifiedKey::new(chain, key))
+}

@@ -1,0 +1,87 @@
+//! The certificate that the service orders itself: ordered and renewed while it serves, and judged.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::adapters::acme::AcmeCertificate;
+use crate::adapters::system::SystemClock;
+use crate::config::Args;
+use crate::domain::Timestamp;
+use crate::metrics::Metrics;
+use crate::ports::Clock;
+use crate::wiring::{self, OwnCertificate};
+
+use super::certificate::judge_validity;
+use super::findings::{Checked, failed, ok, warning};
+
+/// The longest time until the clock is looked at again: it may be set.
+const INTERVAL_MS: u64 = 60_000;
+
+/// Orders a certificate when there is none, and another one before it expires, from now on.
+pub(super) fn keep_renewed(acme: AcmeCertificate, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) {
+    tokio::spawn(async move {
+        tell(&acme, clock.now(), &metrics);
+        loop {
+            let now = clock.now();
+            let wait_ms = acme.next_order(now).ms_since(now);
+            if wait_ms > 0 {
+                sleep(Duration::from_millis(wait_ms.min(INTERVAL_MS))).await;
+                continue;
+            }
+            tracing::info!("a certificate is ordered");
+            let outcome = acme.order(now).await;
+            let now = clock.now();
+            let next = tell(&acme, now, &metrics);
+            match outcome {
+                Ok(()) => tracing::info!(next, "the ordered certificate is in use"),
+                Err(error) => tracing::warn!(next, %error, "no certificate is given"),
+            }
+        }
+    });
+}
+
+/// Tells the metrics until when the certificate is valid, and how the last order went. Returns when the next one
+/// is due.
+fn tell(acme: &AcmeCertificate, now: Timestamp, metrics: &Metrics) -> String {
+    if let Some(validity) = acme.validity() {
+        metrics.tls.set_validity(validity);
+    }
+    let order = acme.last_order(now);
+    let next = order.next_at.to_rfc3339();
+    metrics.tls.set_order(order);
+    next
+}
+
+/// Judges the certificate that the flags ask for.
+pub(super) fn judge(args: &Args) -> Checked {
+    match wiring::own_certificate(args) {
+        Ok(Some(OwnCertificate::Files(files))) => {
+            judge_validity(&files.validity(), SystemClock.now())
+        }
+        Ok(Some(OwnCertificate::Acme(acme))) => judge_order(&acme),
+        Ok(None) => ok("none: a proxy speaks TLS, or nobody"),
+        Err(error) => failed(error),
+    }
+}
+
+/// Judges what is kept of the certificate.
+fn judge_order(acme: &AcmeCertificate) -> Checked {
+    let now = SystemClock.now();
+    let order = acme.last_order(now);
+    let next = order.next_at.to_rfc3339();
+    match (acme.validity(), order.error) {
+        (Some(validity), None) => judge_validity(&validity, now),
+        (Some(validity), Some(error)) => {
+            let until = validity.end.to_rfc3339();
+            failed(format!(
+                "is valid until {until}, and is not renewed: {error}; the next order is at {next}"
+            ))
+        }
+        (None, Some(error)) => failed(format!(
+            "there is none: {error}; the next order is at {next}"
+        )),
+        (None, None) => warning("there is none yet; the running service orders it"),
+    }
+}

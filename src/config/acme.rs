@@ -1,0 +1,110 @@
+//! The flags of the certificate that the service orders itself.
+
+use clap::error::ErrorKind;
+use url::{Host, Url};
+
+use crate::domain::EmailAddress;
+
+/// Let's Encrypt.
+const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
+
+/// The certificate that the service orders itself. Without `--https-domain` it orders none.
+// A field's doc comment is the flag's help.
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
+#[command(next_help_heading = "HTTPS")]
+#[allow(
+    clippy::doc_markdown,
+    rustdoc::bare_urls,
+    reason = "help is plain text, not Markdown"
+)]
+pub struct AcmeArgs {
+    /// Name to order a certificate for and to keep renewed, for HTTPS on --listen, such as api.example.com; it
+    /// must lead to this machine, and port 443 of it to --listen; may be given again for more names
+    #[arg(long = "https-domain", value_name = "NAME", value_parser = domain)]
+    pub domains: Vec<String>,
+
+    /// Address that the certificate's authority may write to
+    #[arg(long = "acme-email", value_name = "ADDRESS", requires = "domains", value_parser = email)]
+    pub email: Option<String>,
+
+    /// Directory of the authority (ACME) [default: Let's Encrypt's]
+    #[arg(long = "acme-directory", value_name = "URL", requires = "domains", value_parser = directory)]
+    pub directory: Option<String>,
+}
+
+impl AcmeArgs {
+    /// Whether the service orders a certificate.
+    pub fn is_given(&self) -> bool {
+        !self.domains.is_empty()
+    }
+
+    /// The address of the authority's directory.
+    pub fn directory(&self) -> &str {
+        self.directory.as_deref().unwrap_or(DEFAULT_DIRECTORY)
+    }
+
+    /// The origin of the first name: authorities come to port 443, so clients can, too.
+    pub(super) fn origin(&self) -> Option<String> {
+        self.domains.first().map(|name| format!("https://{name}"))
+    }
+
+    /// Checks that the flags beside it do not contradict it.
+    pub(super) fn check(
+        &self,
+        base_url: Option<&str>,
+        has_files: bool,
+        has_store: bool,
+    ) -> Result<(), (ErrorKind, String)> {
+        if !self.is_given() {
+            return Ok(());
+        }
+        let host = base_url.and_then(|url| {
+            let url = Url::parse(url).ok()?;
+            url.host_str().map(str::to_owned)
+        });
+        let why = if has_files {
+            "--https-domain orders a certificate, and --tls-cert names one: give one of them"
+        } else if has_store {
+            "--https-domain cannot be used with --store: several nodes cannot each order the certificate; let the \
+             load balancer have it, or give each node its files with --tls-cert"
+        } else if host.is_some_and(|host| !self.domains.contains(&host)) {
+            "--base-url must have the name of an --https-domain: the certificate is for no other"
+        } else {
+            return Ok(());
+        };
+        Err((ErrorKind::ArgumentConflict, why.to_owned()))
+    }
+}
+
+/// A name of the public DNS, in lower case.
+fn domain(text: &str) -> Result<String, &'static str> {
+    const FORM: &str = "must be a full name such as api.example.com, without https://, port and *";
+    let Ok(Host::Domain(name)) = Host::parse(text) else {
+        return Err(FORM);
+    };
+    let is_label = |label: &str| {
+        let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let is_inside = !label.starts_with('-') && !label.ends_with('-');
+        (1..=63).contains(&label.len()) && is_inside && label.chars().all(is_allowed)
+    };
+    let is_full = name.contains('.') && name.len() <= 253 && name.split('.').all(is_label);
+    is_full.then_some(name).ok_or(FORM)
+}
+
+fn email(text: &str) -> Result<String, String> {
+    let parsed = EmailAddress::parse(text);
+    parsed
+        .map(|_address| text.to_owned())
+        .map_err(|error| error.to_string())
+}
+
+fn directory(text: &str) -> Result<String, &'static str> {
+    const FORM: &str =
+        "must be an https URL such as https://acme-v02.api.letsencrypt.org/directory";
+    let url = Url::parse(text).map_err(|_no_url| FORM)?;
+    let is_plain =
+        url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+    (url.scheme() == "https" && is_plain)
+        .then(|| url.to_string())
+        .ok_or(FORM)
+}

@@ -1,0 +1,320 @@
+//! The certificate that the service orders itself: flags, what is kept, and orders that fail. `.ci/acme` has the
+//! orders that succeed, with a real authority.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use landing_api::adapters::acme::{AcmeCertificate, AcmeSettings};
+use landing_api::adapters::outbound::Roots;
+use landing_api::domain::time::{DAY_MS, Timestamp};
+use landing_api::http::server::ServerLimits;
+use rustls::ClientConnection;
+use rustls::pki_types::ServerName;
+use serde_json::{Value, json};
+use tokio_rustls::TlsConnector;
+
+use crate::harness::Setup;
+use crate::program::{Program, Ran, closed_address, command, landing_api, private_dir};
+use crate::transport::Server;
+
+use super::program::{ask, until};
+use super::{Authority, BOTH, NAME, Pair, write_private};
+
+const DIRECTORY: &str = "https://localhost:9/dir";
+
+fn open(dir: &Path, names: &[&str]) -> Result<AcmeCertificate, String> {
+    let settings = AcmeSettings {
+        names: names.iter().map(|&name| name.to_owned()).collect(),
+        email: None,
+        directory: DIRECTORY.to_owned(),
+        dir: dir.to_path_buf(),
+        roots: Roots::of([]),
+    };
+    AcmeCertificate::open(settings, 0)
+}
+
+/// Keeps `pair` as what the authority issued.
+fn keep(dir: &Path, pair: &Pair, order: &Value) {
+    let [chain, key] = [&pair.chain, &pair.key].map(|path| fs::read_to_string(path).unwrap());
+    write_private(&dir.join("certificate.pem"), &format!("{chain}{key}"));
+    write_private(&dir.join("order.json"), &order.to_string());
+}
+
+fn issued(at: Timestamp) -> Value {
+    json!({
+        "directory": DIRECTORY, "names": [NAME], "at_ms": at.as_ms(), "failures": 0, "issued_by": DIRECTORY,
+    })
+}
+
+fn day(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+#[test]
+fn what_is_kept_decides_when_the_next_order_is_due() {
+    let authority = Authority::new();
+    let dir = private_dir();
+    let now = day("2026-01-01");
+    let pair = authority.issue("one", (2026, 2029));
+    keep(dir.path(), &pair, &issued(now));
+    let due = |names: &[&str]| open(dir.path(), names).unwrap().next_order(now);
+    assert_eq!(
+        due(&[NAME]).as_ms() / DAY_MS,
+        day("2028-01-01").as_ms() / DAY_MS
+    );
+    // Other names, or another authority, are wanted at once.
+    assert!(due(&[NAME, "www.landing.example"]) <= now);
+    assert!(due(&["landing.example.org"]) <= now);
+    let mut other = issued(now);
+    other["issued_by"] = json!("https://staging.example/dir");
+    keep(dir.path(), &pair, &other);
+    assert_eq!(due(&[NAME]).ms_since(now), 10 * 60_000);
+    other["directory"] = json!("https://staging.example/dir");
+    keep(dir.path(), &pair, &other);
+    assert!(due(&[NAME]) <= now);
+    fs::remove_file(dir.path().join("order.json")).unwrap();
+    assert!(due(&[NAME]) <= now);
+    assert_eq!(
+        open(dir.path(), &[NAME]).unwrap().validity().unwrap(),
+        now..day("2029-01-01")
+    );
+}
+
+#[test]
+fn what_is_damaged_is_named_and_what_others_may_read_is_refused() {
+    let authority = Authority::new();
+    let (pair, other) = (authority.pair("one"), authority.pair("other"));
+    let dir = private_dir();
+    let certificate = dir.path().join("certificate.pem");
+    let refusal = || {
+        let line = open(dir.path(), &[NAME]).unwrap_err();
+        assert!(line.starts_with("--https-domain: "), "{line}");
+        assert!(!line.contains('\n') && !line.contains("MII"), "{line}");
+        line
+    };
+    assert!(open(dir.path(), &[NAME]).unwrap().validity().is_none());
+    let [chain, key] = [&pair.chain, &other.key].map(|path| fs::read_to_string(path).unwrap());
+    for (pem, told) in [
+        (
+            format!("{chain}{key}"),
+            "certificate.pem is not of the key beside it: remove it",
+        ),
+        (chain, "certificate.pem holds no private key"),
+        (key, "certificate.pem holds no certificate"),
+        ("text".to_owned(), "certificate.pem holds no certificate"),
+        (String::new(), "is empty"),
+    ] {
+        write_private(&certificate, &pem);
+        assert!(refusal().contains(told), "{told}");
+    }
+    keep(dir.path(), &pair, &json!({}));
+    assert!(refusal().contains("order.json is damaged: remove it"));
+    write_private(&dir.path().join("order.json"), "{\"directory\":");
+    assert!(refusal().contains("order.json is damaged: remove it"));
+    keep(dir.path(), &pair, &issued(Timestamp::default()));
+    fs::set_permissions(&certificate, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(refusal().contains("may be read by others"));
+}
+
+#[tokio::test]
+async fn names_of_others_get_no_certificate_and_neither_does_a_proof_that_nobody_asked_for() {
+    let authority = Authority::new();
+    let dir = private_dir();
+    keep(
+        dir.path(),
+        &authority.pair("one"),
+        &issued(Timestamp::default()),
+    );
+    let acme = open(dir.path(), &[NAME]).unwrap();
+    let server = Server::start_tls(
+        Setup::default(),
+        ServerLimits::default(),
+        acme.tls().unwrap(),
+    )
+    .await;
+    let h1: &[&str] = &["http/1.1"];
+    for (name, alpn, is_served) in [
+        (NAME, h1, true),
+        (NAME, &[], true),
+        ("LANDING.example", h1, true),
+        (NAME, &["h2", "http/1.1"], true),
+        ("www.landing.example", h1, false),
+        ("example", h1, false),
+        ("127.0.0.1", h1, false),
+        (NAME, &["acme-tls/1"], false),
+        (NAME, &["http/1.1", "acme-tls/1"], false),
+    ] {
+        let stream = server.connect().await.0.into_inner();
+        let connector = TlsConnector::from(authority.client(BOTH, alpn));
+        let shaken = connector
+            .connect(ServerName::try_from(name).unwrap(), stream)
+            .await;
+        assert_eq!(shaken.is_ok(), is_served, "{name} {alpn:?}: {shaken:?}");
+        if let Err(error) = shaken {
+            let told = error.to_string();
+            assert!(!told.contains("invalid peer certificate"), "{name}: {told}");
+        }
+    }
+}
+
+fn status(dir: &Path) -> Value {
+    let words = ["status", "--json", "--data-dir"];
+    Ran::of(landing_api(&words).arg(dir)).json()["service"].clone()
+}
+
+fn flags(directory: &str) -> [String; 2] {
+    [
+        format!("--https-domain={NAME}"),
+        format!("--acme-directory=https://{directory}/dir"),
+    ]
+}
+
+#[test]
+fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_told() {
+    let authority = Authority::new();
+    let dir = private_dir();
+    // Whoever connects is hung up on.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let directory = listener.local_addr().unwrap().to_string();
+    let asked = std::thread::spawn(move || {
+        listener.incoming().take(1).for_each(drop);
+        listener.set_nonblocking(true).unwrap();
+        listener
+    });
+    let root = authority.pair("root").chain;
+    let start = || {
+        let mut command = command(dir.path());
+        Program::start(command.args(flags(&directory)).env("SSL_CERT_FILE", &root))
+    };
+    let program = start();
+    let failed = || status(dir.path())["certificate_order"]["failures"] == 1;
+    until(|| failed() && !status(dir.path())["last_error"].is_null());
+    let order = status(dir.path())["certificate_order"].clone();
+    let told = order["error"].to_string();
+    assert!(told.contains("the authority cannot be asked: "), "{told}");
+    // No certificate: nobody is served, and nobody hangs.
+    let config = authority.client(BOTH, &[]);
+    let name = ServerName::try_from(NAME).unwrap();
+    let mut client = ClientConnection::new(config, name).unwrap();
+    let mut stream = std::net::TcpStream::connect(&program.address).unwrap();
+    assert!(client.complete_io(&mut stream).is_err());
+    let shown = Ran::of(landing_api(&["status", "--data-dir"]).arg(dir.path())).done();
+    assert!(shown.out.contains("1 times in a row: "), "{shown:?}");
+    let log = program.stopped();
+    assert_eq!(log.matches("no certificate is given").count(), 1, "{log}");
+    for _ in 0..10 {
+        let program = start();
+        assert_eq!(status(dir.path())["certificate_order"], order);
+        let log = program.stopped();
+        assert!(!log.contains("a certificate is ordered"), "{log}");
+    }
+    let listener = asked.join().unwrap();
+    assert!(listener.accept().is_err(), "asked again");
+    let checked = Ran::of(
+        landing_api(&["check", "--listen=127.0.0.1:0", "--data-dir"])
+            .arg(dir.path())
+            .args(flags(&directory))
+            .env("SSL_CERT_FILE", &root),
+    );
+    let told = "failed   certificate: there is none: the authority cannot be asked: ";
+    assert!(checked.out.contains(told), "{checked:?}");
+    let tls = dir.path().join("tls");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&tls), mode(&tls.join("order.json"))), (0o700, 0o600));
+}
+
+#[test]
+fn nothing_is_ordered_where_nothing_can_be_kept() {
+    let authority = Authority::new();
+    let dir = private_dir();
+    fs::write(dir.path().join("tls"), "a file").unwrap();
+    let pair = authority.pair("root");
+    let mut command = command(dir.path());
+    let started = Ran::of(
+        command
+            .args(flags(&closed_address()))
+            .env("SSL_CERT_FILE", &pair.chain),
+    );
+    started.refused_in_a_line(2, "--https-domain: ");
+}
+
+#[test]
+fn flags_that_cannot_be_meant_are_refused_with_what_to_do() {
+    let domain = "--https-domain=a.example";
+    for (flags, told) in [
+        (&["--https-domain=localhost"][..], "must be a full name"),
+        (&["--https-domain=*.a.example"], "must be a full name"),
+        (&["--https-domain=https://a.example"], "must be a full name"),
+        (&["--https-domain=a.example:443"], "must be a full name"),
+        (&["--https-domain=192.0.2.1"], "must be a full name"),
+        (&["--https-domain=a_b.example"], "must be a full name"),
+        (&["--https-domain=-a.example"], "must be a full name"),
+        (&["--https-domain="], "must be a full name"),
+        (&["--acme-email=a@b.example"], "--https-domain <NAME>"),
+        (
+            &["--acme-directory=https://a.example"],
+            "--https-domain <NAME>",
+        ),
+        (&[domain, "--acme-email=ada"], "--acme-email"),
+        (
+            &[domain, "--acme-directory=http://a.example/dir"],
+            "must be an https URL",
+        ),
+        (
+            &[domain, "--acme-directory=https://a:b@a.example/"],
+            "must be an https URL",
+        ),
+        (&[domain, "--tls-cert=a", "--tls-key=b"], "give one of them"),
+        (
+            &[domain, "--base-url=https://b.example"],
+            "the certificate is for no other",
+        ),
+        (
+            &[domain, "--base-url=http://a.example"],
+            "must be an https URL",
+        ),
+        (
+            &[domain, "--store=postgres://a@b/c", "--secret-file=/s"],
+            "--https-domain cannot be used with --store",
+        ),
+    ] {
+        let dir = private_dir();
+        let data = dir.path().join("data");
+        Ran::of(command(&data).args(flags)).refused(2, told);
+        assert!(!data.exists());
+    }
+}
+
+#[test]
+fn the_first_domain_is_the_base_url() {
+    let authority = Authority::new();
+    let pair = authority.pair("one");
+    let dir = private_dir();
+    let directory = closed_address();
+    fs::create_dir(dir.path().join("tls")).unwrap();
+    let mut order = issued(Timestamp::default());
+    let address = format!("https://{directory}/dir");
+    order["directory"] = json!(address);
+    order["issued_by"] = json!(address);
+    keep(&dir.path().join("tls"), &pair, &order);
+    let program = Program::start(
+        command(dir.path())
+            .args(flags(&directory))
+            .env("SSL_CERT_FILE", &pair.chain),
+    );
+    let config = authority.client(BOTH, &["http/1.1"]);
+    let (presented, answer) = ask(&program.address, &config);
+    assert_eq!(presented, pair.certificate);
+    assert!(
+        answer.contains("strict-transport-security: max-age="),
+        "{answer}"
+    );
+    assert!(answer.contains(&format!("https://{NAME}/")), "{answer}");
+    let told = status(dir.path());
+    assert_eq!(told["certificate_expires_at"], "2500-01-01T00:00:00.000Z");
+    assert_eq!(told["certificate_order"]["failures"], 0);
+    let log = program.stopped();
+    assert!(!log.contains("a certificate is ordered"), "{log}");
+}
