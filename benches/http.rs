@@ -24,7 +24,7 @@ use std::time::Duration;
 use hyper::body::Bytes;
 
 use support::{
-    Clients, Server, directory, health, json, medians, ratio, serve_bare, service_command,
+    Clients, Server, directory, health, json, medians, ratio, serve_bare_over, service_command, tls,
 };
 
 /// Keep-alive connections that ask at once.
@@ -32,6 +32,8 @@ const CONNECTIONS: usize = 64;
 
 /// Set for the child that is bare hyper: the body to answer with.
 const BARE_BODY: &str = "BENCH_BARE_BODY";
+/// Set for it if it speaks TLS: the directory of the certificate.
+const BARE_TLS: &str = "BENCH_BARE_TLS";
 
 /// What is asked.
 struct Case {
@@ -41,44 +43,66 @@ struct Case {
     is_logged: bool,
     /// Whether each request has a connection of its own.
     connects_anew: bool,
+    /// Whether both speak TLS, with a whole handshake for each connection.
+    speaks_tls: bool,
 }
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 8] = [
     Case {
         name: "health",
         request: |_| health(),
         is_logged: false,
         connects_anew: false,
+        speaks_tls: false,
     },
     Case {
         name: "health, logged",
         request: |_| health(),
         is_logged: true,
         connects_anew: false,
+        speaks_tls: false,
     },
     Case {
         name: "document",
         request: |_| get("/.well-known/api-catalog"),
         is_logged: false,
         connects_anew: false,
+        speaks_tls: false,
     },
     Case {
         name: "chat quota",
         request: |_| get("/api/v1/assistant/chat"),
         is_logged: false,
         connects_anew: false,
+        speaks_tls: false,
     },
     Case {
         name: "echo",
         request: |_| echo(),
         is_logged: false,
         connects_anew: false,
+        speaks_tls: false,
     },
     Case {
         name: "health, connections anew",
         request: |_| health(),
         is_logged: false,
         connects_anew: true,
+        speaks_tls: false,
+    },
+    Case {
+        name: "health, TLS",
+        request: |_| health(),
+        is_logged: false,
+        connects_anew: false,
+        speaks_tls: true,
+    },
+    Case {
+        name: "health, TLS, connections anew",
+        request: |_| health(),
+        is_logged: false,
+        connects_anew: true,
+        speaks_tls: true,
     },
 ];
 
@@ -86,13 +110,15 @@ const CASES: [Case; 6] = [
 async fn main() {
     if let Ok(body) = std::env::var(BARE_BODY) {
         let body = Bytes::from(body);
-        return serve_bare(move |_| std::future::ready(Ok(json(body.clone())))).await;
+        let tls = std::env::var_os(BARE_TLS).map(|dir| tls::acceptor(dir.as_ref()));
+        let answer = move |_| std::future::ready(Ok(json(body.clone())));
+        return serve_bare_over(tls, answer).await;
     }
     let numbers: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     let rounds = numbers.first().copied().unwrap_or(5);
     let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(1));
     println!(
-        "{CONNECTIONS} connections, kept alive but for the last case, clients on all cores, medians of {rounds} rounds of \
+        "{CONNECTIONS} connections, kept alive but for two cases, clients on all cores, medians of {rounds} rounds of \
          {length:?}"
     );
     for case in CASES {
@@ -105,11 +131,19 @@ async fn compare(case: &Case, rounds: u64, length: Duration) {
     let log_level = if case.is_logged { "info" } else { "warn" };
     let mut command = service_command(data_dir.path(), log_level);
     command.stderr(File::create(log_dir.path().join("log")).unwrap());
-    let service = Server::start(command);
+    let tls = case.speaks_tls.then(|| {
+        let (flags, connector) = tls::make(log_dir.path());
+        command.args(flags);
+        connector
+    });
+    let service = Server::start_over(tls.clone(), command);
     let body = service.body((case.request)(0)).await;
     let mut bare_command = Command::new(std::env::current_exe().unwrap());
     bare_command.env(BARE_BODY, body);
-    let bare = Server::start(bare_command);
+    if case.speaks_tls {
+        bare_command.env(BARE_TLS, log_dir.path());
+    }
+    let bare = Server::start_over(tls, bare_command);
 
     let mut clients = Clients::on_all_cores(CONNECTIONS);
     clients.connects_anew = case.connects_anew;

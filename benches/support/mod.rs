@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "no bench needs all of it")]
 
 pub(crate) mod sqlite;
+pub(crate) mod tls;
 
 use std::convert::Infallible;
 use std::fs::Permissions;
@@ -31,10 +32,11 @@ use landing_api::domain::time::Timestamp;
 use memchr::memmem;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// The hash of the network that sign-ups come from, and when, where no service says so.
 pub(crate) const NETWORK: [u8; 8] = [7; 8];
@@ -46,17 +48,31 @@ where
     A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
     F: Future<Output = Result<Response<Full<Bytes>>, Infallible>> + Send,
 {
+    serve_bare_over(None, answer).await;
+}
+
+/// The same, over TLS if there is an acceptor.
+pub(crate) async fn serve_bare_over<A, F>(tls: Option<TlsAcceptor>, answer: A)
+where
+    A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Response<Full<Bytes>>, Infallible>> + Send,
+{
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    println!("listening on http://{}", listener.local_addr().unwrap());
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    println!("listening on {scheme}://{}", listener.local_addr().unwrap());
     loop {
         let (stream, _) = listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
-        let answer = answer.clone();
+        let (answer, tls) = (answer.clone(), tls.clone());
         tokio::spawn(async move {
-            let io = TokioIo::new(stream);
-            let _ = http1::Builder::new()
-                .serve_connection(io, service_fn(answer))
-                .await;
+            let (http, answer) = (http1::Builder::new(), service_fn(answer));
+            let Some(tls) = tls else {
+                let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+                return;
+            };
+            if let Ok(stream) = tls.accept(stream).await {
+                let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+            }
         });
     }
 }
@@ -98,6 +114,8 @@ pub(crate) fn service_command(data_dir: &Path, log_level: &str) -> Command {
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// How clients speak TLS with it, if they do.
+    tls: Option<TlsConnector>,
     /// Of the next request: none is made twice.
     numbers: Arc<AtomicU64>,
 }
@@ -111,22 +129,29 @@ impl Drop for Server {
 
 impl Server {
     /// Starts it, and waits until it says where it listens.
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_over(None, command)
+    }
+
+    /// The same, where clients speak TLS if there is a connector.
+    pub(crate) fn start_over(tls: Option<TlsConnector>, mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         let stdout = child.stdout.take().unwrap();
         BufReader::new(stdout).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").unwrap();
+        let (listening, address) = line.trim().split_once("://").unwrap();
+        assert_eq!(listening.ends_with("https"), tls.is_some(), "{line}");
         Self {
             address: address.parse().unwrap(),
             child,
+            tls,
             numbers: Arc::default(),
         }
     }
 
     /// The body of the answer to one request.
     pub(crate) async fn body(&self, request: String) -> String {
-        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let mut stream = connect(self.address, self.tls.as_ref(), false).await;
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut buffer = Vec::new();
         let length = read_answer(&mut stream, &mut buffer).await;
@@ -157,11 +182,12 @@ impl Server {
         let began = Instant::now();
         let mut threads = JoinSet::new();
         for connections in clients.by_thread() {
-            let (address, numbers) = (self.address, self.numbers.clone());
+            let (address, tls) = (self.address, self.tls.clone());
+            let numbers = self.numbers.clone();
             let request = request.clone();
             let next = move || request(numbers.fetch_add(1, Ordering::Relaxed));
             let anew = clients.connects_anew;
-            threads.spawn_blocking(move || ask_alone(address, connections, anew, next));
+            threads.spawn_blocking(move || ask_alone(address, tls, connections, anew, next));
         }
         let latencies_us = threads.join_all().await.concat();
         let cpu_us = cpu_us(self.id()) - cpu_before;
@@ -232,19 +258,44 @@ impl Clients {
 /// microseconds.
 fn ask_alone(
     address: SocketAddr,
+    tls: Option<TlsConnector>,
     connections: usize,
     connects_anew: bool,
     next: impl Fn() -> Option<String> + Clone + Send + 'static,
 ) -> Vec<u32> {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let clients = (0..connections).map(|_| client(address, connects_anew, next.clone()));
+        let client = |_| client(address, tls.clone(), connects_anew, next.clone());
+        let clients = (0..connections).map(client);
         clients.collect::<JoinSet<_>>().join_all().await.concat()
     })
 }
 
+/// A connection, in the clear or not.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// Connects. One that `is_reset` at its end keeps no port taken.
+async fn connect(
+    address: SocketAddr,
+    tls: Option<&TlsConnector>,
+    is_reset: bool,
+) -> Box<dyn Stream> {
+    let stream = TcpStream::connect(address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    if is_reset {
+        stream.set_zero_linger().unwrap();
+    }
+    match tls {
+        None => Box::new(stream),
+        Some(tls) => Box::new(tls.connect(tls::name(), stream).await.unwrap()),
+    }
+}
+
 async fn client(
     address: SocketAddr,
+    tls: Option<TlsConnector>,
     connects_anew: bool,
     next: impl Fn() -> Option<String>,
 ) -> Vec<u32> {
@@ -255,20 +306,13 @@ async fn client(
         let sent = Instant::now();
         let mut stream = match kept.take() {
             Some(stream) => stream,
-            None => {
-                let stream = TcpStream::connect(address).await.unwrap();
-                stream.set_nodelay(true).unwrap();
-                stream
-            }
+            None => connect(address, tls.as_ref(), connects_anew).await,
         };
         stream.write_all(request.as_bytes()).await.unwrap();
         read_answer(&mut stream, &mut buffer).await;
         assert!(buffer.starts_with(b"HTTP/1.1 200"), "not a 200");
         latencies_us.push(u32::try_from(sent.elapsed().as_micros()).unwrap());
-        if connects_anew {
-            // So that no port stays taken.
-            stream.set_zero_linger().unwrap();
-        } else {
+        if !connects_anew {
             kept = Some(stream);
         }
     }
@@ -276,7 +320,10 @@ async fn client(
 }
 
 /// Reads one answer into `buffer` and gives its length.
-pub(crate) async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> usize {
+pub(crate) async fn read_answer(
+    stream: &mut (impl AsyncRead + Unpin),
+    buffer: &mut Vec<u8>,
+) -> usize {
     const LENGTH: &[u8] = b"content-length: ";
     buffer.clear();
     loop {
