@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use landing_api::adapters::acme::{AcmeCertificate, AcmeSettings};
-use landing_api::adapters::outbound::Roots;
+use landing_api::adapters::outbound::{Roots, certificates_in};
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::http::server::ServerLimits;
 use rustls::ClientConnection;
@@ -19,6 +19,7 @@ use crate::harness::Setup;
 use crate::program::{Program, Ran, closed_address, command, landing_api, private_dir};
 use crate::transport::Server;
 
+use super::authority::ScriptedAuthority;
 use super::program::{ask, until};
 use super::{Authority, BOTH, NAME, Pair, write_private};
 
@@ -225,8 +226,99 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
     assert_eq!((mode(&tls), mode(&tls.join("order.json"))), (0o700, 0o600));
 }
 
+#[tokio::test]
+async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
+    for (kind, told, keeps_account) in [
+        ("rateLimited", "it is used up: wait", true),
+        ("caa", "a CAA record of landing.example forbids", true),
+        ("accountDoesNotExist", "makes another one", false),
+    ] {
+        let vouching = Authority::new();
+        let scripted = ScriptedAuthority::refusing(&vouching, kind);
+        let dir = private_dir();
+        let open = |jitter| {
+            let settings = AcmeSettings {
+                names: vec![NAME.to_owned()],
+                email: Some("ops@landing.example".to_owned()),
+                directory: scripted.url.clone(),
+                dir: dir.path().join("tls"),
+                roots: Roots::of(certificates_in(&scripted.root).unwrap()),
+            };
+            AcmeCertificate::open(settings, jitter).unwrap()
+        };
+        let mut now = day("2026-01-01");
+        for (nth, minutes) in [(1, 10), (2, 20), (3, 40)] {
+            // Each time like after a restart.
+            let acme = open(7);
+            assert!(acme.next_order(now) <= now, "{kind} {nth}");
+            let why = acme.order(now).await.unwrap_err();
+            assert!(why.contains(told), "{kind}: {why}");
+            assert!(why.contains("as the test wants it"), "{why}");
+            let again = open(200);
+            let order = again.last_order(now);
+            assert_eq!((order.failures, order.error), (nth, Some(why)));
+            assert_eq!(order.next_at.ms_since(now), minutes * 60_000);
+            assert_eq!(scripted.asked("/order"), nth as usize);
+            now = order.next_at;
+        }
+        let accounts = if keeps_account { 1 } else { 3 };
+        assert_eq!(scripted.asked("/account"), accounts, "{kind}");
+        let account = dir.path().join("tls/account.json");
+        assert_eq!(account.exists(), keeps_account);
+        if keeps_account {
+            let mode = fs::metadata(account).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_ordered_where_nothing_can_be_kept() {
+    let vouching = Authority::new();
+    let scripted = ScriptedAuthority::refusing(&vouching, "caa");
+    let dir = private_dir();
+    let settings = AcmeSettings {
+        names: vec![NAME.to_owned()],
+        email: None,
+        directory: scripted.url.clone(),
+        dir: dir.path().to_path_buf(),
+        roots: Roots::of([vouching.root]),
+    };
+    // In the way of what is written beside its place.
+    fs::create_dir(dir.path().join("order.new")).unwrap();
+    let acme = AcmeCertificate::open(settings, 0).unwrap();
+    let now = day("2026-01-01");
+    let why = acme.order(now).await.unwrap_err();
+    assert!(
+        why.starts_with("nothing is ordered, because it cannot be kept: "),
+        "{why}"
+    );
+    assert_eq!(scripted.asked("/dir"), 0);
+    assert_eq!(acme.next_order(now).ms_since(now), 10 * 60_000);
+}
+
+#[tokio::test]
+async fn an_authority_that_nobody_vouches_for_learns_nothing() {
+    let scripted = ScriptedAuthority::refusing(&Authority::new(), "caa");
+    let dir = private_dir();
+    let settings = AcmeSettings {
+        names: vec![NAME.to_owned()],
+        email: None,
+        directory: scripted.url.clone(),
+        dir: dir.path().join("tls"),
+        roots: Roots::of([Authority::new().root]),
+    };
+    let acme = AcmeCertificate::open(settings, 0).unwrap();
+    let why = acme.order(day("2026-01-01")).await.unwrap_err();
+    assert!(
+        why.starts_with("the authority cannot be asked: ") && why.contains("certificate"),
+        "{why}"
+    );
+    assert_eq!(scripted.asked("/dir"), 0);
+}
+
 #[test]
-fn nothing_is_ordered_where_nothing_can_be_kept() {
+fn a_file_in_place_of_the_directory_ends_a_start_in_one_line() {
     let authority = Authority::new();
     let dir = private_dir();
     fs::write(dir.path().join("tls"), "a file").unwrap();

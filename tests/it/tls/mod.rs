@@ -2,6 +2,7 @@
 //! clients to it.
 
 mod acme;
+mod authority;
 mod certificate_files;
 mod connections;
 mod program;
