@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::system::SystemEntropy;
+use landing_api::domain::consent::{Consent, LeaveToken, SignUpWay, TextDigest};
 use landing_api::domain::contact::{Origin, OriginHash, SignUp, Subscription};
 use landing_api::domain::email::EmailAddress;
 use landing_api::ports::ContactStore;
@@ -145,11 +146,22 @@ impl Keeper {
                     network: OriginHash::from_bytes(NETWORK),
                     credential: None,
                 };
+                let token = email.clone();
                 let email = EmailAddress::parse(&email).unwrap();
                 let sign_up = SignUp {
                     email,
                     origin,
                     at: NOW,
+                    consent: Consent {
+                        at: NOW,
+                        way: SignUpWay::Form,
+                        language: None,
+                        text: None,
+                        source: None,
+                        ip: None,
+                    },
+                    consent_text: None,
+                    leave_token: LeaveToken::from_bytes(*TextDigest::of(&token).as_bytes()),
                 };
                 let kept = store.keep(sign_up).await;
                 assert_eq!(kept, Ok(Subscription::Created));

@@ -74,6 +74,7 @@ impl App {
             provider: self.provider.as_deref(),
             reveal: self.settings.reveal_existing,
             origin_key: &self.secrets.origin,
+            entropy: &*self.entropy,
         }
     }
 

@@ -102,6 +102,8 @@ async fn fill(path: &Path, contacts: u64) {
             (first..contacts.min(first + FILLED_TOGETHER as u64)).map(|number| ImportedContact {
                 email: EmailAddress::parse(&known(number)).unwrap(),
                 subscribed_at: NOW,
+                left_at: None,
+                leave_token: None,
             });
         store.import(rows.collect(), false).await.unwrap();
     }

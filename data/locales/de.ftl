@@ -45,6 +45,12 @@ thanks-passed-on = Wir haben Ihre Adresse an unseren Newsletter-Dienst übergebe
 thanks-back = Zurück zu { $site }
 thanks-home = Zur Startseite
 
+leave-title = Newsletter abbestellen
+leave-lead = Möchten Sie keine E-Mails mehr von uns erhalten?
+leave-submit = Newsletter abbestellen
+left-title = Sie erhalten keine E-Mails mehr
+left-lead = Ihre Adresse steht nicht mehr auf der Liste. Wenn Sie es sich anders überlegen, melden Sie sich jederzeit wieder an.
+
 ## Rahmen jeder Seite
 
 frame-skip = Zum Inhalt springen

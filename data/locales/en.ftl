@@ -45,6 +45,12 @@ thanks-passed-on = We have passed your address on to our newsletter provider. If
 thanks-back = Back to { $site }
 thanks-home = Go to the home page
 
+leave-title = Leave the newsletter
+leave-lead = Do you want to get no more mails from us?
+leave-submit = Leave the newsletter
+left-title = You get no more mails
+left-lead = Your address is no longer on the list. If you change your mind, sign up again at any time.
+
 ## The frame of every page
 
 frame-skip = Skip to the content

@@ -45,6 +45,12 @@ thanks-passed-on = Hemos enviado su dirección a nuestro proveedor de boletines.
 thanks-back = Volver a { $site }
 thanks-home = Ir a la página de inicio
 
+leave-title = Darse de baja del boletín
+leave-lead = ¿Desea no recibir más correos nuestros?
+leave-submit = Darme de baja
+left-title = Ya no recibirá más correos
+left-lead = Su dirección ya no está en la lista. Si cambia de opinión, puede volver a suscribirse cuando quiera.
+
 ## Marco de cada página
 
 frame-skip = Ir al contenido

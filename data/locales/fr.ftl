@@ -45,6 +45,12 @@ thanks-passed-on = Votre adresse a été transmise à notre prestataire de newsl
 thanks-back = Retour à { $site }
 thanks-home = Retour à la page d’accueil
 
+leave-title = Se désinscrire de la newsletter
+leave-lead = Souhaitez-vous ne plus recevoir d’e-mails de notre part ?
+leave-submit = Se désinscrire
+left-title = Vous ne recevrez plus d’e-mails
+left-lead = Votre adresse ne figure plus sur la liste. Si vous changez d’avis, vous pouvez vous réinscrire à tout moment.
+
 ## Cadre de chaque page
 
 frame-skip = Aller au contenu

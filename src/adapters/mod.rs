@@ -34,12 +34,14 @@
 //! | [`probe`] | whether something on the network answers |
 //! | [`site_dir`] | the operator's files for the site |
 //! | [`operator_file`] | files named by flags, such as secrets |
+//! | `consent_entry` | how stores keep a consent |
 //! | [`part_file`] | files that commands read and write as a stream |
 
 pub mod acme;
 pub mod admin_socket;
 pub mod backup;
 pub mod block_list;
+mod consent_entry;
 pub mod counts;
 pub mod credential_cache;
 pub mod data_dir;

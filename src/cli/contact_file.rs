@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::adapters::part_file;
-use crate::operator::contact_csv::{EMAIL, SUBSCRIBED_AT, original};
+use crate::operator::contact_csv::{EMAIL, STATUS, SUBSCRIBED_AT, original};
 use crate::operator::import::ImportRow;
 use crate::operator::operation::{Lines, json_lines};
 
@@ -218,6 +218,7 @@ fn bad(line: u64, reason: impl Into<String>) -> ImportRow<'static> {
         line,
         email: Cow::default(),
         subscribed_at: None,
+        status: None,
         bad: Some(Cow::Owned(reason.into())),
     }
 }
@@ -269,6 +270,7 @@ fn read_csv<R: Read>(source: Source<R>) -> Result<Vec<String>, FileError> {
 struct Columns {
     email: usize,
     subscribed_at: Option<usize>,
+    status: Option<usize>,
     count: usize,
     /// The names of all others.
     ignored: Vec<String>,
@@ -293,13 +295,19 @@ impl Columns {
             };
             return cell.contains('@').then_some((column, false));
         };
-        let is_time = |cell: &&str| cell.eq_ignore_ascii_case(SUBSCRIBED_AT);
-        let subscribed_at = cells.iter().position(is_time);
+        let named = |name| {
+            cells
+                .iter()
+                .position(|cell| cell.eq_ignore_ascii_case(name))
+        };
+        let (subscribed_at, status) = (named(SUBSCRIBED_AT), named(STATUS));
+        let read = [Some(email), subscribed_at, status];
         let others = cells.iter().enumerate();
-        let others = others.filter(|(index, _)| *index != email && Some(*index) != subscribed_at);
+        let others = others.filter(|(index, _)| !read.contains(&Some(*index)));
         let columns = Self {
             email,
             subscribed_at,
+            status,
             count: cells.len(),
             ignored: others.map(|(_, cell)| (*cell).to_owned()).collect(),
         };
@@ -317,6 +325,7 @@ impl Columns {
             line,
             email: cell(self.email).unwrap_or_default(),
             subscribed_at: self.subscribed_at.and_then(cell),
+            status: self.status.and_then(cell),
             bad: None,
         }
     }
@@ -329,6 +338,8 @@ struct JsonRow<'a> {
     email: Cow<'a, str>,
     #[serde(borrow)]
     subscribed_at: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    status: Option<Cow<'a, str>>,
 }
 
 fn read_json_lines<R: Read>(source: Source<R>) -> io::Result<Vec<String>> {
@@ -349,7 +360,7 @@ fn read_json_lines<R: Read>(source: Source<R>) -> io::Result<Vec<String>> {
             _ if line.len() > ROW_BYTES_MAX => bad(number, "the line is longer than 64 KiB"),
             Err(_) => bad(
                 number,
-                "the line is no JSON object with a string email, and a string subscribed_at if any",
+                "the line is no JSON object with a string email, and strings subscribed_at and status if any",
             ),
             Ok(row) => {
                 ignored.get_or_insert_with(|| others(text));
@@ -357,6 +368,7 @@ fn read_json_lines<R: Read>(source: Source<R>) -> io::Result<Vec<String>> {
                     line: number,
                     email: row.email,
                     subscribed_at: row.subscribed_at,
+                    status: row.status,
                     bad: None,
                 }
             }
@@ -372,7 +384,7 @@ fn others(line: &[u8]) -> Vec<String> {
     let members: Map<String, Value> = serde_json::from_slice(line).unwrap_or_default();
     let names = members.into_iter().map(|(name, _)| name);
     names
-        .filter(|name| name != EMAIL && name != SUBSCRIBED_AT)
+        .filter(|name| ![EMAIL, SUBSCRIBED_AT, STATUS].contains(&name.as_str()))
         .collect()
 }
 

@@ -11,7 +11,7 @@ use crate::adapters::part_file::PartFile;
 use crate::config::{
     Args, ContactFilter, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, OutputForm,
 };
-use crate::domain::{EmailAddress, Timestamp};
+use crate::domain::{ContactStatus, EmailAddress, Timestamp};
 use crate::operator::contact_csv;
 use crate::operator::contacts::{COUNT, ContactRow, ErasureReport, FORGET, LIST, SHOW};
 use crate::operator::import::{IMPORT, ImportReport};
@@ -27,10 +27,23 @@ use super::source::read_lines;
 /// The most columns of a file that are named.
 const NAMED_MAX: usize = 100;
 
-const COLUMNS: [ListColumn; 3] = [
+const COLUMNS: [ListColumn; 4] = [
     ListColumn("Signed up (UTC)", "subscribed_at", 19, Cell::Time),
     ListColumn("Last seen", "last_seen_at", 19, Cell::Time),
+    ListColumn("Status", "status", 12, Cell::Text),
     ListColumn("Address", "email", 0, Cell::Text),
+];
+
+/// What can be shown of a consent.
+const PROOF: [(&str, &str); 8] = [
+    ("Consent", "consent_at"),
+    ("By", "consent_by"),
+    ("Language", "language"),
+    ("Page", "source"),
+    ("Asked with", "consent_text"),
+    ("IP address", "ip"),
+    ("Left", "left_at"),
+    ("To leave", "unsubscribe_url"),
 ];
 
 /// Runs one of them.
@@ -46,13 +59,17 @@ pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Don
         }
         ContactsCommand::Export(args) => export(&args, client).await,
         ContactsCommand::Import(args) => import(&args, client).await,
-        ContactsCommand::Show { email, form } => {
-            let params = json!({"email": email.as_str()});
-            let members = [
+        ContactsCommand::Show { email, proof, form } => {
+            let params = json!({"email": email.as_str(), "proof": proof});
+            let mut members = vec![
                 ("Address", "email"),
                 ("Signed up", "subscribed_at"),
                 ("Last seen", "last_seen_at"),
+                ("Status", "status"),
             ];
+            if proof {
+                members.extend(PROOF);
+            }
             show_members(&SHOW, params, &members, form, client).await
         }
         ContactsCommand::Forget(args) => forget(args, client).await,
@@ -64,6 +81,7 @@ fn params_of(filter: &ContactFilter) -> Value {
         "since": filter.since.map(Timestamp::to_rfc3339),
         "until": filter.until.map(Timestamp::to_rfc3339),
         "signed_by": filter.signed_by,
+        "status": filter.status,
     })
 }
 
@@ -74,7 +92,12 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
         Some(PartFile::create(&args.output, args.force).await?)
     };
     let format = format_of(args.format.as_deref(), &args.output);
-    let rows = client.rows(&LIST, params_of(&args.filter)).await?;
+    let mut filter = args.filter.clone();
+    // Whoever gets the file mails to all that are in it.
+    filter
+        .status
+        .get_or_insert_with(|| ContactStatus::Subscribed.as_str().to_owned());
+    let rows = client.rows(&LIST, params_of(&filter)).await?;
     let header = (format == FileFormat::Csv).then(contact_csv::header);
     let header = header.map(|header| header.map_err(CommandError::from));
     let mut pieces = stream::iter(header).chain(rows);

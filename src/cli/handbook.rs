@@ -13,6 +13,7 @@ const fn text(topic: Topic) -> &'static str {
         Topic::Install => include_str!("../../data/handbook/install.md"),
         Topic::Operate => include_str!("../../data/handbook/operate.md"),
         Topic::Contacts => include_str!("../../data/handbook/contacts.md"),
+        Topic::Consent => include_str!("../../data/handbook/consent.md"),
         Topic::Limits => include_str!("../../data/handbook/limits.md"),
         Topic::Abuse => include_str!("../../data/handbook/abuse.md"),
         Topic::Model => include_str!("../../data/handbook/model.md"),

@@ -105,6 +105,10 @@ async fn copy(
         store.copy_contacts(&page).await
     });
     let contacts = contacts.await?;
+    let texts = copy_pages(ledger.consent_texts().await, &progress, async |page| {
+        store.copy_consent_texts(&page).await
+    });
+    texts.await?;
     let keys = KeyIssuer::list(ledger).await;
     let keys = copy_pages(keys, &progress, async |page| store.copy_keys(&page).await).await?;
     let revocations = RevocationList::list(ledger).await;

@@ -173,6 +173,17 @@ pub struct Args {
     )]
     form_checks: bool,
 
+    /// Whether the IP address of whoever signs up is kept with the contact, as a proof of consent
+    #[arg(help_heading = "Newsletter")]
+    #[arg(
+        long,
+        value_name = "on|off",
+        default_value = "off",
+        action = ArgAction::Set,
+        value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+    )]
+    consent_ip: bool,
+
     /// The model that answers visitors, if it is not a search of the pages.
     #[command(flatten)]
     pub model: Option<ModelArgs>,
@@ -484,6 +495,7 @@ impl Args {
     pub fn settings(&self, bound: SocketAddr) -> Settings {
         let scheme = self.scheme();
         Settings {
+            is_base_url_given: self.public_origin().is_some(),
             base_url: match self.public_origin() {
                 Some(base_url) => base_url,
                 None if bound.ip().is_unspecified() => {
@@ -501,6 +513,7 @@ impl Args {
             key_lifetime_ms: self.key_lifetime_ms,
             reveal_existing: self.reveal_existing,
             checks_forms: self.form_checks,
+            keeps_consent_ip: self.consent_ip,
             has_model: self.model.is_some(),
             falls_back: self.falls_back(),
             passes_sign_ups_on: self.newsletter_webhook.is_some(),

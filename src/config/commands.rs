@@ -186,6 +186,8 @@ pub enum Topic {
     Operate,
     /// List, export, import, erase, pass on
     Contacts,
+    /// What is kept of a consent, how to show it, leaving, recipes
+    Consent,
     /// Every rate limit, who is counted, and how to look and reset
     Limits,
     /// See who floods the service, block, erase what they brought

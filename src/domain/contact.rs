@@ -2,6 +2,7 @@
 
 use arrayvec::ArrayVec;
 
+use super::consent::{Consent, ContactStatus, LeaveToken};
 use super::email::EmailAddress;
 use super::macros::names;
 use super::secret::MacKey;
@@ -19,6 +20,12 @@ pub struct SignUp {
     pub origin: Origin,
     /// When.
     pub at: Timestamp,
+    /// What is known of the consent.
+    pub consent: Consent,
+    /// The text that it names.
+    pub consent_text: Option<String>,
+    /// By what the contact leaves, if the consent is a new one.
+    pub leave_token: LeaveToken,
 }
 
 /// The client that signed a contact up, as keyed hashes: they only show whether two are the same.
@@ -136,6 +143,61 @@ pub struct Contact {
     pub subscribed_at: Timestamp,
     /// When it was last signed up; the same instant if only once.
     pub last_seen_at: Timestamp,
+    /// What is known of the consent; nothing of contacts that were kept before it was asked for.
+    pub consent: Option<Consent>,
+    /// When it left, if it did since it gave that consent.
+    pub left_at: Option<Timestamp>,
+    /// By what it leaves.
+    pub leave_token: Option<LeaveToken>,
+}
+
+impl Contact {
+    /// The contact that a sign-up creates.
+    pub fn created(sign_up: SignUp) -> Self {
+        Self {
+            email: sign_up.email,
+            signers: Signers::from_iter([sign_up.origin]),
+            subscribed_at: sign_up.at,
+            last_seen_at: sign_up.at,
+            consent: Some(sign_up.consent),
+            left_at: None,
+            leave_token: Some(sign_up.leave_token),
+        }
+    }
+
+    /// The contact that an import creates.
+    pub fn imported(row: ImportedContact) -> Self {
+        Self {
+            email: row.email,
+            signers: Signers::default(),
+            subscribed_at: row.subscribed_at,
+            last_seen_at: row.subscribed_at,
+            consent: None,
+            left_at: row.left_at,
+            leave_token: row.leave_token,
+        }
+    }
+
+    /// It was signed up again. A contact that had left gives a new consent by that, with a new token. While it has
+    /// not, the first ones stand: anybody can sign it up again, and the links in mails that were sent have to
+    /// work. Returns whether the client is one of the [`Signers`].
+    pub fn renew(&mut self, sign_up: SignUp) -> bool {
+        self.last_seen_at = sign_up.at;
+        if self.left_at.take().is_some() {
+            (self.consent, self.leave_token) = (None, None);
+        }
+        self.consent.get_or_insert(sign_up.consent);
+        self.leave_token.get_or_insert(sign_up.leave_token);
+        self.signers.renew(sign_up.origin)
+    }
+
+    /// Whether it gets the newsletter.
+    pub const fn status(&self) -> ContactStatus {
+        match self.left_at {
+            None => ContactStatus::Subscribed,
+            Some(_) => ContactStatus::Unsubscribed,
+        }
+    }
 }
 
 /// A contact from elsewhere, such as another service's export.
@@ -145,6 +207,10 @@ pub struct ImportedContact {
     pub email: EmailAddress,
     /// When it was signed up there.
     pub subscribed_at: Timestamp,
+    /// When it left, if it has.
+    pub left_at: Option<Timestamp>,
+    /// By what it leaves here.
+    pub leave_token: Option<LeaveToken>,
 }
 
 // Why the time of a row cannot be taken.
@@ -171,6 +237,8 @@ impl ImportedContact {
         Ok(Self {
             email,
             subscribed_at,
+            left_at: None,
+            leave_token: None,
         })
     }
 }

@@ -34,6 +34,7 @@ pub mod blocked_network;
 pub mod certificate_order;
 pub mod chat;
 pub mod client;
+pub mod consent;
 pub mod contact;
 pub mod credential;
 pub mod decision;
@@ -60,6 +61,7 @@ pub use agent::{AccessToken, Registration, RevokedRegistration};
 pub use blocked_network::{Block, BlockedAddresses, BlockedNetwork};
 pub use chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
 pub use client::{Client, ClientGroup, LimitKey, Network, Subject};
+pub use consent::{Consent, ContactStatus, LeaveToken, Leaving, SignUpWay, Source, TextDigest};
 pub use contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, Remainder,
     RevealExisting, SignUp, Signers, Subscription,

@@ -199,6 +199,9 @@ mod tests {
                     }]),
                     subscribed_at: day(1),
                     last_seen_at: day(3),
+                    consent: None,
+                    left_at: None,
+                    leave_token: None,
                 };
                 let sought = SoughtSigner::parse(&text, &keys).unwrap();
                 let has_signed = |contact| sought.has_signed(&contact, &keys, day(9));
@@ -213,6 +216,9 @@ mod tests {
             signers: Signers::default(),
             subscribed_at: day(1),
             last_seen_at: day(1),
+            consent: None,
+            left_at: None,
+            leave_token: None,
         };
         let sought = SoughtSigner::parse("192.0.2.1", &keys).unwrap();
         assert!(!sought.has_signed(&imported, &keys, day(1)));

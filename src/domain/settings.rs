@@ -9,6 +9,9 @@ use super::policy::Policies;
 pub struct Settings {
     /// The origin under which clients reach the service, without a slash at its end.
     pub base_url: String,
+    /// Whether the operator named it. Otherwise it is the address that the service listens on, which links in
+    /// mails and files must not have.
+    pub is_base_url_given: bool,
     pub service_name: String,
     /// Where the ERP is, if that is published.
     pub erp_url: Option<String>,
@@ -27,6 +30,8 @@ pub struct Settings {
     pub reveal_existing: RevealExisting,
     /// Whether plain forms are checked for bots.
     pub checks_forms: bool,
+    /// Whether the address of a client that signs up is kept with its consent.
+    pub keeps_consent_ip: bool,
     /// Whether the operator's model answers visitors, rather than a search of the guide.
     pub has_model: bool,
     /// Whether a search of the pages answers while that model is away.

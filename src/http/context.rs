@@ -1,5 +1,6 @@
 //! What a handler is given: the state of the server and one request.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::HeaderMap;
@@ -77,6 +78,8 @@ pub(crate) struct RequestContext {
     pub(crate) origins: AllowedOrigins,
     /// Its credential is known once the request has been authenticated.
     pub(crate) client: Client,
+    /// The client's address.
+    pub(crate) address: IpAddr,
     /// The standings of the policies that every request is charged to, once it has been; in the end
     /// those of all that it was charged to.
     pub(crate) decision: Decision,
@@ -107,6 +110,7 @@ impl RequestContext {
                 credential: None,
                 may_be_shared: client_ip.may_be_proxy(),
             },
+            address: client_ip.address,
             decision: Decision::default(),
             now: state.app.clock.now(),
             abandoned: None,

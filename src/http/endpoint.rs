@@ -18,6 +18,24 @@ use crate::site::tools::Tool;
 
 use crate::http::{Code, Problem, Reply, RequestContext};
 
+/// How a path ends whose last segment is a token.
+const TOKEN: &str = "{token}";
+
+/// Whether `path` is the one that a table has, or is one with a token for its [`TOKEN`].
+pub(crate) fn leads(pattern: &str, path: &str) -> bool {
+    match pattern.strip_suffix(TOKEN) {
+        None => pattern == path,
+        Some(begin) => path
+            .strip_prefix(begin)
+            .is_some_and(|token| !token.is_empty() && !token.contains('/')),
+    }
+}
+
+/// What stands behind the last slash of a path.
+pub(crate) fn last_segment(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
 /// What a handler makes.
 pub(crate) type HandlerFuture<T> = BoxFuture<'static, Result<T, Problem>>;
 
@@ -240,7 +258,7 @@ impl Route {
     ) -> Option<&'a str> {
         match self {
             Self::Found(endpoint) if endpoint.is_document => document(path),
-            Self::Found(endpoint) => endpoint.paths.iter().copied().find(|it| *it == path),
+            Self::Found(endpoint) => endpoint.paths.iter().copied().find(|it| leads(it, path)),
             Self::WrongMethod { .. } | Self::Unknown => None,
         }
     }

@@ -11,9 +11,9 @@ use hyper::body::Bytes;
 use crate::site::DeprecatedOperation;
 use crate::site::tools::Tool;
 
-use crate::http::endpoint::{Route, Verb};
+use crate::http::endpoint::{Route, Verb, leads};
 use crate::http::handlers::{
-    agent, assistant, health, keys, newsletter, newsletter_form, oauth, pages, sandbox,
+    agent, assistant, health, keys, leave, newsletter, newsletter_form, oauth, pages, sandbox,
 };
 use crate::http::log::PREFLIGHT;
 use crate::http::mcp;
@@ -33,6 +33,8 @@ pub const ENDPOINTS: &[&Endpoint] = &[
     &newsletter_form::SUBMIT,
     &newsletter_form::THANKS,
     &newsletter_form::CHALLENGE,
+    &leave::ASK,
+    &leave::LEAVE,
     &assistant::QUOTA,
     &assistant::CHAT,
     &agent::REGISTER,
@@ -102,7 +104,7 @@ pub fn find(
 ) -> Route {
     let [mut get, mut post] = [None, None];
     for &endpoint in endpoints {
-        if endpoint.paths.contains(&path) {
+        if endpoint.paths.iter().any(|it| leads(it, path)) {
             match endpoint.method {
                 Verb::Get => get = Some(endpoint),
                 Verb::Post => post = Some(endpoint),
@@ -206,6 +208,7 @@ mod tests {
             (Method::PUT, "/newsletter", "GET, HEAD, POST"),
             (Method::POST, "/newsletter/thanks", "GET, HEAD"),
             (Method::POST, "/newsletter/challenge", "GET, HEAD"),
+            (Method::PUT, "/newsletter/leave/abc", "GET, HEAD, POST"),
         ] {
             match find(ENDPOINTS, &method, path, |path| path == "/docs") {
                 Route::WrongMethod { allow: found, .. } => assert_eq!(found, allow, "{path}"),
@@ -236,6 +239,10 @@ mod tests {
             "/docs/",
             "/mcp/",
             "/MCP",
+            "/newsletter/leave",
+            "/newsletter/leave/",
+            "/newsletter/leave/a/b",
+            "/newsletter/Leave/a",
         ] {
             assert_eq!(found(&Method::GET, path), ("unknown", false), "{path}");
         }

@@ -284,6 +284,8 @@ pub struct Metrics {
     pub sign_ups: Counter,
     /// Sign-ups of contacts that were there.
     pub renewals: Counter,
+    /// Contacts that left.
+    pub leavings: Counter,
     /// Keys issued.
     pub keys: Counter,
     /// Agents registered.

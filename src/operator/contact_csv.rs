@@ -14,7 +14,17 @@ use super::contacts::ContactRow;
 /// The columns of CSV, and the members of JSON Lines.
 pub const EMAIL: &str = "email";
 pub const SUBSCRIBED_AT: &str = "subscribed_at";
-const LAST_SEEN_AT: &str = "last_seen_at";
+pub const STATUS: &str = "status";
+/// All columns, in their order.
+const COLUMNS: [&str; 7] = [
+    EMAIL,
+    SUBSCRIBED_AT,
+    "last_seen_at",
+    STATUS,
+    "source",
+    "consent_text",
+    "unsubscribe_url",
+];
 
 /// What begins a formula.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
@@ -24,7 +34,7 @@ const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 /// # Errors
 /// Never, because memory takes everything.
 pub fn header() -> io::Result<Bytes> {
-    records([[EMAIL, SUBSCRIBED_AT, LAST_SEEN_AT]])
+    records([COLUMNS])
 }
 
 /// Contacts in JSON Lines as rows of CSV.
@@ -35,7 +45,16 @@ pub fn of_json_lines(lines: &[u8]) -> io::Result<Bytes> {
     let lines = lines.split_inclusive(|byte| *byte == b'\n');
     let rows = lines.map(|line| {
         let row: ContactRow = serde_json::from_slice(line)?;
-        Ok([defused(row.email), row.subscribed_at, row.last_seen_at])
+        let cell = |text: Option<String>| defused(text.unwrap_or_default());
+        Ok([
+            defused(row.email),
+            row.subscribed_at,
+            row.last_seen_at,
+            row.status,
+            cell(row.source),
+            cell(row.consent_text),
+            cell(row.unsubscribe_url),
+        ])
     });
     records(rows.collect::<io::Result<Vec<_>>>()?)
 }

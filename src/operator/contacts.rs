@@ -1,16 +1,21 @@
 //! Contacts.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
+use futures_util::stream::{self, StreamExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::app::App;
-use crate::domain::{Contact, EmailAddress, Remainder, SoughtSigner, Timestamp};
-use crate::ports::ContactStream;
+use crate::domain::{
+    Contact, ContactStatus, EmailAddress, Remainder, SignUpWay, SoughtSigner, TextDigest, Timestamp,
+};
+use crate::ports::{ContactStream, PageStream, StoreError};
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
+use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params, json_lines};
+
+const BAD_STATUS: &str = "the status must be subscribed, unsubscribed or all";
 
 pub static SHOW: Operation = Operation::new("contacts show", |request| Box::pin(show(request)));
 pub static LIST: Operation = Operation::new("contacts list", |request| Box::pin(list(request)));
@@ -25,42 +30,140 @@ pub struct ContactRow {
     pub subscribed_at: String,
     /// When it was last signed up again.
     pub last_seen_at: String,
+    /// A [`ContactStatus`].
+    pub status: String,
+    /// The page that it was signed up on.
+    pub source: Option<String>,
+    /// What that page asked with.
+    pub consent_text: Option<String>,
+    /// Where whoever gets the newsletter leaves it, if the operator named the address of the service.
+    pub unsubscribe_url: Option<String>,
 }
 
-impl From<&Contact> for ContactRow {
-    fn from(contact: &Contact) -> Self {
+/// What can be shown of a consent. Times are in RFC 3339.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ProofRow {
+    #[serde(flatten)]
+    pub contact: ContactRow,
+    /// When it was given.
+    pub consent_at: Option<String>,
+    /// By what: a [`SignUpWay`].
+    pub consent_by: Option<String>,
+    pub language: Option<String>,
+    pub ip: Option<String>,
+    /// When the contact left, if it did since.
+    pub left_at: Option<String>,
+}
+
+/// Makes rows of contacts.
+struct Rows {
+    app: Arc<App>,
+    /// The texts that were looked up. There are few.
+    texts: HashMap<TextDigest, Option<String>>,
+}
+
+impl Rows {
+    fn new(app: &Arc<App>) -> Self {
         Self {
+            app: Arc::clone(app),
+            texts: HashMap::new(),
+        }
+    }
+
+    async fn row(&mut self, contact: &Contact) -> Result<ContactRow, StoreError> {
+        let consent = contact.consent.as_ref();
+        let consent_text = match consent.and_then(|it| it.text) {
+            Some(digest) => self.text(digest).await?,
+            None => None,
+        };
+        let source = consent.and_then(|it| it.source.as_ref());
+        let settings = &self.app.settings;
+        let token = contact.leave_token.filter(|_| settings.is_base_url_given);
+        let unsubscribe_url = |token| format!("{}/newsletter/leave/{token}", settings.base_url);
+        Ok(ContactRow {
             email: contact.email.as_str().to_owned(),
             subscribed_at: contact.subscribed_at.to_rfc3339(),
             last_seen_at: contact.last_seen_at.to_rfc3339(),
+            status: contact.status().as_str().to_owned(),
+            source: source.map(|it| it.as_str().to_owned()),
+            consent_text,
+            unsubscribe_url: token.map(unsubscribe_url),
+        })
+    }
+
+    async fn text(&mut self, digest: TextDigest) -> Result<Option<String>, StoreError> {
+        if let Some(known) = self.texts.get(&digest) {
+            return Ok(known.clone());
         }
+        let text = self.app.contacts.consent_text(&digest).await?;
+        self.texts.insert(digest, text.clone());
+        Ok(text)
+    }
+
+    /// The rows of `pages`.
+    fn of(self, pages: ContactStream) -> PageStream<ContactRow> {
+        let rows = stream::unfold((self, pages), |(mut rows, mut pages)| async move {
+            let page = pages.next().await?;
+            let shown = rows.page(page).await;
+            Some((shown, (rows, pages)))
+        });
+        rows.boxed()
+    }
+
+    async fn page(
+        &mut self,
+        page: Result<Vec<Contact>, StoreError>,
+    ) -> Result<Vec<ContactRow>, StoreError> {
+        let mut shown = Vec::new();
+        for contact in page? {
+            shown.push(self.row(&contact).await?);
+        }
+        Ok(shown)
     }
 }
 
-/// Shows the contact with the address `email`.
+/// Shows the contact with the address `email`, with `proof` all that is known of its consent.
 async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let [email] = emails(&request.params)?.try_into().map_err(|_emails| {
         OperatorError::Input("one address is shown, not none and not several".to_owned())
     })?;
-    match request.app.contacts.find(&email).await? {
-        Some(contact) => Answer::one(&ContactRow::from(&contact)),
-        None => Err(OperatorError::NotFound(
-            "no contact has this address".to_owned(),
-        )),
+    let Some(contact) = request.app.contacts.find(&email).await? else {
+        let none = "no contact has this address".to_owned();
+        return Err(OperatorError::NotFound(none));
+    };
+    let row = Rows::new(&request.app).row(&contact).await?;
+    if !request.params.is_set("proof") {
+        return Answer::one(&row);
     }
+    let consent = contact.consent.as_ref();
+    let is_imported = contact.signers.iter().next().is_none();
+    let way = consent.map(|it| it.way);
+    let way = way.or_else(|| is_imported.then_some(SignUpWay::Import));
+    Answer::one(&ProofRow {
+        contact: row,
+        consent_at: consent.map(|it| it.at.to_rfc3339()),
+        consent_by: way.map(|it| it.as_str().to_owned()),
+        language: consent.and_then(|it| Some(it.language?.tag().to_owned())),
+        ip: consent.and_then(|it| Some(it.ip?.to_string())),
+        left_at: contact.left_at.map(Timestamp::to_rfc3339),
+    })
 }
 
-/// Lists the contacts signed up from `since` on and before `until`; with `signed_by` only those of which it is one of the last four signers.
+/// Lists the contacts signed up from `since` on and before `until`; with `status` only those that have it, and
+/// with `signed_by` only those of which it is one of the last four signers.
 async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = Wanted::of(&request)?.list(&request.app).await?;
     tracing::info!(command = LIST.name, "operator");
-    Answer::rows(pages, |contact| ContactRow::from(contact))
+    let lines = Rows::new(&request.app)
+        .of(pages)
+        .map(|page| Ok(json_lines(page?)?));
+    Ok(Answer::Rows(lines.boxed()))
 }
 
 /// Counts the contacts that [`list`] lists.
 async fn count(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (wanted, app) = (Wanted::of(&request)?, &request.app);
-    let contacts = if wanted.signer.is_none() {
+    let contacts = if wanted.signer.is_none() && wanted.status.is_none() {
         app.contacts.count(wanted.since, wanted.until).await?
     } else {
         let mut pages = wanted.list(app).await?;
@@ -78,33 +181,45 @@ struct Wanted {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     signer: Option<SoughtSigner>,
+    status: Option<ContactStatus>,
 }
 
 impl Wanted {
-    /// The parameters `since`, `until` and `signed_by`.
+    /// The parameters `since`, `until`, `signed_by` and `status`.
     fn of(request: &OperatorRequest) -> Result<Self, OperatorError> {
         let (params, app) = (&request.params, &request.app);
         let signer = params.parsed("signed_by", |text| {
             let sought = SoughtSigner::parse(text, &app.secrets);
             sought.map_err(|error| format!("--signed-by {error}"))
         })?;
+        let status = params.parsed("status", |text| match text {
+            "all" => Ok(None),
+            text => ContactStatus::from_name(text).map(Some).ok_or(BAD_STATUS),
+        })?;
         let parse = |text: &str| Timestamp::parse(text).ok_or("since and until must be times");
         Ok(Self {
             since: params.parsed("since", parse)?,
             until: params.parsed("until", parse)?,
             signer,
+            status: status.flatten(),
         })
     }
 
     async fn list(self, app: &Arc<App>) -> Result<ContactStream, OperatorError> {
         let pages = app.contacts.list(self.since, self.until).await?;
-        let Some(signer) = self.signer else {
+        let (signer, status) = (self.signer, self.status);
+        if signer.is_none() && status.is_none() {
             return Ok(pages);
-        };
+        }
         let (app, now) = (Arc::clone(app), app.clock.now());
         let pages = pages.map(move |page| {
             let mut page = page?;
-            page.retain(|contact| signer.has_signed(contact, &app.secrets, now));
+            page.retain(|contact| {
+                status.is_none_or(|status| contact.status() == status)
+                    && signer
+                        .as_ref()
+                        .is_none_or(|it| it.has_signed(contact, &app.secrets, now))
+            });
             Ok(page)
         });
         Ok(pages.boxed())

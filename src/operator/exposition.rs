@@ -191,6 +191,11 @@ fn use_cases(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
         "Newsletter sign-ups kept here.",
         metrics.sign_ups.get() + metrics.renewals.get(),
     )?;
+    out.counter(
+        "landing_api_leavings",
+        "Contacts that left the newsletter by their link.",
+        metrics.leavings.get(),
+    )?;
     let forms = &metrics.forms;
     let stopped = [
         ("honeypot", &forms.honeypot),

@@ -8,7 +8,9 @@ use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::domain::{Counted, Counts, Hour, ImportOutcome, ImportedContact, Timestamp};
+use crate::domain::{
+    ContactStatus, Counted, Counts, Hour, ImportOutcome, ImportedContact, LeaveToken, Timestamp,
+};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
@@ -18,6 +20,9 @@ pub static IMPORT: Operation =
 /// How many rows are added at a time. Each batch is durable as a whole, and sign-ups wait for it, less than
 /// 100 ms.
 pub const IMPORT_ROWS: usize = 10_000;
+
+// Why the status of a row cannot be taken.
+const BAD_STATUS: &str = "the status must be subscribed or unsubscribed";
 
 /// How many bad rows are named.
 const NAMED_MAX: usize = 100;
@@ -32,6 +37,9 @@ pub struct ImportRow<'a> {
     /// In RFC 3339, or a date; now if there is none.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub subscribed_at: Option<Cow<'a, str>>,
+    /// `unsubscribed` if it has left.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Cow<'a, str>>,
     /// Why the row cannot be read, without what is in it.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub bad: Option<Cow<'a, str>>,
@@ -127,6 +135,15 @@ impl Import {
             Some(reason) => Err(reason.into_owned()),
             None => ImportedContact::parse(&row.email, row.subscribed_at.as_deref(), self.now),
         };
+        let contact = contact.and_then(|mut contact| {
+            let status = row.status.as_deref().map(str::trim).unwrap_or_default();
+            let status = match status {
+                "" => ContactStatus::Subscribed,
+                status => ContactStatus::from_name(status).ok_or(BAD_STATUS)?,
+            };
+            contact.left_at = (status == ContactStatus::Unsubscribed).then_some(self.now);
+            Ok(contact)
+        });
         match contact {
             Ok(contact) => self.batch.push(contact),
             Err(reason) => {
@@ -155,7 +172,12 @@ impl Import {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let batch = mem::replace(&mut self.batch, Vec::with_capacity(IMPORT_ROWS));
+        let mut batch = mem::replace(&mut self.batch, Vec::with_capacity(IMPORT_ROWS));
+        for contact in &mut batch {
+            let mut token = [0; 16];
+            self.app.entropy.fill(&mut token)?;
+            contact.leave_token = Some(LeaveToken::from_bytes(token));
+        }
         for outcome in self.app.contacts.import(batch, self.unforget).await? {
             let counted = match outcome {
                 ImportOutcome::Created => &mut self.report.created,

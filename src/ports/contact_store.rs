@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use crate::domain::{
-    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription, Timestamp,
+    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving, SignUp,
+    Subscription, TextDigest, Timestamp,
 };
 
 use super::{PageStream, StoreError};
@@ -14,13 +15,25 @@ pub type ContactStream = PageStream<Contact>;
 /// Keeps the newsletter's contacts.
 #[async_trait]
 pub trait ContactStore: Send + Sync {
-    /// Creates the contact, or updates when it was last seen and by whom. `Ok` means that the change
+    /// Creates the contact, or updates it ([`Contact::renew`]). `Ok` means that the change
     /// is durable. Concurrent sign-ups of one address take effect one after the other, so exactly one
     /// is [`Subscription::Created`].
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError>;
 
     /// The contact with this address.
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError>;
+
+    /// The contact with this token.
+    async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError>;
+
+    /// Lets the contact with this token leave, durably. It stays, as one that left.
+    async fn leave(&self, token: &LeaveToken, now: Timestamp) -> Result<Leaving, StoreError>;
+
+    /// A text that contacts name.
+    async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError>;
+
+    /// How many contacts have left, of all.
+    async fn count_left(&self) -> Result<u64, StoreError>;
 
     /// The contacts first signed up from `since` on and before `until`, in the order in which they were
     /// added. Contacts that are added, changed or erased meanwhile may or may not be among them, and are as
@@ -39,7 +52,7 @@ pub trait ContactStore: Send + Sync {
     ) -> Result<u64, StoreError>;
 
     /// Adds contacts that have no origin, durably and all together, and returns what became of each, in
-    /// order. Known contacts are left as they are. Forgotten addresses are left out, unless `unforget`.
+    /// order. Known contacts are left as they are, those that have left, too. Forgotten addresses are left out, unless `unforget`.
     async fn import(
         &self,
         rows: Vec<ImportedContact>,

@@ -26,6 +26,16 @@ impl PageWriter {
         Self { templates, values }
     }
 
+    /// What the newsletter's form asks with, on the pages of this service.
+    pub fn consent_text(&self, language: Language, passed_on: bool) -> Option<String> {
+        let kept = match passed_on {
+            true => "home-newsletter-passed-on",
+            false => "home-newsletter-kept",
+        };
+        let text = |key| self.templates.text(language, key).ok();
+        Some([text("newsletter-lead")?, text(kept)?].join(" "))
+    }
+
     /// Renders the template `layout` with `values`, in the frame. The message `title` is the page's title;
     /// `path` is where the page can be read again, in every language, if it can.
     ///

@@ -5,6 +5,7 @@
 //! | [`admit`] | authenticates a request and counts it |
 //! | [`subscribe`] | signs an address up for the newsletter |
 //! | [`subscribe_by_form`] | the same by a plain form, which bots send, too |
+//! | [`leave`] | lets a contact leave |
 //! | [`ask_assistant`] | answers a visitor within the quota; shows what is left of it |
 //! | [`issue_key`] | issues a free API key |
 //! | [`register_agent`] | registers an agent and issues its first token |
@@ -16,6 +17,7 @@ pub mod admit;
 pub mod ask_assistant;
 pub mod issue_key;
 pub mod issue_token;
+pub mod leave;
 pub mod meter;
 pub mod register_agent;
 pub mod revoke;

@@ -1,10 +1,13 @@
 //! Signing an address up for the newsletter.
 
+use std::net::IpAddr;
+
 use crate::domain::{
-    Client, Decision, EmailAddress, MacKey, Origin, OriginHash, PolicyName, RevealExisting, SignUp,
-    Subject, Subscription, Timestamp,
+    Client, Consent, Decision, EmailAddress, Language, LeaveToken, MacKey, Origin, OriginHash,
+    PolicyName, RevealExisting, SignUp, SignUpWay, Source, Subject, Subscription, TextDigest,
+    Timestamp,
 };
-use crate::ports::{ContactStore, NotifyError, SignUps, StoreError};
+use crate::ports::{ContactStore, Entropy, EntropyError, NotifyError, SignUps, StoreError};
 
 use super::meter::{ChargeError, Meter};
 
@@ -17,6 +20,22 @@ pub struct Newsletter<'a> {
     pub reveal: RevealExisting,
     /// Hashes the origin of a sign-up.
     pub origin_key: &'a MacKey,
+    /// Makes the tokens by which contacts leave.
+    pub entropy: &'a dyn Entropy,
+}
+
+/// What is known of how an address is signed up, which nobody has to believe.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    pub way: SignUpWay,
+    /// The language of the page.
+    pub language: Option<Language>,
+    /// What the page asked with, if it is one of this service.
+    pub text: Option<String>,
+    /// Which page it is.
+    pub source: Option<Source>,
+    /// The client's address, if it is to be kept.
+    pub ip: Option<IpAddr>,
 }
 
 #[derive(Debug)]
@@ -43,6 +62,9 @@ pub enum Outcome {
 pub enum SubscribeError {
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
+    /// There is no randomness for its token. Every charge was refunded.
+    #[error("{1}")]
+    Entropy(Decision, EntropyError),
     /// The contact could not be stored. Every charge was refunded.
     #[error("{1}")]
     Store(Decision, StoreError),
@@ -59,6 +81,7 @@ pub async fn subscribe(
     now: Timestamp,
     client: &Client,
     email: EmailAddress,
+    evidence: Evidence,
 ) -> Result<Subscribed, SubscribeError> {
     let network = client.network;
     let subjects = [
@@ -72,10 +95,25 @@ pub async fn subscribe(
         // The window of the pair tells whether the address was signed up from this network a while ago.
         admission.decision = admission.decision.hiding(PolicyName::Newsletter);
     }
+    let mut token = [0; 16];
+    if let Err(error) = newsletter.entropy.fill(&mut token) {
+        let decision = meter.refund_all(admission).await;
+        return Err(SubscribeError::Entropy(decision, error));
+    }
     let sign_up = SignUp {
         email,
         origin: origin(newsletter.origin_key, meter.key, client),
         at: now,
+        consent: Consent {
+            at: now,
+            way: evidence.way,
+            language: evidence.language,
+            text: evidence.text.as_deref().map(TextDigest::of),
+            source: evidence.source,
+            ip: evidence.ip,
+        },
+        consent_text: evidence.text,
+        leave_token: LeaveToken::from_bytes(token),
     };
     let metrics = meter.metrics;
     let outcome = if let Some(provider) = newsletter.provider {

@@ -6,7 +6,7 @@ use crate::domain::{
 use crate::ports::{Admission, Charge};
 
 use super::meter::{ChargeError, Meter};
-use super::subscribe::{Newsletter, SubscribeError, Subscribed, subscribe};
+use super::subscribe::{Evidence, Newsletter, SubscribeError, Subscribed, subscribe};
 
 /// The address is not signed up.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +51,7 @@ pub async fn subscribe_by_form(
     now: Timestamp,
     client: &Client,
     email: EmailAddress,
+    evidence: Evidence,
     charge: FormCharge,
 ) -> Result<Subscribed, SubscribeByFormError> {
     let admission = match charge {
@@ -58,7 +59,7 @@ pub async fn subscribe_by_form(
         FormCharge::Count => Some(count(meter, client, now).await?),
         FormCharge::Proof(proof) => Some(use_up(meter, proof, now).await?),
     };
-    match subscribe(newsletter, meter, now, client, email).await {
+    match subscribe(newsletter, meter, now, client, email, evidence).await {
         Ok(subscribed) => Ok(subscribed),
         Err(error) => {
             if let Some(admission) = admission {

@@ -69,7 +69,8 @@ async fn postgres_behind_a_pooler_keeps_contacts() {
                  INSERT INTO seen VALUES (current_setting('synchronous_commit') || ' '
                      || current_setting('lock_timeout'));
                  RETURN NULL; END $$;
-             CREATE TRIGGER see AFTER INSERT OR UPDATE ON contact EXECUTE FUNCTION see()",
+             CREATE TRIGGER see AFTER INSERT OR UPDATE ON contact
+                 FOR EACH ROW EXECUTE FUNCTION see()",
         )
         .await;
     let pooler = Pooler::start(server.port()).await;

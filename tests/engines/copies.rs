@@ -27,6 +27,9 @@ fn contacts() -> Vec<Contact> {
             .collect(),
         subscribed_at: Timestamp::from_ms(1000 + u64::from(number)),
         last_seen_at: Timestamp::from_ms(2000 + u64::from(number)),
+        consent: None,
+        left_at: None,
+        leave_token: None,
     };
     (0..12).map(contact).collect()
 }

@@ -18,6 +18,7 @@ use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::adapters::open_error::OpenError;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
+use landing_api::domain::consent::{Consent, LeaveToken, Leaving, SignUpWay, TextDigest};
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, SignUp, Subscription,
 };
@@ -32,6 +33,7 @@ use landing_api::ports::{
     Admission, BusyWindow, Charge, ContactStore, ContactStream, LimiterError, PageStream,
     RateLimiter, Receipt, StoreError, WindowSet,
 };
+use landing_api::usecases::subscribe::Evidence;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
 use tokio::task::{JoinHandle, spawn_blocking, yield_now};
@@ -272,13 +274,44 @@ pub(crate) async fn sign_up_at(
     origin: Origin,
     at: Timestamp,
 ) -> Result<Subscription, StoreError> {
-    store
-        .keep(SignUp {
-            email: address(name),
-            origin,
+    store.keep(sign_up_of(address(name), origin, at)).await
+}
+
+/// A sign-up that shows nothing of its consent. Its token is of the address and the time.
+pub(crate) fn sign_up_of(email: EmailAddress, origin: Origin, at: Timestamp) -> SignUp {
+    let token = TextDigest::of(&format!("{} {}", email.as_str(), at.as_ms()));
+    SignUp {
+        email,
+        origin,
+        at,
+        consent: Consent {
             at,
-        })
-        .await
+            way: SignUpWay::Form,
+            language: None,
+            text: None,
+            source: None,
+            ip: None,
+        },
+        consent_text: None,
+        leave_token: LeaveToken::from_bytes(*token.as_bytes()),
+    }
+}
+
+/// The consent and the token of such a sign-up, as fields of a contact.
+pub(crate) fn of_sign_up(contact: &mut Contact, sign_up: SignUp) {
+    contact.consent = Some(sign_up.consent);
+    contact.leave_token = Some(sign_up.leave_token);
+}
+
+/// A sign-up of which nothing is known.
+pub(crate) fn no_evidence() -> Evidence {
+    Evidence {
+        way: SignUpWay::Api,
+        language: None,
+        text: None,
+        source: None,
+        ip: None,
+    }
 }
 
 /// A client that is told from others by these numbers.
@@ -299,6 +332,8 @@ pub(crate) fn imported(name: &str, subscribed_at: Timestamp) -> ImportedContact 
     ImportedContact {
         email: address(name),
         subscribed_at,
+        left_at: None,
+        leave_token: None,
     }
 }
 
@@ -626,6 +661,22 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
         delayed(self.0.find(email)).await
+    }
+
+    async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
+        delayed(self.0.find_by_token(token)).await
+    }
+
+    async fn leave(&self, token: &LeaveToken, now: Timestamp) -> Result<Leaving, StoreError> {
+        delayed(self.0.leave(token, now)).await
+    }
+
+    async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {
+        delayed(self.0.consent_text(digest)).await
+    }
+
+    async fn count_left(&self) -> Result<u64, StoreError> {
+        delayed(self.0.count_left()).await
     }
 
     async fn list(

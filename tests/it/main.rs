@@ -22,6 +22,7 @@ mod blocks;
 mod bodies;
 mod commands;
 mod compression;
+mod consent;
 mod contracts;
 mod cors;
 mod counts;

@@ -47,6 +47,8 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
         key_lifetime_ms: 1000,
         reveal_existing: RevealExisting::Never,
         checks_forms: false,
+        keeps_consent_ip: false,
+        is_base_url_given: true,
         has_model: true,
         falls_back: true,
         passes_sign_ups_on: true,

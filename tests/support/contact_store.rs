@@ -5,8 +5,9 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 
+use landing_api::domain::consent::{LeaveToken, Leaving, TextDigest};
 use landing_api::domain::contact::{
-    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Signers, Subscription,
+    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
 };
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
@@ -29,6 +30,7 @@ struct Contacts {
     forgotten: BTreeSet<String>,
     /// How many were ever added.
     added: u64,
+    texts: BTreeMap<[u8; 16], String>,
 }
 
 impl Contacts {
@@ -39,6 +41,11 @@ impl Contacts {
         self.kept.insert(email, (self.added, contact));
     }
 
+    fn with_token(&mut self, token: &LeaveToken) -> Option<&mut Contact> {
+        let mut kept = self.kept.values_mut().map(|(_, contact)| contact);
+        kept.find(|contact| contact.leave_token == Some(*token))
+    }
+
     fn import(&mut self, row: ImportedContact, unforget: bool) -> ImportOutcome {
         if self.kept.contains_key(row.email.as_str()) {
             return ImportOutcome::Known;
@@ -46,12 +53,7 @@ impl Contacts {
         if !unforget && self.forgotten.contains(row.email.as_str()) {
             return ImportOutcome::Forgotten;
         }
-        self.add(Contact {
-            email: row.email,
-            signers: Signers::default(),
-            subscribed_at: row.subscribed_at,
-            last_seen_at: row.subscribed_at,
-        });
+        self.add(Contact::imported(row));
         ImportOutcome::Created
     }
 
@@ -83,18 +85,14 @@ impl ContactStore for MemoryContactStore {
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         self.fault.check()?;
         let mut contacts = lock(&self.contacts);
+        if let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) {
+            contacts.texts.insert(*digest.as_bytes(), text.clone());
+        }
         if let Some((_, contact)) = contacts.kept.get_mut(sign_up.email.as_str()) {
-            contact.last_seen_at = sign_up.at;
-            let by_same_client = contact.signers.renew(sign_up.origin);
+            let by_same_client = contact.renew(sign_up);
             return Ok(Subscription::Renewed { by_same_client });
         }
-        let contact = Contact {
-            email: sign_up.email,
-            signers: Signers::from_iter([sign_up.origin]),
-            subscribed_at: sign_up.at,
-            last_seen_at: sign_up.at,
-        };
-        contacts.add(contact);
+        contacts.add(Contact::created(sign_up));
         Ok(Subscription::Created)
     }
 
@@ -102,6 +100,39 @@ impl ContactStore for MemoryContactStore {
         self.fault.check()?;
         let found = lock(&self.contacts).kept.get(email.as_str()).cloned();
         Ok(found.map(|(_, contact)| contact))
+    }
+
+    async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
+        self.fault.check()?;
+        Ok(lock(&self.contacts).with_token(token).cloned())
+    }
+
+    async fn leave(&self, token: &LeaveToken, now: Timestamp) -> Result<Leaving, StoreError> {
+        self.fault.check()?;
+        let mut contacts = lock(&self.contacts);
+        let Some(contact) = contacts.with_token(token) else {
+            return Ok(Leaving::Unknown);
+        };
+        if contact.left_at.is_some() {
+            return Ok(Leaving::LeftBefore);
+        }
+        contact.left_at = Some(now);
+        Ok(Leaving::Left)
+    }
+
+    async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {
+        self.fault.check()?;
+        Ok(lock(&self.contacts).texts.get(digest.as_bytes()).cloned())
+    }
+
+    async fn count_left(&self) -> Result<u64, StoreError> {
+        self.fault.check()?;
+        let contacts = lock(&self.contacts);
+        let left = contacts
+            .kept
+            .values()
+            .filter(|(_, it)| it.left_at.is_some());
+        Ok(left.count() as u64)
     }
 
     async fn list(

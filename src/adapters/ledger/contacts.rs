@@ -4,14 +4,14 @@ use async_trait::async_trait;
 use futures_util::StreamExt as _;
 
 use crate::domain::{
-    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, MacKey, SignUp, Signers,
-    Subscription, Timestamp,
+    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving, MacKey,
+    SignUp, Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
 
 use super::draft::Draft;
 use super::erasure::{has_tombstone, hash, remove_tombstone};
-use super::record::{Event, Identity};
+use super::record::{Event, Hex, Identity};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -19,21 +19,15 @@ impl ContactStore for LedgerStore {
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let tombstones = self.tombstone_key.clone();
         self.commit(move |draft| {
-            let SignUp { email, origin, at } = sign_up;
-            let known = draft.find(&identity(&email))?.cloned();
+            let known = draft.find(&identity(&sign_up.email))?.cloned();
+            keep_text(draft, &sign_up)?;
             if let Some(mut contact) = known.and_then(Event::into_contact) {
-                let by_same_client = contact.signers.renew(origin);
-                contact.last_seen_at = at;
+                let by_same_client = contact.renew(sign_up);
                 draft.record(Event::ContactSeen((&contact).into()))?;
                 return Ok(Subscription::Renewed { by_same_client });
             }
-            remove_tombstone(draft, &hash(&tombstones, &email))?;
-            let contact = Contact {
-                email,
-                signers: Signers::from_iter([origin]),
-                subscribed_at: at,
-                last_seen_at: at,
-            };
+            remove_tombstone(draft, &hash(&tombstones, &sign_up.email))?;
+            let contact = Contact::created(sign_up);
             draft.record(Event::ContactSubscribed((&contact).into()))?;
             Ok(Subscription::Created)
         })
@@ -43,6 +37,51 @@ impl ContactStore for LedgerStore {
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
         let found = self.look_up(identity(email)).await?;
         Ok(found.and_then(Event::into_contact))
+    }
+
+    async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
+        let found = self
+            .look_up(Identity::leave_token(token.as_bytes()))
+            .await?;
+        Ok(found.and_then(Event::into_contact))
+    }
+
+    async fn leave(&self, token: &LeaveToken, now: Timestamp) -> Result<Leaving, StoreError> {
+        let token = *token;
+        self.commit(move |draft| {
+            let by_token = Identity::leave_token(token.as_bytes());
+            let Some(contact) = draft
+                .find(&by_token)?
+                .cloned()
+                .and_then(Event::into_contact)
+            else {
+                return Ok(Leaving::Unknown);
+            };
+            // This batch may have changed it.
+            let last = draft.find(&identity(&contact.email))?.cloned();
+            let last = last.and_then(Event::into_contact);
+            let Some(mut contact) = last.filter(|last| last.leave_token == Some(token)) else {
+                return Ok(Leaving::Unknown);
+            };
+            if contact.left_at.is_some() {
+                return Ok(Leaving::LeftBefore);
+            }
+            contact.left_at = Some(now);
+            draft.record(Event::ContactLeft((&contact).into()))?;
+            Ok(Leaving::Left)
+        })
+        .await
+    }
+
+    async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {
+        let found = self
+            .look_up(Identity::consent_text(digest.as_bytes()))
+            .await?;
+        Ok(found.and_then(Event::into_consent_text))
+    }
+
+    async fn count_left(&self) -> Result<u64, StoreError> {
+        Ok(self.shared.generation().table().left())
     }
 
     async fn list(
@@ -107,10 +146,35 @@ impl LedgerStore {
         let is_wanted = |event: &Event| matches!(event, Event::TombstoneSet { .. });
         Ok(self.pages(is_wanted, Event::into_tombstone))
     }
+
+    /// The texts that consents name, for a store that takes over.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the store cannot be read.
+    pub async fn consent_texts(&self) -> Result<PageStream<String>, StoreError> {
+        let is_wanted = |event: &Event| matches!(event, Event::ConsentText { .. });
+        Ok(self.pages(is_wanted, Event::into_consent_text))
+    }
 }
 
 fn identity(email: &EmailAddress) -> Identity {
     Identity::contact(email.as_str())
+}
+
+/// Keeps the text that a consent names, if it is not kept yet.
+fn keep_text(draft: &mut Draft<'_>, sign_up: &SignUp) -> Result<(), StoreError> {
+    let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) else {
+        return Ok(());
+    };
+    let identity = Identity::consent_text(digest.as_bytes());
+    if draft.find(&identity)?.is_none() {
+        draft.record(Event::ConsentText {
+            digest: Hex(*digest.as_bytes()),
+            text: text.clone(),
+            at: sign_up.at.as_ms(),
+        })?;
+    }
+    Ok(())
 }
 
 fn import(
@@ -128,12 +192,7 @@ fn import(
     } else if has_tombstone(draft, &address)? {
         return Ok(ImportOutcome::Forgotten);
     }
-    let contact = Contact {
-        email: row.email,
-        signers: Signers::default(),
-        subscribed_at: row.subscribed_at,
-        last_seen_at: row.subscribed_at,
-    };
+    let contact = Contact::imported(row);
     draft.record(Event::ContactImported((&contact).into()))?;
     Ok(ImportOutcome::Created)
 }

@@ -138,7 +138,7 @@ impl Copy {
                 continue;
             };
             let identity = last.identity();
-            if self.place_of(&identity)?.is_none() {
+            if self.last_of(&identity)?.is_none() {
                 self.append(&identity, None, &last.into_creation())?;
             }
         }
@@ -151,7 +151,7 @@ impl Copy {
         for event in from.events(self.copied, end) {
             let (_place, event) = event?;
             let identity = event.identity();
-            let before = self.place_of(&identity)?;
+            let before = self.last_of(&identity)?;
             let is_creation = !event.is_update() && !event.is_removal();
             // What another changes or removes has expired.
             if before.is_some() || is_creation {
@@ -162,23 +162,25 @@ impl Copy {
         Ok(())
     }
 
-    fn place_of(&mut self, identity: &Identity) -> Result<Option<Place>, Flaw> {
+    /// The last event of `identity` in the copy, and its place.
+    fn last_of(&mut self, identity: &Identity) -> Result<Option<(Place, Event)>, Flaw> {
         if self.generation.table().places(identity).is_empty() {
             return Ok(None);
         }
         self.ledger.write_out()?;
-        Ok(self.generation.find(identity)?.map(|(place, _)| place))
+        self.generation.find(identity)
     }
 
     fn append(
         &mut self,
         identity: &Identity,
-        before: Option<Place>,
+        before: Option<(Place, Event)>,
         event: &Event,
     ) -> Result<(), Flaw> {
         let place = self.ledger.append_unsynced(event)?;
-        let now = (!event.is_removal()).then_some(place);
-        self.generation.table().set(identity, before, now);
+        let before = before.as_ref().map(|(place, event)| (*place, event));
+        let now = (!event.is_removal()).then_some((place, event));
+        self.generation.table().replace(identity, before, now);
         Ok(())
     }
 }

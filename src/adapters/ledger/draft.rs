@@ -74,10 +74,10 @@ impl<'a> Draft<'a> {
     pub(super) fn publish(self, places: &[Place], end: Place) {
         for (identity, known) in &self.known {
             let Some(number) = known.now else { continue };
-            let is_left = self.events.get(number).is_some_and(|it| !it.is_removal());
-            let now = places.get(number).copied().filter(|_| is_left);
-            let before = known.before.as_ref().map(|(place, _)| *place);
-            self.generation.table().set(identity, before, now);
+            let event = self.events.get(number).filter(|it| !it.is_removal());
+            let now = places.get(number).copied().zip(event);
+            let before = known.before.as_ref().map(|(place, event)| (*place, event));
+            self.generation.table().replace(identity, before, now);
         }
         self.generation.set_end(end);
     }

@@ -49,9 +49,10 @@ impl Generation {
         for event in self.events(self.begin(), end) {
             let (place, event) = event?;
             let identity = event.identity();
-            let before = self.find(&identity)?.map(|(place, _)| place);
-            let now = (!event.is_removal()).then_some(place);
-            self.table.set(&identity, before, now);
+            let before = self.find(&identity)?;
+            let before = before.as_ref().map(|(place, event)| (*place, event));
+            let now = (!event.is_removal()).then_some((place, &event));
+            self.table.replace(&identity, before, now);
         }
         self.set_end(end);
         Ok(self)
@@ -77,7 +78,11 @@ impl Generation {
     pub(super) fn find(&self, identity: &Identity) -> Result<Option<(Place, Event)>, Flaw> {
         for place in self.table.places(identity) {
             let event = event_at(&self.file, place)?;
-            if event.identity() == *identity {
+            let is_found = match identity.is_leave_token() {
+                true => event.token_identity().as_ref() == Some(identity),
+                false => event.identity() == *identity,
+            };
+            if is_found {
                 return Ok(Some((place, event)));
             }
         }

@@ -1,4 +1,5 @@
-//! Where the last event of each identity is, in memory: 11 to 13 bytes an identity, whatever its event takes.
+//! Where the last event of each identity is, in memory: 11 to 13 bytes an identity, whatever its event takes, and as
+//! much for the token of a contact.
 //!
 //! A slot holds 40 bits of a hash and a place, so two identities may share what a slot shows of them. Whoever
 //! looks a place up has to compare the identity of the event that is there.
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
-use super::record::{Identity, Place};
+use super::record::{Event, Identity, Place};
 
 /// How many parts the table has: one that grows holds up only the look-ups in it.
 const SHARDS: usize = 256;
@@ -23,6 +24,8 @@ pub(super) struct PlaceTable {
     len: AtomicU64,
     /// How many of these are of contacts.
     contacts: AtomicU64,
+    /// How many of those have left.
+    left: AtomicU64,
     /// Whether an identity of which nothing is left was in it.
     has_removed: AtomicBool,
     /// Random, so that nobody can choose addresses that all fall into one shard.
@@ -147,6 +150,7 @@ impl PlaceTable {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             len: AtomicU64::new(0),
             contacts: AtomicU64::new(0),
+            left: AtomicU64::new(0),
             has_removed: AtomicBool::new(false),
             hasher: RandomState::new(),
         }
@@ -165,21 +169,54 @@ impl PlaceTable {
         shard.read().find(hash, place).is_some()
     }
 
+    /// Replaces the last event of `identity` and its place; `None` stands for no event. A contact is found by
+    /// its token, too.
+    pub(super) fn replace(
+        &self,
+        identity: &Identity,
+        before: Option<(Place, &Event)>,
+        now: Option<(Place, &Event)>,
+    ) {
+        let place = |event: Option<(Place, &Event)>| event.map(|(place, _)| place);
+        self.set(identity, place(before), place(now));
+        let token = |event: Option<(Place, &Event)>| event.and_then(|(_, it)| it.token_identity());
+        match (token(before), token(now)) {
+            (Some(old), Some(new)) if old == new => self.set(&old, place(before), place(now)),
+            (old, new) => {
+                if let Some(old) = old {
+                    self.set(&old, place(before), None);
+                }
+                if let Some(new) = new {
+                    self.set(&new, None, place(now));
+                }
+            }
+        }
+        let has_left = |event: Option<(Place, &Event)>| event.is_some_and(|(_, it)| it.has_left());
+        match (has_left(before), has_left(now)) {
+            (false, true) => self.left.fetch_add(1, Ordering::Relaxed),
+            (true, false) => self.left.fetch_sub(1, Ordering::Relaxed),
+            (true, true) | (false, false) => 0,
+        };
+    }
+
     /// Replaces the place of `identity`; `None` stands for no event.
-    pub(super) fn set(&self, identity: &Identity, before: Option<Place>, now: Option<Place>) {
+    fn set(&self, identity: &Identity, before: Option<Place>, now: Option<Place>) {
         let (shard, hash) = self.shard(identity);
         let mut shard = shard.write();
         let contact = u64::from(identity.is_contact());
+        // A token is no identity of its own.
+        let entry = u64::from(!identity.is_leave_token());
         let found = before.and_then(|place| shard.find(hash, place));
         if let Some(number) = found {
             shard.remove(number);
-            self.len.fetch_sub(1, Ordering::Relaxed);
+            self.len.fetch_sub(entry, Ordering::Relaxed);
             self.contacts.fetch_sub(contact, Ordering::Relaxed);
         }
-        self.has_removed.fetch_or(now.is_none(), Ordering::Relaxed);
+        let is_removed = now.is_none() && entry == 1;
+        self.has_removed.fetch_or(is_removed, Ordering::Relaxed);
         if let Some(place) = now {
             shard.insert(PlaceSlot::new(hash, place));
-            self.len.fetch_add(1, Ordering::Relaxed);
+            self.len.fetch_add(entry, Ordering::Relaxed);
             self.contacts.fetch_add(contact, Ordering::Relaxed);
         }
     }
@@ -192,6 +229,11 @@ impl PlaceTable {
     /// How many contacts have an event.
     pub(super) fn contacts(&self) -> u64 {
         self.contacts.load(Ordering::Relaxed)
+    }
+
+    /// How many contacts have left.
+    pub(super) fn left(&self) -> u64 {
+        self.left.load(Ordering::Relaxed)
     }
 
     pub(super) fn has_removed(&self) -> bool {

@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::system::SystemEntropy;
 use crate::domain::{
-    Contact, EmailAddress, ImportedContact, Origin, OriginHash, SignUp, Signers, Subscription,
-    Timestamp,
+    Consent, Contact, EmailAddress, ImportedContact, LeaveToken, Origin, OriginHash, SignUp,
+    SignUpWay, Signers, Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, StoreError};
 
@@ -37,6 +37,16 @@ fn sign_up(email: &str) -> SignUp {
             credential: None,
         },
         at: NOW,
+        consent: Consent {
+            at: NOW,
+            way: SignUpWay::Form,
+            language: None,
+            text: None,
+            source: None,
+            ip: None,
+        },
+        consent_text: None,
+        leave_token: LeaveToken::from_bytes(*TextDigest::of(email).as_bytes()),
     }
 }
 
@@ -65,6 +75,9 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
             signers: Signers::default(),
             subscribed_at: NOW,
             last_seen_at: NOW,
+            consent: None,
+            left_at: None,
+            leave_token: None,
         };
         draft.record(Event::ContactSubscribed((&contact).into()))?;
         Err::<(), _>(StoreError::Unavailable("injected".to_owned()))
@@ -114,6 +127,8 @@ async fn what_was_imported_twice_with_one_time_is_listed_once() {
     let row = ImportedContact {
         email: email.clone(),
         subscribed_at: NOW,
+        left_at: None,
+        leave_token: None,
     };
     for _ in 0..2 {
         store.import(vec![row.clone()], true).await.unwrap();

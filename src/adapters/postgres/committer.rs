@@ -17,7 +17,7 @@ use crate::ports::StoreError;
 
 use super::error::{Failure, too_late};
 use super::link::{Link, Parameters, pause};
-use super::values::{column, instant, settings, signer, signers};
+use super::values::{column, consent, instant, settings, signer, signers};
 
 /// Most sign-ups in one batch.
 const BATCH_LEN_MAX: usize = 64;
@@ -169,7 +169,18 @@ impl Committer {
         let ids: Vec<Uuid> = waiting.clone().map(|it| it.id).collect();
         let origins = waiting.clone().map(|it| signer(&it.sign_up.origin));
         let origins: Vec<Vec<u8>> = origins.collect();
-        let instants: Vec<SystemTime> = waiting.map(|it| instant(it.sign_up.at)).collect();
+        let instants = waiting.clone().map(|it| instant(it.sign_up.at));
+        let instants: Vec<SystemTime> = instants.collect();
+        let consents = waiting.clone().map(|it| consent(&it.sign_up.consent));
+        let consents: Result<Vec<String>, StoreError> = consents.collect();
+        let consents = consents.map_err(Failure::Final)?;
+        let tokens = waiting.clone().map(|it| it.sign_up.leave_token);
+        let tokens: Vec<Vec<u8>> = tokens.map(|it| it.as_bytes().to_vec()).collect();
+        let texts = waiting.filter_map(|it| {
+            let digest = it.sign_up.consent.text?.as_bytes().to_vec();
+            Some((digest, it.sign_up.consent_text.as_deref()?))
+        });
+        let (digests, texts): (Vec<_>, Vec<_>) = texts.unzip();
         let tombstones = tombstones(&self.tombstone_keys, batch.keys());
         let parameters: Parameters<'_> = &[
             (&emails, Type::TEXT_ARRAY),
@@ -178,6 +189,10 @@ impl Committer {
             (&instants, Type::TIMESTAMPTZ_ARRAY),
             (&lock_timeout, Type::TEXT),
             (&tombstones, Type::BYTEA_ARRAY),
+            (&consents, Type::TEXT_ARRAY),
+            (&tokens, Type::BYTEA_ARRAY),
+            (&digests, Type::BYTEA_ARRAY),
+            (&texts, Type::TEXT_ARRAY),
         ];
         self.link.ask(UPSERT, parameters, deadline).await
     }

@@ -9,7 +9,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, Type};
 
 use crate::domain::{
-    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription, Timestamp,
+    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving, SignUp,
+    Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, StoreError};
 
@@ -17,16 +18,38 @@ use super::committer::tombstones;
 use super::dedicated::DedicatedConnection;
 use super::link::Parameters;
 use super::store::PostgresStore;
-use super::values::{column, instant, instant_column, signers};
+use super::values::{
+    column, consent_column, instant, instant_column, settings, signers, timestamp, token_column,
+};
 
-const FIND: &str = "SELECT place, email, signers, subscribed_at, last_seen_at \
-     FROM contact WHERE email = $1";
+/// What [`contact`] reads.
+macro_rules! select_contact {
+    ($rest:literal) => {
+        concat!(
+            "SELECT place, email, signers, subscribed_at, last_seen_at, consent, left_at, leave_token \
+             FROM contact ",
+            $rest
+        )
+    };
+}
 
-const LIST: &str = "SELECT place, email, signers, subscribed_at, last_seen_at FROM contact \
-     WHERE place > $1 AND ($2 IS NULL OR subscribed_at >= $2) AND ($3 IS NULL OR subscribed_at < $3)";
+const FIND: &str = select_contact!("WHERE email = $1");
+
+const FIND_BY_TOKEN: &str = select_contact!("WHERE leave_token = $1");
+
+const LEAVE: &str = concat!(
+    settings!(),
+    " UPDATE contact SET left_at = $2 FROM settings WHERE leave_token = $1 AND left_at IS NULL RETURNING place"
+);
+
+const LIST: &str = select_contact!(
+    "WHERE place > $1 AND ($2 IS NULL OR subscribed_at >= $2) AND ($3 IS NULL OR subscribed_at < $3)"
+);
 
 const COUNT: &str = "SELECT count(*) FROM contact \
      WHERE ($1 IS NULL OR subscribed_at >= $1) AND ($2 IS NULL OR subscribed_at < $2)";
+
+const COUNT_LEFT: &str = "SELECT count(*) FROM contact WHERE left_at IS NOT NULL";
 
 /// Remembers forgotten addresses by their hashes.
 pub(super) const REMEMBER: &str =
@@ -43,10 +66,10 @@ const BOUND_ERASURE: &str = "SELECT set_config('lock_timeout', '500ms', true), \
      set_config('idle_in_transaction_session_timeout', '1s', true)";
 
 const IMPORT: &str = "INSERT INTO contact \
-         (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at) \
-     SELECT new.email, new.id, new.id, '{}', '{}', new.at, new.at \
-     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2) WITH ORDINALITY AS rows (email, at, place)) \
-         AS new \
+         (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, left_at, leave_token) \
+     SELECT new.email, new.id, new.id, '{}', '{}', new.at, new.at, new.left_at, new.token \
+     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2, $3, $4) WITH ORDINALITY \
+         AS rows (email, at, left_at, token, place)) AS new \
      ORDER BY new.place \
      ON CONFLICT (email) DO NOTHING RETURNING email";
 
@@ -64,6 +87,37 @@ impl ContactStore for PostgresStore {
         rows.first().map(contact).transpose()
     }
 
+    async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
+        let token = &token.as_bytes()[..];
+        let rows = self
+            .look_up(FIND_BY_TOKEN, &[(&token, Type::BYTEA)])
+            .await?;
+        rows.first().map(contact).transpose()
+    }
+
+    async fn leave(&self, token: &LeaveToken, now: Timestamp) -> Result<Leaving, StoreError> {
+        let bytes = &token.as_bytes()[..];
+        let values: Parameters<'_> = &[(&bytes, Type::BYTEA), (&instant(now), Type::TIMESTAMPTZ)];
+        if !self.change(LEAVE, values).await?.is_empty() {
+            return Ok(Leaving::Left);
+        }
+        Ok(match self.find_by_token(token).await? {
+            Some(_contact) => Leaving::LeftBefore,
+            None => Leaving::Unknown,
+        })
+    }
+
+    async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {
+        let find = "SELECT text FROM consent_text WHERE digest = $1";
+        let digest = &digest.as_bytes()[..];
+        let rows = self.look_up(find, &[(&digest, Type::BYTEA)]).await?;
+        rows.first().map(|row| column(row, 0)).transpose()
+    }
+
+    async fn count_left(&self) -> Result<u64, StoreError> {
+        self.number(COUNT_LEFT, &[]).await
+    }
+
     async fn list(
         &self,
         since: Option<Timestamp>,
@@ -72,7 +126,6 @@ impl ContactStore for PostgresStore {
         self.pages(LIST, (since, until), contact).await
     }
 
-    /// Over a connection of its own: of many contacts it takes longer than a look-up may.
     async fn count(
         &self,
         since: Option<Timestamp>,
@@ -82,10 +135,7 @@ impl ContactStore for PostgresStore {
             (&since.map(instant), Type::TIMESTAMPTZ),
             (&until.map(instant), Type::TIMESTAMPTZ),
         ];
-        let connection = DedicatedConnection::open(&self.connector).await?;
-        let rows = connection.ask(COUNT, parameters).await?;
-        let count: i64 = rows.first().map_or(Ok(0), |row| column(row, 0))?;
-        Ok(count.cast_unsigned())
+        self.number(COUNT, parameters).await
     }
 
     async fn import(
@@ -100,10 +150,17 @@ impl ContactStore for PostgresStore {
         let forgotten = self.forgotten(&transaction, &rows, unforget).await?;
         let wanted = rows.iter().filter(|row| !forgotten.contains(&row.email));
         let emails: Vec<&str> = wanted.clone().map(|row| row.email.as_str()).collect();
-        let instants: Vec<SystemTime> = wanted.map(|row| instant(row.subscribed_at)).collect();
+        let instants = wanted.clone().map(|row| instant(row.subscribed_at));
+        let instants: Vec<SystemTime> = instants.collect();
+        let left = wanted.clone().map(|row| row.left_at.map(instant));
+        let left: Vec<Option<SystemTime>> = left.collect();
+        let tokens = wanted.map(|row| row.leave_token.map(|it| it.as_bytes().to_vec()));
+        let tokens: Vec<Option<Vec<u8>>> = tokens.collect();
         let parameters: Parameters<'_> = &[
             (&emails, Type::TEXT_ARRAY),
             (&instants, Type::TIMESTAMPTZ_ARRAY),
+            (&left, Type::TIMESTAMPTZ_ARRAY),
+            (&tokens, Type::BYTEA_ARRAY),
         ];
         let created = transaction.ask(IMPORT, parameters).await?;
         let mut created = first_column::<String>(&created)?;
@@ -156,6 +213,15 @@ impl ContactStore for PostgresStore {
 }
 
 impl PostgresStore {
+    /// The number that `statement` answers, over a connection of its own: of many contacts it takes longer than
+    /// a look-up may.
+    async fn number(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64, StoreError> {
+        let connection = DedicatedConnection::open(&self.connector).await?;
+        let rows = connection.ask(statement, parameters).await?;
+        let number: i64 = rows.first().map_or(Ok(0), |row| column(row, 0))?;
+        Ok(number.cast_unsigned())
+    }
+
     /// Which of the rows' addresses were forgotten. With `unforget` that is itself forgotten.
     async fn forgotten(
         &self,
@@ -194,5 +260,8 @@ fn contact(row: &Row) -> Result<Contact, StoreError> {
         signers: signers(&kept),
         subscribed_at: instant_column(row, 3)?,
         last_seen_at: instant_column(row, 4)?,
+        consent: consent_column(row, 5)?,
+        left_at: column::<Option<SystemTime>>(row, 6)?.map(timestamp),
+        leave_token: token_column(row, 7)?,
     })
 }

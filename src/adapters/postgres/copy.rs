@@ -3,7 +3,7 @@
 
 use tokio_postgres::types::Type;
 
-use crate::domain::{Contact, HourlyCounts, KeyRecord, RevokedRegistration};
+use crate::domain::{Contact, HourlyCounts, KeyRecord, RevokedRegistration, TextDigest};
 use crate::ports::StoreError;
 
 use super::contacts::REMEMBER;
@@ -11,15 +11,19 @@ use super::counts::columns;
 use super::dedicated::DedicatedConnection;
 use super::link::Parameters;
 use super::store::PostgresStore;
-use super::values::{column, instant, signer};
+use super::values::{column, consent, instant, signer};
 
 const CONTACTS: &str = "INSERT INTO contact \
-         (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at) \
+         (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, consent, left_at, leave_token) \
      SELECT email, id, id, array_remove(ARRAY[one, two, three, four], NULL), '{}', \
-         subscribed_at, last_seen_at \
-     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2, $3, $4, $5, $6, $7) \
-         WITH ORDINALITY AS rows (email, one, two, three, four, subscribed_at, last_seen_at, place)) AS new \
+         subscribed_at, last_seen_at, consent, left_at, token \
+     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+         WITH ORDINALITY AS rows (email, one, two, three, four, subscribed_at, last_seen_at, consent, left_at, \
+             token, place)) AS new \
      ORDER BY new.place ON CONFLICT (email) DO NOTHING";
+
+const CONSENT_TEXTS: &str =
+    "INSERT INTO consent_text SELECT * FROM unnest($1, $2) ON CONFLICT (digest) DO NOTHING";
 
 const KEYS: &str = "INSERT INTO api_key \
          (fingerprint, key_id, label, issued_at, expires_at, revoked_at) \
@@ -68,6 +72,13 @@ impl PostgresStore {
         let [one, two, three, four] = [nth(0), nth(1), nth(2), nth(3)];
         let first = column_of(contacts, |it| instant(it.subscribed_at));
         let last = column_of(contacts, |it| instant(it.last_seen_at));
+        let consents = contacts.iter().map(|it| it.consent.as_ref().map(consent));
+        let consents = consents.map(Option::transpose);
+        let consents = consents.collect::<Result<Vec<Option<String>>, _>>()?;
+        let left = column_of(contacts, |it| it.left_at.map(instant));
+        let tokens = column_of(contacts, |it| {
+            it.leave_token.map(|it| it.as_bytes().to_vec())
+        });
         let parameters: Parameters<'_> = &[
             (&emails, Type::TEXT_ARRAY),
             (&one, Type::BYTEA_ARRAY),
@@ -76,8 +87,20 @@ impl PostgresStore {
             (&four, Type::BYTEA_ARRAY),
             (&first, Type::TIMESTAMPTZ_ARRAY),
             (&last, Type::TIMESTAMPTZ_ARRAY),
+            (&consents, Type::TEXT_ARRAY),
+            (&left, Type::TIMESTAMPTZ_ARRAY),
+            (&tokens, Type::BYTEA_ARRAY),
         ];
         self.copy(CONTACTS, parameters).await
+    }
+
+    /// Copies the texts that consents name.
+    pub async fn copy_consent_texts(&self, texts: &[String]) -> Result<(), StoreError> {
+        let digests = column_of(texts, |it| TextDigest::of(it).as_bytes().to_vec());
+        let texts = column_of(texts, String::as_str);
+        let parameters: Parameters<'_> =
+            &[(&digests, Type::BYTEA_ARRAY), (&texts, Type::TEXT_ARRAY)];
+        self.copy(CONSENT_TEXTS, parameters).await
     }
 
     /// Copies keys, in their order.

@@ -11,11 +11,12 @@ use super::error::PostgresOpenError;
 use super::values::column;
 
 /// What makes the tables of each version out of those of the version before.
-pub(super) const STEPS: [&str; 1] = [include_str!("schema.sql")];
+pub(super) const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema_2.sql")];
 
 /// The tables that hold the record.
-pub(super) const TABLES: [&str; 5] = [
+pub(super) const TABLES: [&str; 6] = [
     "contact",
+    "consent_text",
     "tombstone",
     "api_key",
     "revocation",

@@ -1,15 +1,23 @@
--- Goes on with the WITH of `settings!`. $1 to $4 are the rows, $5 how long to wait for a row, $6 the tombstones.
+-- Goes on with the WITH of `settings!`. $1 to $4 are the rows, $5 how long to wait for a row, $6 the tombstones,
+-- $7 and $8 consents and tokens of the rows, $9 and $10 the texts that these consents name.
 , unforgotten AS (DELETE FROM tombstone WHERE address = ANY($6))
+, texts AS (INSERT INTO consent_text SELECT DISTINCT new.digest, new.text
+    FROM settings, unnest($9, $10) AS new (digest, text) ON CONFLICT DO NOTHING)
 INSERT INTO contact AS kept
-    (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at)
-SELECT new.email, new.id, new.id, ARRAY[new.signer], '{}', new.at, new.at
-FROM settings, unnest($1, $2, $3, $4) AS new (email, id, signer, at)
+    (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, consent, leave_token)
+SELECT new.email, new.id, new.id, ARRAY[new.signer], '{}', new.at, new.at, new.consent, new.token
+FROM settings, unnest($1, $2, $3, $4, $7, $8) AS new (email, id, signer, at, consent, token)
 ORDER BY new.email COLLATE "C"
 ON CONFLICT (email) DO UPDATE SET
     sign_up = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
         THEN kept.sign_up ELSE excluded.sign_up END,
     last_seen_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
         THEN kept.last_seen_at ELSE excluded.last_seen_at END,
+    consent = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL
+        THEN coalesce(kept.consent, excluded.consent) ELSE excluded.consent END,
+    leave_token = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL
+        THEN coalesce(kept.leave_token, excluded.leave_token) ELSE excluded.leave_token END,
+    left_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) THEN kept.left_at END,
     earlier = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
         THEN kept.earlier ELSE kept.signers END,
     signers = CASE WHEN excluded.id IN (kept.id, kept.sign_up)

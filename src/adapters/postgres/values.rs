@@ -7,7 +7,8 @@ use tokio_postgres::Row;
 use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::FromSqlOwned;
 
-use crate::domain::{Fingerprint, Origin, OriginHash, Signers, Timestamp};
+use crate::adapters::consent_entry::ConsentEntry;
+use crate::domain::{Consent, Fingerprint, LeaveToken, Origin, OriginHash, Signers, Timestamp};
 use crate::ports::StoreError;
 
 /// The settings of a change, to the end of its own transaction: a flush, and no long wait for a row. They
@@ -68,6 +69,27 @@ fn origin(bytes: &[u8]) -> Option<Origin> {
         network: OriginHash::from_bytes(*network),
         credential,
     })
+}
+
+/// A consent as a column.
+pub(super) fn consent(consent: &Consent) -> Result<String, StoreError> {
+    let json = serde_json::to_string(&ConsentEntry::from(consent));
+    json.map_err(|error| StoreError::Unavailable(error.to_string()))
+}
+
+/// A column with a consent, or none.
+pub(super) fn consent_column(row: &Row, index: usize) -> Result<Option<Consent>, StoreError> {
+    let json: Option<String> = column(row, index)?;
+    let Some(json) = json else { return Ok(None) };
+    let entry: ConsentEntry = serde_json::from_str(&json).map_err(|_other| unexpected())?;
+    Ok(entry.into_consent())
+}
+
+/// A column with a token, or none.
+pub(super) fn token_column(row: &Row, index: usize) -> Result<Option<LeaveToken>, StoreError> {
+    let bytes: Option<Vec<u8>> = column(row, index)?;
+    let token = bytes.map(|bytes| bytes.try_into().map(LeaveToken::from_bytes));
+    token.transpose().map_err(|_other_length| unexpected())
 }
 
 /// A column of an answer.

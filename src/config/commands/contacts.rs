@@ -46,6 +46,10 @@ pub enum ContactsCommand {
         #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
         email: EmailAddress,
 
+        /// Show all that can be shown of the consent
+        #[arg(long)]
+        proof: bool,
+
         /// How to print it.
         #[command(flatten)]
         form: OutputForm,
@@ -70,12 +74,19 @@ pub struct ContactFilter {
     /// `limits show` does, or its IP address
     #[arg(long, value_name = "NAME")]
     pub signed_by: Option<String>,
+
+    /// Only contacts with this status [default: all; for an export, subscribed]
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(["subscribed", "unsubscribed", "all"]))]
+    pub status: Option<String>,
 }
 
 impl ContactFilter {
     /// Whether it leaves any contact out.
     pub fn is_given(&self) -> bool {
-        self.since.is_some() || self.until.is_some() || self.signed_by.is_some()
+        self.since.is_some()
+            || self.until.is_some()
+            || self.signed_by.is_some()
+            || self.status.is_some()
     }
 }
 

@@ -68,6 +68,9 @@ impl From<SubscribeError> for Problem {
         let unavailable = Code::NewsletterUnavailable;
         match error {
             SubscribeError::NotCharged(error) => error.into(),
+            SubscribeError::Entropy(decision, cause) => {
+                charged(Code::InternalError, decision, cause)
+            }
             SubscribeError::Store(decision, cause) => {
                 store_failed(unavailable, &cause).with_decision(decision)
             }

@@ -6,6 +6,7 @@ mod chat_wire;
 mod failures;
 pub(super) mod health;
 pub(super) mod keys;
+pub(super) mod leave;
 pub(super) mod newsletter;
 pub(super) mod newsletter_form;
 pub(super) mod oauth;

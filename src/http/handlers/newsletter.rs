@@ -2,10 +2,12 @@
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
+use hyper::header::ORIGIN;
 use serde::Serialize;
 
-use crate::domain::{EmailAddress, EmailError};
-use crate::http::request::json;
+use crate::domain::{EmailAddress, EmailError, SignUpWay};
+use crate::http::request::evidence::evidence;
+use crate::http::request::{form, json, negotiate};
 use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 use crate::usecases::subscribe::{Outcome, subscribe};
@@ -17,9 +19,12 @@ pub(crate) const SUBSCRIBE: Endpoint = Endpoint {
     has_effects: true,
     tool: Some(McpTool {
         tool: Tool::SubscribeNewsletter,
-        handler: |context, arguments| Box::pin(sign_up(context, arguments)),
+        handler: |context, arguments| Box::pin(sign_up(context, arguments, SignUpWay::Tool)),
     }),
-    ..Endpoint::post(|context, body| Box::pin(sign_up(context, body)))
+    ..Endpoint::post(|context, body| {
+        let way = way(&context);
+        Box::pin(sign_up(context, body, way))
+    })
 };
 
 #[derive(Serialize)]
@@ -30,15 +35,31 @@ struct NewsletterSubscribeResponse {
     already_exists: Option<bool>,
 }
 
-async fn sign_up(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+/// By what the API is called: browsers name the origin of the page whose script does.
+fn way(context: &RequestContext) -> SignUpWay {
+    match context.headers().contains_key(ORIGIN) {
+        true => SignUpWay::Element,
+        false => SignUpWay::Api,
+    }
+}
+
+async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result<Reply, Problem> {
     let email = read_request(&body)?;
     let app = context.app();
+    let query = context.parts.uri.query().unwrap_or_default();
+    let query = form::parse(query.as_bytes());
+    // The body is closed, so a page names itself in the query. What is no name is left out.
+    let named = query.as_ref().ok().and_then(|query| query.first("source"));
+    let language = (way == SignUpWay::Element)
+        .then(|| negotiate::language(&context.parts.uri, context.headers()));
+    let evidence = evidence(&context, way, named, language);
     let subscribed = subscribe(
         app.newsletter(),
         app.meter(),
         context.now,
         &context.client,
         email,
+        evidence,
     )
     .await?;
     let (mode, already_exists) = match subscribed.outcome {

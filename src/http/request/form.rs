@@ -66,6 +66,12 @@ pub(crate) async fn parse_multipart(body: Bytes, boundary: String) -> Result<For
 }
 
 impl FormParams {
+    /// The parameter `name`, the first if it is repeated.
+    pub(crate) fn first(&self, name: &str) -> Option<&str> {
+        let mut values = self.0.iter().filter(|(found, _)| found == name);
+        values.next().map(|(_, value)| value.as_str())
+    }
+
     /// The parameter `name`, if it is present and not empty. Repeated, it is an error.
     pub(crate) fn optional(&self, name: &str, errors: &mut Errors) -> Option<&str> {
         let mut values = self.0.iter().filter(|(found, _)| found == name);

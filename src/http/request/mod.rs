@@ -10,6 +10,7 @@
 
 pub(crate) mod body;
 pub mod client_ip;
+pub(crate) mod evidence;
 pub(crate) mod form;
 pub mod head;
 pub(crate) mod identity;

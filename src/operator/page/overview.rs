@@ -35,7 +35,8 @@ pub(super) async fn values(app: &App, params: &Params, now: Timestamp) -> Render
     let before = since.minus(shown_hours);
     let are_kept = this_hour.hours_since(before) <= KEPT_HOURS;
     let hours = status::hours(app, before, now);
-    let (hours, contacts) = tokio::join!(hours, app.contacts.count(None, None));
+    let (contacts, left) = (app.contacts.count(None, None), app.contacts.count_left());
+    let (hours, contacts, left) = tokio::join!(hours, contacts, left);
     // While the store is away, all else is worth knowing.
     let are_counts_unknown = hours.is_err();
     let hours = hours.unwrap_or_default();
@@ -55,6 +56,7 @@ pub(super) async fn values(app: &App, params: &Params, now: Timestamp) -> Render
         base_url => app.settings.base_url.as_str(),
         now => now.to_rfc3339(),
         contacts => contacts.ok(),
+        left => left.ok(),
         by => unit.as_str(),
         shown => unit.shown(),
         units => Unit::ALL.map(Unit::as_str),

@@ -75,6 +75,8 @@ async fn fill(data_dir: &Path, contacts: u64) {
         let rows = (first..first + TOGETHER as u64).map(|number| ImportedContact {
             email: EmailAddress::parse(&format!("n{number}@example.com")).unwrap(),
             subscribed_at: START,
+            left_at: None,
+            leave_token: None,
         });
         store.import(rows.collect(), false).await.unwrap();
     }

@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
+use landing_api::domain::consent::{
+    Consent, ContactStatus, LeaveToken, Leaving, SignUpWay, Source, TextDigest,
+};
 use landing_api::domain::contact::{
     Contact, ImportOutcome, ImportedContact, Origin, SignUp, Signers, Subscription,
 };
 use landing_api::domain::email::EmailAddress;
+use landing_api::domain::language::Language;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
 
-use crate::fixtures::{listed, origin};
+use crate::fixtures::{listed, of_sign_up, origin, sign_up_of};
 
 const EARLY: Timestamp = Timestamp::from_ms(1_000);
 const LATE: Timestamp = Timestamp::from_ms(2_000);
@@ -19,11 +23,7 @@ fn email(text: &str) -> EmailAddress {
 }
 
 fn sign_up(text: &str, origin: Origin, at: Timestamp) -> SignUp {
-    SignUp {
-        email: email(text),
-        origin,
-        at,
-    }
+    sign_up_of(email(text), origin, at)
 }
 
 fn renewed(by_same_client: bool) -> Subscription {
@@ -48,6 +48,10 @@ pub(crate) async fn check(store: Arc<dyn ContactStore>) {
     contacts_are_listed_as_they_are_in_the_order_of_their_addition(&*store).await;
     lists_and_counts_are_bounded_by_the_time_of_sign_up(&*store).await;
     several_addresses_are_forgotten_together(&*store).await;
+    a_contact_leaves_by_its_token(&*store).await;
+    only_who_has_left_gives_a_new_consent(&*store).await;
+    what_a_consent_names_is_kept(&*store).await;
+    an_import_revives_nobody(&*store).await;
     of_racing_sign_ups_one_creates(&store).await;
     of_racing_sign_ups_by_one_client_all_but_one_are_its_own(&store).await;
     assert_eq!(store.check(), Ok(()));
@@ -64,7 +68,11 @@ async fn a_new_address_is_created_once(store: &dyn ContactStore) {
         signers: signers(&[first]),
         subscribed_at: EARLY,
         last_seen_at: EARLY,
+        consent: None,
+        left_at: None,
+        leave_token: None,
     };
+    of_sign_up(&mut kept, sign_up("ada@example.com", first, EARLY));
     assert_eq!(store.find(&address).await, Ok(Some(kept.clone())));
 
     // A repeat changes nothing but when the address was last seen, and by whom.
@@ -80,6 +88,122 @@ async fn a_new_address_is_created_once(store: &dyn ContactStore) {
     assert_eq!(again.await, Ok(renewed(true)));
     kept.last_seen_at = EARLY;
     assert_eq!(store.find(&address).await, Ok(Some(kept)));
+}
+
+/// The contact that is kept with this address.
+async fn kept(store: &dyn ContactStore, text: &str) -> Contact {
+    store.find(&email(text)).await.unwrap().unwrap()
+}
+
+async fn a_contact_leaves_by_its_token(store: &dyn ContactStore) {
+    let before = store.count_left().await.unwrap();
+    let all = store.count(None, None).await.unwrap();
+    for name in ["leo@example.com", "lea@example.com"] {
+        let created = store.keep(sign_up(name, origin(1, None), EARLY)).await;
+        assert_eq!(created, Ok(Subscription::Created));
+    }
+    let contact = kept(store, "leo@example.com").await;
+    assert_eq!(contact.status(), ContactStatus::Subscribed);
+    let token = contact.leave_token.unwrap();
+    assert_eq!(store.find_by_token(&token).await, Ok(Some(contact)));
+    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Left));
+    assert_eq!(store.leave(&token, EARLY).await, Ok(Leaving::LeftBefore));
+    let left = kept(store, "leo@example.com").await;
+    assert_eq!(left.left_at, Some(LATE));
+    assert_eq!(store.find_by_token(&token).await, Ok(Some(left)));
+    // Whose token it is not stays.
+    let other = kept(store, "lea@example.com").await;
+    assert_eq!(other.status(), ContactStatus::Subscribed);
+    let unknown = LeaveToken::from_bytes([9; 16]);
+    assert_eq!(store.find_by_token(&unknown).await, Ok(None));
+    assert_eq!(store.leave(&unknown, LATE).await, Ok(Leaving::Unknown));
+    assert_eq!(store.count_left().await, Ok(before + 1));
+    assert_eq!(store.count(None, None).await, Ok(all + 2));
+    // Whoever was erased cannot leave any more.
+    assert_eq!(forget(store, &email("leo@example.com")).await, [true]);
+    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Unknown));
+    assert_eq!(store.count_left().await, Ok(before));
+}
+
+async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {
+    let sign_up_at = |at| sign_up("mia@example.com", origin(2, None), at);
+    let created = store.keep(sign_up_at(EARLY)).await;
+    assert_eq!(created, Ok(Subscription::Created));
+    let first = kept(store, "mia@example.com").await;
+    // Anybody can do that, so it changes neither the consent nor the link in mails that were sent.
+    store.keep(sign_up_at(LATE)).await.unwrap();
+    let again = kept(store, "mia@example.com").await;
+    assert_eq!(
+        (again.consent, again.leave_token),
+        (first.consent, first.leave_token)
+    );
+    let token = first.leave_token.unwrap();
+    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Left));
+    let revived = store.keep(sign_up_at(LATE)).await;
+    assert_eq!(revived, Ok(renewed(true)));
+    let mut expected = again_of(&sign_up_at(EARLY), &sign_up_at(LATE));
+    let revived = kept(store, "mia@example.com").await;
+    expected.signers = revived.signers.clone();
+    assert_eq!(revived, expected);
+    // A link of before removes nothing.
+    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Unknown));
+    let token = revived.leave_token.unwrap();
+    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Left));
+}
+
+/// The contact of the first sign-up, to which the second gave its consent.
+fn again_of(first: &SignUp, second: &SignUp) -> Contact {
+    let mut contact = Contact::created(first.clone());
+    contact.last_seen_at = second.at;
+    of_sign_up(&mut contact, second.clone());
+    contact
+}
+
+async fn what_a_consent_names_is_kept(store: &dyn ContactStore) {
+    let text = "Leave your address. \"Quoted\", ä, and a\nline".to_owned();
+    let digest = TextDigest::of(&text);
+    assert_eq!(store.consent_text(&digest).await, Ok(None));
+    let mut all = sign_up("nia@example.com", origin(3, None), EARLY);
+    all.consent = Consent {
+        at: EARLY,
+        way: SignUpWay::Element,
+        language: Some(Language::German),
+        text: Some(digest),
+        source: Source::parse("https://shop.example/danke"),
+        ip: Some("2001:db8::1".parse().unwrap()),
+    };
+    all.consent_text = Some(text.clone());
+    let mut other = all.clone();
+    other.email = email("nils@example.com");
+    other.leave_token = LeaveToken::from_bytes([3; 16]);
+    for sign_up in [all.clone(), other] {
+        assert_eq!(store.keep(sign_up).await, Ok(Subscription::Created));
+    }
+    let contact = kept(store, "nia@example.com").await;
+    assert_eq!(contact.consent, Some(all.consent));
+    assert_eq!(store.consent_text(&digest).await, Ok(Some(text)));
+}
+
+async fn an_import_revives_nobody(store: &dyn ContactStore) {
+    let row = |name: &str, left_at| ImportedContact {
+        email: email(name),
+        subscribed_at: EARLY,
+        left_at,
+        leave_token: Some(LeaveToken::from_bytes(*TextDigest::of(name).as_bytes())),
+    };
+    let (left, gone) = (row("ole@example.com", Some(LATE)), "oda@example.com");
+    let outcomes = store.import(vec![left, row(gone, None)], false).await;
+    assert_eq!(outcomes, Ok(vec![ImportOutcome::Created; 2]));
+    let contact = kept(store, "ole@example.com").await;
+    assert_eq!((contact.left_at, contact.consent), (Some(LATE), None));
+    let token = kept(store, gone).await.leave_token.unwrap();
+    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Left));
+    let again = vec![row("ole@example.com", None), row(gone, None)];
+    let outcomes = store.import(again, true).await;
+    assert_eq!(outcomes, Ok(vec![ImportOutcome::Known; 2]));
+    for name in ["ole@example.com", gone] {
+        assert_eq!(kept(store, name).await.left_at, Some(LATE), "{name}");
+    }
 }
 
 async fn addresses_are_told_apart(store: &dyn ContactStore) {
@@ -155,6 +279,8 @@ async fn import(store: &dyn ContactStore, text: &str, unforget: bool) -> ImportO
     let row = ImportedContact {
         email: email(text),
         subscribed_at: EARLY,
+        left_at: None,
+        leave_token: None,
     };
     let outcomes = store.import(vec![row], unforget).await.unwrap();
     assert_eq!(outcomes.len(), 1);
@@ -170,6 +296,9 @@ async fn imported_contacts_have_no_origin_until_they_sign_up(store: &dyn Contact
         signers: Signers::default(),
         subscribed_at: EARLY,
         last_seen_at: EARLY,
+        consent: None,
+        left_at: None,
+        leave_token: None,
     };
     assert_eq!(store.find(&address).await, Ok(Some(kept.clone())));
     let signer = origin(1, Some(2));
@@ -177,6 +306,7 @@ async fn imported_contacts_have_no_origin_until_they_sign_up(store: &dyn Contact
         let again = store.keep(sign_up("gus@example.com", signer, LATE));
         assert_eq!(again.await, Ok(renewed(by_same_client)));
     }
+    of_sign_up(&mut kept, sign_up("gus@example.com", signer, LATE));
     kept.last_seen_at = LATE;
     kept.signers = signers(&[signer]);
     assert_eq!(store.find(&address).await, Ok(Some(kept)));
@@ -213,6 +343,8 @@ async fn an_import_leaves_what_is_known_and_what_was_forgotten(store: &dyn Conta
     let rows = ["jo", "jo", "hal"].map(|name| ImportedContact {
         email: email(&format!("{name}@example.com")),
         subscribed_at: EARLY,
+        left_at: None,
+        leave_token: None,
     });
     let outcomes = store.import(rows.to_vec(), false).await.unwrap();
     let expected = [
@@ -352,6 +484,8 @@ pub(crate) async fn race_erasures(store: &Arc<dyn ContactStore>, addresses: usiz
             let row = ImportedContact {
                 email: email(&text),
                 subscribed_at: EARLY,
+                left_at: None,
+                leave_token: None,
             };
             async move { importer.import(vec![row], true).await.map(drop) }
         });

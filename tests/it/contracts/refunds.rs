@@ -23,7 +23,9 @@ use landing_api::usecases::register_agent::register_agent;
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
 
 use super::limiters::limiters;
-use crate::fixtures::{FaultyRateLimiter, START, address, limiter_in_memory, mac_key, policies};
+use crate::fixtures::{
+    FaultyRateLimiter, START, address, limiter_in_memory, mac_key, no_evidence, policies,
+};
 use crate::twins::{
     ManualClock, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient, ScriptedSignUps,
     SeededEntropy,
@@ -72,6 +74,7 @@ impl Desk {
             provider,
             reveal: RevealExisting::SameClient,
             origin_key: &self.key,
+            entropy: &self.entropy,
         }
     }
 
@@ -119,11 +122,20 @@ impl Desk {
         let contacts = MemoryContactStore::default();
         let newsletter = self.newsletter(&contacts, Some(&provider));
         let (meter, client) = (self.meter(limiter), client(host));
-        let signed_up = subscribe(newsletter, meter, START, &client, address(name));
+        let signed_up = subscribe(
+            newsletter,
+            meter,
+            START,
+            &client,
+            address(name),
+            no_evidence(),
+        );
         match signed_up.await.unwrap_err() {
             SubscribeError::Provider(decision, _) => format!("failed: {}", counts(&decision)),
             SubscribeError::NotCharged(ChargeError::Refused(decision)) => refused(&decision),
-            error @ (SubscribeError::NotCharged(_) | SubscribeError::Store(..)) => {
+            error @ (SubscribeError::NotCharged(_)
+            | SubscribeError::Entropy(..)
+            | SubscribeError::Store(..)) => {
                 panic!("{error}")
             }
         }
@@ -137,7 +149,15 @@ impl Desk {
         keys.fail_with(Some(full()));
         let (meter, client) = (self.meter(limiter), client(host));
         let newsletter = self.newsletter(&contacts, None);
-        let signed_up = subscribe(newsletter, meter, START, &client, address("ada")).await;
+        let signed_up = subscribe(
+            newsletter,
+            meter,
+            START,
+            &client,
+            address("ada"),
+            no_evidence(),
+        )
+        .await;
         let Err(SubscribeError::Store(of_sign_up, error)) = signed_up else {
             panic!("{signed_up:?}");
         };

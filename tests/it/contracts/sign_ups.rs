@@ -10,17 +10,16 @@ use landing_api::domain::email::EmailAddress;
 use landing_api::ports::{NotifyError, SignUps};
 use tokio_util::sync::CancellationToken;
 
-use crate::fixtures::origin;
+use crate::fixtures::{origin, sign_up_of};
 use crate::harness::NOW;
 use crate::notify::webhook;
 use crate::provider::{Provider, Script};
 use crate::twins::ScriptedSignUps;
 
 fn sign_ups() -> Vec<SignUp> {
-    let sign_up = |(seed, email): (u8, &str)| SignUp {
-        email: EmailAddress::parse(email).unwrap(),
-        origin: origin(seed, None),
-        at: NOW,
+    let sign_up = |(seed, email): (u8, &str)| {
+        let email = EmailAddress::parse(email).unwrap();
+        sign_up_of(email, origin(seed, None), NOW)
     };
     // The same address again is another sign-up.
     [

@@ -4,9 +4,10 @@
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
+use crate::adapters::consent_entry::{ConsentEntry, Hex};
 use crate::domain::{
-    Contact, EmailAddress, Fingerprint, KeyId, KeyRecord, Label, Origin, OriginHash, Registration,
-    Timestamp,
+    Contact, EmailAddress, Fingerprint, KeyId, KeyRecord, Label, LeaveToken, Origin, OriginHash,
+    Registration, Timestamp,
 };
 
 /// An event as it stands in the ledger. Instants are milliseconds since the Unix epoch, hashes are
@@ -19,6 +20,8 @@ pub(crate) enum Event {
     ContactImported(ContactEntry),
     /// A known contact was signed up again.
     ContactSeen(ContactEntry),
+    /// A contact has left. It stays.
+    ContactLeft(ContactEntry),
     ContactForgotten {
         email: String,
         at: u64,
@@ -31,6 +34,12 @@ pub(crate) enum Event {
     /// The forgotten address was signed up or imported again.
     TombstoneRemoved {
         address: Hex<16>,
+    },
+    /// What contacts were asked with, kept once.
+    ConsentText {
+        digest: Hex<16>,
+        text: String,
+        at: u64,
     },
     KeyIssued(KeyEntry),
     KeyRevoked(KeyEntry),
@@ -66,9 +75,46 @@ impl Event {
     pub(crate) fn into_contact(self) -> Option<Contact> {
         if let Self::ContactSubscribed(state)
         | Self::ContactImported(state)
-        | Self::ContactSeen(state) = self
+        | Self::ContactSeen(state)
+        | Self::ContactLeft(state) = self
         {
             return Some(state.into());
+        }
+        None
+    }
+
+    /// The state of a contact that it leaves, if it leaves one.
+    fn contact(&self) -> Option<&ContactEntry> {
+        match self {
+            Self::ContactSubscribed(state)
+            | Self::ContactImported(state)
+            | Self::ContactSeen(state)
+            | Self::ContactLeft(state) => Some(state),
+            Self::ContactForgotten { .. }
+            | Self::TombstoneSet { .. }
+            | Self::TombstoneRemoved { .. }
+            | Self::ConsentText { .. }
+            | Self::KeyIssued(_)
+            | Self::KeyRevoked(_)
+            | Self::TokenRevoked { .. } => None,
+        }
+    }
+
+    /// By what the contact that it leaves is found, too.
+    pub(crate) fn token_identity(&self) -> Option<Identity> {
+        let token = self.contact()?.leave.as_ref()?;
+        Some(Identity::leave_token(&token.0))
+    }
+
+    /// Whether it leaves a contact that has left.
+    pub(crate) fn has_left(&self) -> bool {
+        self.contact().is_some_and(|state| state.left_at.is_some())
+    }
+
+    /// The text that it leaves, if it leaves one.
+    pub(crate) fn into_consent_text(self) -> Option<String> {
+        if let Self::ConsentText { text, .. } = self {
+            return Some(text);
         }
         None
     }
@@ -94,11 +140,13 @@ impl Event {
         let at = match self {
             Self::ContactSubscribed(state) => Some(state.seen_at.unwrap_or(state.at)),
             Self::ContactImported(state) | Self::ContactSeen(state) => state.seen_at,
+            Self::ContactLeft(state) => state.left_at,
             Self::KeyIssued(state) | Self::KeyRevoked(state) => {
                 Some(state.revoked_at.unwrap_or(state.at))
             }
             Self::ContactForgotten { at, .. }
             | Self::TombstoneSet { at, .. }
+            | Self::ConsentText { at, .. }
             | Self::TokenRevoked { at, .. } => Some(*at),
             Self::TombstoneRemoved { .. } => None,
         };
@@ -110,9 +158,12 @@ impl Event {
         let at = match self {
             Self::ContactSubscribed(state)
             | Self::ContactImported(state)
-            | Self::ContactSeen(state) => Some(state.at),
+            | Self::ContactSeen(state)
+            | Self::ContactLeft(state) => Some(state.at),
             Self::KeyIssued(state) | Self::KeyRevoked(state) => Some(state.at),
-            Self::TombstoneSet { at, .. } | Self::TokenRevoked { at, .. } => Some(*at),
+            Self::TombstoneSet { at, .. }
+            | Self::ConsentText { at, .. }
+            | Self::TokenRevoked { at, .. } => Some(*at),
             Self::ContactForgotten { .. } | Self::TombstoneRemoved { .. } => None,
         };
         at.map(Timestamp::from_ms)
@@ -144,7 +195,10 @@ impl Event {
 
     /// Whether it changes what an event before it created.
     pub(crate) fn is_update(&self) -> bool {
-        matches!(self, Self::ContactSeen(_) | Self::KeyRevoked(_))
+        matches!(
+            self,
+            Self::ContactSeen(_) | Self::ContactLeft(_) | Self::KeyRevoked(_)
+        )
     }
 
     /// Whether it changes what `creation`, which is about the same identity, created.
@@ -154,7 +208,7 @@ impl Event {
 
     /// The event that creates what an update leaves; any other stays as it is.
     pub(crate) fn into_creation(self) -> Self {
-        if let Self::ContactSeen(state) = self {
+        if let Self::ContactSeen(state) | Self::ContactLeft(state) = self {
             Self::ContactSubscribed(state)
         } else if let Self::KeyRevoked(state) = self {
             Self::KeyIssued(state)
@@ -169,10 +223,12 @@ impl Event {
             Self::ContactSubscribed(ContactEntry { email, .. })
             | Self::ContactImported(ContactEntry { email, .. })
             | Self::ContactSeen(ContactEntry { email, .. })
+            | Self::ContactLeft(ContactEntry { email, .. })
             | Self::ContactForgotten { email, .. } => Identity::contact(email),
             Self::TombstoneSet { address, .. } | Self::TombstoneRemoved { address } => {
                 Identity::tombstone(&address.0)
             }
+            Self::ConsentText { digest, .. } => Identity::consent_text(&digest.0),
             Self::KeyIssued(state) | Self::KeyRevoked(state) => Identity::key(&state.key.0),
             Self::TokenRevoked { registration, .. } => Identity::registration(&registration.0),
         }
@@ -192,6 +248,14 @@ pub(crate) struct ContactEntry {
     /// The last clients, the newest at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     signers: Vec<Signer>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    consent: Option<ConsentEntry>,
+    /// When it left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left_at: Option<u64>,
+    /// By what it leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    leave: Option<Hex<16>>,
 }
 
 impl From<&Contact> for ContactEntry {
@@ -202,6 +266,9 @@ impl From<&Contact> for ContactEntry {
             at: contact.subscribed_at.as_ms(),
             seen_at: is_seen_again.then_some(contact.last_seen_at.as_ms()),
             signers: contact.signers.iter().copied().map(Into::into).collect(),
+            consent: contact.consent.as_ref().map(Into::into),
+            left_at: contact.left_at.map(Timestamp::as_ms),
+            leave: contact.leave_token.map(|it| Hex(*it.as_bytes())),
         }
     }
 }
@@ -213,6 +280,9 @@ impl From<ContactEntry> for Contact {
             signers: state.signers.into_iter().map(Into::into).collect(),
             subscribed_at: Timestamp::from_ms(state.at),
             last_seen_at: Timestamp::from_ms(state.seen_at.unwrap_or(state.at)),
+            consent: state.consent.and_then(ConsentEntry::into_consent),
+            left_at: state.left_at.map(Timestamp::from_ms),
+            leave_token: state.leave.map(|it| LeaveToken::from_bytes(it.0)),
         }
     }
 }
@@ -308,34 +378,22 @@ impl Identity {
         Self(format!("r{}", HEXLOWER.encode_display(fingerprint)).into())
     }
 
+    pub(crate) fn leave_token(token: &[u8; 16]) -> Self {
+        Self(format!("l{}", HEXLOWER.encode_display(token)).into())
+    }
+
+    /// Whether it is but another way to a contact.
+    pub(crate) fn is_leave_token(&self) -> bool {
+        self.0.starts_with('l')
+    }
+
+    pub(crate) fn consent_text(digest: &[u8; 16]) -> Self {
+        Self(format!("x{}", HEXLOWER.encode_display(digest)).into())
+    }
+
     /// `address` is the hash of a forgotten address.
     pub(crate) fn tombstone(address: &[u8; 16]) -> Self {
         Self(format!("t{}", HEXLOWER.encode_display(address)).into())
-    }
-}
-
-/// Bytes as hexadecimal text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Hex<const N: usize>(pub(crate) [u8; N]);
-
-impl<const N: usize> Hex<N> {
-    fn parse(text: &str) -> Option<Self> {
-        let bytes = HEXLOWER.decode(text.as_bytes()).ok()?;
-        bytes.try_into().ok().map(Self)
-    }
-}
-
-impl<const N: usize> Serialize for Hex<N> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&HEXLOWER.encode_display(&self.0))
-    }
-}
-
-impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(<&str>::deserialize(deserializer)?).ok_or_else(|| {
-            serde::de::Error::custom(format_args!("expected {} hexadecimal digits", 2 * N))
-        })
     }
 }
 

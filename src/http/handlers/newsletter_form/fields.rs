@@ -23,6 +23,8 @@ pub(super) struct FormFields {
     pub(super) began: Option<String>,
     /// A proof of work.
     pub(super) altcha: Option<String>,
+    /// What the page calls itself.
+    pub(super) source: Option<String>,
 }
 
 impl FormFields {
@@ -66,6 +68,7 @@ impl FormFields {
             website: field("website"),
             began: field("began"),
             altcha: field("altcha"),
+            source: field("source"),
         };
         errors.finish(Some(fields))
     }

@@ -13,8 +13,9 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderValue, LOCATION};
 use serde_json::json;
 
-use crate::domain::{Decision, EmailAddress, Proof};
+use crate::domain::{Decision, EmailAddress, Proof, SignUpWay};
 use crate::http::answer::page::WrittenPage;
+use crate::http::request::evidence::evidence;
 use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::subscribe::Subscribed;
 use crate::usecases::subscribe_by_form::{FormCharge, SubscribeByFormError, subscribe_by_form};
@@ -128,7 +129,10 @@ async fn sign_up(
     let email = EmailAddress::parse(typed).map_err(|_error| Refused::Address(Said::Wrong))?;
     let (app, client, now) = (context.app(), &context.client, context.now);
     let charge = FormCharge::of(app.settings.checks_forms, proof);
-    let subscribed = subscribe_by_form(app.newsletter(), app.meter(), now, client, email, charge);
+    let source = fields.source.as_deref();
+    let evidence = evidence(context, SignUpWay::Form, source, Some(fields.language));
+    let (newsletter, meter) = (app.newsletter(), app.meter());
+    let subscribed = subscribe_by_form(newsletter, meter, now, client, email, evidence, charge);
     subscribed.await.map_err(|error| {
         let refused = match error {
             SubscribeByFormError::Subscribe(error) => {

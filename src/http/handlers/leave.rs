@@ -1,0 +1,91 @@
+//! `/newsletter/leave/TOKEN`: leaving the newsletter.
+//!
+//! The page only shows a button: programs that look into mails follow every link. The button's POST is that of
+//! mailbox providers, too (RFC 8058): no cookie, any origin, any body, no redirect, and 200 also for a token
+//! that nobody has. All of them ask from a few addresses, so nothing is counted. The token stands in no log, and
+//! no page that it leads to sends it on.
+
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use hyper::header::{HeaderValue, REFERRER_POLICY};
+use serde_json::json;
+
+use crate::domain::{ContactStatus, Language, LeaveToken};
+use crate::http::answer::page::WrittenPage;
+use crate::http::request::negotiate;
+use crate::http::{Endpoint, Problem, Reply, RequestContext, endpoint};
+use crate::usecases::leave::{find_leaver, leave};
+
+const PATHS: &[&str] = &["/newsletter/leave/{token}"];
+
+pub(crate) const ASK: Endpoint = Endpoint {
+    name: "newsletter.leave",
+    paths: PATHS,
+    is_described: false,
+    is_free: true,
+    ..Endpoint::get(|context, _body| Box::pin(ask(context)))
+};
+
+pub(crate) const LEAVE: Endpoint = Endpoint {
+    name: "newsletter.left",
+    paths: PATHS,
+    has_effects: true,
+    is_described: false,
+    is_free: true,
+    ..Endpoint::post(|context, _body: Bytes| Box::pin(take_leave(context)))
+};
+
+/// Asks whether the contact wants to leave.
+async fn ask(context: RequestContext) -> Result<Reply, Problem> {
+    let contact = match token(&context) {
+        Some(token) => find_leaver(&*context.app().contacts, &token).await?,
+        None => None,
+    };
+    let language = contact
+        .as_ref()
+        .and_then(|it| it.consent.as_ref()?.language);
+    let can_leave = contact.is_some_and(|it| it.status() == ContactStatus::Subscribed);
+    page(&context, language, can_leave)
+}
+
+async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
+    let Some(token) = token(&context) else {
+        return page(&context, None, false);
+    };
+    let app = context.app();
+    leave(&*app.contacts, &app.metrics, &token, context.now).await?;
+    let contact = find_leaver(&*app.contacts, &token).await?;
+    let language = contact.and_then(|it| it.consent?.language);
+    page(&context, language, false)
+}
+
+/// The token in the path, if it is one.
+fn token(context: &RequestContext) -> Option<LeaveToken> {
+    let path = context.parts.uri.path();
+    LeaveToken::parse(endpoint::last_segment(path))
+}
+
+/// The page with the button, or the one that says that there are no more mails.
+fn page(
+    context: &RequestContext,
+    language: Option<Language>,
+    can_leave: bool,
+) -> Result<Reply, Problem> {
+    let asked = || negotiate::language(&context.parts.uri, context.headers());
+    let page = WrittenPage {
+        status: StatusCode::OK,
+        language: language.unwrap_or_else(asked),
+        layout: "parts/leave.html",
+        title: if can_leave {
+            "leave-title"
+        } else {
+            "left-title"
+        },
+        path: None,
+        values: json!({ "can_leave": can_leave }),
+    };
+    let mut reply = page.reply(&context.state.page_writer)?;
+    let nowhere = HeaderValue::from_static("no-referrer");
+    reply.headers.insert(REFERRER_POLICY, nowhere);
+    Ok(reply)
+}

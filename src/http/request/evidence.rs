@@ -1,0 +1,52 @@
+//! What a request shows of how an address was signed up.
+
+use hyper::HeaderMap;
+use hyper::header::{ORIGIN, REFERER};
+use url::{Position, Url};
+
+use crate::domain::{Language, SignUpWay, Source};
+use crate::http::RequestContext;
+use crate::usecases::subscribe::Evidence;
+
+/// That of a sign-up by `way`, whose page named itself `source` and asked in `language`.
+pub(crate) fn evidence(
+    context: &RequestContext,
+    way: SignUpWay,
+    source: Option<&str>,
+    language: Option<Language>,
+) -> Evidence {
+    let (settings, headers) = (&context.app().settings, context.headers());
+    // What other pages say is not known.
+    let is_own = text(headers, ORIGIN.as_str()) == Some(&settings.base_url);
+    let asked_with = |language| {
+        let passed_on = settings.passes_sign_ups_on;
+        context.state.page_writer.consent_text(language, passed_on)
+    };
+    let named = source.and_then(Source::parse);
+    Evidence {
+        way,
+        language,
+        text: language.filter(|_| is_own).and_then(asked_with),
+        source: named.or_else(|| page(headers)),
+        ip: settings.keeps_consent_ip.then_some(context.address),
+    }
+}
+
+/// The page that a browser names: its origin and path, or its origin if that is too long.
+fn page(headers: &HeaderMap) -> Option<Source> {
+    let referer = text(headers, REFERER.as_str()).and_then(|text| Url::parse(text).ok());
+    let page = referer.filter(|url| matches!(url.scheme(), "http" | "https"));
+    let origin = text(headers, ORIGIN.as_str()).filter(|text| *text != "null");
+    let Some(mut url) = page else {
+        return origin.and_then(Source::parse);
+    };
+    // Nobody sends them; if somebody did, they would be secrets.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    Source::parse(&url[..Position::AfterPath])
+        .or_else(|| Source::parse(&url.origin().ascii_serialization()))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}

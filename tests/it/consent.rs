@@ -1,0 +1,313 @@
+//! What is kept of a consent, and leaving the newsletter.
+
+use hyper::Method;
+use landing_api::domain::consent::{Consent, ContactStatus, SignUpWay, TextDigest};
+use landing_api::domain::contact::Contact;
+use landing_api::domain::email::EmailAddress;
+use landing_api::domain::language::Language;
+use landing_api::ports::{ContactStore as _, StoreError};
+use serde_json::json;
+
+use crate::commands::{feed, run};
+use crate::fixtures::House;
+use crate::harness::{Call, NOW, Setup, TestApp};
+use crate::program::{Program, assert_absent, command, private_dir};
+
+const ADA: &str = "ada@example.com";
+
+async fn kept(app: &TestApp, email: &str) -> Contact {
+    let email = EmailAddress::parse(email).unwrap();
+    app.contacts.find(&email).await.unwrap().unwrap()
+}
+
+/// Where the contact leaves.
+async fn way_out(app: &TestApp, email: &str) -> String {
+    let token = kept(app, email).await.leave_token.unwrap();
+    format!("/newsletter/leave/{token}")
+}
+
+/// The consent that a sign-up leaves.
+async fn consent(app: &TestApp, call: Call) -> Consent {
+    app.send(call).await;
+    let consent = kept(app, ADA).await.consent.unwrap();
+    let email = EmailAddress::parse(ADA).unwrap();
+    app.contacts.forget(&[email], NOW).await.unwrap();
+    consent
+}
+
+fn form(fields: &str) -> Call {
+    Call::form("/newsletter", format!("email={ADA}&lang=de{fields}"))
+}
+
+fn source(consent: &Consent) -> Option<&str> {
+    consent.source.as_ref().map(|source| source.as_str())
+}
+
+#[tokio::test]
+async fn a_consent_tells_by_what_and_where_it_was_given() {
+    let app = Setup::default()
+        .allowing(&["https://shop.example"])
+        .limit("newsletter", "100/1m")
+        .limit("newsletter-form", "100/1m")
+        .start();
+    let api = || Call::sign_up(ADA);
+    let from_shop = |call: Call| call.header("Origin", "https://shop.example");
+    let referer = |call: Call, page: &str| call.header("Referer", page);
+    let long = format!("https://shop.example/{}", "p".repeat(80));
+    for (call, way, language, expected) in [
+        (api(), SignUpWay::Api, None, None),
+        (
+            from_shop(api()).header("Accept-Language", "fr"),
+            SignUpWay::Element,
+            Some(Language::French),
+            Some("https://shop.example"),
+        ),
+        (
+            from_shop(api()).to("/api/v1/newsletter?source=footer"),
+            SignUpWay::Element,
+            Some(Language::English),
+            Some("footer"),
+        ),
+        (form(""), SignUpWay::Form, Some(Language::German), None),
+        (
+            form("&source=footer"),
+            SignUpWay::Form,
+            Some(Language::German),
+            Some("footer"),
+        ),
+        // What is no source is left out, and disturbs nobody.
+        (
+            form("&source=a%20b%3Cscript%3E"),
+            SignUpWay::Form,
+            Some(Language::German),
+            None,
+        ),
+        (
+            referer(
+                form(""),
+                "https://user:word@shop.example/danke?mail=ada#top",
+            ),
+            SignUpWay::Form,
+            Some(Language::German),
+            Some("https://shop.example/danke"),
+        ),
+        (
+            referer(form(""), &long),
+            SignUpWay::Form,
+            Some(Language::German),
+            Some("https://shop.example"),
+        ),
+        (
+            referer(form(""), "data:text/html,x"),
+            SignUpWay::Form,
+            Some(Language::German),
+            None,
+        ),
+    ] {
+        let told = call.told();
+        let consent = consent(&app, call).await;
+        assert_eq!((consent.at, consent.way), (NOW, way), "{told}");
+        assert_eq!(consent.language, language, "{told}");
+        assert_eq!(source(&consent), expected, "{told}");
+        // Other pages ask in their own words, and nobody's address is kept unasked.
+        assert_eq!((consent.text, consent.ip), (None, None), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn the_words_of_the_own_form_are_kept_once() {
+    let app = TestApp::new();
+    let call = form("").header("Origin", app.base_url);
+    app.send(call).await;
+    let digest = kept(&app, ADA).await.consent.unwrap().text.unwrap();
+    let text = app.contacts.consent_text(&digest).await.unwrap().unwrap();
+    assert_eq!(TextDigest::of(&text), digest);
+    let page = app.send(Call::get("/newsletter?lang=de")).await;
+    let sentence = text.split_inclusive('.').next().unwrap();
+    assert!(page.text().contains(sentence.trim()), "{text}");
+}
+
+#[tokio::test]
+async fn the_body_of_the_api_stays_closed() {
+    let app = TestApp::new();
+    let body = format!(r#"{{"email":"{ADA}","source":"footer"}}"#);
+    app.expect("400", Call::post("/api/v1/newsletter", body))
+        .await;
+    assert!(app.contacts.is_empty());
+}
+
+#[tokio::test]
+async fn only_the_button_changes_anything() {
+    let app = TestApp::new();
+    app.send(form("")).await;
+    let path = way_out(&app, ADA).await;
+    for number in 0..1000 {
+        let method = if number % 2 == 0 {
+            Method::GET
+        } else {
+            Method::HEAD
+        };
+        let call = Call::new(method, &path).header("Sec-Purpose", "prefetch");
+        assert_eq!(app.send_unchecked(call).await.status, 200);
+    }
+    assert_eq!(kept(&app, ADA).await.status(), ContactStatus::Subscribed);
+    let page = app.send_unchecked(Call::get(&path)).await;
+    assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(page.header("cache-control"), Some("no-store"));
+    // In the language of the sign-up, whatever the browser wants.
+    assert_eq!(page.header("content-language"), Some("de"));
+    assert!(
+        page.text().contains("<form method=\"post\">"),
+        "{}",
+        page.text()
+    );
+    let token = path.rsplit('/').next().unwrap();
+    assert!(!page.text().contains(token), "{}", page.text());
+
+    let left = app.send_unchecked(Call::new(Method::POST, &path)).await;
+    assert_eq!(left.status, 200);
+    assert!(
+        !left.text().contains("<form method=\"post\">"),
+        "{}",
+        left.text()
+    );
+    assert_eq!(kept(&app, ADA).await.left_at, Some(NOW));
+    // A look afterwards has no button.
+    let page = app.send_unchecked(Call::get(&path)).await;
+    assert_eq!(page.text(), left.text());
+}
+
+#[tokio::test]
+async fn a_mailbox_provider_leaves_by_one_click() {
+    let app = Setup::default()
+        .limit("default", "5/1m")
+        .limit("ip", "5/1m")
+        .start();
+    const MULTIPART: &str = "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\n\
+                             One-Click\r\n--b--\r\n";
+    for (name, media_type, body) in [
+        (
+            "a@example.com",
+            "application/x-www-form-urlencoded",
+            "List-Unsubscribe=One-Click",
+        ),
+        (
+            "b@example.com",
+            "multipart/form-data; boundary=b",
+            MULTIPART,
+        ),
+        ("c@example.com", "text/plain", "whatever"),
+        ("d@example.com", "application/json", ""),
+    ] {
+        app.send(Call::sign_up(name)).await;
+        let path = way_out(&app, name).await;
+        for _ in 0..2 {
+            let call = Call::post(&path, body.to_owned()).typed(media_type);
+            let call = call.header("Origin", "https://mail.example");
+            let reply = app.send_unchecked(call.header("Cookie", "a=b")).await;
+            assert_eq!(reply.status, 200, "{media_type}");
+            assert_eq!(reply.header("set-cookie"), None);
+        }
+        assert_eq!(kept(&app, name).await.status(), ContactStatus::Unsubscribed);
+    }
+    assert_eq!(app.metrics.leavings.get(), 4);
+}
+
+#[tokio::test]
+async fn ten_thousand_leave_in_a_minute_from_one_address() {
+    let app = TestApp::new();
+    let path = format!("/newsletter/leave/{}", "0".repeat(32));
+    for _ in 0..10_000 {
+        let reply = app.send_unchecked(Call::new(Method::POST, &path)).await;
+        assert_eq!(reply.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn whoever_is_unknown_or_gone_is_told_the_same() {
+    let app = TestApp::new();
+    let unknown = "f".repeat(32);
+    for token in [&*unknown, "x", "%2e%2e", &"F".repeat(32), &"0".repeat(1000)] {
+        let path = format!("/newsletter/leave/{token}");
+        for method in [Method::GET, Method::POST] {
+            let reply = app.send_unchecked(Call::new(method, &path)).await;
+            assert_eq!(reply.status, 200, "{token}");
+            assert!(!reply.text().contains(token) || token == "x", "{token}");
+        }
+    }
+    let away = StoreError::Unavailable("away".to_owned());
+    app.contacts.fail_with(Some(away));
+    for method in [Method::GET, Method::POST] {
+        let path = format!("/newsletter/leave/{unknown}");
+        assert_eq!(
+            app.send_unchecked(Call::new(method, &path)).await.status,
+            503
+        );
+    }
+}
+
+#[test]
+fn the_operator_sees_who_left_and_can_show_what_they_agreed_to() {
+    let dir = private_dir();
+    let flags = [
+        "--base-url=http://landing.example",
+        "--consent-ip=on",
+        "--form-checks=off",
+    ];
+    let program = Program::start(command(dir.path()).args(flags));
+    let (status, _) = program.post_form("/newsletter", "email=ada@example.com&source=footer");
+    assert_eq!(status, 303);
+    program.sign_up("bob@example.com");
+    let show = |words: &str| run(words, dir.path()).done();
+    let ada = show("contacts show ada@example.com --json").json();
+    let url = ada["unsubscribe_url"].as_str().unwrap().to_owned();
+    let path = url.strip_prefix("http://landing.example").unwrap();
+    assert_eq!(program.post_form(path, "List-Unsubscribe=One-Click").0, 200);
+
+    let export = show("contacts export").out;
+    assert!(
+        !export.contains("ada@") && export.contains("bob@"),
+        "{export}"
+    );
+    let all = show("contacts export --status all").out;
+    assert!(
+        all.contains("unsubscribed,footer,,http://landing.example/newsletter/leave/"),
+        "{all}"
+    );
+    assert_eq!(show("contacts count --status unsubscribed").out, "1\n");
+    let proof = show("contacts show ada@example.com --proof --json").json();
+    for (member, expected) in [
+        ("status", json!("unsubscribed")),
+        ("consent_by", json!("form")),
+        ("language", json!("en")),
+        ("source", json!("footer")),
+        ("ip", json!("127.0.0.1")),
+    ] {
+        assert_eq!(proof[member], expected, "{member}");
+    }
+    assert!(
+        proof["left_at"].is_string() && proof["consent_at"].is_string(),
+        "{proof}"
+    );
+    let shown = show("contacts show bob@example.com --proof").out;
+    assert!(shown.contains("\nBy ") && shown.contains("api"), "{shown}");
+    run("contacts list --status gone", dir.path()).refused(2, "--status");
+
+    let log = program.stopped();
+    let token = path.rsplit('/').next().unwrap();
+    assert_absent(&log, &[token, "ada@"]);
+    assert!(log.contains("newsletter.left"), "{log}");
+
+    // Elsewhere they have left, too, and no file of before revives them.
+    let house = House::new();
+    house.open().stop();
+    let report = feed("contacts import -", &house.path, &all).done().out;
+    assert!(report.contains("Added          2"), "{report}");
+    feed("contacts import -", &house.path, "email\nada@example.com\n").done();
+    let left = run("contacts list --status unsubscribed --json", &house.path).done();
+    assert_eq!(left.json_lines()[0]["email"], json!("ada@example.com"));
+    let wrong = "email,status\neve@example.com,gone\n";
+    let bad = feed("contacts import -", &house.path, wrong);
+    let told = "line 2: the status must be subscribed or unsubscribed";
+    assert!(bad.status == Some(3) && bad.out.contains(told), "{bad:?}");
+}
