@@ -34,7 +34,7 @@
 //! | [`probe`] | whether something on the network answers |
 //! | [`site_dir`] | the operator's files for the site |
 //! | [`operator_file`] | files named by flags, such as secrets |
-//! | `consent_entry` | how stores keep a consent |
+//! | `consent_entry`, `hex` | how stores keep a consent, and bytes |
 //! | [`part_file`] | files that commands read and write as a stream |
 
 pub mod acme;
@@ -46,6 +46,7 @@ pub mod counts;
 pub mod credential_cache;
 pub mod data_dir;
 pub mod files;
+mod hex;
 pub mod inspection;
 pub mod ledger;
 pub mod limiter;

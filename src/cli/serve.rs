@@ -34,7 +34,7 @@ use crate::operator::page::AdminPage;
 use crate::operator::page::web::serve_web;
 use crate::operator::sessions::Sessions;
 use crate::operator::socket::serve_socket;
-use crate::ports::Entropy as _;
+use crate::ports::random;
 use crate::site::Site;
 use crate::wiring::stores::{Stores, WindowsFor};
 use crate::wiring::{self, OwnCertificate, StoresError};
@@ -200,8 +200,7 @@ impl Sockets {
 
 /// What answers visitors.
 fn public_service(args: &Args, app: Arc<App>, site: &Site) -> Result<LandingService, ServeError> {
-    let mut id_seed = [0; 16];
-    SystemEntropy.fill(&mut id_seed)?;
+    let id_seed = random(&SystemEntropy)?;
     let hsts_max_age_s = args.hsts_max_age_s(&app.settings);
     Ok(LandingService::new(app, site, id_seed, DEADLINES.body)
         .allowing(AllowedOrigins::new(args.allowed_origins.clone()))

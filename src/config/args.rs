@@ -169,7 +169,7 @@ pub struct Args {
         value_name = "on|off",
         default_value = "on",
         action = ArgAction::Set,
-        value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+        value_parser = values::on_or_off()
     )]
     form_checks: bool,
 
@@ -180,7 +180,7 @@ pub struct Args {
         value_name = "on|off",
         default_value = "off",
         action = ArgAction::Set,
-        value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+        value_parser = values::on_or_off()
     )]
     consent_ip: bool,
 

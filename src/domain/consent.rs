@@ -42,6 +42,20 @@ pub struct Consent {
     pub ip: Option<IpAddr>,
 }
 
+impl Consent {
+    /// One of which no more is known.
+    pub const fn bare(at: Timestamp, way: SignUpWay) -> Self {
+        Self {
+            at,
+            way,
+            language: None,
+            text: None,
+            source: None,
+            ip: None,
+        }
+    }
+}
+
 /// By which a text is kept once, however many contacts name it: the first half of its BLAKE3 hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextDigest([u8; 16]);

@@ -1,7 +1,5 @@
 //! Mail that the service sends.
 
-use std::fmt;
-
 use super::email::EmailAddress;
 use super::macros::hidden;
 use super::text::Text;
@@ -73,15 +71,6 @@ impl Sender {
             name: (!name.is_empty()).then(|| name.to_owned()),
             address: EmailAddress::parse(address).map_err(|_wrong| SenderError)?,
         })
-    }
-}
-
-impl fmt::Display for Sender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.name {
-            Some(name) => write!(f, "{name} <{}>", self.address.as_str()),
-            None => f.write_str(self.address.as_str()),
-        }
     }
 }
 

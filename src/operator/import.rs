@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::domain::{
     ContactStatus, Counted, Counts, Hour, ImportOutcome, ImportedContact, LeaveToken, Timestamp,
 };
+use crate::ports::random;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
@@ -174,8 +175,7 @@ impl Import {
         }
         let mut batch = mem::replace(&mut self.batch, Vec::with_capacity(IMPORT_ROWS));
         for contact in &mut batch {
-            let mut token = [0; 16];
-            self.app.entropy.fill(&mut token)?;
+            let token = random(&*self.app.entropy)?;
             contact.leave_token = Some(LeaveToken::from_bytes(token));
         }
         for outcome in self.app.contacts.import(batch, self.unforget).await? {

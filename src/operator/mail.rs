@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::domain::{EmailAddress, Letter};
+use crate::ports::random;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
@@ -20,15 +21,13 @@ async fn test(request: OperatorRequest) -> Result<Answer, OperatorError> {
     };
     let address = request.params.parsed("address", EmailAddress::parse)?;
     let to = address.ok_or_else(|| OperatorError::Input("say to which address".to_owned()))?;
-    let mut id = [0; 16];
-    app.entropy.fill(&mut id)?;
     let letter = Letter {
         to,
         subject: format!("Test of {}", app.settings.service_name),
         text: TEXT.to_owned(),
         html: format!("<!doctype html><p lang=\"en\">{TEXT}</p>"),
         at: app.clock.now(),
-        id,
+        id: random(&*app.entropy)?,
         leave_url: None,
     };
     let sent = async { mail.send(&mail.write(&letter)?).await };

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::domain::{Timestamp, macros::hidden};
-use crate::ports::{Entropy, EntropyError};
+use crate::ports::{Entropy, EntropyError, random};
 
 /// How long a link is good.
 const LINK_LIFETIME_MS: u64 = 10 * 60 * 1000;
@@ -96,8 +96,7 @@ impl Sessions {
     }
 
     fn new_token(&self) -> Result<String, EntropyError> {
-        let mut bytes = [0; TOKEN_BYTES];
-        self.entropy.fill(&mut bytes)?;
+        let bytes = random::<TOKEN_BYTES>(&*self.entropy)?;
         Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
 }

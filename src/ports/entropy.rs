@@ -6,6 +6,16 @@ pub trait Entropy: Send + Sync {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError>;
 }
 
+/// So many random bytes.
+///
+/// # Errors
+/// [`EntropyError`] when there are none.
+pub fn random<const N: usize>(entropy: &dyn Entropy) -> Result<[u8; N], EntropyError> {
+    let mut bytes = [0; N];
+    entropy.fill(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Why there are no random bytes, for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no random bytes: {0}")]

@@ -25,7 +25,7 @@ pub use block_list::BlockList;
 pub use clock::Clock;
 pub use contact_store::{ContactStore, ContactStream};
 pub use count_store::CountStore;
-pub use entropy::{Entropy, EntropyError};
+pub use entropy::{Entropy, EntropyError, random};
 pub use key_issuer::KeyIssuer;
 pub use mail_sender::{MailError, MailSender};
 pub use model_client::{

@@ -4,7 +4,7 @@ use crate::domain::{Client, Conversation, Decision, PolicyName, QuotaToken, Subj
 use crate::metrics::{Counter, LastError};
 use crate::ports::{
     Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
-    ModelPermit, NotingSink, NullSink,
+    ModelPermit, NotingSink, NullSink, random,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -257,9 +257,7 @@ pub async fn remaining_turns(
 }
 
 fn new_visitor(entropy: &dyn Entropy) -> Result<QuotaToken, EntropyError> {
-    let mut id = [0; 16];
-    entropy.fill(&mut id)?;
-    Ok(QuotaToken::new(id))
+    random(entropy).map(QuotaToken::new)
 }
 
 impl From<ChargeError> for ChatError {

@@ -1,7 +1,7 @@
 //! Registering an agent. Nothing is stored: registrations and tokens carry a MAC.
 
 use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Subject, Timestamp};
-use crate::ports::Entropy;
+use crate::ports::{Entropy, random};
 
 use super::issue_key::IssueError;
 use super::meter::Meter;
@@ -26,13 +26,15 @@ pub async fn register_agent(
 ) -> Result<Registered, IssueError> {
     let subjects = [(PolicyName::Agents, Subject::Network(client.network))];
     let charged = meter.charge(client.network, &subjects, now).await?;
-    let mut random = [0; 16];
-    if let Err(error) = entropy.fill(&mut random) {
-        let decision = meter.refund_all(charged).await;
-        return Err(IssueError::Entropy(decision, error));
-    }
+    let id = match random(entropy) {
+        Ok(id) => id,
+        Err(error) => {
+            let decision = meter.refund_all(charged).await;
+            return Err(IssueError::Entropy(decision, error));
+        }
+    };
     meter.metrics.agents.increase();
-    let registration = Registration::new(random, now);
+    let registration = Registration::new(id, now);
     Ok(Registered {
         registration,
         token: AccessToken::new(registration, now),

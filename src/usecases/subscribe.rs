@@ -7,7 +7,7 @@ use crate::domain::{
     PolicyName, RevealExisting, SignUp, SignUpWay, Source, Subject, Subscription, TextDigest,
     Timestamp,
 };
-use crate::ports::{ContactStore, Entropy, EntropyError, NotifyError, SignUps, StoreError};
+use crate::ports::{ContactStore, Entropy, EntropyError, NotifyError, SignUps, StoreError, random};
 
 use super::meter::{ChargeError, Meter};
 
@@ -95,11 +95,13 @@ pub async fn subscribe(
         // The window of the pair tells whether the address was signed up from this network a while ago.
         admission.decision = admission.decision.hiding(PolicyName::Newsletter);
     }
-    let mut token = [0; 16];
-    if let Err(error) = newsletter.entropy.fill(&mut token) {
-        let decision = meter.refund_all(admission).await;
-        return Err(SubscribeError::Entropy(decision, error));
-    }
+    let token = match random(newsletter.entropy) {
+        Ok(token) => token,
+        Err(error) => {
+            let decision = meter.refund_all(admission).await;
+            return Err(SubscribeError::Entropy(decision, error));
+        }
+    };
     let sign_up = SignUp {
         email,
         origin: origin(newsletter.origin_key, meter.key, client),

@@ -31,7 +31,7 @@ use crate::adapters::webhook::WebhookNotifier;
 use crate::adapters::webhook::signature::WebhookSecret;
 use crate::config::{Args, ModelArgs};
 use crate::domain::{Content, Conversation, Message, Role, Settings};
-use crate::ports::{Entropy as _, MailSender, ModelClient, NullSink, SignUps};
+use crate::ports::{MailSender, ModelClient, NullSink, SignUps, random};
 use crate::site::image::is_image;
 use crate::site::{
     DeprecatedOperation, Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteImage,
@@ -265,9 +265,7 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
                 dir: data_dir::tls(data_dir),
                 roots: roots(acme.directory()).map_err(of("--acme-directory"))?,
             };
-            let mut jitter = [0];
-            let filled = SystemEntropy.fill(&mut jitter);
-            filled.map_err(|error| error.to_string())?;
+            let jitter = random(&SystemEntropy).map_err(|error| error.to_string())?;
             let opened = AcmeCertificate::open(settings, u8::from_be_bytes(jitter))?;
             Ok(Some(OwnCertificate::Acme(opened)))
         }

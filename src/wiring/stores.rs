@@ -252,8 +252,9 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     let mut stores = Stores::default();
     let metrics = Arc::new(Metrics::new([]));
     let settings = args.settings(args.listen);
-    let app = stores.open(args, windows, settings, metrics).await?;
+    // Before the stores, which have to be closed once they are open.
     let mail = mail_sender(args)?;
+    let app = stores.open(args, windows, settings, metrics).await?;
     Ok((App { mail, ..app }, stores))
 }
 

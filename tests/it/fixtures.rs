@@ -284,14 +284,7 @@ pub(crate) fn sign_up_of(email: EmailAddress, origin: Origin, at: Timestamp) -> 
         email,
         origin,
         at,
-        consent: Consent {
-            at,
-            way: SignUpWay::Form,
-            language: None,
-            text: None,
-            source: None,
-            ip: None,
-        },
+        consent: Consent::bare(at, SignUpWay::Form),
         consent_text: None,
         leave_token: LeaveToken::from_bytes(*token.as_bytes()),
     }

@@ -37,14 +37,7 @@ fn sign_up(email: &str) -> SignUp {
             credential: None,
         },
         at: NOW,
-        consent: Consent {
-            at: NOW,
-            way: SignUpWay::Form,
-            language: None,
-            text: None,
-            source: None,
-            ip: None,
-        },
+        consent: Consent::bare(NOW, SignUpWay::Form),
         consent_text: None,
         leave_token: LeaveToken::from_bytes(*TextDigest::of(email).as_bytes()),
     }

@@ -11,7 +11,7 @@ use uuid::{Builder, Uuid};
 
 use crate::domain::{MacKey, SignUp, Subscription};
 use crate::metrics::Metrics;
-use crate::ports::{Entropy, StoreError};
+use crate::ports::{Entropy, StoreError, random};
 
 use super::address::PostgresSettings;
 use super::availability::Availability;
@@ -133,9 +133,8 @@ impl PostgresStore {
 
     /// An id for a change, by which it is recognised when it is made again.
     pub(super) fn id(&self) -> Result<Uuid, StoreError> {
-        let mut bytes = [0; 16];
-        let filled = self.entropy.fill(&mut bytes);
-        filled.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let bytes = random(&*self.entropy);
+        let bytes = bytes.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         Ok(Builder::from_custom_bytes(bytes).into_uuid())
     }
 

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::SignUp;
-use crate::ports::{Entropy, NotifyError, SignUps};
+use crate::ports::{Entropy, NotifyError, SignUps, random};
 
 use super::outbound::{self, HttpClient, PRODUCT, Roots, root_cause};
 use signature::WebhookSecret;
@@ -82,8 +82,7 @@ impl WebhookNotifier {
     }
 
     fn request(&self, sign_up: &SignUp) -> Result<Request<Full<Bytes>>, NotifyError> {
-        let mut id = [0; 16];
-        self.entropy.fill(&mut id).map_err(|error| failed(&error))?;
+        let id = random(&*self.entropy).map_err(|error| failed(&error))?;
         let id = format!("msg_{:032x}", u128::from_be_bytes(id));
         let payload = json!({
             "type": "newsletter.subscribed",

@@ -10,11 +10,11 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderValue, REFERRER_POLICY};
 use serde_json::json;
 
-use crate::domain::{ContactStatus, Language, LeaveToken};
+use crate::domain::{Contact, ContactStatus, LeaveToken};
 use crate::http::answer::page::WrittenPage;
 use crate::http::request::negotiate;
 use crate::http::{Endpoint, Problem, Reply, RequestContext, endpoint};
-use crate::usecases::leave::{find_leaver, leave};
+use crate::usecases::leave::leave;
 
 const PATHS: &[&str] = &["/newsletter/leave/{token}"];
 
@@ -38,25 +38,21 @@ pub(crate) const LEAVE: Endpoint = Endpoint {
 /// Asks whether the contact wants to leave.
 async fn ask(context: RequestContext) -> Result<Reply, Problem> {
     let contact = match token(&context) {
-        Some(token) => find_leaver(&*context.app().contacts, &token).await?,
+        Some(token) => context.app().contacts.find_by_token(&token).await?,
         None => None,
     };
-    let language = contact
-        .as_ref()
-        .and_then(|it| it.consent.as_ref()?.language);
-    let can_leave = contact.is_some_and(|it| it.status() == ContactStatus::Subscribed);
-    page(&context, language, can_leave)
+    let can_leave = |it: &Contact| it.status() == ContactStatus::Subscribed;
+    let can_leave = contact.as_ref().is_some_and(can_leave);
+    page(&context, contact, can_leave)
 }
 
 async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
-    let Some(token) = token(&context) else {
-        return page(&context, None, false);
-    };
     let app = context.app();
-    leave(&*app.contacts, &app.metrics, &token, context.now).await?;
-    let contact = find_leaver(&*app.contacts, &token).await?;
-    let language = contact.and_then(|it| it.consent?.language);
-    page(&context, language, false)
+    let contact = match token(&context) {
+        Some(token) => leave(&*app.contacts, &app.metrics, &token, context.now).await?,
+        None => None,
+    };
+    page(&context, contact, false)
 }
 
 /// The token in the path, if it is one.
@@ -65,12 +61,14 @@ fn token(context: &RequestContext) -> Option<LeaveToken> {
     LeaveToken::parse(endpoint::last_segment(path))
 }
 
-/// The page with the button, or the one that says that there are no more mails.
+/// The page with the button, or the one that says that there are no more mails, in the language in which the
+/// contact signed up.
 fn page(
     context: &RequestContext,
-    language: Option<Language>,
+    contact: Option<Contact>,
     can_leave: bool,
 ) -> Result<Reply, Problem> {
+    let language = contact.and_then(|it| it.consent?.language);
     let asked = || negotiate::language(&context.parts.uri, context.headers());
     let page = WrittenPage {
         status: StatusCode::OK,

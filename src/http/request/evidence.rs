@@ -1,7 +1,7 @@
 //! What a request shows of how an address was signed up.
 
 use hyper::HeaderMap;
-use hyper::header::{ORIGIN, REFERER};
+use hyper::header::{HeaderName, ORIGIN, REFERER};
 use url::{Position, Url};
 
 use crate::domain::{Language, SignUpWay, Source};
@@ -17,7 +17,7 @@ pub(crate) fn evidence(
 ) -> Evidence {
     let (settings, headers) = (&context.app().settings, context.headers());
     // What other pages say is not known.
-    let is_own = text(headers, ORIGIN.as_str()) == Some(&settings.base_url);
+    let is_own = text(headers, ORIGIN) == Some(&settings.base_url);
     let asked_with = |language| {
         let passed_on = settings.passes_sign_ups_on;
         context.state.page_writer.consent_text(language, passed_on)
@@ -34,9 +34,9 @@ pub(crate) fn evidence(
 
 /// The page that a browser names: its origin and path, or its origin if that is too long.
 fn page(headers: &HeaderMap) -> Option<Source> {
-    let referer = text(headers, REFERER.as_str()).and_then(|text| Url::parse(text).ok());
+    let referer = text(headers, REFERER).and_then(|text| Url::parse(text).ok());
     let page = referer.filter(|url| matches!(url.scheme(), "http" | "https"));
-    let origin = text(headers, ORIGIN.as_str()).filter(|text| *text != "null");
+    let origin = text(headers, ORIGIN).filter(|text| *text != "null");
     let Some(mut url) = page else {
         return origin.and_then(Source::parse);
     };
@@ -47,6 +47,6 @@ fn page(headers: &HeaderMap) -> Option<Source> {
         .or_else(|| Source::parse(&url.origin().ascii_serialization()))
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }

@@ -4,7 +4,8 @@
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
-use crate::adapters::consent_entry::{ConsentEntry, Hex};
+use crate::adapters::consent_entry::ConsentEntry;
+use crate::adapters::hex::Hex;
 use crate::domain::{
     Contact, EmailAddress, Fingerprint, KeyId, KeyRecord, Label, LeaveToken, Origin, OriginHash,
     Registration, Timestamp,

@@ -26,7 +26,7 @@ mod line;
 mod reader;
 mod verify;
 
-pub(crate) use crate::adapters::consent_entry::Hex;
+pub(crate) use crate::adapters::hex::Hex;
 pub(crate) use event::{Event, Identity};
 pub(crate) use file::{Ledger, PROBE, unfinished};
 pub(crate) use head::FORMAT;

@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::domain::{
     FormStamp, Proof, Timestamp, proof_of_work::ALGORITHM, proof_of_work::Challenge,
-    proof_of_work::NUMBER_MAX, proof_of_work::RANDOM_BYTES, proof_of_work::Solution,
+    proof_of_work::NUMBER_MAX, proof_of_work::Solution,
 };
 use crate::http::answer::reply::NO_STORE;
 use crate::http::{Endpoint, Problem, Reply, RequestContext};
+use crate::ports::random;
 
 use crate::http::handlers::newsletter_form::fields::FormFields;
 
@@ -28,9 +29,7 @@ pub(crate) const CHALLENGE: Endpoint = Endpoint {
 
 /// A challenge as ALTCHA's protocol has it.
 pub(super) fn new_challenge(app: &App, now: Timestamp) -> Result<Value, Problem> {
-    let mut random = [0; RANDOM_BYTES];
-    let filled = app.entropy.fill(&mut random);
-    filled.map_err(Problem::fault)?;
+    let random = random(&*app.entropy).map_err(Problem::fault)?;
     let made = Challenge::new(random, now, &app.secrets.form);
     Ok(json!({
         "algorithm": ALGORITHM,
