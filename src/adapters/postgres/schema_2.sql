@@ -3,7 +3,7 @@ ALTER TABLE contact
     ADD COLUMN consent text,
     ADD COLUMN left_at timestamptz,
     ADD COLUMN leave_token bytea;
-CREATE UNIQUE INDEX contact_leave_token ON contact (leave_token);
+CREATE INDEX contact_leave_token ON contact (leave_token);
 CREATE TABLE consent_text (
     digest bytea PRIMARY KEY,
     text text NOT NULL
