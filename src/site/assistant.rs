@@ -3,7 +3,8 @@
 //!
 //! A file `questions` of `data/assistant/` has the examples of a language, a line each, under the title of the
 //! section that answers them, and under headings with `-` if none does. One that two sections answer stands under both. A file
-//! `words` has the stop words of a language, vague words, synonyms, and what is said without a question.
+//! `words` has the stop words of a language, vague words, synonyms, and what is said without a question. Among the
+//! synonyms ☎, ⌚ and ⌂ stand for a telephone number, hours and an address, which are known by their looks.
 
 use std::collections::BTreeMap;
 
@@ -96,24 +97,26 @@ fn other_subjects(language: Language, passages: &[Passage]) -> Vec<Vec<String>> 
     subjects.into_values().collect()
 }
 
+/// The text of a file of `data/assistant/` in a language.
+macro_rules! text_in {
+    ($language:expr, $file:literal) => {
+        match $language {
+            Language::English => include_str!(concat!("../../data/assistant/", $file, ".en.txt")),
+            Language::German => include_str!(concat!("../../data/assistant/", $file, ".de.txt")),
+            Language::French => include_str!(concat!("../../data/assistant/", $file, ".fr.txt")),
+            Language::Spanish => include_str!(concat!("../../data/assistant/", $file, ".es.txt")),
+        }
+    };
+}
+
 /// The examples of a language, each with the title that it stands under.
 fn examples(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
-    headed_lines(match language {
-        Language::English => include_str!("../../data/assistant/questions.en.txt"),
-        Language::German => include_str!("../../data/assistant/questions.de.txt"),
-        Language::French => include_str!("../../data/assistant/questions.fr.txt"),
-        Language::Spanish => include_str!("../../data/assistant/questions.es.txt"),
-    })
+    headed_lines(text_in!(language, "questions"))
 }
 
 /// The lines about the words of a language, each with the heading that it stands under.
 fn words(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
-    headed_lines(match language {
-        Language::English => include_str!("../../data/assistant/words.en.txt"),
-        Language::German => include_str!("../../data/assistant/words.de.txt"),
-        Language::French => include_str!("../../data/assistant/words.fr.txt"),
-        Language::Spanish => include_str!("../../data/assistant/words.es.txt"),
-    })
+    headed_lines(text_in!(language, "words"))
 }
 
 /// The lines of a file that are not empty, each with the heading that it stands under.
