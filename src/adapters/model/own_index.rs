@@ -1,7 +1,7 @@
 //! The passages of the operator's own pages, found by the terms that they share with a question, or that mean the
 //! same: there are no examples of questions to learn from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::domain::Passage;
@@ -10,16 +10,31 @@ use super::features::BORDER;
 use super::naive_bayes::{float, inverse_document_frequency};
 use super::terms::{Term, Terms, Topics};
 
+// Chosen on the pages of invented companies. Higher minimums refuse more of what the pages do not tell, and of what
+// they tell in other words.
+
 /// How much of a question a passage must cover to answer it.
-const COVERAGE_MIN: f64 = 0.5;
+const COVERAGE_MIN: f64 = 0.6;
+/// The same if the question names its title.
+const NAMED_COVERAGE_MIN: f64 = 0.5;
+/// How much better than any other the passage that answers must be: no answer is better than a wrong one.
+const LEAD_MIN: f64 = 1.05;
+/// A passage that covers this much has the very words of the question, and answers even if others do.
+const WHOLE: f64 = 0.99;
+/// How much better a passage is whose title the question names.
+const NAMED_FACTOR: f64 = 1.2;
 /// What a term in title or hints adds to its weight when passages are ranked.
 const TITLE_BONUS: f64 = 0.4;
+/// What one adds that is mentioned again and again, at most.
+const MENTIONS_BONUS: f64 = 0.4;
 /// How much a passage has of a term, if it has a word that is spelled like it, or is a part of it.
 const ALIKE_SHARE: f64 = 0.6;
 /// The same, if only the title of its page has it.
 const PAGE_SHARE: f64 = 0.5;
 /// What is left of the weight of a vague term.
 const VAGUE_SHARE: f64 = 0.3;
+/// The same for a word that neither the passages nor the synonyms have: it may mean what they say otherwise.
+const UNKNOWN_SHARE: f64 = 0.5;
 /// How much of its n-grams a word shares with one that is spelled like it.
 const OVERLAP_MIN: f64 = 0.75;
 /// Shorter words are not compared by their n-grams, in letters.
@@ -31,18 +46,43 @@ const TERMS_MAX: usize = 40;
 #[derive(Debug)]
 pub(super) struct OwnIndex {
     passages: Vec<OwnPassage>,
-    stems: BTreeSet<String>,
+    /// The stems of all passages, each with its trigrams.
+    stems: BTreeMap<String, Vec<Trigram>>,
 }
+
+/// Three letters of a word.
+type Trigram = [char; 3];
 
 #[derive(Debug)]
 struct OwnPassage {
     passage: Arc<Passage>,
     /// Of the title of its page.
     page: Topics,
+    /// Of its title without the hints.
+    heading: BTreeSet<Term>,
     /// Of title and hints.
     title: Topics,
     /// Of title, text and hints.
     all: Topics,
+}
+
+/// The passage that answers a question best.
+pub(super) struct Best<'a> {
+    /// The share of the question that it covers, 0 to 1.
+    pub(super) coverage: f64,
+    pub(super) passage: &'a Arc<Passage>,
+    /// Whether no other answers it nearly as well.
+    pub(super) is_clear: bool,
+}
+
+/// A passage held against a question.
+pub(super) struct Ranked<'a> {
+    score: f64,
+    /// The share of the question that it covers, 0 to 1.
+    coverage: f64,
+    /// Whether that is enough.
+    is_answer: bool,
+    pub(super) passage: &'a Arc<Passage>,
 }
 
 /// What is asked, held against the passages.
@@ -56,6 +96,7 @@ struct Asked<'a> {
 impl OwnIndex {
     pub(super) fn new(passages: impl Iterator<Item = Arc<Passage>>, terms: &Terms) -> Self {
         let indexed = |passage: Arc<Passage>| OwnPassage {
+            heading: terms.asked(&passage.title),
             page: terms.topics([passage.page.as_str()]),
             // What stands before the sections is no more about the page's title than they are.
             title: terms.topics(passage.topics().filter(|it| *it != passage.page)),
@@ -65,45 +106,44 @@ impl OwnIndex {
         let passages: Vec<_> = passages.map(indexed).collect();
         let stems = passages.iter().flat_map(|it| &it.all.stems);
         Self {
-            stems: stems.cloned().collect(),
+            stems: stems.map(|it| (it.clone(), trigrams(it))).collect(),
             passages,
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.passages.is_empty()
+    }
+
     /// Whether a passage has the stem.
     pub(super) fn has(&self, stem: &str) -> bool {
-        self.stems.contains(stem)
+        self.stems.contains_key(stem)
     }
 
-    /// The passage that answers a question of these terms, if one does, with the share that it covers.
-    pub(super) fn best(&self, asked: &BTreeSet<Term>) -> Option<(f64, &Arc<Passage>)> {
-        let mut ranked = self.ranked(asked).into_iter();
-        ranked.find(|(coverage, _)| *coverage >= COVERAGE_MIN)
+    /// The passage that answers a question of these terms best, if one does.
+    pub(super) fn best(&self, asked: &BTreeSet<Term>) -> Option<Best<'_>> {
+        let answers = self.ranked(asked).into_iter();
+        let mut answers = answers.filter(|it| it.is_answer);
+        let best = answers.next()?;
+        let is_behind = |it: Ranked<'_>| best.score >= LEAD_MIN * it.score;
+        Some(Best {
+            coverage: best.coverage,
+            passage: best.passage,
+            is_clear: best.coverage > WHOLE || answers.next().is_none_or(is_behind),
+        })
     }
 
-    /// The passages that have some of the asked terms, best first, each with the share that it covers.
-    pub(super) fn ranked(&self, asked: &BTreeSet<Term>) -> Vec<(f64, &Arc<Passage>)> {
+    /// The passages that have some of the asked terms, best first.
+    pub(super) fn ranked(&self, asked: &BTreeSet<Term>) -> Vec<Ranked<'_>> {
         let asked = self.weighted(asked);
         let whole: f64 = asked.iter().map(|it| it.weight).sum();
-        let passages = self.passages.iter().map(|it| {
-            let covered: f64 = asked
-                .iter()
-                .map(|asked| asked.weight * it.share(asked))
-                .sum();
-            let titled = asked
-                .iter()
-                .filter(|asked| it.title.share(asked.term) > 0.0);
-            let bonus: f64 = titled.map(|asked| asked.weight * TITLE_BONUS).sum();
-            (covered + bonus, covered / whole.max(1.0), &it.passage)
-        });
-        let mut passages: Vec<_> = passages
-            .filter(|(_, coverage, _)| *coverage > 0.0)
-            .collect();
-        passages.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
-        let passages = passages.into_iter();
-        passages
-            .map(|(_, coverage, passage)| (coverage, passage))
-            .collect()
+        let ranked = self
+            .passages
+            .iter()
+            .map(|it| it.ranked(&asked, whole.max(1.0)));
+        let mut ranked: Vec<_> = ranked.filter(|it| it.coverage > 0.0).collect();
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+        ranked
     }
 
     /// The share of the asked terms that are among `topics`, 0 to 1.
@@ -117,7 +157,6 @@ impl OwnIndex {
     /// The terms with their weights: one of few passages weighs more.
     fn weighted<'a>(&'a self, asked: &'a BTreeSet<Term>) -> Vec<Asked<'a>> {
         let weighted = asked.iter().take(TERMS_MAX).map(|term| {
-            let is_spelled_so = |it: &&String| ngram_overlap(it, &term.stems) >= OVERLAP_MIN;
             let mut asked = Asked {
                 term,
                 alike: Vec::new(),
@@ -125,10 +164,17 @@ impl OwnIndex {
             };
             let has = |it: &OwnPassage| it.all.share(term) > 0.0;
             if !self.passages.iter().any(has) {
-                asked.alike = self.stems.iter().filter(is_spelled_so).collect();
+                let of_term = trigrams(&term.stems);
+                let stems = self.stems.iter();
+                let alike = stems.filter(|(_, it)| overlap(it, &of_term) >= OVERLAP_MIN);
+                asked.alike = alike.map(|(stem, _)| stem).collect();
             }
             let having = self.passages.iter().filter(|it| it.share(&asked) > 0.0);
-            asked.weight = inverse_document_frequency(self.passages.len(), having.count());
+            let having = having.count();
+            asked.weight = inverse_document_frequency(self.passages.len(), having);
+            if having == 0 && term.groups.is_empty() {
+                asked.weight *= UNKNOWN_SHARE;
+            }
             if term.is_vague {
                 asked.weight *= VAGUE_SHARE;
             }
@@ -139,6 +185,35 @@ impl OwnIndex {
 }
 
 impl OwnPassage {
+    /// Held against a question, whose terms weigh `whole` together.
+    fn ranked(&self, asked: &[Asked<'_>], whole: f64) -> Ranked<'_> {
+        let sum = |share: &dyn Fn(&Asked<'_>) -> f64| -> f64 {
+            asked.iter().map(|it| it.weight * share(it)).sum()
+        };
+        let covered = sum(&|it| self.share(it));
+        let score = covered + sum(&|it| self.bonus(it.term));
+        let is_asked = |term| asked.iter().any(|it| it.term.means(term));
+        let is_named = !self.heading.is_empty() && self.heading.iter().all(is_asked);
+        let (factor, coverage_min) = if is_named {
+            (NAMED_FACTOR, NAMED_COVERAGE_MIN)
+        } else {
+            (1.0, COVERAGE_MIN)
+        };
+        Ranked {
+            score: score * factor,
+            coverage: covered / whole,
+            is_answer: covered / whole >= coverage_min,
+            passage: &self.passage,
+        }
+    }
+
+    /// What a term that this has adds beside its weight, as a share of it.
+    fn bonus(&self, term: &Term) -> f64 {
+        let is_titled = self.title.share(term) > 0.0;
+        let mentions = float(self.all.mentions(term).max(1));
+        MENTIONS_BONUS * (1.0 - 1.0 / mentions) + if is_titled { TITLE_BONUS } else { 0.0 }
+    }
+
     /// How much of the term this has, 0 to 1.
     fn share(&self, asked: &Asked<'_>) -> f64 {
         let has = |stem: &&String| self.all.stems.contains(*stem);
@@ -155,19 +230,22 @@ impl OwnPassage {
     }
 }
 
-/// The share of the n-grams of the shorter word that the longer one has, 0 to 1; 0 if the shorter is too short to
+/// The trigrams of a word and its borders.
+fn trigrams(word: &str) -> Vec<Trigram> {
+    let letters = std::iter::once(BORDER).chain(word.chars());
+    let letters: Vec<_> = letters.chain([BORDER]).collect();
+    let trigrams = letters.windows(3);
+    trigrams.filter_map(|it| it.try_into().ok()).collect()
+}
+
+/// The share of the trigrams of the shorter word that the longer one has, 0 to 1; 0 if the shorter is too short to
 /// tell.
-fn ngram_overlap(a: &str, b: &str) -> f64 {
+fn overlap(a: &[Trigram], b: &[Trigram]) -> f64 {
     let (shorter, longer) = if a.len() < b.len() { (a, b) } else { (b, a) };
-    if shorter.chars().count() < ALIKE_LEN_MIN {
+    // A word has as many trigrams as letters.
+    if shorter.len() < ALIKE_LEN_MIN {
         return 0.0;
     }
-    let trigrams = |word: &str| {
-        let letters = std::iter::once(BORDER).chain(word.chars());
-        let letters: Vec<_> = letters.chain([BORDER]).collect();
-        letters.windows(3).map(<[char]>::to_vec).collect::<Vec<_>>()
-    };
-    let (shorter, longer) = (trigrams(shorter), trigrams(longer));
     let shared = shorter.iter().filter(|it| longer.contains(it)).count();
     float(shared) / float(shorter.len())
 }

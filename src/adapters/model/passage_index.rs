@@ -2,7 +2,8 @@
 //!
 //! The service's own sections come with examples of questions: a classifier has learned from them, with the
 //! sections as its classes, and classes of questions about other subjects. What is more like those has no answer
-//! there. The operator's pages have no such examples, and are found by their terms. Where both
+//! there. The operator's pages have no such examples, and are found by their terms; nothing answers if two of their
+//! passages do so nearly as well. Where both the operator's pages and the service's
 //! answer, the one that covers more of the question does; of near equals the operator's, unless only the title of the
 //! other names what is asked.
 
@@ -25,6 +26,8 @@ use super::terms::{Term, Terms, Topics};
 const UNKNOWN_PENALTY_MAX: f64 = 20.0;
 /// How much likelier than other subjects an answer has to be: no answer is better than a wrong one.
 const LOG_ODDS_MIN: f64 = 0.7;
+/// The same beside pages of the operator's: most of what their visitors ask is not about the service.
+const LOG_ODDS_MIN_BESIDE: f64 = 5.0;
 /// A passage of the operator's that covers this share of what a section covers, covers nearly as much.
 const NEARLY: f64 = 0.85;
 /// What the question before counts, if the newest one is read with it.
@@ -92,7 +95,8 @@ impl PassageIndex {
 
     /// The words of `question` that are not known here.
     pub(super) fn unknown_words(&self, question: &str) -> String {
-        let unknown = words(question).filter(|word| !self.is_known(word));
+        let is_unknown = |word: &String| !(self.is_known(word) || self.terms.knows(word));
+        let unknown = words(question).filter(is_unknown);
         unknown.collect::<Vec<_>>().join(" ")
     }
 
@@ -124,28 +128,33 @@ impl PassageIndex {
             asked.extend(self.terms.asked(before));
             self.own.best(&asked)
         });
-        let Some((own_coverage, own)) = own else {
-            return section.map(Arc::as_ref);
+        let (own, section) = match (own, section) {
+            (Some(own), Some(section)) => (own, section),
+            (Some(own), None) => return own.is_clear.then_some(own.passage),
+            (None, section) => return section.map(Arc::as_ref),
         };
-        let Some(section) = section else {
-            return Some(own);
-        };
-        let section_topics = self.terms.topics(section.prose());
-        let section_coverage = self.own.coverage(&asked, &section_topics);
+        let section_coverage = self
+            .own
+            .coverage(&asked, &self.terms.topics(section.prose()));
         let share_max = |topics: Topics| {
             let shares = asked.iter().map(|term| topics.share(term));
             shares.fold(0.0, f64::max)
         };
         let is_named = || {
             let of_section = share_max(self.terms.topics([section.title.as_str()]));
-            of_section < 1.0 || share_max(self.terms.topics(own.topics())) > 0.0
+            of_section < 1.0 || share_max(self.terms.topics(own.passage.topics())) > 0.0
         };
-        let is_own_better = own_coverage > section_coverage
-            || own_coverage >= NEARLY * section_coverage && is_named();
-        Some(if is_own_better { own } else { section })
+        let is_own_better = own.coverage > section_coverage
+            || own.coverage >= NEARLY * section_coverage && is_named();
+        if is_own_better {
+            own.is_clear.then_some(own.passage)
+        } else {
+            Some(section)
+        }
     }
 
-    fn best_section(&self, question: &str, before: &str) -> Option<&Arc<Passage>> {
+    /// The service's section that answers `question`, which may be read with the one `before`.
+    pub(super) fn best_section(&self, question: &str, before: &str) -> Option<&Arc<Passage>> {
         let (ranked, other_subjects) = self.ranked_sections(question, before);
         let stems = stems(self.language, question);
         let is_unknown = |stem: &&String| {
@@ -156,15 +165,21 @@ impl PassageIndex {
             float(stems.iter().filter(is_unknown).count()) / float(stems.len()).max(1.0);
         let (log_likelihood, section) = ranked.first()?;
         let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
-        (log_odds > LOG_ODDS_MIN).then_some(*section)
+        let log_odds_min = if self.own.is_empty() {
+            LOG_ODDS_MIN
+        } else {
+            LOG_ODDS_MIN_BESIDE
+        };
+        (log_odds > log_odds_min).then_some(*section)
     }
 
     /// The passages that come closest to `question`, whether they answer it or not.
     pub(super) fn closest(&self, question: &str, count: usize) -> Vec<&Passage> {
-        let own = self.own.ranked(&self.terms.asked(question));
+        let own = self.own.ranked(&self.terms.asked(question)).into_iter();
         let (sections, _) = self.ranked_sections(question, "");
-        let all = own.into_iter().chain(sections);
-        all.map(|(_, passage)| &**passage).take(count).collect()
+        let sections = sections.into_iter().map(|(_, passage)| passage);
+        let all = own.map(|it| it.passage).chain(sections);
+        all.map(Arc::as_ref).take(count).collect()
     }
 
     /// The sections with their log-likelihoods, the likeliest first, and the log-likelihood of the likeliest other

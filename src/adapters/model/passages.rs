@@ -39,6 +39,14 @@ struct LanguagePages {
     texts: AssistantTexts,
 }
 
+/// What is said to a question.
+#[derive(Debug)]
+enum Reply {
+    Answer(String),
+    /// That the pages do not tell.
+    Refusal(String),
+}
+
 impl PassageModelClient {
     /// A model that knows `passages` and nothing else, and answers in the languages of `texts`; those of the
     /// first one get what the pages of the others do not tell.
@@ -75,7 +83,7 @@ impl PassageModelClient {
 
     /// The answer in the language of the newest question; the one before decides between equals, then that of the
     /// visitor's page.
-    fn answer(&self, all: &[LanguagePages], conversation: &Conversation) -> String {
+    fn answer(&self, all: &[LanguagePages], conversation: &Conversation) -> Reply {
         let mut questions = conversation.questions();
         let newest = questions.next().unwrap_or_default();
         let previous = questions.next().unwrap_or_default();
@@ -83,14 +91,17 @@ impl PassageModelClient {
         let (preferred, others): (Vec<_>, Vec<_>) = all.iter().partition(|it| is_preferred(it));
         let mut ordered = preferred.into_iter().chain(others);
         if let Some(reply) = ordered.clone().find_map(|it| it.courtesy(newest)) {
-            return self.introduced(reply, ordered.next());
+            return Reply::Answer(self.introduced(reply, ordered.next()));
         }
         let evidence =
             |it: &&LanguagePages| [newest, previous].map(|question| it.index.evidence(question));
         // Of equals it finds the last.
         let pages = ordered.rev().max_by_key(evidence);
-        let answer = pages.map(|it| it.answer(newest, previous, all.first()));
-        self.introduced(answer.unwrap_or_default(), pages)
+        match pages.map(|it| it.answer(newest, previous, all.first())) {
+            Some(Reply::Refusal(text)) => Reply::Refusal(self.introduced(text, pages)),
+            Some(Reply::Answer(text)) => Reply::Answer(self.introduced(text, pages)),
+            None => Reply::Answer(String::new()),
+        }
     }
 
     /// The answer, after what a fallback says first.
@@ -120,23 +131,24 @@ impl LanguagePages {
         said.iter().all(is_one).then(|| said_here.reply.clone())
     }
 
-    /// The answer from these pages; from the `first` ones if those do not tell.
-    fn answer(&self, newest: &str, previous: &str, first: Option<&Self>) -> String {
+    /// The answer from these pages; from the service's sections of the `first` ones if those do not tell.
+    fn answer(&self, newest: &str, previous: &str, first: Option<&Self>) -> Reply {
         let before = match words(newest).count() {
-            0 => return self.welcome(),
+            0 => return Reply::Answer(self.welcome()),
             1..=FOLLOW_UP_WORDS_MAX => previous,
             _ => "",
         };
         if let Some(passage) = self.index.best(newest, before) {
-            return self.quote(passage, newest);
+            return Reply::Answer(self.quote(passage, newest));
         }
         // Technical terms, as developers use them in any language. The other words might be words of the
         // first language by accident.
         let terms = self.index.unknown_words(newest);
-        let found = first.and_then(|first| Some((first, first.index.best(&terms, "")?)));
+        let first = first.filter(|first| !std::ptr::eq(*first, self));
+        let found = first.and_then(|first| Some((first, first.index.best_section(&terms, "")?)));
         match found {
-            Some((first, passage)) => first.quote(passage, &terms),
-            None => self.refuse(newest),
+            Some((first, passage)) => Reply::Answer(first.quote(passage, &terms)),
+            None => Reply::Refusal(self.refuse(newest)),
         }
     }
 
@@ -195,11 +207,13 @@ impl ModelClient for PassageModelClient {
         sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         let pages = self.pages().await?;
-        let answer = self.answer(pages, conversation);
-        // Every refusal has this sentence, and nothing else has it.
-        if pages.iter().any(|it| answer.contains(&it.texts.unanswered)) {
-            sink.mark_unanswered();
-        }
+        let answer = match self.answer(pages, conversation) {
+            Reply::Answer(text) => text,
+            Reply::Refusal(text) => {
+                sink.mark_unanswered();
+                text
+            }
+        };
         for paragraph in answer.split_inclusive("\n\n") {
             sink.push(paragraph).await?;
         }

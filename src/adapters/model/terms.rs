@@ -1,11 +1,12 @@
 //! The terms of a text: its words without those that say how a question is asked, and the groups of synonyms
 //! that its words and phrases are of.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::domain::{AssistantTexts, Language};
 
 use super::features::{folded, stem, words};
+use super::shapes::signs;
 
 /// The most words of a phrase among the synonyms.
 const PHRASE_WORDS_MAX: usize = 4;
@@ -38,7 +39,8 @@ pub(super) struct Term {
 #[derive(Debug, Default)]
 pub(super) struct Topics {
     pub(super) stems: BTreeSet<String>,
-    pub(super) groups: BTreeSet<usize>,
+    /// The groups of synonyms, each with how often the text has one of it.
+    groups: BTreeMap<usize, usize>,
 }
 
 impl Terms {
@@ -127,9 +129,12 @@ impl Terms {
             let phrases = (1..=PHRASE_WORDS_MAX).flat_map(|len| stems.windows(len));
             let phrases = phrases.map(|stems| stems.join(" "));
             let marks = text.chars().filter(|c| !c.is_alphanumeric());
+            let marks = marks.chain(signs(text));
             let named = phrases.chain(marks.map(String::from));
             let named = named.filter_map(|phrase| self.groups.get(&phrase));
-            topics.groups.extend(named.flatten());
+            for group in named.flatten() {
+                *topics.groups.entry(*group).or_default() += 1;
+            }
             let stems = words.iter().zip(stems);
             let stems = stems.filter(|(word, _)| !self.is_stop_word(word));
             topics.stems.extend(stems.map(|(_, stem)| stem));
@@ -138,15 +143,28 @@ impl Terms {
     }
 }
 
+impl Term {
+    /// Whether both mean the same.
+    pub(super) fn means(&self, other: &Self) -> bool {
+        self.stems == other.stems || !self.groups.is_disjoint(&other.groups)
+    }
+}
+
 impl Topics {
     /// How much of the term this has, 0 to 1: less if it only has what means the same.
     pub(super) fn share(&self, term: &Term) -> f64 {
         if self.stems.contains(&term.stems) {
             1.0
-        } else if self.groups.is_disjoint(&term.groups) {
-            0.0
-        } else {
+        } else if self.mentions(term) > 0 {
             SYNONYM_SHARE
+        } else {
+            0.0
         }
+    }
+
+    /// How often this has what means the same as the term.
+    pub(super) fn mentions(&self, term: &Term) -> usize {
+        let mentions = term.groups.iter().filter_map(|it| self.groups.get(it));
+        mentions.max().copied().unwrap_or_default()
     }
 }

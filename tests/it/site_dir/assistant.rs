@@ -132,3 +132,48 @@ async fn the_operators_pages_answer_in_other_words_than_theirs_without_a_hint() 
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A page whose address, number and hours are written without the words for them.
+const LOOKS: &str = "# Harrow Nursery\n\n\
+    We raise herbs and trees.\n\n\
+    ## Over the bridge\n\n\
+    Chapel Road 31, Lower Harrow.\n\n\
+    ## Maud Ferris\n\n\
+    0555 620 118, or at the gate.\n\n\
+    ## In the season\n\n\
+    From 9 to 18, then the gate is locked.\n\n\
+    ## Bringing plants to you\n\n\
+    The lorry with the plants comes on Thursdays.\n\n\
+    ## Planting\n\n\
+    Our people dig the hole for the plants.\n\n\
+    ## Shears\n\n\
+    Bring blunt ones in autumn.\n\n\
+    ## Knives\n\n\
+    Bring blunt ones in spring.\n";
+
+/// What is asked, and what the answer tells; nothing where a refusal is right.
+const OF_LOOKS: &str = "
+what's your address? | Chapel Road 31
+what's your telephone number? | 0555 620 118
+opening hours | From 9 to 18
+could you plant it for me? | dig the hole
+do you do sharpening? |
+do you sell trees for my cat? |
+is there a student discount? |
+";
+
+#[tokio::test]
+async fn what_is_not_clear_is_refused_and_numbers_are_known_by_their_looks() {
+    let site = render(&[("nursery.md", LOOKS)]).unwrap();
+    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let mut wrong = Vec::new();
+    for [question, fact] in rows(OF_LOOKS) {
+        let reply = ask(&model, question).await;
+        let mut texts = site.assistant_texts().iter();
+        let is_refusal = texts.any(|it| reply.starts_with(&it.unanswered));
+        if is_refusal != fact.is_empty() || !reply.contains(fact) {
+            wrong.push(format!("{question} -> {reply}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
