@@ -219,6 +219,7 @@ async fn ask(
         Ok(_) => &counters.answered,
         Err(ModelError::NotStarted(_)) => &counters.not_started,
         Err(ModelError::Unusable(_)) => &counters.unusable,
+        Err(ModelError::Started(_)) if noting.is_closed() => &counters.abandoned,
         Err(ModelError::Started(_)) => &counters.failed,
     };
     drop(outcome);

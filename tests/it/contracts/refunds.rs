@@ -27,8 +27,8 @@ use crate::fixtures::{
     FaultyRateLimiter, START, address, limiter_in_memory, mac_key, no_evidence, policies,
 };
 use crate::twins::{
-    ManualClock, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient, ScriptedSignUps,
-    SeededEntropy,
+    ManualClock, MemoryAnswerSink, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient,
+    ScriptedSignUps, SeededEntropy,
 };
 
 const QUOTA: &str = "3/60s";
@@ -99,6 +99,19 @@ impl Desk {
         model: &dyn ModelClient,
         fallback: Option<&dyn ModelClient>,
     ) -> Result<Answered, ChatError> {
+        let asked = self.turn_to(&NullSink, limiter, (host, visitor), model, fallback);
+        asked.await
+    }
+
+    /// A turn whose answer goes to `sink`.
+    async fn turn_to(
+        &self,
+        sink: &dyn AnswerSink,
+        limiter: &dyn RateLimiter,
+        (host, visitor): (u8, u8),
+        model: &dyn ModelClient,
+        fallback: Option<&dyn ModelClient>,
+    ) -> Result<Answered, ChatError> {
         let assistant = Assistant {
             model,
             fallback,
@@ -112,7 +125,7 @@ impl Desk {
         let (meter, now) = (self.meter(limiter), START);
         let visitor = ChatIdentity::Visitor(QuotaToken::new([visitor; 16]));
         let turn = ask_assistant::begin_turn(assistant, meter, now, &client(host), visitor).await?;
-        ask_assistant::answer(assistant, meter, turn, &conversation, &NullSink).await
+        ask_assistant::answer(assistant, meter, turn, &conversation, sink).await
     }
 
     /// What comes of a sign-up of `name` that the provider does not take.
@@ -453,4 +466,28 @@ async fn without_random_bytes_nothing_is_charged() {
         };
         assert_eq!(counts(&decision), counted);
     }
+}
+
+/// How many turns ended how, of those that ended.
+fn ended(metrics: &Metrics) -> Vec<(&'static str, u64)> {
+    let outcomes = metrics.model.by_outcome();
+    let counts = outcomes.map(|(outcome, count)| (outcome, count.get()));
+    counts.filter(|(_, count)| *count > 0).collect()
+}
+
+#[tokio::test]
+async fn a_reader_who_leaves_is_counted_as_such_and_is_no_failure_of_the_model() {
+    check(async |desk, limiter| {
+        let model = ScriptedModelClient::new([Ok("One. Two.".to_owned()), Err(started())]);
+        let gone = MemoryAnswerSink::closing_after(0);
+        let left = desk.turn_to(&gone, limiter, (1, 1), &model, None).await;
+        assert!(told_of_turn(left.unwrap_err()).starts_with("charged: "));
+        assert_eq!(ended(&desk.metrics), [("abandoned", 1)]);
+        assert_eq!(desk.metrics.model.last_error(), None);
+        // Its own failure before an open sink is one.
+        let failed = desk.turn(limiter, 1, 1, &model, None).await;
+        assert!(told_of_turn(failed.unwrap_err()).starts_with("charged: "));
+        assert_eq!(ended(&desk.metrics), [("failed", 1), ("abandoned", 1)]);
+    })
+    .await;
 }
