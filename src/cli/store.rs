@@ -15,7 +15,7 @@ use crate::operator::ledger::COMPACT;
 use super::client::{Client, member};
 use super::consent::obtain;
 use super::outcome::{CommandError, Done, blocking};
-use super::output::{Progress, grouped, show};
+use super::output::{Progress, grouped, note, show};
 
 /// Backs `data_dir` up.
 pub(super) async fn back_up(
@@ -26,21 +26,41 @@ pub(super) async fn back_up(
 ) -> Result<Done, CommandError> {
     let path = data_dir.to_owned();
     if file == Path::new("-") {
-        blocking(move || backup::write(&path, std::io::stdout().lock())).await?;
-        return Ok(Done::Whole);
+        let write = move || backup::write(&path, std::io::stdout().lock());
+        return Ok(completeness(&blocking(write).await?));
     }
     part_file::check_free(&file, force)?;
     let target = file.clone();
     let written = blocking(move || backup::write_file(&SystemFiles, &path, &target)).await?;
-    let Written { entries, bytes } = written;
+    let Written {
+        entries,
+        bytes,
+        left_out,
+    } = &written;
     let file = file.display().to_string();
-    let value = json!({"file": file, "entries": entries, "bytes": bytes});
+    let value = json!({"file": file, "entries": entries, "bytes": bytes, "left_out": left_out});
     let fields = [
         ("File", file),
-        ("Entries", grouped(entries)),
-        ("Size", HumanBytes(bytes).to_string()),
+        ("Entries", grouped(*entries)),
+        ("Size", HumanBytes(*bytes).to_string()),
     ];
-    show(form, &value, |output| output.fields(&fields))
+    show(form, &value, |output| output.fields(&fields))?;
+    Ok(completeness(&written))
+}
+
+/// Whether a backup has everything. What it lacks is named on standard error: on standard output may be the backup.
+fn completeness(written: &Written) -> Done {
+    for name in &written.left_out {
+        note(&format!(
+            "{name} is not in the backup: it is no file, or larger than the service writes it. \
+             Copy it yourself if you need it."
+        ));
+    }
+    if written.left_out.is_empty() {
+        Done::Whole
+    } else {
+        Done::InPart
+    }
 }
 
 /// Restores `data_dir` from a backup.

@@ -11,7 +11,7 @@ use tar::{Builder, EntryType, Header};
 
 use crate::adapters::data_dir::{SECRET, backup_entries};
 use crate::adapters::files::{
-    AppendFile, Files, PRIVATE_FILE, UNSYNCED_BYTES_MAX, is_irregular, publish,
+    AppendFile, Files, PRIVATE_FILE, UNSYNCED_BYTES_MAX, if_there, is_irregular, publish,
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
 use crate::adapters::ledger::refusal;
@@ -27,12 +27,14 @@ const READINGS_MAX: u32 = 3;
 pub(super) const SUMS: &str = "SHA256SUMS";
 
 /// What an archive has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The ledger's entries.
     pub entries: u64,
     /// The size of the files in it.
     pub bytes: u64,
+    /// The files that it lacks, because they are larger than any of the service's, or no files.
+    pub left_out: Vec<&'static str>,
 }
 
 /// Writes an archive of the data directory at `path` to `out`, while a service may run on it. Takes little
@@ -62,20 +64,27 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
     archive
         .add(SECRET, 32, Cursor::new(secret))
         .map_err(unwritten)?;
+    let mut left_out = Vec::new();
     for entry in backup_entries().filter(|entry| ![LEDGER, SECRET].contains(&entry.name)) {
         let path = path.join(entry.name);
-        let found = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
-        if found.is_some_and(|found| Some(found.len()) <= entry.backup_bytes_max) {
-            let content = fs::read(&path).map_err(BackupError::io("read", &path))?;
-            let length = content.len() as u64;
-            archive
-                .add(entry.name, length, Cursor::new(content))
-                .map_err(unwritten)?;
+        let unread = BackupError::io("read", &path);
+        let Some(found) = if_there(fs::metadata(&path)).map_err(unread)? else {
+            continue;
+        };
+        if !found.is_file() || Some(found.len()) > entry.backup_bytes_max {
+            left_out.push(entry.name);
+            continue;
         }
+        let content = fs::read(&path).map_err(BackupError::io("read", &path))?;
+        let length = content.len() as u64;
+        archive
+            .add(entry.name, length, Cursor::new(content))
+            .map_err(unwritten)?;
     }
     archive.finish().map_err(unwritten).map(|bytes| Written {
         entries: verified.sequence,
         bytes,
+        left_out,
     })
 }
 
