@@ -149,6 +149,7 @@ impl Keeper {
                 let token = email.clone();
                 let email = EmailAddress::parse(&email).unwrap();
                 let sign_up = SignUp {
+                    notice: None,
                     email,
                     origin,
                     at: NOW,

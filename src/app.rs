@@ -5,12 +5,14 @@ use std::sync::Arc;
 use crate::domain::{SecretKeys, Settings, macros::hidden};
 use crate::metrics::Metrics;
 use crate::ports::{
-    BlockList, Clock, ContactStore, CountStore, Entropy, KeyIssuer, MailSender, ModelClient,
-    RateLimiter, RevocationList, SignUps, StoreMaintenance,
+    BlockList, Clock, ContactStore, CountStore, DeliveryQueue, Entropy, KeyIssuer, MailSender,
+    ModelClient, RateLimiter, RevocationList, SignUps, StoreMaintenance, WebhookSender,
 };
 use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
+use crate::usecases::deliver::Deliveries;
 use crate::usecases::meter::Meter;
+use crate::usecases::notices::Notices;
 use crate::usecases::subscribe::Newsletter;
 
 /// What the service is made of. Built once, by `main` or by a test.
@@ -18,6 +20,10 @@ pub struct App {
     pub contacts: Arc<dyn ContactStore>,
     /// The newsletter's provider, which takes sign-ups in place of the contacts; `None` if they are kept.
     pub provider: Option<Arc<dyn SignUps>>,
+    /// The operator's program, which is told what becomes of contacts; `None` if there is none.
+    pub webhook: Option<Arc<dyn WebhookSender>>,
+    /// What is to be delivered.
+    pub deliveries: Arc<dyn DeliveryQueue>,
     /// Sends mail; `None` if the operator has no account for that.
     pub mail: Option<Arc<dyn MailSender>>,
     /// The API keys.
@@ -75,6 +81,24 @@ impl App {
             reveal: self.settings.reveal_existing,
             origin_key: &self.secrets.origin,
             entropy: &*self.entropy,
+            notices: self.notices(),
+        }
+    }
+
+    /// What the operator's program is told with.
+    pub fn notices(&self) -> Notices<'_> {
+        Notices {
+            webhook: self.webhook.as_deref(),
+        }
+    }
+
+    /// What deliveries work with.
+    pub fn deliveries(&self) -> Deliveries<'_> {
+        Deliveries {
+            queue: &*self.deliveries,
+            clock: &*self.clock,
+            entropy: &*self.entropy,
+            metrics: &self.metrics,
         }
     }
 

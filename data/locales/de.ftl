@@ -70,6 +70,7 @@ home-lead = Hinterlassen Sie Ihre E-Mail-Adresse, und { $name } schreibt Ihnen, 
 home-newsletter-title = Newsletter
 home-newsletter-kept = Ihre Adresse bleibt bei den Betreibern dieser Website und wird an niemanden weitergegeben.
 home-newsletter-passed-on = Ihre Adresse geht sofort an unseren Newsletter-Anbieter und wird hier nicht gespeichert.
+home-newsletter-told = Ihre Adresse bleibt bei den Betreibern dieser Website und geht nur an den Dienst, der ihren Newsletter verschickt.
 home-stored = Was über Sie gespeichert wird
 home-chat-title = Fragen? Stellen Sie sie hier
 home-chat-model = Hier antwortet ein Sprachmodell, das sich irren kann. Was Sie schreiben, geht an das Modell, das die Betreiber dieser Website ausgewählt haben.

@@ -70,6 +70,7 @@ home-lead = Leave your address, and { $name } will write to you when there is so
 home-newsletter-title = Newsletter
 home-newsletter-kept = Your address is kept by the people who run this site, and passed on to nobody.
 home-newsletter-passed-on = Your address goes straight to our newsletter provider and is not kept here.
+home-newsletter-told = Your address is kept by the people who run this site, and passed on only to the service that sends their newsletter.
 home-stored = What is stored about you
 home-chat-title = Questions? Ask them here
 home-chat-model = A language model answers, and it can be wrong. What you write is sent to the model that the people who run this site have chosen.

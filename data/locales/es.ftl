@@ -70,6 +70,7 @@ home-lead = Deje su correo electrónico y { $name } le escribirá cuando haya al
 home-newsletter-title = Boletín
 home-newsletter-kept = Los responsables de este sitio guardan su dirección y no la ceden a nadie.
 home-newsletter-passed-on = Su dirección va directamente a nuestro proveedor de boletines y no se guarda aquí.
+home-newsletter-told = Los responsables de este sitio guardan su dirección y solo la ceden al servicio que envía su boletín.
 home-stored = Qué se guarda sobre usted
 home-chat-title = ¿Tiene preguntas? Hágalas aquí
 home-chat-model = Responde un modelo de lenguaje, que puede equivocarse. Lo que escriba se envía al modelo que han elegido los responsables de este sitio.

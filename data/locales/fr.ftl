@@ -70,6 +70,7 @@ home-lead = Laissez votre adresse e-mail, et { $name } vous écrira dès qu’il
 home-newsletter-title = Newsletter
 home-newsletter-kept = Votre adresse est conservée par les responsables de ce site et n’est transmise à personne.
 home-newsletter-passed-on = Votre adresse est transmise aussitôt à notre prestataire de newsletter et n’est pas conservée ici.
+home-newsletter-told = Votre adresse est conservée par les responsables de ce site et n’est transmise qu’au service qui envoie leur newsletter.
 home-stored = Ce qui est conservé à votre sujet
 home-chat-title = Des questions ? Posez-les ici
 home-chat-model = C’est un modèle de langage qui répond, et il peut se tromper. Ce que vous écrivez est envoyé au modèle choisi par les responsables de ce site.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::domain::Secret;
+use crate::domain::{Channel, Secret};
 use crate::ports::Entropy;
 
 use super::admin_socket;
@@ -38,6 +38,7 @@ const TLS: &str = "tls";
 const WINDOWS: &str = "windows";
 const COUNTS: &str = "counts.jsonl";
 const BLOCKS: &str = "blocks.jsonl";
+const HELD_WEBHOOK: &str = "held-webhook";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 const ACCEPT_DAMAGE: &str = "accept-damage";
 const ACCEPT_EMPTY: &str = "accept-empty";
@@ -66,6 +67,7 @@ static ENTRIES: &[DirEntry] = &[
     entry(COUNTS).measured().backed_up(counts::FILE_BYTES_MAX),
     entry(BLOCKS).file().backed_up(block_list::FILE_BYTES_MAX),
     entry(TLS),
+    entry(HELD_WEBHOOK).file(),
     entry(RESTORING),
     entry(admin_socket::NAME),
     entry(ACCEPT_NEW_SECRET).file(),
@@ -118,6 +120,13 @@ pub fn blocks(path: &Path) -> PathBuf {
 /// The directory of the service's own certificate in the directory at `path`.
 pub fn tls(path: &Path) -> PathBuf {
     path.join(TLS)
+}
+
+/// The file that says that a channel of deliveries is held, in the directory at `path`.
+pub(super) fn held(path: &Path, channel: Channel) -> PathBuf {
+    path.join(match channel {
+        Channel::Webhook => HELD_WEBHOOK,
+    })
 }
 
 /// A locked data directory with its secret.

@@ -13,7 +13,7 @@ use crate::adapters::system::user_id;
 use crate::config::{Args, OutputForm};
 use crate::http::answer::problem;
 use crate::http::endpoints::{ENDPOINTS, deprecated};
-use crate::wiring::{self, engines};
+use crate::wiring::{self, NewsletterWebhook, engines};
 
 use super::certificate_order;
 use super::findings::{Checked, Findings, failed, ok, warning};
@@ -73,10 +73,15 @@ fn check_files(args: &Args, findings: &mut Findings) {
     if args.speaks_tls() {
         findings.add("certificate", certificate_order::judge(args));
     }
-    let sign_ups = match wiring::newsletter_provider(args, &interrupt) {
-        Ok(None) if args.engines.store.is_some() => ok("are kept in the database"),
-        Ok(None) => ok("are kept in the data directory"),
-        Ok(Some(_notifier)) => ok("are passed on; the webhook's address and secret can be used"),
+    let place = match args.engines.store {
+        Some(_) => "the database",
+        None => "the data directory",
+    };
+    let told = "the webhook's address and secret can be used";
+    let sign_ups = match wiring::newsletter_webhook(args, &interrupt) {
+        Ok(NewsletterWebhook::None) => ok(format!("are kept in {place}")),
+        Ok(NewsletterWebhook::Queued(_)) => ok(format!("are kept in {place}, and told; {told}")),
+        Ok(NewsletterWebhook::Direct(_)) => ok(format!("are passed on and not kept; {told}")),
         Err(error) => failed(error),
     };
     findings.add("sign-ups", sign_ups);

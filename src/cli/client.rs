@@ -102,7 +102,7 @@ impl Client {
                         lines.map_err(|error| Failure::from(error).into()).boxed()
                     }
                 };
-                (lines, app.settings.passes_sign_ups_on)
+                (lines, app.settings.passes_sign_ups_on())
             }
             Self::There(dir) => ask_service(dir, operation, params, rows).await?,
         };

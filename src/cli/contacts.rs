@@ -251,9 +251,15 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
     } else {
         "not complete"
     };
+    let in_flight = match report.in_flight {
+        0 => "none".to_owned(),
+        // Whoever gets them knows the address.
+        count => format!("{}: the webhook may still get the address", grouped(count)),
+    };
     output.fields(&[
         ("Erasure", complete),
         ("Written anew", &rewritten),
+        ("Deliveries on their way", &in_flight),
         ("Time", &report.at),
         ("Version", &report.version),
     ])?;

@@ -328,7 +328,7 @@ async fn model(args: &Args) -> Checked {
 
 async fn webhook(args: &Args) -> Checked {
     let Some(url) = &args.newsletter_webhook else {
-        return ok("none: sign-ups are kept here");
+        return ok("none: nobody is told of sign-ups");
     };
     let url = url.as_str();
     let connected = match wiring::roots(url) {

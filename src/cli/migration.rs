@@ -12,10 +12,11 @@ use crate::adapters::ledger::LedgerStore;
 use crate::adapters::postgres::{Migration, PostgresStore, Totals};
 use crate::adapters::system::SystemClock;
 use crate::config::{Args, Consent, OutputForm};
-use crate::domain::{Hour, KEPT_HOURS};
+use crate::domain::{Channel, Hour, KEPT_HOURS};
 use crate::metrics::Metrics;
 use crate::ports::{
-    Clock as _, ContactStore, CountStore as _, KeyIssuer, PageStream, RevocationList, StoreError,
+    Clock as _, ContactStore, CountStore as _, DeliveryQueue, KeyIssuer, PageStream,
+    RevocationList, StoreError,
 };
 use crate::wiring::engines;
 
@@ -26,7 +27,7 @@ use super::signals::unless_interrupted;
 
 /// What one of two copies had revoked or erased meanwhile, the other would bring back.
 const NOT_EMPTY: &str = "the database holds contacts, keys or counts already: move needs an empty one. After a \
-                         move that broke off, or to repeat one, first TRUNCATE contact, tombstone, api_key, \
+                         move that broke off, or to repeat one, first TRUNCATE contact, delivery, tombstone, api_key, \
                          revocation, hourly_count";
 
 /// How many values are copied at a time.
@@ -109,6 +110,23 @@ async fn copy(
         store.copy_consent_texts(&page).await
     });
     texts.await?;
+    // Some may have been made when the next node runs.
+    for channel in Channel::ALL {
+        store
+            .hold(channel, true)
+            .await
+            .map_err(CommandError::failed)?;
+    }
+    let deliveries = copy_pages(DeliveryQueue::list(ledger).await, &progress, async |page| {
+        store.copy_deliveries(page, SystemClock.now()).await
+    });
+    let deliveries = deliveries.await?;
+    for channel in Channel::ALL.into_iter().filter(|_| deliveries == 0) {
+        store
+            .hold(channel, false)
+            .await
+            .map_err(CommandError::failed)?;
+    }
     let keys = KeyIssuer::list(ledger).await;
     let keys = copy_pages(keys, &progress, async |page| store.copy_keys(&page).await).await?;
     let revocations = RevocationList::list(ledger).await;
@@ -129,6 +147,7 @@ async fn copy(
         .map_err(CommandError::failed)?;
     Ok(Totals {
         contacts,
+        deliveries,
         keys,
         revocations,
         tombstones,
@@ -169,6 +188,7 @@ async fn copy_pages<T>(
 fn report(form: OutputForm, copied: Totals, found: Totals) -> Result<Done, CommandError> {
     let rows = [
         ("contacts", copied.contacts, found.contacts),
+        ("deliveries", copied.deliveries, found.deliveries),
         ("erased addresses", copied.tombstones, found.tombstones),
         ("keys", copied.keys, found.keys),
         ("revoked agents", copied.revocations, found.revocations),

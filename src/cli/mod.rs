@@ -21,6 +21,7 @@ mod client;
 mod consent;
 mod contact_file;
 mod contacts;
+mod delivering;
 mod doctor;
 mod findings;
 mod handbook;
@@ -31,6 +32,7 @@ mod mail;
 mod migration;
 mod outcome;
 mod output;
+mod queue;
 pub mod serve;
 mod signals;
 mod source;
@@ -94,6 +96,9 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
         }
         Command::Block(command) => {
             with_client(args, async |client| block::run(command, client).await).await
+        }
+        Command::Queue(command) => {
+            with_client(args, async |client| queue::run(command, client).await).await
         }
         Command::Mail(command) => {
             with_client(args, async |client| mail::run(command, client).await).await

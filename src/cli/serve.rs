@@ -41,6 +41,7 @@ use crate::wiring::{self, OwnCertificate, StoresError};
 
 use super::certificate;
 use super::certificate_order;
+use super::delivering::Delivering;
 use super::signals::StopSignals;
 
 const DEADLINES: RequestDeadlines = RequestDeadlines {
@@ -96,7 +97,8 @@ pub async fn serve_until_stopped(
     let site = wiring::site(args, &settings, &problem::pages(), deprecated(ENDPOINTS));
     let site = site.map_err(ServeError::Flag)?;
     let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
-    let provider = wiring::newsletter_provider(args, &interrupt).map_err(ServeError::Flag)?;
+    let webhook = wiring::newsletter_webhook(args, &interrupt).map_err(ServeError::Flag)?;
+    let (webhook, provider) = webhook.split();
     let mail = wiring::mail_sender(args).map_err(ServeError::Flag)?;
 
     systemd::notify(None, "opening the stores");
@@ -107,6 +109,7 @@ pub async fn serve_until_stopped(
         opened => opened?,
     };
     let app = Arc::new(App {
+        webhook,
         provider,
         mail,
         model,
@@ -114,6 +117,7 @@ pub async fn serve_until_stopped(
         ..app
     });
     let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
+    let delivering = Delivering::start(&app);
     let admin = AdminSide::start(args.data_dir.as_deref(), &app, sockets.admin)?;
     let service = Arc::new(public_service(args, app, &site)?);
     let limits = ServerLimits {
@@ -142,6 +146,7 @@ pub async fn serve_until_stopped(
     spawn_blocking(move || compressed.compress_documents(|| state.is_stopping()));
     serve(listeners, service, limits, stop, interrupt).await;
     admin.stop().await;
+    delivering.finish().await;
     counting.finish().await;
     Ok(())
 }

@@ -11,6 +11,7 @@ use crate::adapters::data_dir::sizes;
 use crate::adapters::system::SystemClock;
 use crate::config::OutputForm;
 use crate::domain::{DAY_MS, Timestamp, in_words};
+use crate::operator::queue::QueueRow;
 use crate::operator::status::{
     CertificateOrderRow, CountRow, FileSize, HourRow, SHOW, ServiceStatus, StatusReport,
 };
@@ -169,6 +170,12 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         let state = format!("{name} {state}; lost {losses} times since the start");
         fields.push(("Engine", state));
     }
+    for queue in &service.queues {
+        // Nobody has to know of what is not used.
+        if queue.waiting + queue.given_up > 0 || queue.is_held {
+            fields.push(("Deliveries", deliveries(queue)));
+        }
+    }
     let error = service.last_error.as_ref().map(|error| {
         let ago = Timestamp::parse(&error.at).map(|at| SystemClock.now().ms_since(at));
         let ago = HumanDuration(Duration::from_millis(ago.unwrap_or_default()));
@@ -186,6 +193,19 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         ("Last error", error.unwrap_or_else(|| "none".to_owned())),
     ]);
     fields
+}
+
+/// What is to be delivered by a channel.
+fn deliveries(queue: &QueueRow) -> String {
+    let oldest = queue.oldest_at.as_deref().map(short_minute);
+    let oldest = oldest.map_or_else(String::new, |it| format!(", the oldest since {it} UTC"));
+    let held = match queue.is_held {
+        true => "; held: `queue release` lets them leave",
+        false => "",
+    };
+    let (waiting, given_up) = (grouped(queue.waiting), grouped(queue.given_up));
+    let channel = &queue.channel;
+    format!("{channel}: {waiting} waiting{oldest}, {given_up} given up{held}")
 }
 
 /// How the last order of a certificate went.

@@ -84,9 +84,15 @@ pub(super) async fn restore(
         let file = opened.0.into_std().await;
         blocking(move || backup::restore(&SystemFiles, &path, file)).await?
     };
+    let held = match restored.held {
+        0 => "none".to_owned(),
+        // They may have been made after the backup.
+        count => format!("{}: `queue release` lets them leave", grouped(count)),
+    };
     let fields = [
         ("Entries", grouped(restored.entries)),
         ("Files", restored.files.join(", ")),
+        ("Deliveries held", held),
     ];
     show(consent.form, &restored, |output| output.fields(&fields))
 }

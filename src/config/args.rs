@@ -13,7 +13,7 @@ use serde_json::Value;
 use tracing::Level;
 
 use crate::domain::{
-    Accent, BlockedNetwork, Policies, PolicyName, Quota, RevealExisting, Settings,
+    Accent, BlockedNetwork, Policies, PolicyName, Quota, RevealExisting, Settings, SignUpsGo,
 };
 
 use super::acme::AcmeArgs;
@@ -227,13 +227,25 @@ pub struct Args {
     #[arg(long, value_name = "TIME|off", default_value = "365d", value_parser = values::hsts_max_age)]
     hsts: values::HstsMaxAge,
 
-    /// Address that every sign-up is posted to; the service then keeps no contacts itself
+    /// Address that is told of every sign-up, of contacts that leave, and of those that are erased
     #[arg(help_heading = "Newsletter")]
     #[arg(long, hide_env_values = true, value_name = "URL", value_parser = values::webhook_url)]
     pub newsletter_webhook: Option<WebhookUrl>,
 
-    /// File with the secret that signs those posts: whsec_ and 24 to 64 bytes in Base64; nobody
-    /// but its owner may read it
+    /// When that address is told: from a queue, which keeps contact and message until it has answered; or
+    /// directly, while the visitor waits: then nothing is kept, and a sign-up that it does not take fails
+    #[arg(help_heading = "Newsletter")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        default_value_t = WebhookMode::Queue,
+        requires = "newsletter_webhook"
+    )]
+    pub newsletter_webhook_mode: WebhookMode,
+
+    /// File with the secret that signs those posts: whsec_ and 24 to 64 bytes in Base64; two on a
+    /// line each both sign; nobody but its owner may read it
     #[arg(help_heading = "Newsletter")]
     #[arg(long, value_name = "FILE", requires = "newsletter_webhook")]
     pub newsletter_webhook_secret_file: Option<PathBuf>,
@@ -398,6 +410,15 @@ impl ModelArgs {
     }
 }
 
+/// When the webhook is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WebhookMode {
+    /// From the queue
+    Queue,
+    /// While the visitor waits
+    Direct,
+}
+
 /// Form of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -516,9 +537,17 @@ impl Args {
             keeps_consent_ip: self.consent_ip,
             has_model: self.model.is_some(),
             falls_back: self.falls_back(),
-            passes_sign_ups_on: self.newsletter_webhook.is_some(),
+            sign_ups: self.sign_ups(),
             allowed_origins: self.allowed_origins.clone(),
             trusts_proxies: !self.trusted_proxies.is_empty(),
+        }
+    }
+
+    fn sign_ups(&self) -> SignUpsGo {
+        match (&self.newsletter_webhook, self.newsletter_webhook_mode) {
+            (None, _) => SignUpsGo::Kept,
+            (Some(_url), WebhookMode::Queue) => SignUpsGo::Told,
+            (Some(_url), WebhookMode::Direct) => SignUpsGo::PassedOn,
         }
     }
 
@@ -539,8 +568,8 @@ impl Args {
         const LONGEST: Duration = Duration::from_secs(80);
         let model = self.model.as_ref();
         let model = model.map(|model| model.timeout + deadlines.model_reader);
-        let provider = self.newsletter_webhook.as_ref();
-        let provider = provider.map(|_url| deadlines.provider);
+        let waits = self.sign_ups() == SignUpsGo::PassedOn;
+        let provider = waits.then_some(deadlines.provider);
         // A request calls at most one of the two.
         let call = model.max(provider).unwrap_or_default();
         (deadlines.head + deadlines.body + call).min(LONGEST - self.drain_notice)

@@ -6,6 +6,7 @@ mod form;
 mod keys;
 mod limits;
 mod mail;
+mod queue;
 
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ pub use self::form::{Consent, OutputForm};
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
 pub use self::limits::{LimitsCommand, ResetLimits, Whose};
 pub use self::mail::{MailCommand, TestMail};
+pub use self::queue::{NamedDelivery, QueueCommand};
 
 use super::generated::Shell;
 use super::given::GivenFlag;
@@ -60,6 +62,10 @@ pub enum Command {
     /// Blocked networks: list, add, remove
     #[command(subcommand)]
     Block(BlockCommand),
+
+    /// What is to be delivered: list, show, retry, drop, hold, release
+    #[command(subcommand)]
+    Queue(QueueCommand),
 
     /// Write a backup, while the service runs or not
     Backup {

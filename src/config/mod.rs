@@ -18,7 +18,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Subcommand as _};
 
 pub use acme::AcmeArgs;
-pub use args::{Args, LogFormat, ModelArgs, RequestDeadlines};
+pub use args::{Args, LogFormat, ModelArgs, RequestDeadlines, WebhookMode};
 pub use commands::*;
 pub use engines::{EngineArgs, EngineUrl};
 pub use generated::Shell;

@@ -562,7 +562,10 @@ fn a_model_parameter_may_span_lines_and_the_next_begins_on_its_own() {
 #[test]
 fn a_stop_waits_for_the_longest_request_but_not_until_the_service_is_killed() {
     let model = [URL, "--model", "m"];
-    let webhook = ["--newsletter-webhook", "http://127.0.0.1:9/"];
+    let webhook = [
+        "--newsletter-webhook=http://127.0.0.1:9/",
+        "--newsletter-webhook-mode=direct",
+    ];
     let deadlines = RequestDeadlines {
         head: Duration::from_secs(1),
         body: Duration::from_secs(10),

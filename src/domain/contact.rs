@@ -3,6 +3,7 @@
 use arrayvec::ArrayVec;
 
 use super::consent::{Consent, ContactStatus, LeaveToken};
+use super::delivery::Delivery;
 use super::email::EmailAddress;
 use super::macros::names;
 use super::secret::MacKey;
@@ -26,6 +27,8 @@ pub struct SignUp {
     pub consent_text: Option<String>,
     /// By what the contact leaves, if the consent is a new one.
     pub leave_token: LeaveToken,
+    /// What is to be delivered, if the consent is a new one.
+    pub notice: Option<Delivery>,
 }
 
 /// The client that signed a contact up, as keyed hashes: they only show whether two are the same.
@@ -191,6 +194,11 @@ impl Contact {
         self.signers.renew(sign_up.origin)
     }
 
+    /// Whether its consent is the one that came with this token.
+    pub fn consents_by(&self, token: LeaveToken) -> bool {
+        self.leave_token == Some(token)
+    }
+
     /// Whether it gets the newsletter.
     pub const fn status(&self) -> ContactStatus {
         match self.left_at {
@@ -262,6 +270,8 @@ pub struct Erasure {
     /// The files that held one of the addresses and were written anew without it, or had it blanked. None of a
     /// database's own files, log and backups is known.
     pub rewritten: Vec<String>,
+    /// How many deliveries with one of the addresses were on their way. All others are dropped.
+    pub in_flight: u64,
     /// The files in which one of the addresses may still be found.
     pub remaining: Vec<Remainder>,
 }

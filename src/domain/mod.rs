@@ -21,6 +21,7 @@
 //! | [`policy`] | the named rate limits and how one is written on the command line |
 //! | [`window`] | the sliding window itself |
 //! | [`decision`] | what the limiter decided about one request |
+//! | [`delivery`] | what leaves the house, and when it is tried again |
 //! | [`hourly_counts`] | how much happened in each hour |
 //! | [`settings`] | what the operator decided |
 //! | [`deprecation`] | the notice that an operation will be removed |
@@ -38,6 +39,7 @@ pub mod consent;
 pub mod contact;
 pub mod credential;
 pub mod decision;
+pub mod delivery;
 pub mod deprecation;
 pub mod email;
 pub mod form_stamp;
@@ -68,6 +70,7 @@ pub use contact::{
 };
 pub use credential::{ApiKey, Fingerprint, KeyId, KeyName, KeyRecord, KeyState};
 pub use decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
+pub use delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Failure, QueueStanding};
 pub use deprecation::Deprecation;
 pub use email::{EmailAddress, EmailError};
 pub use form_stamp::FormStamp;
@@ -80,7 +83,7 @@ pub use proof_of_work::Proof;
 pub use pseudonym::{Pseudonym, SoughtSigner};
 pub use quota_token::QuotaToken;
 pub use secret::{MacKey, Secret, SecretKeys, SharedSecret, TokenKey};
-pub use settings::Settings;
+pub use settings::{Settings, SignUpsGo};
 pub use text::{EchoMessage, Label, TextError, in_words};
 pub use time::{DAY_MS, TimeUnit, Timestamp};
 pub use window::{Admitted, Bucket, LATE_ARRIVAL_MS_MAX, Usage, Window};

@@ -2,7 +2,20 @@
 
 use super::accent::Accent;
 use super::contact::RevealExisting;
+use super::macros::names;
 use super::policy::Policies;
+
+names! {
+    /// Where sign-ups go.
+    pub enum SignUpsGo {
+        /// They are kept here, and nobody is told.
+        Kept => "kept",
+        /// They are kept here, and the operator's program is told of them.
+        Told => "told",
+        /// They are passed on while visitors wait, and no contact is kept.
+        PassedOn => "passed-on",
+    }
+}
 
 /// The operator's settings.
 #[derive(Clone, Debug)]
@@ -36,8 +49,8 @@ pub struct Settings {
     pub has_model: bool,
     /// Whether a search of the pages answers while that model is away.
     pub falls_back: bool,
-    /// Whether sign-ups are passed on to a provider, so that no contact is kept.
-    pub passes_sign_ups_on: bool,
+    /// Where sign-ups go.
+    pub sign_ups: SignUpsGo,
     /// The other origins whose pages may read the answers.
     pub allowed_origins: Vec<String>,
     /// Whether proxies are trusted to name the client.
@@ -45,6 +58,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether no contact is kept.
+    pub fn passes_sign_ups_on(&self) -> bool {
+        self.sign_ups == SignUpsGo::PassedOn
+    }
+
     /// The host of the base URL, without its port; an IPv6 address stands in brackets.
     pub fn host(&self) -> &str {
         host(&self.base_url)

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::domain::{Counted, Counts, Decision, PolicyName, Timestamp, macros::names};
+use crate::domain::{Channel, Counted, Counts, Decision, PolicyName, Timestamp, macros::names};
 
 pub use self::histogram::{Counter, Histogram};
 use self::process::{DiskSpace, disk_space};
@@ -134,6 +134,31 @@ pub struct WebhookMetrics {
     pub failed: Counter,
     /// Too many were on their way.
     pub overloaded: Counter,
+}
+
+/// What was delivered, by channel.
+#[derive(Debug, Default)]
+pub struct DeliveryMetrics([DeliveryCounters; Channel::ALL.len()]);
+
+/// Attempts by how they ended.
+#[derive(Debug, Default)]
+pub struct DeliveryCounters {
+    /// It was delivered.
+    pub made: Counter,
+    /// It was not, for now or for good.
+    pub failed: Counter,
+    /// It was given up, after the last attempt or at once.
+    pub given_up: Counter,
+}
+
+impl DeliveryMetrics {
+    /// Those of a channel.
+    pub fn of(&self, channel: Channel) -> &DeliveryCounters {
+        let [webhook] = &self.0;
+        match channel {
+            Channel::Webhook => webhook,
+        }
+    }
 }
 
 /// Plain forms that were not taken, by the check that stopped them.
@@ -296,6 +321,8 @@ pub struct Metrics {
     pub model: ModelMetrics,
     /// Sign-ups passed on.
     pub webhook: WebhookMetrics,
+    /// Deliveries from the queue.
+    pub deliveries: DeliveryMetrics,
     /// TLS of the service itself.
     pub tls: TlsMetrics,
     /// The ledger's batches.

@@ -12,6 +12,7 @@ use crate::domain::{
     Contact, ContactStatus, EmailAddress, Remainder, SignUpWay, SoughtSigner, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStream, PageStream, StoreError};
+use crate::usecases;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params, json_lines};
 
@@ -238,6 +239,8 @@ pub struct ErasureReport {
     pub is_complete: bool,
     /// The files that held one and were written anew.
     pub rewritten: Vec<String>,
+    /// How many deliveries with one of them were on their way.
+    pub in_flight: u64,
     /// The files that may still hold one.
     pub remaining: Vec<KeptFile>,
 }
@@ -261,7 +264,9 @@ pub struct KeptFile {
 async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let emails = emails(&request.params)?;
     let now = request.app.clock.now();
-    let erasure = request.app.contacts.forget(&emails, now).await?;
+    let app = &request.app;
+    let (contacts, queue) = (&*app.contacts, &*app.deliveries);
+    let erasure = usecases::forget::forget(contacts, queue, app.notices(), &emails, now).await?;
     let is_complete = erasure.is_complete();
     let known = erasure.was_known.iter().filter(|it| **it).count();
     tracing::info!(
@@ -283,6 +288,7 @@ async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
         addresses: addresses.collect(),
         is_complete,
         rewritten: erasure.rewritten,
+        in_flight: erasure.in_flight,
         remaining: erasure.remaining.into_iter().map(kept).collect(),
     })
 }

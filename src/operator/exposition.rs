@@ -16,6 +16,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 use crate::app::App;
+use crate::domain::{Channel, QueueStanding, Timestamp};
 use crate::metrics::{Counter, Histogram, Metrics, StatusClass};
 
 use super::page::{PageBody, whole};
@@ -228,8 +229,25 @@ fn use_cases(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
     ];
     out.counters(
         "landing_api_webhook_posts",
-        "Sign-ups passed on to the newsletter's provider.",
+        "Sign-ups passed on to the newsletter's provider while visitors waited.",
         labelled("outcome", posts),
+    )?;
+    let attempts = Channel::ALL.into_iter().flat_map(|channel| {
+        let counters = metrics.deliveries.of(channel);
+        let outcomes = [
+            ("made", &counters.made),
+            ("failed", &counters.failed),
+            ("given_up", &counters.given_up),
+        ];
+        outcomes.map(|(outcome, counter)| {
+            let labels = [("channel", channel.as_str()), ("outcome", outcome)];
+            (labels, counter.get())
+        })
+    });
+    out.counters(
+        "landing_api_delivery_attempts",
+        "Attempts to deliver from the queue, by how they ended.",
+        attempts,
     )
 }
 
@@ -294,6 +312,7 @@ impl Status {
             "The length of the ledger, in whole MiB.",
             ledger.bytes().next_multiple_of(1024 * 1024),
         )?;
+        self.queues(out)?;
         self.engines(out)?;
         if let Some(limiter) = self.limiter {
             let windows = "Rate-limit windows in memory.";
@@ -318,6 +337,35 @@ impl Status {
             out.gauge("landing_api_disk_size_bytes", size, disk.size_bytes)?;
         }
         Ok(())
+    }
+
+    fn queues(&self, out: &mut Families<'_>) -> fmt::Result {
+        let by_channel = |value: fn(&QueueStanding, Timestamp) -> u64| {
+            let queues = self.queues.iter();
+            queues.map(move |(channel, standing)| {
+                ([("channel", channel.as_str())], value(standing, self.now))
+            })
+        };
+        out.gauges(
+            "landing_api_deliveries_waiting",
+            "What is to be delivered.",
+            by_channel(|it, _now| it.waiting),
+        )?;
+        out.gauges(
+            "landing_api_deliveries_oldest_age_seconds",
+            "How long ago the oldest of it was made.",
+            by_channel(|it, now| it.oldest.map_or(0, |at| now.ms_since(at) / 1000)),
+        )?;
+        out.gauges(
+            "landing_api_deliveries_given_up",
+            "Deliveries that were given up and are kept.",
+            by_channel(|it, _now| it.dead),
+        )?;
+        out.gauges(
+            "landing_api_deliveries_held",
+            "Whether nothing leaves until the operator says so.",
+            by_channel(|it, _now| u64::from(it.is_held)),
+        )
     }
 
     fn engines(&self, out: &mut Families<'_>) -> fmt::Result {

@@ -4,7 +4,7 @@
 //! | Module | Holds |
 //! |---|---|
 //! | [`operation`] | a request, its answer, and how one fails |
-//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
+//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`queue`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
@@ -25,6 +25,7 @@ pub mod links;
 pub mod mail;
 pub mod operation;
 pub mod page;
+pub mod queue;
 pub mod sessions;
 pub mod socket;
 pub mod status;
@@ -51,6 +52,12 @@ static OPERATIONS: &[&Operation] = &[
     &limits::SHOW,
     &links::LINK,
     &mail::TEST,
+    &queue::DROP,
+    &queue::HOLD,
+    &queue::LIST,
+    &queue::RELEASE,
+    &queue::RETRY,
+    &queue::SHOW,
     &status::SHOW,
 ];
 

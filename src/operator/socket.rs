@@ -120,7 +120,7 @@ async fn answer(
     let (reader, writer) = stream.into_split();
     let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);
     let mut writer = BufWriter::with_capacity(PIECE_BYTES, writer);
-    let passes_sign_ups_on = app.settings.passes_sign_ups_on;
+    let passes_sign_ups_on = app.settings.passes_sign_ups_on();
     let answered = match read_head::<RequestHead>(&mut reader).await {
         Ok(head) => {
             let request = OperatorRequest {

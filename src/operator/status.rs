@@ -8,12 +8,13 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::app::App;
-use crate::domain::{Counted, Counts, Hour, HourlyCounts, Timestamp};
+use crate::domain::{Channel, Counted, Counts, Hour, HourlyCounts, QueueStanding, Timestamp};
 use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
 use crate::metrics::{CertificateOrder, Counter, LastError, Metrics, StatusClass};
 use crate::ports::{LimiterStats, StoreError};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+use super::queue::QueueRow;
 
 pub static SHOW: Operation = Operation::new("status", |request| Box::pin(show(request)));
 
@@ -27,12 +28,14 @@ const HOURS: u64 = 24;
 #[derive(Debug)]
 pub(super) struct Status {
     pub(super) app: Arc<App>,
-    now: Timestamp,
+    pub(super) now: Timestamp,
     /// Whether the stores take changes, and the limiter can decide.
     pub(super) takes_writes: bool,
     pub(super) limiter: Option<LimiterStats>,
     pub(super) process: Option<ProcessUsage>,
     pub(super) disk: Option<DiskSpace>,
+    /// How the channels of deliveries stand, as far as the store says soon.
+    pub(super) queues: Vec<(Channel, QueueStanding)>,
 }
 
 impl Status {
@@ -43,6 +46,7 @@ impl Status {
             limiter: app.limiter.stats(),
             process: process_usage(),
             disk: disk_space(&app.metrics).await,
+            queues: queues(app).await,
             app: Arc::clone(app),
         }
     }
@@ -96,8 +100,23 @@ impl Status {
             ledger_bytes: Some(metrics.ledger.bytes()).filter(|bytes| *bytes > 0),
             windows_max: limiter.map(|it| it.windows_max),
             windows_bytes: limiter.map(|it| it.disk_bytes),
+            queues: self
+                .queues
+                .iter()
+                .map(|(channel, it)| QueueRow::new(*channel, it))
+                .collect(),
         }
     }
+}
+
+/// How the channels of deliveries stand.
+async fn queues(app: &App) -> Vec<(Channel, QueueStanding)> {
+    let mut queues = Vec::new();
+    for channel in Channel::ALL {
+        let standing = app.deliveries.standing(channel).await;
+        queues.extend(standing.ok().map(|it| (channel, it)));
+    }
+    queues
 }
 
 /// What the disk of a service says soon.
@@ -162,6 +181,8 @@ pub struct ServiceStatus {
     pub windows_max: Option<usize>,
     /// What the windows take on disk.
     pub windows_bytes: Option<u64>,
+    /// What is to be delivered, by channel.
+    pub queues: Vec<QueueRow>,
 }
 
 /// An engine that all nodes share.

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use crate::domain::{
-    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving, SignUp,
-    Subscription, TextDigest, Timestamp,
+    Contact, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving,
+    SignUp, Subscription, TextDigest, Timestamp,
 };
 
 use super::{PageStream, StoreError};
@@ -16,7 +16,7 @@ pub type ContactStream = PageStream<Contact>;
 #[async_trait]
 pub trait ContactStore: Send + Sync {
     /// Creates the contact, or updates it ([`Contact::renew`]). `Ok` means that the change
-    /// is durable. Concurrent sign-ups of one address take effect one after the other, so exactly one
+    /// is durable, with the sign-up's notice if the consent is a new one. Concurrent sign-ups of one address take effect one after the other, so exactly one
     /// is [`Subscription::Created`].
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError>;
 
@@ -26,8 +26,14 @@ pub trait ContactStore: Send + Sync {
     /// The contact with this token.
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError>;
 
-    /// Lets the contact with this token leave, durably. It stays, as one that left.
-    async fn leave(&self, token: &LeaveToken, now: Timestamp) -> Result<Leaving, StoreError>;
+    /// Lets the contact with this token leave, durably. It stays, as one that left. The `notice` is delivered if it
+    /// had not left before.
+    async fn leave(
+        &self,
+        token: &LeaveToken,
+        notice: Option<Delivery>,
+        now: Timestamp,
+    ) -> Result<Leaving, StoreError>;
 
     /// A text that contacts name.
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError>;
@@ -62,6 +68,8 @@ pub trait ContactStore: Send + Sync {
     /// Erases the contacts with these addresses durably, and the addresses from every file of the store.
     /// What remains of each address, known or not, is a keyed hash, by which [`ContactStore::import`]
     /// recognises it. A sign-up of the address is taken as any other, and removes the hash.
+    ///
+    /// Deliveries that name one of the addresses are dropped.
     ///
     /// A file that could not be rid of an address is no error: the [`Erasure`] names it.
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError>;

@@ -12,6 +12,7 @@ mod block_list;
 mod clock;
 mod contact_store;
 mod count_store;
+mod delivery_queue;
 mod entropy;
 mod key_issuer;
 mod mail_sender;
@@ -20,11 +21,13 @@ mod rate_limiter;
 mod revocation_list;
 mod sign_ups;
 mod store_maintenance;
+mod webhook_sender;
 
 pub use block_list::BlockList;
 pub use clock::Clock;
 pub use contact_store::{ContactStore, ContactStream};
 pub use count_store::CountStore;
+pub use delivery_queue::{DeliveryQueue, LEASE_MS};
 pub use entropy::{Entropy, EntropyError, random};
 pub use key_issuer::KeyIssuer;
 pub use mail_sender::{MailError, MailSender};
@@ -38,6 +41,7 @@ pub use rate_limiter::{
 pub use revocation_list::RevocationList;
 pub use sign_ups::{NotifyError, SignUps};
 pub use store_maintenance::{Compaction, StoreMaintenance};
+pub use webhook_sender::{WebhookError, WebhookSender};
 
 /// What a store lists, some thousand at most at a time, so that nobody needs to hold all of it. After an
 /// error it ends. Dropping it stops the reading.

@@ -6,7 +6,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::domain::Language;
+use crate::domain::{Language, SignUpsGo};
 
 use super::catalog::FRAME;
 use super::error::SiteError;
@@ -27,13 +27,10 @@ impl PageWriter {
     }
 
     /// What the newsletter's form asks with, on the pages of this service.
-    pub fn consent_text(&self, language: Language, passed_on: bool) -> Option<String> {
-        let kept = match passed_on {
-            true => "home-newsletter-passed-on",
-            false => "home-newsletter-kept",
-        };
-        let text = |key| self.templates.text(language, key).ok();
-        Some([text("newsletter-lead")?, text(kept)?].join(" "))
+    pub fn consent_text(&self, language: Language, sign_ups: SignUpsGo) -> Option<String> {
+        let text = |key: &str| self.templates.text(language, key).ok();
+        let kept = format!("home-newsletter-{}", sign_ups.as_str());
+        Some([text("newsletter-lead")?, text(&kept)?].join(" "))
     }
 
     /// Renders the template `layout` with `values`, in the frame. The message `title` is the page's title;

@@ -6,6 +6,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::domain::SignUpsGo;
 use crate::domain::macros::names;
 
 use super::facts::SiteFacts;
@@ -63,8 +64,8 @@ impl Tool {
         let (is_read_only, is_idempotent, is_open_world) = match self {
             Self::CheckHealth | Self::Echo | Self::GetAssistantQuota => (true, true, false),
             Self::SubscribeNewsletter => {
-                let passes_on = facts.settings.passes_sign_ups_on;
-                (false, !passes_on, passes_on)
+                let passes_on = facts.settings.sign_ups != SignUpsGo::Kept;
+                (false, !facts.settings.passes_sign_ups_on(), passes_on)
             }
             Self::AskAssistant => (false, false, facts.settings.has_model),
             Self::CreateApiKey => (false, false, false),

@@ -6,6 +6,9 @@
 //! | [`subscribe`] | signs an address up for the newsletter |
 //! | [`subscribe_by_form`] | the same by a plain form, which bots send, too |
 //! | [`leave`] | lets a contact leave |
+//! | [`forget`] | erases contacts |
+//! | [`notices`] | what the operator's program is told of contacts |
+//! | [`deliver`] | delivers what is due |
 //! | [`ask_assistant`] | answers a visitor within the quota; shows what is left of it |
 //! | [`issue_key`] | issues a free API key |
 //! | [`register_agent`] | registers an agent and issues its first token |
@@ -15,10 +18,13 @@
 
 pub mod admit;
 pub mod ask_assistant;
+pub mod deliver;
+pub mod forget;
 pub mod issue_key;
 pub mod issue_token;
 pub mod leave;
 pub mod meter;
+pub mod notices;
 pub mod register_agent;
 pub mod revoke;
 pub mod subscribe;

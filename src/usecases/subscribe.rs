@@ -3,13 +3,15 @@
 use std::net::IpAddr;
 
 use crate::domain::{
-    Client, Consent, Decision, EmailAddress, Language, LeaveToken, MacKey, Origin, OriginHash,
-    PolicyName, RevealExisting, SignUp, SignUpWay, Source, Subject, Subscription, TextDigest,
-    Timestamp,
+    Client, Consent, Decision, DeliveryKind, EmailAddress, Language, LeaveToken, MacKey, Origin,
+    OriginHash, PolicyName, RevealExisting, SignUp, SignUpWay, Source, Subject, Subscription,
+    TextDigest, Timestamp,
 };
+use crate::metrics::Metrics;
 use crate::ports::{ContactStore, Entropy, EntropyError, NotifyError, SignUps, StoreError, random};
 
 use super::meter::{ChargeError, Meter};
+use super::notices::Notices;
 
 #[derive(Clone, Copy)]
 pub struct Newsletter<'a> {
@@ -22,6 +24,8 @@ pub struct Newsletter<'a> {
     pub origin_key: &'a MacKey,
     /// Makes the tokens by which contacts leave.
     pub entropy: &'a dyn Entropy,
+    /// What the operator's program is told.
+    pub notices: Notices<'a>,
 }
 
 /// What is known of how an address is signed up, which nobody has to believe.
@@ -53,7 +57,7 @@ pub enum Outcome {
         /// Whether the address was signed up before, as far as this client may know.
         already_exists: Option<bool>,
     },
-    /// The provider accepted it.
+    /// The provider accepted it, or the contact is stored and the operator's program is told of it.
     PassedOn,
 }
 
@@ -95,13 +99,15 @@ pub async fn subscribe(
         // The window of the pair tells whether the address was signed up from this network a while ago.
         admission.decision = admission.decision.hiding(PolicyName::Newsletter);
     }
-    let token = match random(newsletter.entropy) {
-        Ok(token) => token,
+    let leave_token = match random(newsletter.entropy) {
+        Ok(token) => LeaveToken::from_bytes(token),
         Err(error) => {
             let decision = meter.refund_all(admission).await;
             return Err(SubscribeError::Entropy(decision, error));
         }
     };
+    let kind = DeliveryKind::Subscribed;
+    let notice = newsletter.notices.of(kind, &email, &leave_token, now);
     let sign_up = SignUp {
         email,
         origin: origin(newsletter.origin_key, meter.key, client),
@@ -115,18 +121,12 @@ pub async fn subscribe(
             ip: evidence.ip,
         },
         consent_text: evidence.text,
-        leave_token: LeaveToken::from_bytes(token),
+        leave_token,
+        notice,
     };
     let metrics = meter.metrics;
     let outcome = if let Some(provider) = newsletter.provider {
-        let taken = provider.take(sign_up).await;
-        let counter = match &taken {
-            Ok(()) => &metrics.webhook.delivered,
-            Err(NotifyError::Failed(_)) => &metrics.webhook.failed,
-            Err(NotifyError::Overloaded) => &metrics.webhook.overloaded,
-        };
-        counter.increase();
-        if let Err(error) = taken {
+        if let Err(error) = pass_on(provider, sign_up, metrics).await {
             let decision = meter.refund(admission).await;
             return Err(SubscribeError::Provider(decision, error));
         }
@@ -144,14 +144,32 @@ pub async fn subscribe(
             Subscription::Renewed { .. } => &metrics.renewals,
         };
         counter.increase();
-        Outcome::Kept {
-            already_exists: reveal(newsletter.reveal, client, subscription),
+        match newsletter.notices.webhook {
+            Some(_) => Outcome::PassedOn,
+            None => Outcome::Kept {
+                already_exists: reveal(newsletter.reveal, client, subscription),
+            },
         }
     };
     Ok(Subscribed {
         outcome,
         decision: admission.decision,
     })
+}
+
+async fn pass_on(
+    provider: &dyn SignUps,
+    sign_up: SignUp,
+    metrics: &Metrics,
+) -> Result<(), NotifyError> {
+    let taken = provider.take(sign_up).await;
+    let counter = match &taken {
+        Ok(()) => &metrics.webhook.delivered,
+        Err(NotifyError::Failed(_)) => &metrics.webhook.failed,
+        Err(NotifyError::Overloaded) => &metrics.webhook.overloaded,
+    };
+    counter.increase();
+    taken
 }
 
 fn origin(key: &MacKey, limiter_key: &MacKey, client: &Client) -> Origin {

@@ -27,11 +27,11 @@ use crate::adapters::site_dir::{self, SiteDir};
 use crate::adapters::smtp::{SmtpMailSender, SmtpSettings};
 use crate::adapters::system::SystemEntropy;
 use crate::adapters::tls::CertificateFiles;
-use crate::adapters::webhook::WebhookNotifier;
-use crate::adapters::webhook::signature::WebhookSecret;
-use crate::config::{Args, ModelArgs};
+use crate::adapters::webhook::signature::WebhookSecrets;
+use crate::adapters::webhook::{WebhookClient, WebhookNotifier, WebhookSettings};
+use crate::config::{Args, ModelArgs, WebhookMode};
 use crate::domain::{Content, Conversation, Message, Role, Settings};
-use crate::ports::{MailSender, ModelClient, NullSink, SignUps, random};
+use crate::ports::{MailSender, ModelClient, NullSink, SignUps, WebhookSender, random};
 use crate::site::image::is_image;
 use crate::site::{
     DeprecatedOperation, Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteImage,
@@ -177,29 +177,60 @@ pub async fn ask_model(
     answer.map_err(|error| error.to_string())
 }
 
-/// The newsletter's provider, if the flags name one. Its waits end when `interrupt` is cancelled.
-pub fn newsletter_provider(
+type DynWebhookSender = Arc<dyn WebhookSender>;
+type DynSignUps = Arc<dyn SignUps>;
+
+/// The operator's own program, and when it is told.
+pub enum NewsletterWebhook {
+    /// There is none.
+    None,
+    /// What becomes of contacts, from the queue.
+    Queued(DynWebhookSender),
+    /// Sign-ups, while their visitors wait.
+    Direct(DynSignUps),
+}
+
+impl NewsletterWebhook {
+    /// What is told from the queue, and what takes sign-ups in place of the contacts.
+    pub fn split(self) -> (Option<DynWebhookSender>, Option<DynSignUps>) {
+        match self {
+            Self::None => (None, None),
+            Self::Queued(sender) => (Some(sender), None),
+            Self::Direct(sign_ups) => (None, Some(sign_ups)),
+        }
+    }
+}
+
+/// The operator's own program, as the flags have it. Its waits end when `interrupt` is cancelled.
+pub fn newsletter_webhook(
     args: &Args,
     interrupt: &CancellationToken,
-) -> Result<Option<Arc<dyn SignUps>>, String> {
+) -> Result<NewsletterWebhook, String> {
     let Some(url) = &args.newsletter_webhook else {
-        return Ok(None);
+        return Ok(NewsletterWebhook::None);
     };
-    let secret = read_secret(
+    let secrets = read_secret(
         "--newsletter-webhook-secret-file",
         args.newsletter_webhook_secret_file.as_deref(),
-        WebhookSecret::parse,
+        WebhookSecrets::parse,
     )?;
     let flag = "--newsletter-webhook";
     let roots = roots(url.as_str()).map_err(of(flag))?;
-    let notifier = WebhookNotifier::open(
-        url.as_str(),
-        secret,
-        roots,
-        Arc::new(SystemEntropy),
-        interrupt.clone(),
-    );
-    Ok(Some(Arc::new(notifier.map_err(of(flag))?)))
+    let settings = WebhookSettings {
+        url: url.as_str().to_owned(),
+        secrets,
+        base_url: args
+            .public_origin()
+            .map(|_| args.settings(args.listen).base_url),
+    };
+    let client = WebhookClient::open(settings, roots, interrupt.clone()).map_err(of(flag))?;
+    Ok(match args.newsletter_webhook_mode {
+        WebhookMode::Queue => NewsletterWebhook::Queued(Arc::new(client)),
+        WebhookMode::Direct => {
+            let notifier = WebhookNotifier::new(client, Arc::new(SystemEntropy));
+            NewsletterWebhook::Direct(Arc::new(notifier))
+        }
+    })
 }
 
 /// What sends mail, if the flags name an account.

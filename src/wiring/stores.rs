@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::adapters::block_list::FileBlockList;
 use crate::adapters::counts::FileCountStore;
 use crate::adapters::credential_cache::CredentialCache;
@@ -20,11 +22,11 @@ use crate::config::{Args, EngineArgs};
 use crate::domain::{Policies, PolicyName, Quota, SecretKeys, Settings};
 use crate::metrics::Metrics;
 use crate::ports::{
-    Clock as _, ContactStore, CountStore, KeyIssuer, RateLimiter, RevocationList, StoreError,
-    StoreMaintenance,
+    Clock as _, ContactStore, CountStore, DeliveryQueue, KeyIssuer, RateLimiter, RevocationList,
+    StoreError, StoreMaintenance,
 };
 
-use super::{StoresError, engines, mail_sender};
+use super::{StoresError, engines, mail_sender, newsletter_webhook};
 
 const NO_LIMITS: &str = "where are the rate limits? Give --limits URL and --nodes COUNT, or the \
                          --data-dir of the one node";
@@ -254,13 +256,21 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     let settings = args.settings(args.listen);
     // Before the stores, which have to be closed once they are open.
     let mail = mail_sender(args)?;
+    let (webhook, _) = newsletter_webhook(args, &CancellationToken::new())?.split();
     let app = stores.open(args, windows, settings, metrics).await?;
-    Ok((App { mail, ..app }, stores))
+    Ok((
+        App {
+            mail,
+            webhook,
+            ..app
+        },
+        stores,
+    ))
 }
 
 /// The application of commands: sign-ups are kept in `store` as contacts, and no model answers.
 fn of_commands(
-    store: Arc<impl ContactStore + StoreMaintenance + 'static>,
+    store: Arc<impl ContactStore + DeliveryQueue + StoreMaintenance + 'static>,
     credentials: Arc<impl KeyIssuer + RevocationList + 'static>,
     counts: Arc<dyn CountStore>,
     limiter: Arc<dyn RateLimiter>,
@@ -270,7 +280,9 @@ fn of_commands(
 ) -> App {
     App {
         contacts: store.clone(),
+        deliveries: store.clone(),
         provider: None,
+        webhook: None,
         mail: None,
         keys: credentials.clone(),
         revocations: credentials,

@@ -4,6 +4,8 @@
 mod contact_store;
 #[path = "../it/contracts/count_store.rs"]
 pub(crate) mod count_store;
+#[path = "../it/contracts/delivery_queue.rs"]
+mod delivery_queue;
 #[path = "../it/contracts/key_issuer.rs"]
 mod key_issuer;
 #[path = "../it/contracts/revocation_list.rs"]
@@ -49,6 +51,14 @@ async fn postgres_keeps_keys_and_revocations_through_a_crash() {
     let reopened = open(&server.url()).await.unwrap();
     key_issuer::assert_holds(&*reopened).await;
     revocation_list::assert_holds(&*reopened).await;
+}
+
+#[tokio::test]
+async fn postgres_keeps_deliveries() {
+    let server = Postgres::start().await;
+    delivery_queue::check(server.store().await).await;
+    let reopened = open(&server.url()).await.unwrap();
+    delivery_queue::assert_holds(&*reopened).await;
 }
 
 #[tokio::test]

@@ -79,6 +79,7 @@ async fn a_copy_may_be_repeated_and_keeps_order_times_and_signers() {
         let counted = CountStore::list(&*store, Hour::of(START), end).await;
         assert_eq!(counted.unwrap(), hours);
         let expected = Totals {
+            deliveries: 0,
             contacts: 12,
             tombstones: 1,
             keys: 3,

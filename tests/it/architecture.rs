@@ -34,8 +34,8 @@ const LAYERS: [(&str, &[&str]); 14] = [
     (
         "cli",
         &[
-            "domain", "ports", "adapters", "site", "http", "operator", "app", "config", "metrics",
-            "wiring", "cli",
+            "domain", "ports", "adapters", "usecases", "site", "http", "operator", "app", "config",
+            "metrics", "wiring", "cli",
         ],
     ),
     ("lib", &[]),

@@ -63,7 +63,10 @@ fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
 #[test]
 fn a_second_signal_ends_the_wait_for_a_provider_and_the_visitor_is_told() {
     check_second_signal(
-        &["--newsletter-webhook=http://ADDRESS/"],
+        &[
+            "--newsletter-webhook=http://ADDRESS/",
+            "--newsletter-webhook-mode=direct",
+        ],
         (NEWSLETTER, ADA),
         "newsletter_unavailable",
     );
@@ -367,6 +370,7 @@ fn a_provider_that_is_away_is_logged_without_address_or_secret() {
     let mut command = command(&parent.path().join("data"));
     command
         .args(["--log-level", "trace", "--newsletter-webhook", &url])
+        .arg("--newsletter-webhook-mode=direct")
         .arg("--newsletter-webhook-secret-file")
         .arg(&file);
     let program = Program::start(&mut command);

@@ -9,7 +9,6 @@ use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::http::server::ServerLimits;
@@ -19,6 +18,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::Setup;
+use crate::notify::webhook_client;
 use crate::openai::server_before;
 use crate::openai::upstream::{Script, Upstream};
 use crate::provider::{self, Provider};
@@ -43,10 +43,10 @@ async fn waiting_sign_up(
     limits: ServerLimits,
 ) -> (Server, Connection) {
     let interrupt = CancellationToken::new();
-    let (url, entropy) = (provider.url("/"), Arc::new(SystemEntropy));
-    let webhook = WebhookNotifier::open(&url, None, Roots::of([]), entropy, interrupt.clone());
+    let client = webhook_client(&provider.url("/"), None, interrupt.clone());
+    let webhook = WebhookNotifier::new(client, Arc::new(SystemEntropy));
     let setup = Setup {
-        provider: Some(Arc::new(webhook.unwrap())),
+        provider: Some(Arc::new(webhook)),
         ..Setup::default()
     };
     let server = Server::start_with(setup, limits, interrupt).await;

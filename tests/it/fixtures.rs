@@ -24,6 +24,7 @@ use landing_api::domain::contact::{
 };
 use landing_api::domain::credential::{Fingerprint, KeyId, KeyRecord};
 use landing_api::domain::decision::Decision;
+use landing_api::domain::delivery::Delivery;
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::policy::{Policies, PolicyName, Quota};
 use landing_api::domain::secret::{MacKey, Secret};
@@ -287,6 +288,7 @@ pub(crate) fn sign_up_of(email: EmailAddress, origin: Origin, at: Timestamp) -> 
         consent: Consent::bare(at, SignUpWay::Form),
         consent_text: None,
         leave_token: LeaveToken::from_bytes(*token.as_bytes()),
+        notice: None,
     }
 }
 
@@ -660,8 +662,13 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
         delayed(self.0.find_by_token(token)).await
     }
 
-    async fn leave(&self, token: &LeaveToken, now: Timestamp) -> Result<Leaving, StoreError> {
-        delayed(self.0.leave(token, now)).await
+    async fn leave(
+        &self,
+        token: &LeaveToken,
+        notice: Option<Delivery>,
+        now: Timestamp,
+    ) -> Result<Leaving, StoreError> {
+        delayed(self.0.leave(token, notice, now)).await
     }
 
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {

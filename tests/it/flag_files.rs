@@ -8,7 +8,7 @@ use std::path::Path;
 use landing_api::adapters::outbound::Roots;
 use landing_api::config::{Args, Invocation};
 use landing_api::http::answer::problem;
-use landing_api::wiring::{model_client, newsletter_provider, site};
+use landing_api::wiring::{model_client, newsletter_webhook, site};
 use tokio_util::sync::CancellationToken;
 
 use crate::fixtures::make_fifo;
@@ -38,7 +38,7 @@ pub(crate) fn complaint(flags: &[&str]) -> String {
     let stop = CancellationToken::new();
     let opened = site(&args, &facts().settings, &problem::pages(), Vec::new())
         .and_then(|site| model_client(&args, &site, &stop))
-        .and_then(|_client| newsletter_provider(&args, &stop));
+        .and_then(|_client| newsletter_webhook(&args, &stop));
     let Err(line) = opened else {
         panic!("{flags:?}");
     };
@@ -82,6 +82,18 @@ fn a_file_that_cannot_be_used_is_named_and_not_quoted() {
         (WEBHOOK_SECRET, "whsec_###", 0o600, "Base64"),
         (WEBHOOK_SECRET, "whsec_AAECAwQFBgc", 0o600, "24 to 64"),
         (WEBHOOK_SECRET, &GOOD[6..], 0o600, "whsec_"),
+        (
+            WEBHOOK_SECRET,
+            &[GOOD, "# next"].join("\n"),
+            0o600,
+            "whsec_",
+        ),
+        (
+            WEBHOOK_SECRET,
+            &[GOOD; 3].join("\n"),
+            0o600,
+            "one secret, or two",
+        ),
         (WEBHOOK_SECRET, &"x".repeat(65_537), 0o600, "larger than"),
     ] {
         write(&file, content).unwrap();

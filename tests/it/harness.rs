@@ -17,7 +17,7 @@ use landing_api::domain::chat::Conversation;
 use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::secret::Secret;
-use landing_api::domain::settings::Settings;
+use landing_api::domain::settings::{Settings, SignUpsGo};
 use landing_api::domain::time::Timestamp;
 use landing_api::http::answer::cors::AllowedOrigins;
 use landing_api::http::answer::problem;
@@ -28,7 +28,7 @@ use landing_api::http::service::LandingService;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
     AnswerSink, Clock, ContactStore, KeyIssuer, ModelClient, ModelError, RateLimiter,
-    RevocationList, SignUps,
+    RevocationList, SignUps, WebhookSender,
 };
 use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
 use serde_json::{Value, json};
@@ -56,6 +56,7 @@ pub(crate) struct Setup {
     pub(crate) limiter: Arc<dyn RateLimiter>,
     /// Takes the sign-ups in place of the contacts.
     pub(crate) provider: Option<Arc<dyn SignUps>>,
+    pub(crate) webhook: Option<Arc<dyn WebhookSender>>,
     /// Keeps contacts, keys and revocations in place of memory.
     pub(crate) store: Option<Arc<LedgerStore>>,
     pub(crate) allowed_origins: &'static [&'static str],
@@ -79,6 +80,7 @@ impl Default for Setup {
             model_fallback: None,
             limiter: Arc::new(SledRateLimiter::in_memory(&Policies::default(), NOW)),
             provider: None,
+            webhook: None,
             store: None,
             allowed_origins: &[],
             trusted_proxies: &[],
@@ -137,7 +139,16 @@ impl Setup {
         self
     }
 
+    fn sign_ups(&self) -> SignUpsGo {
+        match (&self.webhook, &self.provider) {
+            (None, None) => SignUpsGo::Kept,
+            (Some(_), _) => SignUpsGo::Told,
+            (None, Some(_)) => SignUpsGo::PassedOn,
+        }
+    }
+
     pub(crate) fn start(self) -> TestApp {
+        let sign_ups = self.sign_ups();
         let clock = Arc::new(ManualClock::new(NOW));
         let contacts = Arc::new(MemoryContactStore::default());
         let keys = Arc::new(MemoryKeyIssuer::default());
@@ -149,7 +160,7 @@ impl Setup {
             policies: self.policies,
             reveal_existing: self.reveal_existing,
             checks_forms: self.checks_forms,
-            passes_sign_ups_on: self.provider.is_some(),
+            sign_ups,
             allowed_origins: origins.clone().collect(),
             trusts_proxies: !self.trusted_proxies.is_empty(),
             ..crate::site::facts().settings
@@ -168,6 +179,8 @@ impl Setup {
         let app = Arc::new(App {
             contacts: stores.0,
             provider: self.provider,
+            webhook: self.webhook,
+            deliveries: contacts.clone(),
             mail: None,
             keys: stores.1,
             revocations: stores.2,

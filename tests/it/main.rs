@@ -28,6 +28,7 @@ mod cors;
 mod counts;
 mod credential_cache;
 mod crowd;
+mod deliveries;
 mod discovery;
 mod doctor;
 mod drain;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use hyper::StatusCode;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::system::SystemEntropy;
-use landing_api::adapters::webhook::WebhookNotifier;
-use landing_api::adapters::webhook::signature::WebhookSecret;
+use landing_api::adapters::webhook::signature::WebhookSecrets;
+use landing_api::adapters::webhook::{WebhookClient, WebhookNotifier, WebhookSettings};
 use landing_api::ports::{Entropy, EntropyError, NotifyError, SignUps, StoreError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -29,13 +29,26 @@ fn app(provider: Arc<dyn SignUps>) -> TestApp {
     .start()
 }
 
-pub(crate) fn webhook(url: &str, secret: Option<WebhookSecret>) -> WebhookNotifier {
-    let (entropy, stop) = (Arc::new(SystemEntropy), CancellationToken::new());
-    WebhookNotifier::open(url, secret, Roots::of([]), entropy, stop).unwrap()
+pub(crate) fn webhook(url: &str, secrets: Option<WebhookSecrets>) -> WebhookNotifier {
+    let client = webhook_client(url, secrets, CancellationToken::new());
+    WebhookNotifier::new(client, Arc::new(SystemEntropy))
+}
+
+pub(crate) fn webhook_client(
+    url: &str,
+    secrets: Option<WebhookSecrets>,
+    interrupt: CancellationToken,
+) -> WebhookClient {
+    let settings = WebhookSettings {
+        url: url.to_owned(),
+        secrets,
+        base_url: Some("https://landing.example".to_owned()),
+    };
+    WebhookClient::open(settings, Roots::of([]), interrupt).unwrap()
 }
 
 fn app_before(provider: &Provider) -> TestApp {
-    let secret = WebhookSecret::parse(SECRET).unwrap();
+    let secret = WebhookSecrets::parse(SECRET).unwrap();
     let webhook = webhook(&provider.url("/hook?token=t"), Some(secret));
     app(Arc::new(webhook))
 }
@@ -81,9 +94,29 @@ async fn a_sign_up_is_posted_and_signed_and_not_kept() {
     let id = request.header("webhook-id").unwrap();
     assert!(id.starts_with("msg_") && id.len() == 36, "{id}");
     assert_eq!(request.header("webhook-timestamp"), Some("1795262400"));
-    let secret = WebhookSecret::parse(SECRET).unwrap();
+    let secret = WebhookSecrets::parse(SECRET).unwrap();
     let signature = secret.sign(id, 1_795_262_400, &request.body);
     assert_eq!(request.header("webhook-signature"), Some(&*signature));
+}
+
+/// The secret is replaced at the provider while the service signs with the old and the new one.
+#[tokio::test]
+async fn while_a_secret_changes_a_sign_up_bears_both_signatures() {
+    const NEXT: &str = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3";
+    let provider = Provider::start(Script::Answer(200)).await;
+    let secrets = WebhookSecrets::parse(&format!("{SECRET}\n{NEXT}")).unwrap();
+    let app = app(Arc::new(webhook(&provider.url("/"), Some(secrets))));
+    let reply = app.send(sign_up(PATH, "ada@example.com")).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    let [request] = provider.requests().try_into().unwrap();
+    let id = request.header("webhook-id").unwrap();
+    let by = |secret: &str| {
+        let secret = WebhookSecrets::parse(secret).unwrap();
+        secret.sign(id, 1_795_262_400, &request.body)
+    };
+    let sent = request.header("webhook-signature").unwrap();
+    let sent: Vec<_> = sent.split(' ').collect();
+    assert_eq!(sent, [by(SECRET), by(NEXT)]);
 }
 
 #[tokio::test]
@@ -202,9 +235,8 @@ impl Entropy for NoEntropy {
 #[tokio::test]
 async fn a_sign_up_without_an_id_is_not_posted_and_given_back() {
     let provider = Provider::start(Script::Answer(200)).await;
-    let (url, stop) = (provider.url("/"), CancellationToken::new());
-    let entropy = Arc::new(NoEntropy);
-    let webhook = WebhookNotifier::open(&url, None, Roots::of([]), entropy, stop).unwrap();
+    let client = webhook_client(&provider.url("/"), None, CancellationToken::new());
+    let webhook = WebhookNotifier::new(client, Arc::new(NoEntropy));
     let app = app(Arc::new(webhook));
     let reply = app.send(sign_up(PATH, "ada@example.com")).await;
     check_refunded(&app, &reply);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use landing_api::domain::policy::PolicyName;
+use landing_api::domain::settings::SignUpsGo;
 use landing_api::http::endpoints::ENDPOINTS;
 use landing_api::site::{Document, HTML, SiteFacts, SiteFile};
 
@@ -243,7 +244,7 @@ fn the_pages_say_the_truth_about_the_configuration() {
 
     let mut other = facts();
     other.settings.has_model = true;
-    other.settings.passes_sign_ups_on = true;
+    other.settings.sign_ups = SignUpsGo::PassedOn;
     other.settings.imprint_url = Some("/imprint".to_owned());
     other.settings.privacy_url = Some("https://www.example.com/privacy".to_owned());
     other.settings.key_lifetime_ms = 3_600_000;

@@ -7,7 +7,7 @@ use landing_api::config::Invocation;
 use landing_api::domain::accent::Accent;
 use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
-use landing_api::domain::settings::Settings;
+use landing_api::domain::settings::{Settings, SignUpsGo};
 use landing_api::http::answer::problem;
 use landing_api::http::endpoints::ENDPOINTS;
 use landing_api::site::{Document, ProblemPage, Representation, Site, SiteFacts};
@@ -51,7 +51,7 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
         is_base_url_given: true,
         has_model: true,
         falls_back: true,
-        passes_sign_ups_on: true,
+        sign_ups: SignUpsGo::PassedOn,
         allowed_origins: vec!["https://www.example.com".to_owned()],
         trusts_proxies: true,
     };

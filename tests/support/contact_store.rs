@@ -9,10 +9,12 @@ use landing_api::domain::consent::{LeaveToken, Leaving, TextDigest};
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
 };
+use landing_api::domain::delivery::Delivery;
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, ContactStream, StoreError};
 
+use super::delivery_queue::Deliveries;
 use super::fault::Fault;
 use super::{lock, pages};
 
@@ -20,7 +22,8 @@ use super::{lock, pages};
 #[derive(Debug, Default)]
 pub(crate) struct MemoryContactStore {
     contacts: Mutex<Contacts>,
-    fault: Fault,
+    pub(super) deliveries: Deliveries,
+    pub(super) fault: Fault,
 }
 
 #[derive(Debug, Default)]
@@ -82,17 +85,21 @@ impl MemoryContactStore {
 
 #[async_trait]
 impl ContactStore for MemoryContactStore {
-    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+    async fn keep(&self, mut sign_up: SignUp) -> Result<Subscription, StoreError> {
         self.fault.check()?;
+        let (token, notice) = (sign_up.leave_token, sign_up.notice.take());
         let mut contacts = lock(&self.contacts);
         if let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) {
             contacts.texts.insert(*digest.as_bytes(), text.clone());
         }
         if let Some((_, contact)) = contacts.kept.get_mut(sign_up.email.as_str()) {
             let by_same_client = contact.renew(sign_up);
+            self.deliveries
+                .add(notice.filter(|_| contact.consents_by(token)));
             return Ok(Subscription::Renewed { by_same_client });
         }
         contacts.add(Contact::created(sign_up));
+        self.deliveries.add(notice);
         Ok(Subscription::Created)
     }
 
@@ -107,7 +114,12 @@ impl ContactStore for MemoryContactStore {
         Ok(lock(&self.contacts).with_token(token).cloned())
     }
 
-    async fn leave(&self, token: &LeaveToken, now: Timestamp) -> Result<Leaving, StoreError> {
+    async fn leave(
+        &self,
+        token: &LeaveToken,
+        notice: Option<Delivery>,
+        now: Timestamp,
+    ) -> Result<Leaving, StoreError> {
         self.fault.check()?;
         let mut contacts = lock(&self.contacts);
         let Some(contact) = contacts.with_token(token) else {
@@ -117,6 +129,7 @@ impl ContactStore for MemoryContactStore {
             return Ok(Leaving::LeftBefore);
         }
         contact.left_at = Some(now);
+        self.deliveries.add(notice);
         Ok(Leaving::Left)
     }
 
@@ -184,6 +197,7 @@ impl ContactStore for MemoryContactStore {
         let mut contacts = lock(&self.contacts);
         Ok(Erasure {
             was_known: emails.iter().map(|email| contacts.forget(email)).collect(),
+            in_flight: emails.iter().map(|it| self.deliveries.forget(it)).sum(),
             ..Erasure::default()
         })
     }

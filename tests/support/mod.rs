@@ -4,6 +4,7 @@ mod block_list;
 mod clock;
 mod contact_store;
 mod count_store;
+mod delivery_queue;
 mod entropy;
 mod fault;
 mod key_issuer;
@@ -11,6 +12,7 @@ mod model_client;
 mod revocation_list;
 mod sign_ups;
 mod store_maintenance;
+mod webhook_sender;
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -27,6 +29,7 @@ pub(crate) use model_client::{MemoryAnswerSink, ScriptedModelClient};
 pub(crate) use revocation_list::MemoryRevocationList;
 pub(crate) use sign_ups::ScriptedSignUps;
 pub(crate) use store_maintenance::MemoryStoreMaintenance;
+pub(crate) use webhook_sender::ScriptedWebhookSender;
 
 /// How many values a page of these stores has.
 const PAGE_LEN: usize = 100;

@@ -13,14 +13,15 @@ use sha2::{Digest as _, Sha256};
 use tar::{Archive, Entry, EntryType};
 
 use crate::adapters::data_dir::{
-    MARK, RESTORING, SECRET, backup_entries, create_private, lock, refuse_foreign,
+    MARK, RESTORING, SECRET, backup_entries, create_private, held, lock, refuse_foreign,
 };
 use crate::adapters::files::{
     BUFFER_BYTES, Files, PRIVATE_DIRECTORY, append_whole, remove_for_good,
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
-use crate::adapters::ledger::refusal;
+use crate::adapters::ledger::{mark_held, refusal, waiting_deliveries};
 use crate::adapters::sled_db::remove;
+use crate::domain::Channel;
 
 use super::error::BackupError;
 use super::ledger_secret::read_secret;
@@ -34,6 +35,8 @@ const SUMS_BYTES_MAX: u64 = 64 * 1024;
 pub struct Restored {
     /// The ledger's entries.
     pub entries: u64,
+    /// How many deliveries wait in it. They are held: some may have been made since.
+    pub held: u64,
     /// The files that were in the archive.
     pub files: Vec<String>,
 }
@@ -64,9 +67,11 @@ pub fn restore(
     let restored = unpack(files, archive, &staging)
         .and_then(|names| Ok((check(&staging)?, names)))
         .and_then(|(verified, names)| {
+            let held = hold_deliveries(files, path, &staging.join(LEDGER))?;
             put_in_place(files, path, &staging, &names)?;
             Ok(Restored {
                 entries: verified.sequence,
+                held,
                 files: names.into_iter().collect(),
             })
         });
@@ -241,6 +246,16 @@ fn check(staging: &Path) -> Result<Verified, BackupError> {
     }
     read_secret(staging, &verified)?;
     Ok(verified)
+}
+
+/// Has what waits in the ledger at `ledger` leave only once the operator says so. Returns how much that is.
+fn hold_deliveries(files: &dyn Files, path: &Path, ledger: &Path) -> Result<u64, BackupError> {
+    let waiting = waiting_deliveries(ledger).map_err(|flaw| refusal(path, flaw))?;
+    for channel in Channel::ALL.into_iter().filter(|_| waiting > 0) {
+        let held = held(path, channel);
+        mark_held(files, &held).map_err(BackupError::io("write", &held))?;
+    }
+    Ok(waiting)
 }
 
 /// Renames the files to their places, the ledger last, and makes that durable.

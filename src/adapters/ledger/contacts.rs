@@ -4,11 +4,12 @@ use async_trait::async_trait;
 use futures_util::StreamExt as _;
 
 use crate::domain::{
-    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving, MacKey,
-    SignUp, Subscription, TextDigest, Timestamp,
+    Contact, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving,
+    MacKey, SignUp, Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
 
+use super::deliveries::queue;
 use super::draft::Draft;
 use super::erasure::{has_tombstone, hash, remove_tombstone};
 use super::record::{Event, Hex, Identity};
@@ -16,7 +17,8 @@ use super::store::LedgerStore;
 
 #[async_trait]
 impl ContactStore for LedgerStore {
-    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+    async fn keep(&self, mut sign_up: SignUp) -> Result<Subscription, StoreError> {
+        let (token, notice) = (sign_up.leave_token, sign_up.notice.take());
         let tombstones = self.tombstone_key.clone();
         self.commit(move |draft| {
             let known = draft.find(&identity(&sign_up.email))?.cloned();
@@ -24,11 +26,15 @@ impl ContactStore for LedgerStore {
             if let Some(mut contact) = known.and_then(Event::into_contact) {
                 let by_same_client = contact.renew(sign_up);
                 draft.record(Event::ContactSeen((&contact).into()))?;
+                if contact.consents_by(token) {
+                    notify(draft, notice.as_ref())?;
+                }
                 return Ok(Subscription::Renewed { by_same_client });
             }
             remove_tombstone(draft, &hash(&tombstones, &sign_up.email))?;
             let contact = Contact::created(sign_up);
             draft.record(Event::ContactSubscribed((&contact).into()))?;
+            notify(draft, notice.as_ref())?;
             Ok(Subscription::Created)
         })
         .await
@@ -46,7 +52,12 @@ impl ContactStore for LedgerStore {
         Ok(found.and_then(Event::into_contact))
     }
 
-    async fn leave(&self, token: &LeaveToken, now: Timestamp) -> Result<Leaving, StoreError> {
+    async fn leave(
+        &self,
+        token: &LeaveToken,
+        notice: Option<Delivery>,
+        now: Timestamp,
+    ) -> Result<Leaving, StoreError> {
         let token = *token;
         self.commit(move |draft| {
             let by_token = Identity::leave_token(token.as_bytes());
@@ -68,6 +79,7 @@ impl ContactStore for LedgerStore {
             }
             contact.left_at = Some(now);
             draft.record(Event::ContactLeft((&contact).into()))?;
+            notify(draft, notice.as_ref())?;
             Ok(Leaving::Left)
         })
         .await
@@ -159,6 +171,11 @@ impl LedgerStore {
 
 fn identity(email: &EmailAddress) -> Identity {
     Identity::contact(email.as_str())
+}
+
+/// Adds what is to be delivered because of a change.
+fn notify(draft: &mut Draft<'_>, notice: Option<&Delivery>) -> Result<(), StoreError> {
+    notice.map_or(Ok(()), |it| queue(draft, it))
 }
 
 /// Keeps the text that a consent names, if it is not kept yet.

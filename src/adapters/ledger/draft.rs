@@ -61,6 +61,11 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
+    /// What is known before this batch.
+    pub(super) const fn generation(&self) -> &'a Generation {
+        self.generation
+    }
+
     pub(super) fn events(&self) -> &[Event] {
         &self.events
     }

@@ -14,6 +14,7 @@ use tokio::task::spawn_blocking;
 use crate::domain::{EmailAddress, Erasure, MacKey, Remainder, Timestamp};
 use crate::ports::StoreError;
 
+use super::deliveries::remove_naming;
 use super::draft::Draft;
 use super::kept_files::blank;
 use super::record::{Event, Hex, Identity};
@@ -27,6 +28,7 @@ impl LedgerStore {
         at: Timestamp,
     ) -> Result<Erasure, StoreError> {
         let addresses: HashSet<_> = emails.iter().map(|it| it.as_str().to_owned()).collect();
+        let in_flight = self.count_in_flight(&emails);
         let tombstones = self.tombstone_key.clone();
         let forgotten = self.commit(move |draft| {
             let emails = emails.iter();
@@ -36,6 +38,7 @@ impl LedgerStore {
         });
         let mut erasure = Erasure {
             was_known: forgotten.await?,
+            in_flight,
             ..Erasure::default()
         };
         if addresses.is_empty() {
@@ -95,6 +98,7 @@ fn forget(
 ) -> Result<bool, StoreError> {
     let was_known = draft.find(&Identity::contact(email.as_str()))?.is_some();
     draft.record(Event::forgotten(email, at))?;
+    remove_naming(draft, email, at)?;
     let address = hash(tombstones, email);
     if !has_tombstone(draft, &address)? {
         draft.record(Event::TombstoneSet {

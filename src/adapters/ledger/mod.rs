@@ -1,4 +1,4 @@
-//! Contacts, keys and revoked tokens: the record, and where in it the last event of each identity is.
+//! Contacts, deliveries, keys and revoked tokens: the record, and where in it the last event of each identity is.
 //!
 //! **The record** is `ledger.jsonl`, a file of events that only grows (`record`). It alone counts.
 //! **Look-ups** read it: a table in memory has the place of each identity's last event (`table`,
@@ -35,6 +35,9 @@
 //! compaction, the files kept beside the ledger by overwriting (`kept_files`). A keyed hash of the address
 //! stays, the tombstone, so that an import does not bring it back.
 //!
+//! **Deliveries** (`deliveries`) are due until a line says that they were made or given up. An index in memory has
+//! what is due (`delivery_index`).
+//!
 //! **A list** (`listing`) reads the generation beside the writer.
 
 mod commit_queue;
@@ -42,6 +45,9 @@ mod compaction;
 mod contacts;
 mod copy;
 mod credentials;
+mod deliveries;
+mod delivery_index;
+mod delivery_state;
 mod draft;
 mod erasure;
 mod generation;
@@ -57,6 +63,7 @@ mod store;
 mod table;
 mod writer;
 
+pub(super) use deliveries::{mark_held, waiting_deliveries};
 pub use maintenance::{LedgerRepair, LedgerReport, repair_ledger, verify_ledger};
 pub use open::Tuning;
 pub(super) use open::refusal;

@@ -13,13 +13,14 @@ use crate::domain::MacKey;
 use crate::ports::{Compaction, StoreError};
 
 use super::commit_queue::CommitQueue;
+use super::delivery_state::DeliveryState;
 use super::draft::Draft;
 use super::generation::unreadable;
 use super::open::{Tuning, open};
 use super::record::{Event, Identity, LEDGER};
 use super::shared_state::SharedState;
 
-/// Contacts, keys and revoked tokens in a data directory.
+/// Contacts, what is to be delivered, keys and revoked tokens in a data directory.
 #[derive(Debug)]
 pub struct LedgerStore {
     queue: CommitQueue,
@@ -27,6 +28,7 @@ pub struct LedgerStore {
     pub(super) files: Arc<dyn Files>,
     /// Where the ledger should be.
     pub(super) path: PathBuf,
+    pub(super) deliveries: DeliveryState,
     /// Hashes forgotten addresses.
     pub(super) tombstone_key: MacKey,
     /// Held until the writer is gone, which [`Drop`] waits for.
@@ -56,6 +58,7 @@ impl LedgerStore {
             shared,
             files: Arc::clone(&tuning.files),
             path: data_dir.path().join(LEDGER),
+            deliveries: DeliveryState::open(data_dir.path()),
             tombstone_key: data_dir.secret().keys().tombstone,
             _lock: data_dir.lock(),
         })

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
+use super::delivery_index::DeliveryIndex;
 use super::record::{Event, Identity, Place};
 
 /// How many parts the table has: one that grows holds up only the look-ups in it.
@@ -26,6 +27,7 @@ pub(super) struct PlaceTable {
     contacts: AtomicU64,
     /// How many of those have left.
     left: AtomicU64,
+    deliveries: DeliveryIndex,
     /// Whether an identity of which nothing is left was in it.
     has_removed: AtomicBool,
     /// Random, so that nobody can choose addresses that all fall into one shard.
@@ -151,6 +153,7 @@ impl PlaceTable {
             len: AtomicU64::new(0),
             contacts: AtomicU64::new(0),
             left: AtomicU64::new(0),
+            deliveries: DeliveryIndex::default(),
             has_removed: AtomicBool::new(false),
             hasher: RandomState::new(),
         }
@@ -179,6 +182,7 @@ impl PlaceTable {
     ) {
         let place = |event: Option<(Place, &Event)>| event.map(|(place, _)| place);
         self.set(identity, place(before), place(now));
+        self.deliveries.replace(before.map(|(_, event)| event), now);
         let token = |event: Option<(Place, &Event)>| event.and_then(|(_, it)| it.token_identity());
         match (token(before), token(now)) {
             (Some(old), Some(new)) if old == new => self.set(&old, place(before), place(now)),
@@ -234,6 +238,11 @@ impl PlaceTable {
     /// How many contacts have left.
     pub(super) fn left(&self) -> u64 {
         self.left.load(Ordering::Relaxed)
+    }
+
+    /// What is to be delivered.
+    pub(super) const fn deliveries(&self) -> &DeliveryIndex {
+        &self.deliveries
     }
 
     pub(super) fn has_removed(&self) -> bool {

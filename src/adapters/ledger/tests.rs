@@ -31,6 +31,7 @@ const NOW: Timestamp = Timestamp::from_ms(1_000);
 
 fn sign_up(email: &str) -> SignUp {
     SignUp {
+        notice: None,
         email: EmailAddress::parse(email).unwrap(),
         origin: Origin {
             network: OriginHash::from_bytes([1; 8]),

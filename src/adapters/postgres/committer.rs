@@ -15,6 +15,7 @@ use crate::domain::{EmailAddress, MacKey, SignUp, Subscription};
 use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
+use super::delivery_columns::DeliveryColumns;
 use super::error::{Failure, too_late};
 use super::link::{Link, Parameters, pause};
 use super::values::{column, consent, instant, settings, signer, signers};
@@ -176,6 +177,11 @@ impl Committer {
         let consents = consents.map_err(Failure::Final)?;
         let tokens = waiting.clone().map(|it| it.sign_up.leave_token);
         let tokens: Vec<Vec<u8>> = tokens.map(|it| it.as_bytes().to_vec()).collect();
+        let notices = waiting.clone().filter_map(|it| it.sign_up.notice.as_ref());
+        let notices = DeliveryColumns::of(notices);
+        let noted = waiting.clone().filter(|it| it.sign_up.notice.is_some());
+        let noted = noted.map(|it| it.sign_up.leave_token.as_bytes().to_vec());
+        let noted: Vec<Vec<u8>> = noted.collect();
         let texts = waiting.filter_map(|it| {
             let digest = it.sign_up.consent.text?.as_bytes().to_vec();
             Some((digest, it.sign_up.consent_text.as_deref()?))
@@ -193,6 +199,11 @@ impl Committer {
             (&tokens, Type::BYTEA_ARRAY),
             (&digests, Type::BYTEA_ARRAY),
             (&texts, Type::TEXT_ARRAY),
+            (&noted, Type::BYTEA_ARRAY),
+            (&notices.ids, Type::BYTEA_ARRAY),
+            (&notices.kinds, Type::TEXT_ARRAY),
+            (&notices.channels, Type::TEXT_ARRAY),
+            (&notices.bodies, Type::TEXT_ARRAY),
         ];
         self.link.ask(UPSERT, parameters, deadline).await
     }

@@ -6,16 +6,17 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSqlOwned, Type};
+use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 
 use crate::domain::{
-    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving, SignUp,
-    Subscription, TextDigest, Timestamp,
+    Contact, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving,
+    SignUp, Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, StoreError};
 
 use super::committer::tombstones;
 use super::dedicated::DedicatedConnection;
+use super::delivery_columns::{DeliveryColumns, queue};
 use super::link::Parameters;
 use super::store::PostgresStore;
 use super::values::{
@@ -39,7 +40,11 @@ const FIND_BY_TOKEN: &str = select_contact!("WHERE leave_token = $1");
 
 const LEAVE: &str = concat!(
     settings!(),
-    " UPDATE contact SET left_at = $2 FROM settings WHERE leave_token = $1 AND left_at IS NULL RETURNING place"
+    ", gone AS (UPDATE contact SET left_at = $2 FROM settings WHERE leave_token = $1 AND left_at IS NULL \
+         RETURNING place), \
+     queued AS (",
+    queue!("gone, unnest($3, $4, $5, $6, $7, $8) AS new (id, kind, channel, email, body, at)"),
+    ") SELECT place FROM gone"
 );
 
 const LIST: &str = select_contact!(
@@ -95,10 +100,19 @@ impl ContactStore for PostgresStore {
         rows.first().map(contact).transpose()
     }
 
-    async fn leave(&self, token: &LeaveToken, now: Timestamp) -> Result<Leaving, StoreError> {
+    async fn leave(
+        &self,
+        token: &LeaveToken,
+        notice: Option<Delivery>,
+        now: Timestamp,
+    ) -> Result<Leaving, StoreError> {
         let bytes = &token.as_bytes()[..];
-        let values: Parameters<'_> = &[(&bytes, Type::BYTEA), (&instant(now), Type::TIMESTAMPTZ)];
-        if !self.change(LEAVE, values).await?.is_empty() {
+        let notice = DeliveryColumns::of(notice.iter());
+        let now = instant(now);
+        let mut values: Vec<(&(dyn ToSql + Sync), Type)> =
+            vec![(&bytes, Type::BYTEA), (&now, Type::TIMESTAMPTZ)];
+        values.extend(notice.parameters());
+        if !self.change(LEAVE, &values).await?.is_empty() {
             return Ok(Leaving::Left);
         }
         Ok(match self.find_by_token(token).await? {
@@ -196,6 +210,15 @@ impl ContactStore for PostgresStore {
             .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])
             .await?;
         let mut deleted = first_column::<String>(&deleted)?;
+        let drop = "DELETE FROM delivery WHERE email = ANY($1) \
+                    RETURNING coalesce(leased_until > now(), false)";
+        let dropped = transaction
+            .ask(drop, &[(&addresses, Type::TEXT_ARRAY)])
+            .await?;
+        let mut in_flight = 0;
+        for row in &dropped {
+            in_flight += u64::from(column::<bool>(row, 0)?);
+        }
         let tombstones: Parameters<'_> = &[(&tombstones, Type::BYTEA_ARRAY)];
         transaction.ask(REMEMBER, tombstones).await?;
         transaction.commit().await?;
@@ -203,6 +226,7 @@ impl ContactStore for PostgresStore {
         let was_known = addresses.iter().map(|address| deleted.remove(*address));
         Ok(Erasure {
             was_known: was_known.collect(),
+            in_flight,
             ..Erasure::default()
         })
     }

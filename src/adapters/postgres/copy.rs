@@ -3,8 +3,10 @@
 
 use tokio_postgres::types::Type;
 
-use crate::domain::{Contact, HourlyCounts, KeyRecord, RevokedRegistration, TextDigest};
-use crate::ports::StoreError;
+use crate::domain::{
+    Contact, Delivery, HourlyCounts, KeyRecord, RevokedRegistration, TextDigest, Timestamp,
+};
+use crate::ports::{DeliveryQueue as _, StoreError};
 
 use super::contacts::REMEMBER;
 use super::counts::columns;
@@ -44,6 +46,7 @@ const COUNTS: &str = "INSERT INTO hourly_count (hour, counted, number) \
      ON CONFLICT (hour, counted) DO UPDATE SET number = excluded.number";
 
 const TOTALS: &str = "SELECT (SELECT count(*) FROM contact) AS contacts, \
+     (SELECT count(*) FROM delivery) AS deliveries, \
      (SELECT count(*) FROM tombstone) AS tombstones, \
      (SELECT count(*) FROM api_key) AS keys, \
      (SELECT count(*) FROM revocation) AS revocations, \
@@ -53,6 +56,8 @@ const TOTALS: &str = "SELECT (SELECT count(*) FROM contact) AS contacts, \
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub contacts: u64,
+    /// What is to be delivered, and what was given up.
+    pub deliveries: u64,
     /// Addresses that were forgotten.
     pub tombstones: u64,
     /// API keys, also revoked and expired ones.
@@ -101,6 +106,16 @@ impl PostgresStore {
         let parameters: Parameters<'_> =
             &[(&digests, Type::BYTEA_ARRAY), (&texts, Type::TEXT_ARRAY)];
         self.copy(CONSENT_TEXTS, parameters).await
+    }
+
+    /// Copies deliveries, in their order, each with what became of its attempts.
+    pub async fn copy_deliveries(
+        &self,
+        deliveries: Vec<Delivery>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.add(deliveries.clone()).await?;
+        self.settle(Vec::new(), deliveries, now).await
     }
 
     /// Copies keys, in their order.
@@ -175,6 +190,7 @@ impl PostgresStore {
         };
         Ok(Totals {
             contacts: total("contacts")?,
+            deliveries: total("deliveries")?,
             tombstones: total("tombstones")?,
             keys: total("keys")?,
             revocations: total("revocations")?,

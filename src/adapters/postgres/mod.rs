@@ -46,6 +46,8 @@ mod copy;
 mod counts;
 mod credentials;
 mod dedicated;
+mod deliveries;
+mod delivery_columns;
 mod error;
 mod expiry;
 mod link;

@@ -14,8 +14,10 @@ use super::values::column;
 pub(super) const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema_2.sql")];
 
 /// The tables that hold the record.
-pub(super) const TABLES: [&str; 6] = [
+pub(super) const TABLES: [&str; 8] = [
     "contact",
+    "delivery",
+    "held_channel",
     "consent_text",
     "tombstone",
     "api_key",

@@ -7,4 +7,24 @@ CREATE INDEX contact_leave_token ON contact (leave_token);
 CREATE TABLE consent_text (
     digest bytea PRIMARY KEY,
     text text NOT NULL
+);
+-- What is to be delivered. Nobody else takes what is leased, by the clock of the database.
+CREATE TABLE delivery (
+    id bytea PRIMARY KEY,
+    place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    kind text NOT NULL,
+    channel text NOT NULL,
+    email text COLLATE "C",
+    body text NOT NULL,
+    queued_at timestamptz NOT NULL,
+    due_at timestamptz NOT NULL,
+    attempts integer NOT NULL DEFAULT 0,
+    last_error text,
+    dead_at timestamptz,
+    leased_until timestamptz
+);
+CREATE INDEX delivery_due ON delivery (channel, due_at) WHERE dead_at IS NULL;
+CREATE INDEX delivery_email ON delivery (email);
+CREATE TABLE held_channel (
+    channel text PRIMARY KEY
 )

@@ -1,9 +1,10 @@
 -- Goes on with the WITH of `settings!`. $1 to $4 are the rows, $5 how long to wait for a row, $6 the tombstones,
--- $7 and $8 consents and tokens of the rows, $9 and $10 the texts that these consents name.
+-- $7 and $8 consents and tokens of the rows, $9 and $10 the texts that these consents name. $11 to $15 are what is to
+-- be delivered where the consent is a new one, by token.
 , unforgotten AS (DELETE FROM tombstone WHERE address = ANY($6))
 , texts AS (INSERT INTO consent_text SELECT DISTINCT new.digest, new.text
     FROM settings, unnest($9, $10) AS new (digest, text) ON CONFLICT DO NOTHING)
-INSERT INTO contact AS kept
+, kept AS (INSERT INTO contact AS kept
     (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, consent, leave_token)
 SELECT new.email, new.id, new.id, ARRAY[new.signer], '{}', new.at, new.at, new.consent, new.token
 FROM settings, unnest($1, $2, $3, $4, $7, $8) AS new (email, id, signer, at, consent, token)
@@ -25,4 +26,10 @@ ON CONFLICT (email) DO UPDATE SET
         WHEN cardinality(array_remove(kept.signers, excluded.signers[1])) < 4
         THEN array_remove(kept.signers, excluded.signers[1]) || excluded.signers
         ELSE kept.signers[2:] || excluded.signers END
-RETURNING email, id, earlier
+RETURNING email, id, earlier, leave_token)
+, queued AS (INSERT INTO delivery (id, kind, channel, email, body, queued_at, due_at)
+    SELECT new.id, new.kind, new.channel, kept.email, new.body, now(), now()
+    FROM kept JOIN unnest($11, $12, $13, $14, $15) AS new (token, id, kind, channel, body)
+        ON new.token = kept.leave_token
+    ON CONFLICT DO NOTHING)
+SELECT email, id, earlier FROM kept

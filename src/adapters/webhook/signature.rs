@@ -16,14 +16,22 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The key shared with the provider.
+/// A key shared with the provider.
 #[derive(Clone)]
 pub struct WebhookSecret(Vec<u8>);
+
+/// The secret that signs, or two of them while one replaces the other.
+#[derive(Clone)]
+pub struct WebhookSecrets(Vec<WebhookSecret>);
+
+/// More are a mistake: nobody changes a secret twice at once.
+const SECRETS_MAX: usize = 2;
 
 /// Why a text is no secret. The messages do not repeat it.
 const NO_PREFIX: &str = "must hold a secret that begins with whsec_";
 const NO_BASE64: &str = "must hold Base64 after whsec_";
 const BAD_LENGTH: &str = "must hold 24 to 64 bytes in Base64 after whsec_";
+const TOO_MANY: &str = "must hold one secret, or two on a line each while one replaces the other";
 
 impl WebhookSecret {
     /// Reads `whsec_` and 24 to 64 bytes in Base64.
@@ -40,8 +48,7 @@ impl WebhookSecret {
         }
     }
 
-    /// The value of `webhook-signature` for the message `id`, sent at `sent_s` in seconds since the
-    /// Unix epoch.
+    /// The signature of the message `id`, sent at `sent_s` in seconds since the Unix epoch.
     pub fn sign(&self, id: &str, sent_s: u64, body: &[u8]) -> String {
         // HMAC takes a key of any length, so this does not fail.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
@@ -54,6 +61,33 @@ impl WebhookSecret {
 }
 
 hidden!(WebhookSecret);
+
+impl WebhookSecrets {
+    /// Reads one or two secrets, one a line.
+    ///
+    /// # Errors
+    /// What the text must hold.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let lines: Vec<_> = text.split('\n').collect();
+        if lines.len() > SECRETS_MAX {
+            return Err(TOO_MANY);
+        }
+        let secrets = lines.into_iter().map(|line| {
+            // Editors elsewhere end lines with both.
+            WebhookSecret::parse(line.strip_suffix('\r').unwrap_or(line))
+        });
+        secrets.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The value of `webhook-signature`: the signature by each secret, with a space between. The provider
+    /// takes the message if it knows one of them. `sent_s` is in seconds since the Unix epoch.
+    pub fn sign(&self, id: &str, sent_s: u64, body: &[u8]) -> String {
+        let signatures = self.0.iter().map(|secret| secret.sign(id, sent_s, body));
+        signatures.collect::<Vec<_>>().join(" ")
+    }
+}
+
+hidden!(WebhookSecrets);
 
 #[cfg(test)]
 mod tests {
@@ -93,5 +127,32 @@ mod tests {
         }
         let secret = WebhookSecret::parse(&of(24)).unwrap();
         assert_eq!(format!("{secret:?}"), "WebhookSecret(..)");
+    }
+
+    #[test]
+    fn two_secrets_on_a_line_each_sign_at_once() {
+        let [old, new] = [7, 8].map(|byte| format!("whsec_{}", STANDARD.encode([byte; 24])));
+        let signature = |text: &str| {
+            let secrets = WebhookSecrets::parse(text).unwrap();
+            secrets.sign("msg_1", 1_614_265_330, b"{}")
+        };
+        let both = [signature(&old), signature(&new)].join(" ");
+        assert_ne!(signature(&old), signature(&new));
+        assert_eq!(signature(&format!("{old}\n{new}")), both);
+        assert_eq!(signature(&format!("{old}\r\n{new}")), both);
+        for (text, error) in [
+            (String::new(), NO_PREFIX),
+            (format!("{old}\n"), NO_PREFIX),
+            (format!("\n{old}"), NO_PREFIX),
+            (format!("{old} {new}"), NO_BASE64),
+            (format!("{old}\n# {new}"), NO_PREFIX),
+            (format!("{old}\nwhsec_AAAA"), BAD_LENGTH),
+            (format!("{old}\n\n{new}"), TOO_MANY),
+            (format!("{old}\n{new}\n{old}"), TOO_MANY),
+        ] {
+            assert_eq!(WebhookSecrets::parse(&text).unwrap_err(), error, "{text}");
+        }
+        let secrets = WebhookSecrets::parse(&old).unwrap();
+        assert_eq!(format!("{secrets:?}"), "WebhookSecrets(..)");
     }
 }

@@ -49,7 +49,10 @@ async fn ask(context: RequestContext) -> Result<Reply, Problem> {
 async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
     let app = context.app();
     let contact = match token(&context) {
-        Some(token) => leave(&*app.contacts, &app.metrics, &token, context.now).await?,
+        Some(token) => {
+            let now = context.now;
+            leave(&*app.contacts, app.notices(), &app.metrics, &token, now).await?
+        }
         None => None,
     };
     page(&context, contact, false)

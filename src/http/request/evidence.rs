@@ -19,8 +19,8 @@ pub(crate) fn evidence(
     // What other pages say is not known.
     let is_own = text(headers, ORIGIN) == Some(&settings.base_url);
     let asked_with = |language| {
-        let passed_on = settings.passes_sign_ups_on;
-        context.state.page_writer.consent_text(language, passed_on)
+        let writer = &context.state.page_writer;
+        writer.consent_text(language, settings.sign_ups)
     };
     let named = source.and_then(Source::parse);
     Evidence {

@@ -269,7 +269,7 @@ impl PageRequest {
             View::List(template, operation, members) => {
                 let search = Search::new(&self.params, members, self.now);
                 let picked = search.pick(self.list(operation).await?).await?;
-                let passes_on = self.app.settings.passes_sign_ups_on;
+                let passes_on = self.app.settings.passes_sign_ups_on();
                 let picked = Rendered::from(Serde(&picked));
                 self.fill(template, context! { passes_on, ..picked })
             }

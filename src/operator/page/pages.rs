@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::operator::operation::{Operation, OperatorError};
-use crate::operator::{agents, contacts, keys, limits, status};
+use crate::operator::{agents, contacts, keys, limits, queue, status};
 
 use super::list::ListMembers;
 
@@ -87,6 +87,22 @@ pub(super) static PAGES: &[(&str, View)] = &[
             },
         ),
     ),
+    (
+        "/queue",
+        View::List(
+            "queue.html",
+            &queue::LIST,
+            ListMembers {
+                id: "id",
+                made_at: "queued_at",
+                searched: &["id", "state", "last_error"],
+            },
+        ),
+    ),
+    ("/queue/retry", View::Change(&RETRY_DELIVERY)),
+    ("/queue/drop", View::Change(&DROP_DELIVERY)),
+    ("/queue/hold", View::Change(&HOLD_QUEUE)),
+    ("/queue/release", View::Change(&RELEASE_QUEUE)),
     ("/warning/put-away", View::PutAway),
     ("/logout", View::SignOut),
 ];
@@ -114,6 +130,36 @@ static REVOKE_KEY: Change = Change {
         found => Ok(found),
     },
     change: &keys::REVOKE,
+};
+
+static RETRY_DELIVERY: Change = Change {
+    template: "queue-retry.html",
+    fields: &["id"],
+    ask: &queue::SHOW,
+    asked: |found| found,
+    change: &queue::RETRY,
+};
+
+static DROP_DELIVERY: Change = Change {
+    template: "queue-drop.html",
+    fields: &["id"],
+    ask: &queue::SHOW,
+    asked: |found| found,
+    change: &queue::DROP,
+};
+
+static HOLD_QUEUE: Change = Change {
+    template: "queue-hold.html",
+    fields: &["channel"],
+    ask: &status::SHOW,
+    asked: |found| found,
+    change: &queue::HOLD,
+};
+
+static RELEASE_QUEUE: Change = Change {
+    template: "queue-release.html",
+    change: &queue::RELEASE,
+    ..HOLD_QUEUE
 };
 
 static RESET_POLICY: Change = Change {

@@ -27,6 +27,11 @@ const SOURCES: &[(&str, &str)] = &[
     source!("contacts-erase.html"),
     source!("keys-revoke.html"),
     source!("policies-reset.html"),
+    source!("queue.html"),
+    source!("queue-drop.html"),
+    source!("queue-hold.html"),
+    source!("queue-release.html"),
+    source!("queue-retry.html"),
     source!("message.html"),
 ];
 
@@ -44,6 +49,7 @@ const MENU: &[(&str, &str)] = &[
     ("/keys", "Keys"),
     ("/policies", "Limits"),
     ("/agents", "Agents"),
+    ("/queue", "Deliveries"),
 ];
 
 /// The templates, parsed.

@@ -359,12 +359,17 @@ fn the_operators_work_is_logged_without_addresses() {
 
 #[test]
 fn a_service_with_a_webhook_says_that_it_keeps_no_contacts() {
-    let (dir, service) = Program::fresh(&["--newsletter-webhook=http://127.0.0.1:9/"]);
+    let (dir, service) = Program::fresh(&[
+        "--newsletter-webhook=http://127.0.0.1:9/",
+        "--newsletter-webhook-mode=direct",
+    ]);
     let counted = run(COUNT, dir.path()).done();
     assert_eq!(counted.out, "0\n");
     assert!(counted.err.contains("passes sign-ups on"), "{counted:?}");
     service.stopped();
     let mut stopped = command(COUNT, dir.path());
-    let stopped = stopped.env("LANDING_NEWSLETTER_WEBHOOK", "http://127.0.0.1:9/");
+    let stopped = stopped
+        .env("LANDING_NEWSLETTER_WEBHOOK", "http://127.0.0.1:9/")
+        .env("LANDING_NEWSLETTER_WEBHOOK_MODE", "direct");
     assert_eq!(Ran::of(stopped), counted);
 }

@@ -106,8 +106,11 @@ async fn a_contact_leaves_by_its_token(store: &dyn ContactStore) {
     assert_eq!(contact.status(), ContactStatus::Subscribed);
     let token = contact.leave_token.unwrap();
     assert_eq!(store.find_by_token(&token).await, Ok(Some(contact)));
-    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Left));
-    assert_eq!(store.leave(&token, EARLY).await, Ok(Leaving::LeftBefore));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Left));
+    assert_eq!(
+        store.leave(&token, None, EARLY).await,
+        Ok(Leaving::LeftBefore)
+    );
     let left = kept(store, "leo@example.com").await;
     assert_eq!(left.left_at, Some(LATE));
     assert_eq!(store.find_by_token(&token).await, Ok(Some(left)));
@@ -116,12 +119,15 @@ async fn a_contact_leaves_by_its_token(store: &dyn ContactStore) {
     assert_eq!(other.status(), ContactStatus::Subscribed);
     let unknown = LeaveToken::from_bytes([9; 16]);
     assert_eq!(store.find_by_token(&unknown).await, Ok(None));
-    assert_eq!(store.leave(&unknown, LATE).await, Ok(Leaving::Unknown));
+    assert_eq!(
+        store.leave(&unknown, None, LATE).await,
+        Ok(Leaving::Unknown)
+    );
     assert_eq!(store.count_left().await, Ok(before + 1));
     assert_eq!(store.count(None, None).await, Ok(all + 2));
     // Whoever was erased cannot leave any more.
     assert_eq!(forget(store, &email("leo@example.com")).await, [true]);
-    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Unknown));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Unknown));
     assert_eq!(store.count_left().await, Ok(before));
 }
 
@@ -138,7 +144,7 @@ async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {
         (first.consent, first.leave_token)
     );
     let token = first.leave_token.unwrap();
-    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Left));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Left));
     let revived = store.keep(sign_up_at(LATE)).await;
     assert_eq!(revived, Ok(renewed(true)));
     let mut expected = again_of(&sign_up_at(EARLY), &sign_up_at(LATE));
@@ -146,9 +152,9 @@ async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {
     expected.signers = revived.signers.clone();
     assert_eq!(revived, expected);
     // A link of before removes nothing.
-    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Unknown));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Unknown));
     let token = revived.leave_token.unwrap();
-    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Left));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Left));
 }
 
 /// The contact of the first sign-up, to which the second gave its consent.
@@ -197,7 +203,7 @@ async fn an_import_revives_nobody(store: &dyn ContactStore) {
     let contact = kept(store, "ole@example.com").await;
     assert_eq!((contact.left_at, contact.consent), (Some(LATE), None));
     let token = kept(store, gone).await.leave_token.unwrap();
-    assert_eq!(store.leave(&token, LATE).await, Ok(Leaving::Left));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Left));
     let again = vec![row("ole@example.com", None), row(gone, None)];
     let outcomes = store.import(again, true).await;
     assert_eq!(outcomes, Ok(vec![ImportOutcome::Known; 2]));

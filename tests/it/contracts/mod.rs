@@ -5,6 +5,7 @@ pub(crate) mod block_list;
 mod clock;
 mod contact_store;
 pub(crate) mod count_store;
+mod delivery_queue;
 mod entropy;
 mod key_issuer;
 mod limiters;

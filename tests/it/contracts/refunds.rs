@@ -19,6 +19,7 @@ use landing_api::ports::{
 use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError, ChatIdentity};
 use landing_api::usecases::issue_key::{IssueError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
+use landing_api::usecases::notices::Notices;
 use landing_api::usecases::register_agent::register_agent;
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
 
@@ -75,6 +76,7 @@ impl Desk {
             reveal: RevealExisting::SameClient,
             origin_key: &self.key,
             entropy: &self.entropy,
+            notices: Notices { webhook: None },
         }
     }
 

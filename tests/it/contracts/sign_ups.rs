@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::domain::contact::SignUp;
@@ -12,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fixtures::{origin, sign_up_of};
 use crate::harness::NOW;
-use crate::notify::webhook;
+use crate::notify::{webhook, webhook_client};
 use crate::provider::{Provider, Script};
 use crate::twins::ScriptedSignUps;
 
@@ -82,14 +81,8 @@ async fn an_interrupted_webhook_fails_and_posts_nothing() {
     let provider = Provider::start(Script::Answer(202)).await;
     let (url, interrupt) = (provider.url("/"), CancellationToken::new());
     interrupt.cancel();
-    let fails = WebhookNotifier::open(
-        &url,
-        None,
-        Roots::of([]),
-        Arc::new(SystemEntropy),
-        interrupt,
-    )
-    .unwrap();
+    let client = webhook_client(&url, None, interrupt);
+    let fails = WebhookNotifier::new(client, Arc::new(SystemEntropy));
     // The check would see twice what the failing one posts.
     check(&webhook(&url, None), || posted(&provider), &fails).await;
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use landing_api::adapters::block_list::FileBlockList;
 use landing_api::adapters::counts::FileCountStore;
-use landing_api::ports::ContactStore;
+use landing_api::ports::{ContactStore, StoreMaintenance as _};
 
-use super::{block_list, contact_store, count_store, key_issuer, revocation_list};
+use super::{block_list, contact_store, count_store, delivery_queue, key_issuer, revocation_list};
 use crate::fixtures::{Delayed, House, Opened, listed};
 use crate::twins::{
     MemoryBlockList, MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRevocationList,
@@ -15,6 +15,27 @@ use crate::twins::{
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_twin_in_memory_keeps_contacts() {
     contact_store::check(Arc::new(MemoryContactStore::default())).await;
+}
+
+#[tokio::test]
+async fn the_twin_in_memory_keeps_deliveries() {
+    delivery_queue::check(Arc::new(MemoryContactStore::default())).await;
+}
+
+#[tokio::test]
+async fn deliveries_are_the_same_after_a_clean_stop_and_after_a_crash() {
+    let house = House::new();
+    let opened = house.open();
+    delivery_queue::check(opened.store.clone()).await;
+    opened.stop();
+    for is_crash in [false, true, true, false] {
+        let opened = house.open();
+        delivery_queue::assert_holds(&*opened.store).await;
+        opened.store.compact().await.unwrap();
+        delivery_queue::assert_holds(&*opened.store).await;
+        opened.end(is_crash);
+    }
+    assert!(!house.ledger_text().contains("cat@delivery.example"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

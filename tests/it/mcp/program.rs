@@ -17,6 +17,7 @@ fn the_log_names_the_tool_and_the_cause_and_nobody() {
     let program = Program::start(command(data_dir.path()).args([
         "--log-level",
         "trace",
+        "--newsletter-webhook-mode=direct",
         "--newsletter-webhook",
         &url,
     ]));

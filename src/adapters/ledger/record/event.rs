@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::adapters::consent_entry::ConsentEntry;
 use crate::adapters::hex::Hex;
 use crate::domain::{
-    Contact, EmailAddress, Fingerprint, KeyId, KeyRecord, Label, LeaveToken, Origin, OriginHash,
-    Registration, Timestamp,
+    Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, Fingerprint, KeyId, KeyRecord,
+    Label, LeaveToken, Origin, OriginHash, Registration, Timestamp,
 };
 
 /// An event as it stands in the ledger. Instants are milliseconds since the Unix epoch, hashes are
@@ -40,6 +40,15 @@ pub(crate) enum Event {
     ConsentText {
         digest: Hex<16>,
         text: String,
+        at: u64,
+    },
+    /// Something is to be delivered.
+    DeliveryQueued(DeliveryEntry),
+    /// An attempt failed, or the delivery was put off or given up.
+    DeliveryTried(DeliveryEntry),
+    /// It was delivered or dropped.
+    DeliveryDone {
+        id: Hex<16>,
         at: u64,
     },
     KeyIssued(KeyEntry),
@@ -95,6 +104,9 @@ impl Event {
             | Self::TombstoneSet { .. }
             | Self::TombstoneRemoved { .. }
             | Self::ConsentText { .. }
+            | Self::DeliveryQueued(_)
+            | Self::DeliveryTried(_)
+            | Self::DeliveryDone { .. }
             | Self::KeyIssued(_)
             | Self::KeyRevoked(_)
             | Self::TokenRevoked { .. } => None,
@@ -116,6 +128,22 @@ impl Event {
     pub(crate) fn into_consent_text(self) -> Option<String> {
         if let Self::ConsentText { text, .. } = self {
             return Some(text);
+        }
+        None
+    }
+
+    /// The delivery that it leaves, if it leaves one.
+    pub(crate) fn into_delivery(self) -> Option<Delivery> {
+        if let Self::DeliveryQueued(state) | Self::DeliveryTried(state) = self {
+            return state.into_delivery();
+        }
+        None
+    }
+
+    /// The same, to look at.
+    pub(crate) fn delivery(&self) -> Option<&DeliveryEntry> {
+        if let Self::DeliveryQueued(state) | Self::DeliveryTried(state) = self {
+            return Some(state);
         }
         None
     }
@@ -142,12 +170,14 @@ impl Event {
             Self::ContactSubscribed(state) => Some(state.seen_at.unwrap_or(state.at)),
             Self::ContactImported(state) | Self::ContactSeen(state) => state.seen_at,
             Self::ContactLeft(state) => state.left_at,
+            Self::DeliveryQueued(state) | Self::DeliveryTried(state) => Some(state.changed_at),
             Self::KeyIssued(state) | Self::KeyRevoked(state) => {
                 Some(state.revoked_at.unwrap_or(state.at))
             }
             Self::ContactForgotten { at, .. }
             | Self::TombstoneSet { at, .. }
             | Self::ConsentText { at, .. }
+            | Self::DeliveryDone { at, .. }
             | Self::TokenRevoked { at, .. } => Some(*at),
             Self::TombstoneRemoved { .. } => None,
         };
@@ -161,11 +191,14 @@ impl Event {
             | Self::ContactImported(state)
             | Self::ContactSeen(state)
             | Self::ContactLeft(state) => Some(state.at),
+            Self::DeliveryQueued(state) | Self::DeliveryTried(state) => Some(state.at),
             Self::KeyIssued(state) | Self::KeyRevoked(state) => Some(state.at),
             Self::TombstoneSet { at, .. }
             | Self::ConsentText { at, .. }
             | Self::TokenRevoked { at, .. } => Some(*at),
-            Self::ContactForgotten { .. } | Self::TombstoneRemoved { .. } => None,
+            Self::ContactForgotten { .. }
+            | Self::TombstoneRemoved { .. }
+            | Self::DeliveryDone { .. } => None,
         };
         at.map(Timestamp::from_ms)
     }
@@ -190,7 +223,9 @@ impl Event {
     pub(crate) fn is_removal(&self) -> bool {
         matches!(
             self,
-            Self::ContactForgotten { .. } | Self::TombstoneRemoved { .. }
+            Self::ContactForgotten { .. }
+                | Self::TombstoneRemoved { .. }
+                | Self::DeliveryDone { .. }
         )
     }
 
@@ -198,7 +233,10 @@ impl Event {
     pub(crate) fn is_update(&self) -> bool {
         matches!(
             self,
-            Self::ContactSeen(_) | Self::ContactLeft(_) | Self::KeyRevoked(_)
+            Self::ContactSeen(_)
+                | Self::ContactLeft(_)
+                | Self::DeliveryTried(_)
+                | Self::KeyRevoked(_)
         )
     }
 
@@ -211,6 +249,8 @@ impl Event {
     pub(crate) fn into_creation(self) -> Self {
         if let Self::ContactSeen(state) | Self::ContactLeft(state) = self {
             Self::ContactSubscribed(state)
+        } else if let Self::DeliveryTried(state) = self {
+            Self::DeliveryQueued(state)
         } else if let Self::KeyRevoked(state) = self {
             Self::KeyIssued(state)
         } else {
@@ -230,6 +270,10 @@ impl Event {
                 Identity::tombstone(&address.0)
             }
             Self::ConsentText { digest, .. } => Identity::consent_text(&digest.0),
+            Self::DeliveryQueued(state) | Self::DeliveryTried(state) => {
+                Identity::delivery(&state.id.0)
+            }
+            Self::DeliveryDone { id, .. } => Identity::delivery(&id.0),
             Self::KeyIssued(state) | Self::KeyRevoked(state) => Identity::key(&state.key.0),
             Self::TokenRevoked { registration, .. } => Identity::registration(&registration.0),
         }
@@ -315,6 +359,70 @@ impl From<Signer> for Origin {
     }
 }
 
+/// A delivery in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeliveryEntry {
+    id: Hex<16>,
+    pub(crate) kind: String,
+    /// Whose address is in the body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) email: Option<String>,
+    body: String,
+    pub(crate) at: u64,
+    /// When the state became this one.
+    changed_at: u64,
+    pub(crate) due_at: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    attempts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dead_at: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl DeliveryEntry {
+    /// The delivery as it is at this time.
+    pub(crate) fn new(delivery: &Delivery, at: Timestamp) -> Self {
+        Self {
+            id: Hex(*delivery.id.as_bytes()),
+            kind: delivery.kind.as_str().to_owned(),
+            email: delivery.email.as_ref().map(|it| it.as_str().to_owned()),
+            body: delivery.body.clone(),
+            at: delivery.queued_at.as_ms(),
+            changed_at: at.as_ms(),
+            due_at: delivery.due_at.as_ms(),
+            attempts: delivery.attempts,
+            error: delivery.last_error.clone(),
+            dead_at: delivery.dead_at.map(Timestamp::as_ms),
+        }
+    }
+
+    pub(crate) const fn id(&self) -> DeliveryId {
+        DeliveryId::from_bytes(self.id.0)
+    }
+
+    /// `None` if it is one of a later version.
+    pub(crate) fn into_delivery(self) -> Option<Delivery> {
+        Some(Delivery {
+            id: self.id(),
+            kind: DeliveryKind::from_name(&self.kind)?,
+            email: self.email.map(EmailAddress::from_stored),
+            body: self.body,
+            queued_at: Timestamp::from_ms(self.at),
+            due_at: Timestamp::from_ms(self.due_at),
+            attempts: self.attempts,
+            last_error: self.error,
+            dead_at: self.dead_at.map(Timestamp::from_ms),
+        })
+    }
+}
+
 /// A key in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -386,6 +494,10 @@ impl Identity {
     /// Whether it is but another way to a contact.
     pub(crate) fn is_leave_token(&self) -> bool {
         self.0.starts_with('l')
+    }
+
+    pub(crate) fn delivery(id: &[u8; 16]) -> Self {
+        Self(format!("q{}", HEXLOWER.encode_display(id)).into())
     }
 
     pub(crate) fn consent_text(digest: &[u8; 16]) -> Self {

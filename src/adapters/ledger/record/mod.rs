@@ -27,7 +27,7 @@ mod reader;
 mod verify;
 
 pub(crate) use crate::adapters::hex::Hex;
-pub(crate) use event::{Event, Identity};
+pub(crate) use event::{DeliveryEntry, Event, Identity};
 pub(crate) use file::{Ledger, PROBE, unfinished};
 pub(crate) use head::FORMAT;
 pub(crate) use line::{checked, seal};

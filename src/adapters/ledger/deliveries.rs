@@ -1,0 +1,264 @@
+//! What is to be delivered. The ledger is the queue: a delivery is due until a line says that it was made or given
+//! up, and a compaction drops it with that line. A file in the data directory says that a channel is held.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::task::spawn_blocking;
+
+use crate::adapters::data_dir::held;
+use crate::adapters::files::{Files, remove_for_good, sync_parent};
+use crate::domain::{Channel, Delivery, DeliveryId, EmailAddress, QueueStanding, Timestamp};
+use crate::ports::{DeliveryQueue, PageStream, StoreError};
+
+use super::draft::Draft;
+use super::generation::{Generation, unreadable};
+use super::record::{DeliveryEntry, Event, EventLines, Flaw, Hex, Identity, Place};
+use super::store::LedgerStore;
+use super::writer::ledger_failed;
+
+#[async_trait]
+impl DeliveryQueue for LedgerStore {
+    async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError> {
+        self.commit(move |draft| deliveries.iter().try_for_each(|it| queue(draft, it)))
+            .await
+    }
+
+    async fn take_due(
+        &self,
+        channel: Channel,
+        count: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        if self.deliveries.is_held(channel) {
+            return Ok(Vec::new());
+        }
+        let generation = self.shared.generation();
+        let due = self.deliveries.take(&generation, channel, count, now);
+        if due.is_empty() {
+            return Ok(Vec::new());
+        }
+        let taken = due.clone();
+        let read = spawn_blocking(move || read(&generation, &taken)).await;
+        let read = read.map_err(|_panic| self.shared.unavailable());
+        let read = read.and_then(|read| read);
+        read.inspect_err(|error| {
+            self.deliveries.end(due);
+            self.shared.count_failure(error);
+        })
+    }
+
+    async fn settle(
+        &self,
+        made: Vec<DeliveryId>,
+        failed: Vec<Delivery>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let settled: Vec<_> = made
+            .iter()
+            .copied()
+            .chain(failed.iter().map(|it| it.id))
+            .collect();
+        let outcome = self.commit(move |draft| {
+            for id in made {
+                remove(draft, id, now)?;
+            }
+            for delivery in failed {
+                if draft.find(&identity(delivery.id))?.is_some() {
+                    draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
+                }
+            }
+            Ok(())
+        });
+        let outcome = outcome.await;
+        self.deliveries.end(settled);
+        outcome
+    }
+
+    async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
+        let found = self.look_up(identity(id)).await?;
+        Ok(found.and_then(Event::into_delivery))
+    }
+
+    async fn list(&self) -> Result<PageStream<Delivery>, StoreError> {
+        let is_wanted = |event: &Event| matches!(event, Event::DeliveryQueued(_));
+        Ok(self.pages(is_wanted, Event::into_delivery))
+    }
+
+    async fn retry(&self, id: Option<DeliveryId>, now: Timestamp) -> Result<u64, StoreError> {
+        let dead = || self.shared.generation().table().deliveries().dead();
+        let ids = id.map_or_else(
+            || dead().into_iter().map(|(_, id)| id).collect(),
+            |id| vec![id],
+        );
+        self.commit(move |draft| {
+            let mut count = 0;
+            for id in ids {
+                let found = draft.find(&identity(id))?.cloned();
+                let Some(mut delivery) = found.and_then(Event::into_delivery) else {
+                    continue;
+                };
+                delivery.retry(now);
+                draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
+                count += 1;
+            }
+            Ok(count)
+        })
+        .await
+    }
+
+    async fn drop_one(&self, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
+        self.commit(move |draft| remove(draft, id, now)).await
+    }
+
+    async fn drop_dead(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let dead = self.shared.generation().table().deliveries().dead();
+        let too_many = dead.len().saturating_sub(Delivery::DEAD_KEPT_MAX);
+        let is_dropped = |number: usize, at: Timestamp| {
+            number < too_many || at.plus_ms(Delivery::DEAD_KEPT_MS) <= now
+        };
+        let dropped = dead.into_iter().enumerate();
+        let dropped = dropped.filter(|(number, (at, _))| is_dropped(*number, *at));
+        let dropped: Vec<_> = dropped.map(|(_, (_, id))| id).collect();
+        if dropped.is_empty() {
+            return Ok(0);
+        }
+        self.commit(move |draft| {
+            let mut count = 0;
+            for id in dropped {
+                count += u64::from(remove(draft, id, now)?);
+            }
+            Ok(count)
+        })
+        .await
+    }
+
+    async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
+        let (files, directory) = (Arc::clone(&self.files), self.deliveries.directory.clone());
+        let path = held(&directory, channel);
+        let changed = spawn_blocking(move || match is_held {
+            true => mark_held(files.as_ref(), &path),
+            false => remove_for_good(files.as_ref(), &path),
+        });
+        let changed = changed.await.map_err(|_panic| self.shared.unavailable())?;
+        changed.map_err(ledger_failed)?;
+        let mut held = self.deliveries.held.lock();
+        match is_held {
+            true => held.insert(channel),
+            false => held.remove(&channel),
+        };
+        Ok(())
+    }
+
+    async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError> {
+        let standing = self
+            .shared
+            .generation()
+            .table()
+            .deliveries()
+            .standing(channel);
+        let is_held = self.deliveries.is_held(channel);
+        Ok(QueueStanding {
+            is_held,
+            ..standing
+        })
+    }
+}
+
+impl LedgerStore {
+    /// How many deliveries that name one of these addresses somebody tries at the moment.
+    pub(super) fn count_in_flight(&self, emails: &[EmailAddress]) -> u64 {
+        let generation = self.shared.generation();
+        let index = generation.table().deliveries();
+        let in_flight = self.deliveries.in_flight.lock();
+        let naming = emails.iter().flat_map(|it| index.naming(it.as_str()));
+        naming.filter(|id| in_flight.contains(id)).count() as u64
+    }
+}
+
+/// How many deliveries wait in the ledger at `path`.
+pub(in crate::adapters) fn waiting_deliveries(path: &Path) -> Result<u64, Flaw> {
+    let mut waiting = HashSet::new();
+    for line in EventLines::new(&File::open(path)?, 0, Place::MAX) {
+        let (_, Some(event)) = line? else { continue };
+        if let Some(state) = event.delivery() {
+            match state.dead_at {
+                None => waiting.insert(state.id()),
+                Some(_) => waiting.remove(&state.id()),
+            };
+        } else if let Event::DeliveryDone { id, .. } = event {
+            waiting.remove(&DeliveryId::from_bytes(id.0));
+        }
+    }
+    Ok(waiting.len() as u64)
+}
+
+/// Makes a file that says that a channel is held.
+pub(in crate::adapters) fn mark_held(files: &dyn Files, path: &Path) -> io::Result<()> {
+    files.create(path)?.sync()?;
+    sync_parent(files, path)
+}
+
+fn read(generation: &Generation, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError> {
+    let mut deliveries = Vec::with_capacity(ids.len());
+    for id in ids {
+        let found = generation.find(&identity(*id)).map_err(unreadable)?;
+        deliveries.extend(found.and_then(|(_, event)| event.into_delivery()));
+    }
+    Ok(deliveries)
+}
+
+fn identity(id: DeliveryId) -> Identity {
+    Identity::delivery(id.as_bytes())
+}
+
+/// Adds a delivery.
+pub(super) fn queue(draft: &mut Draft<'_>, delivery: &Delivery) -> Result<(), StoreError> {
+    let queued_at = delivery.queued_at;
+    draft.record(Event::DeliveryQueued(DeliveryEntry::new(
+        delivery, queued_at,
+    )))
+}
+
+/// Removes a delivery, if it is there.
+fn remove(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
+    if draft.find(&identity(id))?.is_none() {
+        return Ok(false);
+    }
+    draft.record(Event::DeliveryDone {
+        id: Hex(*id.as_bytes()),
+        at: now.as_ms(),
+    })?;
+    Ok(true)
+}
+
+/// Removes the deliveries that name an address.
+pub(super) fn remove_naming(
+    draft: &mut Draft<'_>,
+    email: &EmailAddress,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let is_naming = |event: &Event| {
+        let state = event.delivery();
+        state.is_some_and(|it| it.email.as_deref() == Some(email.as_str()))
+    };
+    let here = draft.events().iter().filter(|event| is_naming(event));
+    let mut ids: Vec<_> = here.filter_map(|it| Some(it.delivery()?.id())).collect();
+    ids.extend(
+        draft
+            .generation()
+            .table()
+            .deliveries()
+            .naming(email.as_str()),
+    );
+    for id in ids {
+        if draft.find(&identity(id))?.is_some_and(is_naming) {
+            remove(draft, id, now)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! What is to be delivered. A node that takes some has a lease on them, by the clock of the database: the leases of
+//! one that is gone run out.
+
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::domain::{
+    Channel, Delivery, DeliveryId, DeliveryKind, EmailAddress, QueueStanding, Timestamp,
+};
+use crate::ports::{DeliveryQueue, LEASE_MS, PageStream, StoreError};
+
+use super::delivery_columns::{DeliveryColumns, queue};
+use super::link::Parameters;
+use super::store::PostgresStore;
+use super::values::{column, instant, instant_column, settings, timestamp, unexpected};
+
+const ADD: &str = concat!(
+    settings!(),
+    " ",
+    queue!("settings, unnest($1, $2, $3, $4, $5, $6) AS new (id, kind, channel, email, body, at)")
+);
+
+/// A clock that was set back holds up nothing: no wait is longer than 27 hours.
+const TAKE: &str = concat!(
+    settings!(),
+    " UPDATE delivery SET leased_until = now() + $3::bigint * interval '1 ms' FROM settings WHERE id IN \
+         (SELECT id FROM delivery WHERE channel = $1 AND dead_at IS NULL \
+             AND (due_at <= now() OR due_at > now() + interval '27 hours') \
+             AND coalesce(leased_until <= now(), true) \
+             AND NOT EXISTS (SELECT FROM held_channel WHERE channel = $1) \
+          ORDER BY due_at, place LIMIT $2 FOR UPDATE SKIP LOCKED) \
+     RETURNING place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at"
+);
+
+/// `$7` is when the deliveries were tried, by the clock of which their next attempts are due.
+const SETTLE: &str = concat!(
+    settings!(),
+    ", made AS (DELETE FROM delivery USING settings WHERE id = ANY($1)) \
+     UPDATE delivery SET due_at = now() + (new.due_at - $7), attempts = new.attempts, \
+         last_error = new.last_error, leased_until = NULL, \
+         dead_at = CASE WHEN new.is_dead THEN coalesce(dead_at, now()) END \
+     FROM settings, unnest($2, $3, $4, $5, $6) AS new (id, due_at, attempts, last_error, is_dead) \
+     WHERE delivery.id = new.id"
+);
+
+const RETRY: &str = concat!(
+    settings!(),
+    " UPDATE delivery SET due_at = now(), attempts = 0, dead_at = NULL FROM settings \
+     WHERE id = $1 OR ($1 IS NULL AND dead_at IS NOT NULL) RETURNING place"
+);
+
+const DROP_ONE: &str = concat!(
+    settings!(),
+    " DELETE FROM delivery USING settings WHERE id = $1 RETURNING place"
+);
+
+const DROP_DEAD: &str = concat!(
+    settings!(),
+    " DELETE FROM delivery USING settings WHERE dead_at <= now() - $1::bigint * interval '1 ms' OR id IN \
+         (SELECT id FROM delivery WHERE dead_at IS NOT NULL ORDER BY dead_at DESC OFFSET $2) RETURNING place"
+);
+
+const HOLD: &str = concat!(
+    settings!(),
+    " INSERT INTO held_channel SELECT $1 FROM settings ON CONFLICT DO NOTHING"
+);
+
+const RELEASE: &str = concat!(
+    settings!(),
+    " DELETE FROM held_channel USING settings WHERE channel = $1"
+);
+
+const STANDING: &str = "SELECT count(*) FILTER (WHERE dead_at IS NULL), \
+         min(queued_at) FILTER (WHERE dead_at IS NULL), count(dead_at), \
+         EXISTS (SELECT FROM held_channel WHERE channel = $1) \
+     FROM delivery WHERE channel = $1";
+
+/// What [`delivery`] reads.
+macro_rules! select_delivery {
+    ($rest:literal) => {
+        concat!(
+            "SELECT place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at FROM delivery ",
+            $rest
+        )
+    };
+}
+
+const FIND: &str = select_delivery!("WHERE id = $1");
+
+const LIST: &str = select_delivery!(
+    "WHERE place > $1 AND ($2 IS NULL OR queued_at >= $2) AND ($3 IS NULL OR queued_at < $3)"
+);
+
+#[async_trait]
+impl DeliveryQueue for PostgresStore {
+    async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError> {
+        let columns = DeliveryColumns::of(deliveries.iter());
+        self.change(ADD, &columns.parameters()).await?;
+        Ok(())
+    }
+
+    async fn take_due(
+        &self,
+        channel: Channel,
+        count: usize,
+        _now: Timestamp,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let values: Parameters<'_> = &[
+            (&channel.as_str(), Type::TEXT),
+            (&count, Type::INT8),
+            (&LEASE_MS.cast_signed(), Type::INT8),
+        ];
+        let rows = self.change(TAKE, values).await?;
+        rows.iter().map(delivery).collect()
+    }
+
+    async fn settle(
+        &self,
+        made: Vec<DeliveryId>,
+        failed: Vec<Delivery>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let made: Vec<&[u8]> = made.iter().map(|it| &it.as_bytes()[..]).collect();
+        let ids: Vec<&[u8]> = failed.iter().map(|it| &it.id.as_bytes()[..]).collect();
+        let due: Vec<SystemTime> = failed.iter().map(|it| instant(it.due_at)).collect();
+        let attempts: Vec<i32> = failed.iter().map(|it| it.attempts.cast_signed()).collect();
+        let errors: Vec<Option<&str>> = failed.iter().map(|it| it.last_error.as_deref()).collect();
+        let dead: Vec<bool> = failed.iter().map(|it| it.dead_at.is_some()).collect();
+        let values: Parameters<'_> = &[
+            (&made, Type::BYTEA_ARRAY),
+            (&ids, Type::BYTEA_ARRAY),
+            (&due, Type::TIMESTAMPTZ_ARRAY),
+            (&attempts, Type::INT4_ARRAY),
+            (&errors, Type::TEXT_ARRAY),
+            (&dead, Type::BOOL_ARRAY),
+            (&instant(now), Type::TIMESTAMPTZ),
+        ];
+        self.change(SETTLE, values).await?;
+        Ok(())
+    }
+
+    async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
+        let rows = self
+            .look_up(FIND, &[(&&id.as_bytes()[..], Type::BYTEA)])
+            .await?;
+        rows.first().map(delivery).transpose()
+    }
+
+    async fn list(&self) -> Result<PageStream<Delivery>, StoreError> {
+        self.pages(LIST, (None, None), delivery).await
+    }
+
+    async fn retry(&self, id: Option<DeliveryId>, _now: Timestamp) -> Result<u64, StoreError> {
+        let id = id.as_ref().map(|it| &it.as_bytes()[..]);
+        let rows = self.change(RETRY, &[(&id, Type::BYTEA)]).await?;
+        Ok(rows.len() as u64)
+    }
+
+    async fn drop_one(&self, id: DeliveryId, _now: Timestamp) -> Result<bool, StoreError> {
+        let rows = self
+            .change(DROP_ONE, &[(&&id.as_bytes()[..], Type::BYTEA)])
+            .await?;
+        Ok(!rows.is_empty())
+    }
+
+    async fn drop_dead(&self, _now: Timestamp) -> Result<u64, StoreError> {
+        let kept_max = i64::try_from(Delivery::DEAD_KEPT_MAX).unwrap_or(i64::MAX);
+        let values: Parameters<'_> = &[
+            (&Delivery::DEAD_KEPT_MS.cast_signed(), Type::INT8),
+            (&kept_max, Type::INT8),
+        ];
+        Ok(self.change(DROP_DEAD, values).await?.len() as u64)
+    }
+
+    async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
+        let statement = if is_held { HOLD } else { RELEASE };
+        self.change(statement, &[(&channel.as_str(), Type::TEXT)])
+            .await?;
+        Ok(())
+    }
+
+    async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError> {
+        let rows = self
+            .look_up(STANDING, &[(&channel.as_str(), Type::TEXT)])
+            .await?;
+        let row = rows.first().ok_or_else(unexpected)?;
+        let oldest: Option<SystemTime> = column(row, 1)?;
+        Ok(QueueStanding {
+            waiting: column::<i64>(row, 0)?.cast_unsigned(),
+            oldest: oldest.map(timestamp),
+            dead: column::<i64>(row, 2)?.cast_unsigned(),
+            is_held: column(row, 3)?,
+        })
+    }
+}
+
+fn delivery(row: &Row) -> Result<Delivery, StoreError> {
+    let id: Vec<u8> = column(row, 1)?;
+    let kind: String = column(row, 2)?;
+    let email: Option<String> = column(row, 3)?;
+    Ok(Delivery {
+        id: DeliveryId::from_bytes(id.try_into().map_err(|_other_length| unexpected())?),
+        kind: DeliveryKind::from_name(&kind).ok_or_else(unexpected)?,
+        email: email.map(EmailAddress::from_stored),
+        body: column(row, 4)?,
+        queued_at: instant_column(row, 5)?,
+        due_at: instant_column(row, 6)?,
+        attempts: column::<i32>(row, 7)?.cast_unsigned(),
+        last_error: column(row, 8)?,
+        dead_at: column::<Option<SystemTime>>(row, 9)?.map(timestamp),
+    })
+}

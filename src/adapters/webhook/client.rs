@@ -1,0 +1,199 @@
+//! Messages to the program.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use data_encoding::HEXLOWER;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER, USER_AGENT};
+use hyper::{Request, StatusCode, Uri};
+use serde_json::json;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::{
+    DeliveryId, DeliveryKind, EmailAddress, Failure, LeaveToken, TextDigest, Timestamp,
+};
+use crate::ports::{WebhookError, WebhookSender};
+
+use super::signature::WebhookSecrets;
+use crate::adapters::outbound::{self, HttpClient, PRODUCT, Roots, root_cause};
+
+/// The deadline of a message from the queue: the wait for a connection, DNS, TCP, TLS and the response.
+const QUEUED_DEADLINE: Duration = Duration::from_secs(15);
+
+/// The most connections to the program.
+pub(super) const CONNECTIONS_MAX: usize = 64;
+
+/// How much of a response is read, in bytes. Its content does not matter.
+const RESPONSE_BYTES_MAX: usize = 64 * 1024;
+
+/// How long the body of a response is read.
+const RESPONSE_DEADLINE: Duration = Duration::from_millis(500);
+
+/// Posts messages to one address.
+pub struct WebhookClient {
+    http: HttpClient,
+    url: Uri,
+    secrets: Option<WebhookSecrets>,
+    /// Where contacts leave, if that is known.
+    base_url: Option<String>,
+    interrupt: CancellationToken,
+}
+
+/// What a webhook is opened with.
+pub struct WebhookSettings {
+    /// Where messages are posted to.
+    pub url: String,
+    /// What signs them, if anything does.
+    pub secrets: Option<WebhookSecrets>,
+    /// The base URL of the links by which contacts leave; without it messages have none.
+    pub base_url: Option<String>,
+}
+
+/// Why there is no answer.
+pub(super) enum PostError {
+    Failed(String),
+    Stopped,
+}
+
+impl WebhookClient {
+    /// Accepts certificates of `roots`. Once `interrupt` is cancelled, no answer is waited for.
+    ///
+    /// # Errors
+    /// Why the webhook cannot be used, in words.
+    pub fn open(
+        settings: WebhookSettings,
+        roots: Roots,
+        interrupt: CancellationToken,
+    ) -> Result<Self, String> {
+        let url = settings.url.parse().ok();
+        let url = url.filter(|url: &Uri| matches!(url.scheme_str(), Some("http" | "https")));
+        let url = url.ok_or("is not an http or https URL")?;
+        let http = outbound::client(roots, CONNECTIONS_MAX);
+        Ok(Self {
+            http: http.map_err(|error| format!("TLS cannot be set up: {error}"))?,
+            url,
+            secrets: settings.secrets,
+            base_url: settings.base_url,
+            interrupt,
+        })
+    }
+
+    /// What the program answers within the `deadline`.
+    pub(super) async fn post(
+        &self,
+        id: &str,
+        body: String,
+        now: Timestamp,
+        deadline: Duration,
+    ) -> Result<(StatusCode, HeaderMap), PostError> {
+        if self.interrupt.is_cancelled() {
+            return Err(PostError::Stopped);
+        }
+        let request = self.request(id, body, now);
+        let request = request.map_err(|error| PostError::Failed(error.to_string()))?;
+        tokio::select! {
+            // A response that has arrived is reported.
+            biased;
+            answered = timeout(deadline, self.answer(request)) => {
+                let seconds = deadline.as_secs();
+                let late = |_elapsed| Err(format!("no answer within {seconds} seconds"));
+                answered.unwrap_or_else(late).map_err(PostError::Failed)
+            }
+            () = self.interrupt.cancelled() => Err(PostError::Stopped),
+        }
+    }
+
+    fn request(
+        &self,
+        id: &str,
+        body: String,
+        now: Timestamp,
+    ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+        let sent_s = now.as_ms() / 1000;
+        let mut request = Request::post(&self.url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(USER_AGENT, PRODUCT)
+            .header("webhook-id", id)
+            .header("webhook-timestamp", sent_s);
+        if let Some(secrets) = &self.secrets {
+            let signature = secrets.sign(id, sent_s, body.as_bytes());
+            request = request.header("webhook-signature", signature);
+        }
+        request.body(Full::new(Bytes::from(body)))
+    }
+
+    async fn answer(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(StatusCode, HeaderMap), String> {
+        let response = self.http.request(request).await;
+        let (head, body) = response.map_err(|error| root_cause(&error))?.into_parts();
+        // Reading the body to its end lets the connection be used again.
+        let body = Limited::new(body, RESPONSE_BYTES_MAX).collect();
+        let _ = timeout(RESPONSE_DEADLINE, body).await;
+        Ok((head.status, head.headers))
+    }
+}
+
+#[async_trait]
+impl WebhookSender for WebhookClient {
+    fn write(
+        &self,
+        kind: DeliveryKind,
+        email: Option<&EmailAddress>,
+        token: &LeaveToken,
+        at: Timestamp,
+    ) -> String {
+        let contact = contact_name(token);
+        let data = match (email.map(EmailAddress::as_str), &self.base_url) {
+            (None, _) => json!({ "contact": contact }),
+            (Some(email), None) => json!({ "contact": contact, "email": email }),
+            (Some(email), Some(base_url)) => json!({
+                "contact": contact,
+                "email": email,
+                "unsubscribe_url": format!("{base_url}/newsletter/leave/{token}"),
+            }),
+        };
+        message(kind, at, &data)
+    }
+
+    async fn send(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), WebhookError> {
+        let id = id.to_string();
+        let posted = self.post(&id, body.to_owned(), now, QUEUED_DEADLINE);
+        let (status, headers) = posted.await.map_err(|error| match error {
+            PostError::Failed(error) => WebhookError::Failed(Failure::Later {
+                error,
+                wait_ms: None,
+            }),
+            PostError::Stopped => WebhookError::Stopped,
+        })?;
+        match status {
+            _ if status.is_success() => Ok(()),
+            StatusCode::GONE => Err(WebhookError::Gone),
+            _ => Err(WebhookError::Failed(Failure::Later {
+                error: format!("answered {}", status.as_u16()),
+                wait_ms: retry_after_ms(&headers),
+            })),
+        }
+    }
+}
+
+/// A message of the Standard Webhooks specification.
+pub(super) fn message(kind: DeliveryKind, at: Timestamp, data: &serde_json::Value) -> String {
+    json!({ "type": kind.as_str(), "timestamp": at.to_rfc3339(), "data": data }).to_string()
+}
+
+/// What the messages call a contact: a hash of its token, from which nobody can leave by it.
+fn contact_name(token: &LeaveToken) -> String {
+    let digest = TextDigest::of(&token.to_string());
+    format!("con_{}", HEXLOWER.encode_display(digest.as_bytes()))
+}
+
+/// How long the program wants to be left alone (RFC 9110, section 10.2.3), if it says so in seconds.
+fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    text.trim().parse::<u64>().ok()?.checked_mul(1000)
+}

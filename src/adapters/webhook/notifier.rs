@@ -1,0 +1,82 @@
+//! [`SignUps`] over the operator's program, while the visitor waits.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::domain::{DeliveryId, DeliveryKind, SignUp};
+use crate::ports::{Entropy, NotifyError, SignUps, random};
+
+use super::client::{CONNECTIONS_MAX, PostError, WebhookClient, message};
+
+/// The deadline of a sign-up: the wait for a connection, DNS, TCP, TLS and the response.
+pub const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Sign-ups that are posted or wait for a connection; further ones are refused at once.
+const ACCEPTED_MAX: usize = 256;
+
+/// Posts sign-ups.
+pub struct WebhookNotifier {
+    webhook: WebhookClient,
+    accepted: Semaphore,
+    posted: Semaphore,
+    /// Makes the ids, by which the provider recognises a repetition.
+    entropy: Arc<dyn Entropy>,
+}
+
+impl WebhookNotifier {
+    /// Posts through `webhook`.
+    pub fn new(webhook: WebhookClient, entropy: Arc<dyn Entropy>) -> Self {
+        Self {
+            webhook,
+            accepted: Semaphore::new(ACCEPTED_MAX),
+            posted: Semaphore::new(CONNECTIONS_MAX),
+            entropy,
+        }
+    }
+
+    async fn post(&self, sign_up: &SignUp) -> Result<(), NotifyError> {
+        let id = random(&*self.entropy).map_err(|error| failed(&error))?;
+        let id = DeliveryId::from_bytes(id).to_string();
+        let data = json!({ "email": sign_up.email.as_str() });
+        let body = message(DeliveryKind::Subscribed, sign_up.at, &data);
+        let posted = self.webhook.post(&id, body, sign_up.at, DEADLINE).await;
+        let (status, _headers) = posted.map_err(|error| match error {
+            PostError::Failed(error) => failed(&error),
+            PostError::Stopped => failed(&"interrupted, as the service stops"),
+        })?;
+        match status.is_success() {
+            true => Ok(()),
+            false => Err(failed(&format!("answered {}", status.as_u16()))),
+        }
+    }
+}
+
+fn failed(why: &dyn Display) -> NotifyError {
+    NotifyError::Failed(why.to_string())
+}
+
+#[async_trait]
+impl SignUps for WebhookNotifier {
+    /// The provider may have a sign-up that timed out or was interrupted, and gets it twice when the
+    /// visitor tries again.
+    async fn take(&self, sign_up: SignUp) -> Result<(), NotifyError> {
+        let Ok(_accepted) = self.accepted.try_acquire() else {
+            return Err(NotifyError::Overloaded);
+        };
+        let posted = timeout(DEADLINE, async {
+            // The semaphore is never closed, so `acquire` does not fail.
+            let _permit = self.posted.acquire().await;
+            self.post(&sign_up).await
+        });
+        posted.await.unwrap_or_else(|_elapsed| {
+            let seconds = DEADLINE.as_secs();
+            Err(failed(&format!("no answer within {seconds} seconds")))
+        })
+    }
+}

@@ -1,0 +1,297 @@
+//! What leaves the house because of a contact: made once, kept until it is delivered or given up. When it is tried
+//! again is a rule on times alone.
+
+use std::fmt;
+
+use data_encoding::HEXLOWER;
+
+use super::consent::LeaveToken;
+use super::email::EmailAddress;
+use super::macros::{hidden, names};
+use super::time::{DAY_MS, Timestamp};
+
+names! {
+    /// By what deliveries leave. Each channel has a worker of its own, so that one that hangs holds up no other.
+    pub enum Channel {
+        /// The operator's own program.
+        Webhook => "webhook",
+    }
+}
+
+names! {
+    /// What a delivery says.
+    pub enum DeliveryKind {
+        /// An address was signed up.
+        Subscribed => "newsletter.subscribed",
+        /// A contact has left.
+        Unsubscribed => "newsletter.unsubscribed",
+        /// A contact was erased.
+        Erased => "newsletter.erased",
+    }
+}
+
+impl DeliveryKind {
+    /// By what it leaves.
+    pub const fn channel(self) -> Channel {
+        match self {
+            Self::Subscribed | Self::Unsubscribed | Self::Erased => Channel::Webhook,
+        }
+    }
+}
+
+/// What a delivery is recognised by, also by whoever gets it: the same in each attempt, and nobody can guess it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeliveryId([u8; 16]);
+
+impl DeliveryId {
+    /// That of what is said at this time about the contact with this token.
+    pub fn new(kind: DeliveryKind, token: &LeaveToken, at: Timestamp) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(token.as_bytes());
+        hasher.update(&at.as_ms().to_be_bytes());
+        hasher.update(kind.as_str().as_bytes());
+        let hash = hasher.finalize();
+        Self(*hash.as_bytes().first_chunk().unwrap_or(&[0; 16]))
+    }
+
+    /// One that was made elsewhere, or was stored.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Reads `msg_` and 32 lowercase hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix("msg_")?;
+        let bytes = HEXLOWER.decode(digits.as_bytes()).ok()?;
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The bytes.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for DeliveryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "msg_{}", HEXLOWER.encode_display(&self.0))
+    }
+}
+
+/// Something to be delivered, with what became of its attempts.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// What it is recognised by.
+    pub id: DeliveryId,
+    /// What it says.
+    pub kind: DeliveryKind,
+    /// Whose address is in it, if one is: its erasure drops the delivery.
+    pub email: Option<EmailAddress>,
+    /// What is sent, the same in each attempt.
+    pub body: String,
+    /// When it was made.
+    pub queued_at: Timestamp,
+    /// When the next attempt is due.
+    pub due_at: Timestamp,
+    /// How many have failed.
+    pub attempts: u32,
+    /// Why the last one failed, without any address.
+    pub last_error: Option<String>,
+    /// When it was given up, if it was.
+    pub dead_at: Option<Timestamp>,
+}
+
+/// Why an attempt failed. The texts hold no address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The next one may succeed.
+    Later {
+        /// Why, in words.
+        error: String,
+        /// How long the other side wants to be left alone.
+        wait_ms: Option<u64>,
+    },
+    /// No attempt will succeed.
+    Final(String),
+}
+
+/// How long a delivery waits after each attempt that failed, in seconds. After the tenth, three days after the
+/// first one, it is given up. As Standard Webhooks 1.0 has it.
+const WAITS_S: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+
+/// The longest wait that the other side can ask for.
+const ASKED_WAIT_MS_MAX: u64 = 3_600_000;
+
+/// No wait is longer. What is due later than that was put off by a clock that was wrong.
+const WAIT_MS_MAX: u64 = DAY_MS + DAY_MS / 10;
+
+impl Delivery {
+    /// How long one that was given up is kept, and how many are.
+    pub const DEAD_KEPT_MS: u64 = 30 * DAY_MS;
+    /// See [`Self::DEAD_KEPT_MS`].
+    pub const DEAD_KEPT_MAX: usize = 10_000;
+
+    /// One that is due at once.
+    pub const fn new(
+        id: DeliveryId,
+        kind: DeliveryKind,
+        email: Option<EmailAddress>,
+        body: String,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            kind,
+            email,
+            body,
+            queued_at: now,
+            due_at: now,
+            attempts: 0,
+            last_error: None,
+            dead_at: None,
+        }
+    }
+
+    /// Whether an attempt is due.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.dead_at.is_none() && is_due(self.due_at, now)
+    }
+
+    /// An attempt has failed. `jitter` puts the next one off by up to a tenth, so that not all come at once.
+    pub fn fail(&mut self, failure: Failure, jitter: u8, now: Timestamp) {
+        let wait_s = WAITS_S.get(self.attempts as usize);
+        self.attempts += 1;
+        let (error, wait_ms) = match (failure, wait_s) {
+            (Failure::Later { error, wait_ms }, Some(wait_s)) => {
+                let own_ms = wait_s * 1000 + wait_s * 100 * u64::from(jitter) / u64::from(u8::MAX);
+                let asked_ms = wait_ms.unwrap_or(0).min(ASKED_WAIT_MS_MAX);
+                (error, Some(own_ms.max(asked_ms)))
+            }
+            (Failure::Later { error, .. } | Failure::Final(error), _) => (error, None),
+        };
+        self.last_error = Some(error);
+        match wait_ms {
+            Some(wait_ms) => self.due_at = now.plus_ms(wait_ms),
+            None => self.dead_at = Some(now),
+        }
+    }
+
+    /// It is due at once, with all its attempts.
+    pub fn retry(&mut self, now: Timestamp) {
+        (self.due_at, self.attempts, self.dead_at) = (now, 0, None);
+    }
+}
+
+/// Whether an attempt that is due at `due_at` is to be made. A clock that was set back holds up nothing.
+pub fn is_due(due_at: Timestamp, now: Timestamp) -> bool {
+    due_at <= now || due_at > now.plus_ms(WAIT_MS_MAX)
+}
+
+/// How the deliveries of one channel stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueStanding {
+    /// How many are to be delivered.
+    pub waiting: u64,
+    /// When the oldest of them was made.
+    pub oldest: Option<Timestamp>,
+    /// How many were given up and are still kept.
+    pub dead: u64,
+    /// Whether none leaves until the operator says so.
+    pub is_held: bool,
+}
+
+hidden!(Delivery);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+
+    fn delivery() -> Delivery {
+        let id = DeliveryId::from_bytes([0xab; 16]);
+        Delivery::new(id, DeliveryKind::Subscribed, None, String::new(), START)
+    }
+
+    fn later(wait_ms: Option<u64>) -> Failure {
+        let error = "answered 503".to_owned();
+        Failure::Later { error, wait_ms }
+    }
+
+    #[test]
+    fn ten_attempts_are_made_over_three_days() {
+        for (jitter, total_s) in [(0, 272_105), (u8::MAX, 299_315)] {
+            let mut delivery = delivery();
+            let mut now = START;
+            for attempt in 1..=9 {
+                assert!(delivery.is_due(now));
+                delivery.fail(later(None), jitter, now);
+                assert_eq!((delivery.attempts, delivery.dead_at), (attempt, None));
+                assert!(!delivery.is_due(now));
+                now = delivery.due_at;
+            }
+            assert_eq!(now.ms_since(START) / 1000, total_s);
+            delivery.fail(later(None), jitter, now);
+            assert_eq!((delivery.attempts, delivery.dead_at), (10, Some(now)));
+            assert!(!delivery.is_due(now.plus_ms(1_000_000_000)));
+            // Whoever tries it again gives it all attempts again.
+            delivery.retry(now);
+            assert!(delivery.is_due(now));
+            assert_eq!(delivery.attempts, 0);
+        }
+    }
+
+    #[test]
+    fn the_other_side_puts_it_off_by_an_hour_at_most() {
+        for (asked_ms, wait_ms) in [
+            (None, 5_000),
+            (Some(1), 5_000),
+            (Some(60_000), 60_000),
+            (Some(u64::MAX), 3_600_000),
+        ] {
+            let mut delivery = delivery();
+            delivery.fail(later(asked_ms), 0, START);
+            assert_eq!(delivery.due_at.ms_since(START), wait_ms, "{asked_ms:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_succeed_is_given_up_at_once() {
+        let mut delivery = delivery();
+        delivery.fail(Failure::Final("answered 410".to_owned()), 0, START);
+        assert_eq!(delivery.dead_at, Some(START));
+        assert_eq!(delivery.last_error.as_deref(), Some("answered 410"));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_holds_up_nothing() {
+        let mut delivery = delivery();
+        for _ in 0..9 {
+            delivery.fail(later(None), u8::MAX, START);
+        }
+        // A day and a tenth, the longest wait, is kept.
+        assert!(!delivery.is_due(START));
+        let year_ms = 365 * DAY_MS;
+        let year_before = Timestamp::from_ms(START.as_ms() - year_ms);
+        assert!(delivery.is_due(year_before));
+        assert!(delivery.is_due(START.plus_ms(year_ms)));
+    }
+
+    #[test]
+    fn an_id_has_one_spelling() {
+        let id = delivery().id;
+        let text = id.to_string();
+        assert_eq!(DeliveryId::parse(&text), Some(id));
+        let upper = text.replace('a', "A");
+        for bad in [
+            "",
+            "msg_",
+            &text[1..],
+            &text[..35],
+            &format!("{text}0"),
+            &upper,
+        ] {
+            assert_eq!(DeliveryId::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What is to be delivered.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::domain::{Channel, Delivery, DeliveryId, QueueStanding, Timestamp};
+
+use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
+
+pub static LIST: Operation = Operation::new("queue list", |request| Box::pin(list(request)));
+pub static SHOW: Operation = Operation::new("queue show", |request| Box::pin(show(request)));
+pub static RETRY: Operation = Operation::new("queue retry", |request| Box::pin(retry(request)));
+pub static DROP: Operation = Operation::new("queue drop", |request| Box::pin(drop_one(request)));
+pub static HOLD: Operation =
+    Operation::new("queue hold", |request| Box::pin(hold(request, true, &HOLD)));
+pub static RELEASE: Operation = Operation::new("queue release", |request| {
+    Box::pin(hold(request, false, &RELEASE))
+});
+
+/// A delivery. Times are in RFC 3339.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DeliveryRow {
+    pub id: String,
+    /// By what it leaves.
+    pub channel: String,
+    /// What it says.
+    pub kind: String,
+    /// `waiting` or `given up`.
+    pub state: String,
+    pub queued_at: String,
+    /// When the next attempt is due, if one is.
+    pub due_at: Option<String>,
+    pub attempts: u32,
+    /// Why the last one failed.
+    pub last_error: Option<String>,
+    /// Whose address is in it.
+    pub email: Option<String>,
+}
+
+impl From<&Delivery> for DeliveryRow {
+    fn from(delivery: &Delivery) -> Self {
+        let is_dead = delivery.dead_at.is_some();
+        Self {
+            id: delivery.id.to_string(),
+            channel: delivery.kind.channel().as_str().to_owned(),
+            kind: delivery.kind.as_str().to_owned(),
+            state: if is_dead { "given up" } else { "waiting" }.to_owned(),
+            queued_at: delivery.queued_at.to_rfc3339(),
+            due_at: (!is_dead).then(|| delivery.due_at.to_rfc3339()),
+            attempts: delivery.attempts,
+            last_error: delivery.last_error.clone(),
+            email: delivery.email.as_ref().map(|it| it.as_str().to_owned()),
+        }
+    }
+}
+
+/// A delivery with what is sent.
+#[derive(Debug, Serialize)]
+struct WholeDelivery {
+    #[serde(flatten)]
+    row: DeliveryRow,
+    body: String,
+}
+
+async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let pages = request.app.deliveries.list().await?;
+    tracing::info!(command = LIST.name, "operator");
+    Answer::rows(pages, |delivery| DeliveryRow::from(delivery))
+}
+
+/// Shows the delivery `id` with what is sent.
+async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let id = id(&request.params)?.ok_or_else(missing)?;
+    let found = request.app.deliveries.find(id).await?;
+    let delivery = found.ok_or_else(unknown)?;
+    Answer::one(&WholeDelivery {
+        row: DeliveryRow::from(&delivery),
+        body: delivery.body,
+    })
+}
+
+/// Makes the delivery `id` due at once, or with `all` each one that was given up.
+async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let id = id(&request.params)?;
+    if id.is_none() && !request.params.is_set("all") {
+        return Err(missing());
+    }
+    let count = request
+        .app
+        .deliveries
+        .retry(id, request.app.clock.now())
+        .await?;
+    tracing::info!(command = RETRY.name, count, "operator");
+    if id.is_some() && count == 0 {
+        return Err(unknown());
+    }
+    Answer::one(&json!({ "retried": count }))
+}
+
+/// Drops the delivery `id`.
+async fn drop_one(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let id = id(&request.params)?.ok_or_else(missing)?;
+    if !request
+        .app
+        .deliveries
+        .drop_one(id, request.app.clock.now())
+        .await?
+    {
+        return Err(unknown());
+    }
+    tracing::info!(command = DROP.name, delivery.id = %id, "operator");
+    Answer::one(&json!({ "id": id.to_string(), "result": "dropped" }))
+}
+
+/// Holds `channel` or releases it; without one, all.
+async fn hold(
+    request: OperatorRequest,
+    is_held: bool,
+    operation: &Operation,
+) -> Result<Answer, OperatorError> {
+    let parse = |text: &str| Channel::from_name(text).ok_or("no channel has this name");
+    let channel = request.params.parsed("channel", parse)?;
+    for channel in Channel::ALL
+        .into_iter()
+        .filter(|it| channel.is_none_or(|one| one == *it))
+    {
+        request.app.deliveries.hold(channel, is_held).await?;
+    }
+    tracing::info!(command = operation.name, "operator");
+    let result = if is_held { "held" } else { "released" };
+    Answer::one(&json!({ "result": result }))
+}
+
+fn id(params: &Params) -> Result<Option<DeliveryId>, OperatorError> {
+    let parse = |text: &str| DeliveryId::parse(text).ok_or(NO_ID);
+    params.parsed("id", parse)
+}
+
+const NO_ID: &str = "not an id: `queue list` shows them, msg_ and 32 digits each";
+
+fn missing() -> OperatorError {
+    OperatorError::Input("say which delivery".to_owned())
+}
+
+fn unknown() -> OperatorError {
+    let none =
+        "no delivery has this id: it was delivered or dropped; `queue list` shows what there is";
+    OperatorError::NotFound(none.to_owned())
+}
+
+/// How a channel stands, as `status --json` prints it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct QueueRow {
+    pub channel: String,
+    /// How many are to be delivered.
+    pub waiting: u64,
+    /// When the oldest of them was made, in RFC 3339.
+    pub oldest_at: Option<String>,
+    /// How many were given up and are kept.
+    pub given_up: u64,
+    /// Whether none leaves until it is released.
+    pub is_held: bool,
+}
+
+impl QueueRow {
+    /// That of a channel.
+    pub(super) fn new(channel: Channel, standing: &QueueStanding) -> Self {
+        Self {
+            channel: channel.as_str().to_owned(),
+            waiting: standing.waiting,
+            oldest_at: standing.oldest.map(Timestamp::to_rfc3339),
+            given_up: standing.dead,
+            is_held: standing.is_held,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What is to be delivered.
+
+use async_trait::async_trait;
+
+use crate::domain::{Channel, Delivery, DeliveryId, QueueStanding, Timestamp};
+
+use super::{PageStream, StoreError};
+
+/// Keeps deliveries until they are made or given up, and those that were given up for a while
+/// ([`Delivery::DEAD_KEPT_MS`]). A [`super::ContactStore`] adds those that a contact causes in one change with it,
+/// and drops those that name an address that is erased.
+#[async_trait]
+pub trait DeliveryQueue: Send + Sync {
+    /// Adds deliveries durably, all or none.
+    async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError>;
+
+    /// Takes up to `count` deliveries of a channel that are due, the oldest first. Nobody else gets them until
+    /// they are settled, or until whoever took them is gone for [`LEASE_MS`]. None if the channel is held.
+    async fn take_due(
+        &self,
+        channel: Channel,
+        count: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Delivery>, StoreError>;
+
+    /// Ends what [`Self::take_due`] began, durably: `made` ones are removed, `failed` ones kept as they are now.
+    /// What was dropped meanwhile stays so.
+    async fn settle(
+        &self,
+        made: Vec<DeliveryId>,
+        failed: Vec<Delivery>,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// The delivery with this id.
+    async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError>;
+
+    /// All deliveries, in the order in which they were made.
+    async fn list(&self) -> Result<PageStream<Delivery>, StoreError>;
+
+    /// Makes deliveries due at once, durably ([`Delivery::retry`]): that with this id, or all that were given
+    /// up. Returns how many.
+    async fn retry(&self, id: Option<DeliveryId>, now: Timestamp) -> Result<u64, StoreError>;
+
+    /// Drops a delivery durably. Returns whether there was one.
+    async fn drop_one(&self, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Drops those that were given up too long ago, and the oldest of too many, durably. Returns how many.
+    async fn drop_dead(&self, now: Timestamp) -> Result<u64, StoreError>;
+
+    /// Holds a channel durably, so that nothing is taken, or releases it.
+    async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError>;
+
+    /// How a channel stands.
+    async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError>;
+}
+
+/// How long deliveries that were taken are nobody else's: longer than their attempts take.
+pub const LEASE_MS: u64 = 120_000;

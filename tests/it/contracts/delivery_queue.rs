@@ -1,0 +1,211 @@
+//! What every [`DeliveryQueue`] does, beside the contacts that cause the deliveries.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use landing_api::adapters::system::SystemClock;
+use landing_api::domain::consent::Leaving;
+use landing_api::domain::contact::SignUp;
+use landing_api::domain::delivery::{
+    Channel, Delivery, DeliveryId, DeliveryKind, Failure, QueueStanding,
+};
+use landing_api::domain::email::EmailAddress;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::{Clock as _, ContactStore, DeliveryQueue};
+
+use crate::fixtures::{origin, sign_up_of};
+
+const CHANNEL: Channel = Channel::Webhook;
+
+fn address(name: &str) -> EmailAddress {
+    EmailAddress::parse(&format!("{name}@delivery.example")).unwrap()
+}
+
+/// A sign-up with what is told of it.
+fn sign_up(name: &str, at: Timestamp) -> SignUp {
+    let mut sign_up = sign_up_of(address(name), origin(1, None), at);
+    sign_up.notice = Some(delivery(DeliveryKind::Subscribed, &sign_up, at));
+    sign_up
+}
+
+fn delivery(kind: DeliveryKind, of: &SignUp, at: Timestamp) -> Delivery {
+    let id = DeliveryId::new(kind, &of.leave_token, at);
+    let body = format!("{} {}", kind.as_str(), of.email.as_str());
+    Delivery::new(id, kind, Some(of.email.clone()), body, at)
+}
+
+fn later() -> Failure {
+    Failure::Later {
+        error: "answered 503".to_owned(),
+        wait_ms: None,
+    }
+}
+
+async fn bodies(queue: &dyn DeliveryQueue) -> Vec<String> {
+    let pages = queue.list().await.unwrap();
+    let pages: Vec<_> = pages.map(Result::unwrap).collect().await;
+    let listed = pages.into_iter().flatten();
+    listed.map(|delivery| delivery.body).collect()
+}
+
+/// Takes what is due.
+async fn due(queue: &dyn DeliveryQueue, count: usize) -> Vec<Delivery> {
+    let due = queue.take_due(CHANNEL, count, SystemClock.now()).await;
+    due.unwrap()
+}
+
+/// Leaves a delivery that was given up, of `bob`, and one that waits, of `eve`; the channel is held.
+pub(crate) async fn check(store: Arc<impl ContactStore + DeliveryQueue>) {
+    let (contacts, queue): (&dyn ContactStore, &dyn DeliveryQueue) = (&*store, &*store);
+    // A second ago: what is told now is due.
+    let now = Timestamp::from_ms(SystemClock.now().as_ms() - 1000);
+    assert_eq!(queue.standing(CHANNEL).await, Ok(QueueStanding::default()));
+    assert_eq!(queue.add(Vec::new()).await, Ok(()));
+
+    a_new_consent_alone_is_told(contacts, queue, now).await;
+    what_is_taken_is_nobody_elses(queue, now).await;
+    what_is_given_up_stays_for_a_while(queue, now).await;
+    an_erasure_drops_what_names_the_address(contacts, queue, now).await;
+
+    // What is held is kept and not taken.
+    contacts.keep(sign_up("eve", now)).await.unwrap();
+    queue.hold(CHANNEL, true).await.unwrap();
+    queue.hold(CHANNEL, true).await.unwrap();
+    assert!(due(queue, 10).await.is_empty());
+    queue.hold(CHANNEL, false).await.unwrap();
+    let taken = due(queue, 10).await;
+    assert_eq!(taken.len(), 1);
+    queue
+        .settle(Vec::new(), taken, SystemClock.now())
+        .await
+        .unwrap();
+    queue.hold(CHANNEL, true).await.unwrap();
+    assert_holds(queue).await;
+}
+
+/// What [`check`] left is there.
+pub(crate) async fn assert_holds(queue: &dyn DeliveryQueue) {
+    let standing = queue.standing(CHANNEL).await.unwrap();
+    assert_eq!((standing.waiting, standing.dead), (1, 1));
+    assert!(standing.is_held);
+    let expected = ["bob", "eve"].map(|it| format!("newsletter.subscribed {it}@delivery.example"));
+    assert_eq!(bodies(queue).await, expected);
+}
+
+async fn a_new_consent_alone_is_told(
+    contacts: &dyn ContactStore,
+    queue: &dyn DeliveryQueue,
+    now: Timestamp,
+) {
+    let first = sign_up("ada", now);
+    contacts.keep(first.clone()).await.unwrap();
+    // Who is signed up again says nothing new.
+    let again = sign_up("ada", now.plus_ms(1));
+    contacts.keep(again).await.unwrap();
+    assert_eq!(bodies(queue).await.len(), 1);
+    // Leaving is told once.
+    let left = || Some(delivery(DeliveryKind::Unsubscribed, &first, now));
+    let token = &first.leave_token;
+    assert_eq!(contacts.leave(token, left(), now).await, Ok(Leaving::Left));
+    let again = contacts.leave(token, left(), now).await;
+    assert_eq!(again, Ok(Leaving::LeftBefore));
+    // And who comes back.
+    let back = sign_up("ada", now.plus_ms(2));
+    contacts.keep(back).await.unwrap();
+    let expected = ["subscribed", "unsubscribed", "subscribed"];
+    let expected = expected.map(|it| format!("newsletter.{it} ada@delivery.example"));
+    assert_eq!(bodies(queue).await, expected);
+    let standing = queue.standing(CHANNEL).await.unwrap();
+    let oldest = Some(now);
+    let waiting = 3;
+    let expected = QueueStanding {
+        waiting,
+        oldest,
+        ..QueueStanding::default()
+    };
+    assert_eq!(standing, expected);
+}
+
+async fn what_is_taken_is_nobody_elses(queue: &dyn DeliveryQueue, now: Timestamp) {
+    let (mut one, two) = (due(queue, 1).await, due(queue, 10).await);
+    assert_eq!((one.len(), two.len()), (1, 2));
+    assert_eq!(one[0].kind, DeliveryKind::Subscribed);
+    assert!(due(queue, 10).await.is_empty());
+    // One fails, one is made, one was not tried.
+    one[0].fail(later(), 0, now);
+    let [made, untried] = two.try_into().unwrap();
+    let failed = vec![one[0].clone(), untried.clone()];
+    queue
+        .settle(vec![made.id], failed, SystemClock.now())
+        .await
+        .unwrap();
+    assert_eq!(queue.find(made.id).await, Ok(None));
+    let found = queue.find(one[0].id).await.unwrap().unwrap();
+    assert_eq!(
+        (found.attempts, found.last_error.as_deref()),
+        (1, Some("answered 503"))
+    );
+    // The one that was not tried is due at once, the other one in five seconds.
+    let again = due(queue, 10).await;
+    assert_eq!(again.len(), 1);
+    assert_eq!((again[0].id, again[0].attempts), (untried.id, 0));
+    queue
+        .settle(vec![untried.id], Vec::new(), SystemClock.now())
+        .await
+        .unwrap();
+    // Until somebody wants it at once. What was dropped meanwhile stays so.
+    assert_eq!(queue.retry(Some(one[0].id), now).await, Ok(1));
+    let again = due(queue, 10).await;
+    assert_eq!((again.len(), again[0].attempts), (1, 0));
+    assert_eq!(queue.drop_one(again[0].id, now).await, Ok(true));
+    assert_eq!(queue.drop_one(again[0].id, now).await, Ok(false));
+    queue
+        .settle(Vec::new(), again, SystemClock.now())
+        .await
+        .unwrap();
+    assert!(bodies(queue).await.is_empty());
+    assert_eq!(queue.retry(Some(one[0].id), now).await, Ok(0));
+}
+
+async fn what_is_given_up_stays_for_a_while(queue: &dyn DeliveryQueue, now: Timestamp) {
+    let of = sign_up("bob", now);
+    let dead = delivery(DeliveryKind::Subscribed, &of, now);
+    queue.add(vec![dead.clone()]).await.unwrap();
+    let mut taken = due(queue, 10).await;
+    taken[0].fail(Failure::Final("refused".to_owned()), 0, now);
+    queue
+        .settle(Vec::new(), taken, SystemClock.now())
+        .await
+        .unwrap();
+    assert!(due(queue, 10).await.is_empty());
+    let standing = queue.standing(CHANNEL).await.unwrap();
+    assert_eq!((standing.waiting, standing.dead), (0, 1));
+    assert_eq!(queue.drop_dead(now).await, Ok(0));
+    // All that were given up are tried again.
+    assert_eq!(queue.retry(None, now).await, Ok(1));
+    let mut taken = due(queue, 10).await;
+    assert_eq!(taken.len(), 1);
+    taken[0].fail(Failure::Final("refused".to_owned()), 0, now);
+    queue
+        .settle(Vec::new(), taken, SystemClock.now())
+        .await
+        .unwrap();
+}
+
+async fn an_erasure_drops_what_names_the_address(
+    contacts: &dyn ContactStore,
+    queue: &dyn DeliveryQueue,
+    now: Timestamp,
+) {
+    for name in ["cat", "dan"] {
+        contacts.keep(sign_up(name, now)).await.unwrap();
+    }
+    assert_eq!(due(queue, 1).await.len(), 1);
+    let emails = ["cat", "dan"].map(address);
+    let erasure = contacts.forget(&emails, now).await.unwrap();
+    assert_eq!(erasure.was_known, [true, true]);
+    assert_eq!(erasure.in_flight, 1);
+    assert_eq!(bodies(queue).await.len(), 1);
+    let nobody = contacts.forget(&[address("nobody")], now).await.unwrap();
+    assert_eq!(nobody.in_flight, 0);
+}

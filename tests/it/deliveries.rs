@@ -1,0 +1,274 @@
+//! What is told of contacts from the queue: what a message has, who gets it when, and what becomes of it while the
+//! other side does everything wrong.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use landing_api::adapters::webhook::signature::WebhookSecrets;
+use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, Failure, QueueStanding};
+use landing_api::operator::operate;
+use landing_api::operator::operation::{Answer, OperatorRequest};
+use landing_api::ports::{ContactStore, DeliveryQueue, StoreError, WebhookError};
+use landing_api::usecases::deliver::deliver_to_webhook;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::fixtures::listed;
+use crate::harness::{Call, Setup, TestApp};
+use crate::notify::webhook_client;
+use crate::provider::{Provider, Script};
+use crate::twins::ScriptedWebhookSender;
+
+const PATH: &str = "/api/v1/newsletter";
+const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+
+fn app(webhook: Arc<dyn landing_api::ports::WebhookSender>) -> TestApp {
+    Setup {
+        webhook: Some(webhook),
+        ..Setup::default()
+    }
+    .start()
+}
+
+async fn sign_up(app: &TestApp, email: &str) {
+    let reply = app
+        .send(Call::post(PATH, json!({ "email": email }).to_string()))
+        .await;
+    assert_eq!(reply.status, StatusCode::OK);
+    assert_eq!(reply.json(), json!({"ok": true, "mode": "notify"}));
+}
+
+async fn deliver(app: &TestApp) -> usize {
+    let webhook = app.app.webhook.as_deref().unwrap();
+    deliver_to_webhook(app.app.deliveries(), webhook)
+        .await
+        .unwrap()
+}
+
+async fn queued(app: &TestApp) -> Vec<Delivery> {
+    listed(DeliveryQueue::list(&*app.contacts).await).await
+}
+
+async fn standing(app: &TestApp) -> QueueStanding {
+    app.contacts.standing(Channel::Webhook).await.unwrap()
+}
+
+/// Lets the contact leave by its link.
+async fn leave(app: &TestApp, url: &str) {
+    let path = url.strip_prefix("https://landing.example").unwrap();
+    let reply = app
+        .send(Call::post(path, "List-Unsubscribe=One-Click"))
+        .await;
+    assert_eq!(reply.status, StatusCode::OK);
+}
+
+async fn forget(app: &TestApp, email: &str) -> Value {
+    let request = OperatorRequest::new(Arc::clone(&app.app), json!({ "email": email }).into());
+    match operate("contacts forget", request).await.unwrap() {
+        Answer::One(value) => value,
+        Answer::Rows(_) => panic!("rows"),
+    }
+}
+
+#[tokio::test]
+async fn a_contact_is_kept_and_told_from_sign_up_to_erasure() {
+    let provider = Provider::start(Script::Answer(200)).await;
+    let secrets = WebhookSecrets::parse(SECRET).unwrap();
+    let client = webhook_client(
+        &provider.url("/hook?token=t"),
+        Some(secrets.clone()),
+        CancellationToken::new(),
+    );
+    let app = app(Arc::new(client));
+    sign_up(&app, "Ada@Example.com").await;
+    // Who is signed up again says nothing new.
+    sign_up(&app, "ada@example.com").await;
+    assert_eq!(app.contacts.len(), 1);
+    assert!(provider.requests().is_empty(), "the visitor does not wait");
+    assert_eq!(deliver(&app).await, 1);
+    assert_eq!(deliver(&app).await, 0);
+
+    let [request] = provider.requests().try_into().unwrap();
+    assert_eq!(
+        (&*request.method, &*request.target),
+        ("POST", "/hook?token=t")
+    );
+    assert_eq!(request.header("content-type"), Some("application/json"));
+    let subscribed: Value = serde_json::from_slice(&request.body).unwrap();
+    let (name, url) = (
+        &subscribed["data"]["contact"],
+        &subscribed["data"]["unsubscribe_url"],
+    );
+    let told = json!({
+        "type": "newsletter.subscribed",
+        "timestamp": "2026-11-21T12:00:00.000Z",
+        "data": {"contact": name, "email": "ada@example.com", "unsubscribe_url": url},
+    });
+    assert_eq!(subscribed, told);
+    let id = request.header("webhook-id").unwrap();
+    assert!(DeliveryId::parse(id).is_some(), "{id}");
+    assert_eq!(request.header("webhook-timestamp"), Some("1795262400"));
+    let signature = secrets.sign(id, 1_795_262_400, &request.body);
+    assert_eq!(request.header("webhook-signature"), Some(&*signature));
+
+    leave(&app, url.as_str().unwrap()).await;
+    leave(&app, url.as_str().unwrap()).await;
+    assert_eq!(deliver(&app).await, 1);
+    let report = forget(&app, "ada@example.com").await;
+    assert_eq!(report["in_flight"], 0);
+    // What tells of the erasure has no address.
+    let [erased] = queued(&app).await.try_into().unwrap();
+    assert!(
+        erased.email.is_none() && !erased.body.contains("ada"),
+        "{}",
+        erased.body
+    );
+    assert_eq!(deliver(&app).await, 1);
+    let bodies: Vec<Value> = provider
+        .requests()
+        .iter()
+        .map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect();
+    let kinds: Vec<_> = bodies
+        .iter()
+        .map(|body| body["type"].as_str().unwrap())
+        .collect();
+    let expected = ["subscribed", "unsubscribed", "erased"];
+    assert_eq!(kinds, expected.map(|it| format!("newsletter.{it}")));
+    assert!(bodies.iter().all(|body| body["data"]["contact"] == *name));
+    assert_eq!(bodies[2]["data"], json!({ "contact": name }));
+    assert!(queued(&app).await.is_empty());
+}
+
+#[tokio::test]
+async fn an_erasure_drops_what_waits_and_tells_only_of_itself() {
+    let webhook = Arc::new(ScriptedWebhookSender::default());
+    let app = app(webhook.clone());
+    sign_up(&app, "ada@example.com").await;
+    forget(&app, "ada@example.com").await;
+    // Nobody is told of who was never a contact.
+    forget(&app, "bob@example.com").await;
+    assert_eq!(deliver(&app).await, 1);
+    let [(_, body)] = webhook.taken().try_into().unwrap();
+    assert!(body.starts_with("newsletter.erased somebody"), "{body}");
+}
+
+#[tokio::test]
+async fn whatever_the_program_does_wrong_the_contact_is_kept_and_told_later() {
+    let statuses = [100, 301, 304, 307, 400, 401, 429, 500, 503];
+    let others = [Script::CloseAtOnce, Script::Garbage, Script::Refuse];
+    for script in statuses.into_iter().map(Script::Answer).chain(others) {
+        let provider = Provider::start(script).await;
+        let client = webhook_client(&provider.url("/"), None, CancellationToken::new());
+        let app = app(Arc::new(client));
+        sign_up(&app, "ada@example.com").await;
+        assert_eq!(deliver(&app).await, 1, "{script:?}");
+        let [failed] = queued(&app).await.try_into().unwrap();
+        assert_eq!((failed.attempts, failed.dead_at), (1, None), "{script:?}");
+        let error = failed.last_error.unwrap();
+        assert!(!error.contains("ada"), "{error}");
+        assert_eq!(app.contacts.len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_hangs_is_waited_for_fifteen_seconds() {
+    let provider = Provider::start(Script::Hang).await;
+    let client = webhook_client(&provider.url("/"), None, CancellationToken::new());
+    let app = app(Arc::new(client));
+    sign_up(&app, "ada@example.com").await;
+    let begun = tokio::time::Instant::now();
+    assert_eq!(deliver(&app).await, 1);
+    assert_eq!(begun.elapsed().as_secs(), 15);
+    let [failed] = queued(&app).await.try_into().unwrap();
+    assert_eq!(
+        failed.last_error.as_deref(),
+        Some("no answer within 15 seconds")
+    );
+}
+
+#[tokio::test]
+async fn after_ten_attempts_a_message_is_given_up_and_tried_again_at_will() {
+    let webhook = Arc::new(ScriptedWebhookSender::default());
+    let app = app(webhook.clone());
+    sign_up(&app, "ada@example.com").await;
+    let id = queued(&app).await[0].id;
+    let failure = || {
+        let error = "answered 503".to_owned();
+        WebhookError::Failed(Failure::Later {
+            error,
+            wait_ms: None,
+        })
+    };
+    webhook.fail_with((0..10).map(|_| failure()));
+    for attempt in 1..=10 {
+        assert_eq!(deliver(&app).await, 1, "{attempt}");
+        assert_eq!(deliver(&app).await, 0, "{attempt}");
+        app.clock.advance_ms(27 * 3_600_000);
+    }
+    assert_eq!(
+        (standing(&app).await.waiting, standing(&app).await.dead),
+        (0, 1)
+    );
+    assert_eq!(app.contacts.retry(None, app.app.clock.now()).await, Ok(1));
+    assert_eq!(deliver(&app).await, 1);
+    // The eleventh attempt has the name of the first.
+    assert_eq!(webhook.taken()[0].0, id);
+    let counters = app.metrics.deliveries.of(Channel::Webhook);
+    let counted = (
+        counters.made.get(),
+        counters.failed.get(),
+        counters.given_up.get(),
+    );
+    assert_eq!(counted, (1, 10, 1));
+}
+
+#[tokio::test]
+async fn a_program_that_wants_no_more_gets_none_and_no_message_pays() {
+    let webhook = Arc::new(ScriptedWebhookSender::default());
+    let app = app(webhook.clone());
+    sign_up(&app, "ada@example.com").await;
+    sign_up(&app, "bob@example.com").await;
+    webhook.fail_with([WebhookError::Gone, WebhookError::Stopped]);
+    assert_eq!(deliver(&app).await, 2);
+    assert_eq!(deliver(&app).await, 0);
+    assert!(standing(&app).await.is_held);
+    // Sign-ups are taken as ever.
+    sign_up(&app, "cat@example.com").await;
+    assert!(queued(&app).await.iter().all(|it| it.attempts == 0));
+    app.contacts.hold(Channel::Webhook, false).await.unwrap();
+    assert_eq!(deliver(&app).await, 3);
+    assert_eq!(webhook.taken().len(), 3);
+}
+
+#[tokio::test]
+async fn a_service_that_stops_makes_no_failures_of_messages() {
+    let provider = Provider::start(Script::Hang).await;
+    let interrupt = CancellationToken::new();
+    let client = webhook_client(&provider.url("/"), None, interrupt.clone());
+    let app = app(Arc::new(client));
+    sign_up(&app, "ada@example.com").await;
+    let stop = async {
+        while provider.requests().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        interrupt.cancel();
+    };
+    tokio::join!(deliver(&app), stop);
+    let [waiting] = queued(&app).await.try_into().unwrap();
+    assert_eq!((waiting.attempts, waiting.last_error), (0, None));
+}
+
+#[tokio::test]
+async fn only_a_queue_that_cannot_be_written_is_503() {
+    let app = app(Arc::new(ScriptedWebhookSender::default()));
+    let failure = StoreError::Unavailable("disk on fire".to_owned());
+    app.contacts.fail_with(Some(failure));
+    let call = Call::post(PATH, json!({"email": "ada@example.com"}).to_string());
+    let reply = app.send(call).await;
+    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(reply.remaining(), 8, "the charge was given back");
+    app.contacts.fail_with(None);
+    assert!(queued(&app).await.is_empty());
+    assert_eq!(ContactStore::count_left(&*app.contacts).await, Ok(0));
+}
