@@ -82,11 +82,17 @@ impl Terms {
         self.stop_words.contains(&folded(word))
     }
 
-    /// The terms of a question, each once. A phrase is one term.
+    /// The terms of a question, each once.
     pub(super) fn asked(&self, question: &str) -> BTreeSet<Term> {
-        let words: Vec<_> = words(question).collect();
+        self.terms(question).into_iter().collect()
+    }
+
+    /// The terms of a text. A phrase is one term, and its words are none: who comes "without an appointment" needs
+    /// none.
+    fn terms(&self, text: &str) -> Vec<Term> {
+        let words: Vec<_> = words(text).collect();
         let stems: Vec<_> = words.iter().map(|it| stem(self.language, it)).collect();
-        let mut terms = BTreeSet::new();
+        let mut terms = Vec::new();
         let mut at = 0;
         while let Some(word) = words.get(at) {
             let rest = stems.get(at..).unwrap_or_default();
@@ -109,7 +115,7 @@ impl Terms {
                 let mut of_it = words.iter().skip(at).take(len);
                 let is_vague = of_it.all(|it| self.is_stop_word(it))
                     || groups.is_empty() && self.vague_words.contains(&stems);
-                terms.insert(Term {
+                terms.push(Term {
                     stems,
                     groups,
                     is_vague,
@@ -124,20 +130,16 @@ impl Terms {
     pub(super) fn topics<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Topics {
         let mut topics = Topics::default();
         for text in texts {
-            let words: Vec<_> = words(text).collect();
-            let stems: Vec<_> = words.iter().map(|it| stem(self.language, it)).collect();
-            let phrases = (1..=PHRASE_WORDS_MAX).flat_map(|len| stems.windows(len));
-            let phrases = phrases.map(|stems| stems.join(" "));
+            let phrases = self.terms(text).into_iter().map(|term| term.groups);
             let marks = text.chars().filter(|c| !c.is_alphanumeric());
-            let marks = marks.chain(signs(text));
-            let named = phrases.chain(marks.map(String::from));
-            let named = named.filter_map(|phrase| self.groups.get(&phrase));
-            for group in named.flatten() {
-                *topics.groups.entry(*group).or_default() += 1;
+            let marks = marks.chain(signs(text)).map(String::from);
+            let marks = marks.filter_map(|mark| self.groups.get(&mark).cloned());
+            for group in phrases.chain(marks).flatten() {
+                *topics.groups.entry(group).or_default() += 1;
             }
-            let stems = words.iter().zip(stems);
-            let stems = stems.filter(|(word, _)| !self.is_stop_word(word));
-            topics.stems.extend(stems.map(|(_, stem)| stem));
+            let words = words(text).filter(|word| !self.is_stop_word(word));
+            let stems = words.map(|word| stem(self.language, &word));
+            topics.stems.extend(stems);
         }
         topics
     }

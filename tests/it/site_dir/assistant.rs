@@ -149,7 +149,9 @@ const LOOKS: &str = "# Harrow Nursery\n\n\
     ## Shears\n\n\
     Bring blunt ones in autumn.\n\n\
     ## Knives\n\n\
-    Bring blunt ones in spring.\n";
+    Bring blunt ones in spring.\n\n\
+    ## Advice\n\n\
+    Without an appointment, whenever the gate stands wide.\n";
 
 /// What is asked, and what the answer tells; nothing where a refusal is right.
 const OF_LOOKS: &str = "
@@ -158,6 +160,8 @@ what's your telephone number? | 0555 620 118
 opening hours | From 9 to 18
 could you plant it for me? | dig the hole
 do you do sharpening? |
+how can I book? |
+do I need no appointment? | Without an appointment
 do you sell trees for my cat? |
 is there a student discount? |
 ";
