@@ -150,6 +150,7 @@ impl Keeper {
                 let email = EmailAddress::parse(&email).unwrap();
                 let sign_up = SignUp {
                     notice: None,
+                    is_to_be_confirmed: false,
                     email,
                     origin,
                     at: NOW,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::{SecretKeys, Settings, macros::hidden};
+use crate::domain::{Language, LetterTemplate, SecretKeys, Settings, macros::hidden};
 use crate::metrics::Metrics;
 use crate::ports::{
     BlockList, Clock, ContactStore, CountStore, DeliveryQueue, Entropy, KeyIssuer, MailSender,
@@ -13,6 +13,7 @@ use crate::usecases::ask_assistant::Assistant;
 use crate::usecases::deliver::Deliveries;
 use crate::usecases::meter::Meter;
 use crate::usecases::notices::Notices;
+use crate::usecases::opt_in::OptIn;
 use crate::usecases::subscribe::Newsletter;
 
 /// What the service is made of. Built once, by `main` or by a test.
@@ -24,6 +25,8 @@ pub struct App {
     pub webhook: Option<Arc<dyn WebhookSender>>,
     /// What is to be delivered.
     pub deliveries: Arc<dyn DeliveryQueue>,
+    /// The letter that asks contacts to confirm, in each language; `None` if they need not.
+    pub opt_in: Option<[LetterTemplate; Language::ALL.len()]>,
     /// Sends mail; `None` if the operator has no account for that.
     pub mail: Option<Arc<dyn MailSender>>,
     /// The API keys.
@@ -82,7 +85,18 @@ impl App {
             origin_key: &self.secrets.origin,
             entropy: &*self.entropy,
             notices: self.notices(),
+            opt_in: self.opt_in(),
         }
+    }
+
+    /// What double opt-in works with, if it is on.
+    pub fn opt_in(&self) -> Option<OptIn<'_>> {
+        Some(OptIn {
+            letters: self.opt_in.as_ref()?,
+            mail: self.mail.as_deref()?,
+            base_url: &self.settings.base_url,
+            kept_ms: self.settings.opt_in_ms?,
+        })
     }
 
     /// What the operator's program is told with.

@@ -42,6 +42,7 @@ newsletter-thanks = Vielen Dank. Wir haben { $email } erhalten.
 thanks-title = Vielen Dank
 thanks-kept = Sie sind für den Newsletter angemeldet.
 thanks-passed-on = Wir haben Ihre Adresse an unseren Newsletter-Dienst übergeben. Wenn Sie eine E-Mail mit der Bitte um Bestätigung erhalten, klicken Sie bitte auf den Link darin.
+thanks-asked = Bitte sehen Sie in Ihr Postfach: Wir haben Ihnen eine E-Mail mit einem Link geschickt. Sobald Sie dort bestätigt haben, bekommen Sie den Newsletter.
 thanks-back = Zurück zu { $site }
 thanks-home = Zur Startseite
 
@@ -50,6 +51,17 @@ leave-lead = Möchten Sie keine E-Mails mehr von uns erhalten?
 leave-submit = Newsletter abbestellen
 left-title = Sie erhalten keine E-Mails mehr
 left-lead = Ihre Adresse steht nicht mehr auf der Liste. Wenn Sie es sich anders überlegen, melden Sie sich jederzeit wieder an.
+
+confirm-title = Anmeldung bestätigen
+confirm-lead = Ein Druck auf den Knopf, und Sie bekommen den Newsletter.
+confirm-submit = Bestätigen
+confirm-refuse = Das war ich nicht
+confirmed-title = Bestätigt
+confirmed-lead = Sie bekommen den Newsletter ab jetzt und können ihn jederzeit wieder abbestellen.
+refused-title = Entfernt
+refused-lead = Wir haben die Adresse entfernt und fragen dort nicht wieder nach.
+unconfirmed-title = Dieser Link gilt nicht mehr
+unconfirmed-lead = Die Adresse wurde über ihn entfernt, oder es ist zu viel Zeit vergangen. Wenn Sie den Newsletter möchten, melden Sie sich bitte noch einmal an.
 
 ## Rahmen jeder Seite
 

@@ -42,6 +42,7 @@ newsletter-thanks = Thank you. We have received { $email }.
 thanks-title = Thank you
 thanks-kept = You are signed up for the newsletter.
 thanks-passed-on = We have passed your address on to our newsletter provider. If you get a message asking you to confirm, please follow the link in it.
+thanks-asked = Please look into your mailbox: we have sent you a mail with a link. You get the newsletter once you have confirmed it there.
 thanks-back = Back to { $site }
 thanks-home = Go to the home page
 
@@ -50,6 +51,17 @@ leave-lead = Do you want to get no more mails from us?
 leave-submit = Leave the newsletter
 left-title = You get no more mails
 left-lead = Your address is no longer on the list. If you change your mind, sign up again at any time.
+
+confirm-title = Confirm your sign-up
+confirm-lead = One press, and you get the newsletter.
+confirm-submit = Confirm
+confirm-refuse = It was not me
+confirmed-title = Confirmed
+confirmed-lead = You get the newsletter from now on, and can leave it at any time.
+refused-title = Removed
+refused-lead = The address was removed, and we ask it no more.
+unconfirmed-title = This link is good no longer
+unconfirmed-lead = It was used to remove the address, or too much time has passed. If you want the newsletter, sign up again.
 
 ## The frame of every page
 

@@ -42,6 +42,7 @@ newsletter-thanks = Gracias. Hemos recibido { $email }.
 thanks-title = Gracias
 thanks-kept = Su suscripción al boletín ha quedado registrada.
 thanks-passed-on = Hemos enviado su dirección a nuestro proveedor de boletines. Si recibe un mensaje que le pide confirmarla, siga el enlace que contiene.
+thanks-asked = Mire en su correo: le hemos enviado un mensaje con un enlace. Recibirá el boletín en cuanto lo confirme allí.
 thanks-back = Volver a { $site }
 thanks-home = Ir a la página de inicio
 
@@ -50,6 +51,17 @@ leave-lead = ¿Desea no recibir más correos nuestros?
 leave-submit = Darme de baja
 left-title = Ya no recibirá más correos
 left-lead = Su dirección ya no está en la lista. Si cambia de opinión, puede volver a suscribirse cuando quiera.
+
+confirm-title = Confirmar su suscripción
+confirm-lead = Pulse el botón y recibirá el boletín.
+confirm-submit = Confirmar
+confirm-refuse = No he sido yo
+confirmed-title = Suscripción confirmada
+confirmed-lead = A partir de ahora recibirá el boletín, y podrá darse de baja cuando quiera.
+refused-title = Dirección eliminada
+refused-lead = Hemos eliminado la dirección y no volveremos a escribirle.
+unconfirmed-title = Este enlace ya no es válido
+unconfirmed-lead = Se usó para eliminar la dirección, o ha pasado demasiado tiempo. Si desea el boletín, suscríbase de nuevo.
 
 ## Marco de cada página
 

@@ -42,6 +42,7 @@ newsletter-thanks = Merci. Nous avons bien reçu { $email }.
 thanks-title = Merci
 thanks-kept = Votre inscription à la newsletter est enregistrée.
 thanks-passed-on = Votre adresse a été transmise à notre prestataire de newsletter. Si vous recevez un message de confirmation, veuillez cliquer sur le lien qu’il contient.
+thanks-asked = Consultez votre messagerie : nous vous avons envoyé un e-mail avec un lien. Vous recevrez la newsletter dès que vous aurez confirmé.
 thanks-back = Retour à { $site }
 thanks-home = Retour à la page d’accueil
 
@@ -50,6 +51,17 @@ leave-lead = Souhaitez-vous ne plus recevoir d’e-mails de notre part ?
 leave-submit = Se désinscrire
 left-title = Vous ne recevrez plus d’e-mails
 left-lead = Votre adresse ne figure plus sur la liste. Si vous changez d’avis, vous pouvez vous réinscrire à tout moment.
+
+confirm-title = Confirmer votre inscription
+confirm-lead = Une pression sur le bouton, et vous recevrez la newsletter.
+confirm-submit = Confirmer
+confirm-refuse = Ce n’était pas moi
+confirmed-title = Inscription confirmée
+confirmed-lead = Vous recevrez désormais la newsletter et pourrez vous désinscrire à tout moment.
+refused-title = Adresse supprimée
+refused-lead = Nous avons supprimé l’adresse et ne la solliciterons plus.
+unconfirmed-title = Ce lien n’est plus valable
+unconfirmed-lead = Il a servi à supprimer l’adresse, ou le délai est écoulé. Si vous souhaitez recevoir la newsletter, inscrivez-vous de nouveau.
 
 ## Cadre de chaque page
 

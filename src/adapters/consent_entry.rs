@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::adapters::hex::Hex;
-use crate::domain::{Consent, Language, SignUpWay, Source, TextDigest, Timestamp};
+use crate::domain::{Confirmation, Consent, Language, SignUpWay, Source, TextDigest, Timestamp};
 
 /// A consent: when, by what, and what else is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,5 +47,49 @@ impl ConsentEntry {
             source: self.source.as_deref().and_then(Source::parse),
             ip: self.ip,
         })
+    }
+}
+
+/// A confirmation: that it is asked for, and how it was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConfirmationEntry {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mailed_at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirmed_at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ip: Option<IpAddr>,
+}
+
+impl ConfirmationEntry {
+    /// Whether it is asked for and was not given.
+    pub(super) const fn is_asked(&self) -> bool {
+        self.confirmed_at.is_none()
+    }
+
+    /// When the last of it happened.
+    pub(super) fn last_at(&self) -> Option<u64> {
+        self.confirmed_at.max(self.mailed_at)
+    }
+}
+
+impl From<&Confirmation> for ConfirmationEntry {
+    fn from(confirmation: &Confirmation) -> Self {
+        Self {
+            mailed_at: confirmation.mailed_at.map(Timestamp::as_ms),
+            confirmed_at: confirmation.confirmed_at.map(Timestamp::as_ms),
+            ip: confirmation.ip,
+        }
+    }
+}
+
+impl From<ConfirmationEntry> for Confirmation {
+    fn from(entry: ConfirmationEntry) -> Self {
+        Self {
+            mailed_at: entry.mailed_at.map(Timestamp::from_ms),
+            confirmed_at: entry.confirmed_at.map(Timestamp::from_ms),
+            ip: entry.ip,
+        }
     }
 }

@@ -39,6 +39,7 @@ const WINDOWS: &str = "windows";
 const COUNTS: &str = "counts.jsonl";
 const BLOCKS: &str = "blocks.jsonl";
 const HELD_WEBHOOK: &str = "held-webhook";
+const HELD_MAIL: &str = "held-mail";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 const ACCEPT_DAMAGE: &str = "accept-damage";
 const ACCEPT_EMPTY: &str = "accept-empty";
@@ -68,6 +69,7 @@ static ENTRIES: &[DirEntry] = &[
     entry(BLOCKS).file().backed_up(block_list::FILE_BYTES_MAX),
     entry(TLS),
     entry(HELD_WEBHOOK).file(),
+    entry(HELD_MAIL).file(),
     entry(RESTORING),
     entry(admin_socket::NAME),
     entry(ACCEPT_NEW_SECRET).file(),
@@ -126,6 +128,7 @@ pub fn tls(path: &Path) -> PathBuf {
 pub(super) fn held(path: &Path, channel: Channel) -> PathBuf {
     path.join(match channel {
         Channel::Webhook => HELD_WEBHOOK,
+        Channel::Mail => HELD_MAIL,
     })
 }
 

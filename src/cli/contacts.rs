@@ -35,7 +35,7 @@ const COLUMNS: [ListColumn; 4] = [
 ];
 
 /// What can be shown of a consent.
-const PROOF: [(&str, &str); 8] = [
+const PROOF: [(&str, &str); 11] = [
     ("Consent", "consent_at"),
     ("By", "consent_by"),
     ("Language", "language"),
@@ -43,6 +43,9 @@ const PROOF: [(&str, &str); 8] = [
     ("Asked with", "consent_text"),
     ("IP address", "ip"),
     ("Left", "left_at"),
+    ("Mail taken", "mailed_at"),
+    ("Confirmed", "confirmed_at"),
+    ("Confirmed from", "confirmed_ip"),
     ("To leave", "unsubscribe_url"),
 ];
 

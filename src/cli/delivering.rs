@@ -4,18 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::ports::WebhookSender;
-use crate::usecases::deliver::{DeliverError, deliver_to_webhook};
+use crate::ports::{MailSender, WebhookSender};
+use crate::usecases::deliver::{DeliverError, deliver_mail, deliver_to_webhook};
+use crate::usecases::opt_in::erase_unconfirmed;
 
 /// How often a worker looks for what is due.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often what was given up long ago is dropped.
+/// How often what is over is dropped.
 const TRIM_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// How long an account that cannot be used is left alone: at first, and at most.
+const ACCOUNT_PAUSE: Duration = Duration::from_secs(60);
+const ACCOUNT_PAUSE_MAX: Duration = Duration::from_secs(3600);
 
 /// How long the deliveries under way may take at a stop.
 const FINISH_DEADLINE: Duration = Duration::from_secs(5);
@@ -34,6 +39,14 @@ impl Delivering {
         if let Some(webhook) = app.webhook.clone() {
             let (app, stop) = (Arc::clone(app), stop.clone());
             workers.push(tokio::spawn(tell_webhook(app, webhook, stop)));
+        }
+        if let Some(mail) = app.mail.clone() {
+            let (app, stop) = (Arc::clone(app), stop.clone());
+            workers.push(tokio::spawn(send_mail(app, mail, stop)));
+        }
+        if let Some(kept_ms) = app.settings.opt_in_ms {
+            let (app, stop) = (Arc::clone(app), stop.clone());
+            workers.push(tokio::spawn(erase(app, kept_ms, stop)));
         }
         Self { stop, workers }
     }
@@ -66,19 +79,58 @@ async fn tell_webhook(app: Arc<App>, webhook: Arc<dyn WebhookSender>, stop: Canc
     }
 }
 
+/// Sends the mail that is due, until `stop` is cancelled. An account that cannot be used is left alone for a while.
+async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationToken) {
+    let (mut is_failing, mut wait) = (false, ACCOUNT_PAUSE);
+    while !stop.is_cancelled() {
+        let round = deliver_mail(app.deliveries(), &*mail, &*app.contacts);
+        let round = tokio::select! {
+            round = round => round,
+            // What is under way is not known to be sent, and is due again.
+            () = stop.cancelled() => return,
+        };
+        log(&round, &mut is_failing);
+        match round {
+            Ok(1..) => wait = ACCOUNT_PAUSE,
+            Err(DeliverError::Account(_)) => {
+                pause(wait, &stop).await;
+                wait = (wait * 2).min(ACCOUNT_PAUSE_MAX);
+            }
+            Ok(0) | Err(_) => pause(INTERVAL, &stop).await,
+        }
+    }
+}
+
+/// Erases those who have not confirmed in time, and from the files those who refused, until `stop` is cancelled.
+async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
+    let mut refused = 0;
+    while !stop.is_cancelled() {
+        let now = app.clock.now();
+        match erase_unconfirmed(&*app.contacts, kept_ms, now).await {
+            Ok(0) => {}
+            Ok(count) => {
+                app.metrics.confirmations.expired.add(count as u64);
+                tracing::info!(count, "contacts that have not confirmed in time are erased");
+            }
+            Err(error) => tracing::warn!(%error, "contacts that have not confirmed in time stay"),
+        }
+        let counted = app.metrics.confirmations.refused.get();
+        if counted > refused && app.maintenance.compact().await.is_ok() {
+            refused = counted;
+        }
+        pause(TRIM_INTERVAL, &stop).await;
+    }
+}
+
 /// Drops what was given up long ago, until `stop` is cancelled.
 async fn trim(app: Arc<App>, stop: CancellationToken) {
-    let mut due = Instant::now();
     while !stop.is_cancelled() {
-        if due <= Instant::now() {
-            due += TRIM_INTERVAL;
-            match app.deliveries.drop_dead(app.clock.now()).await {
-                Ok(0) => {}
-                Ok(count) => tracing::warn!(count, "deliveries that were given up are dropped"),
-                Err(error) => tracing::warn!(%error, "deliveries that were given up stay"),
-            }
+        match app.deliveries.drop_dead(app.clock.now()).await {
+            Ok(0) => {}
+            Ok(count) => tracing::warn!(count, "deliveries that were given up are dropped"),
+            Err(error) => tracing::warn!(%error, "deliveries that were given up stay"),
         }
-        pause(INTERVAL, &stop).await;
+        pause(TRIM_INTERVAL, &stop).await;
     }
 }
 

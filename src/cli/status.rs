@@ -13,7 +13,8 @@ use crate::config::OutputForm;
 use crate::domain::{DAY_MS, Timestamp, in_words};
 use crate::operator::queue::QueueRow;
 use crate::operator::status::{
-    CertificateOrderRow, CountRow, FileSize, HourRow, SHOW, ServiceStatus, StatusReport,
+    CertificateOrderRow, ConfirmationsRow, ContactsRow, CountRow, FileSize, HourRow, SHOW,
+    ServiceStatus, StatusReport,
 };
 use crate::ports::Clock as _;
 
@@ -109,6 +110,9 @@ fn print(output: &mut Output, report: &StatusReport, each_hour: bool) -> Result<
             ("Version", format!("{} of this program", report.version)),
         ],
     };
+    if let Some(contacts) = &report.contacts {
+        fields.push(("Contacts", in_statuses(contacts)));
+    }
     fields.push(("Last 24 h", in_all(&report.hours)));
     let files = report.files.iter();
     let files: Vec<_> = files
@@ -170,12 +174,7 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         let state = format!("{name} {state}; lost {losses} times since the start");
         fields.push(("Engine", state));
     }
-    for queue in &service.queues {
-        // Nobody has to know of what is not used.
-        if queue.waiting + queue.given_up > 0 || queue.is_held {
-            fields.push(("Deliveries", deliveries(queue)));
-        }
-    }
+    fields.extend(delivery_fields(service));
     let error = service.last_error.as_ref().map(|error| {
         let ago = Timestamp::parse(&error.at).map(|at| SystemClock.now().ms_since(at));
         let ago = HumanDuration(Duration::from_millis(ago.unwrap_or_default()));
@@ -192,6 +191,44 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         ("Memory", memory.unwrap_or_else(unknown)),
         ("Last error", error.unwrap_or_else(|| "none".to_owned())),
     ]);
+    fields
+}
+
+/// How many contacts there are, and how many of them get no newsletter.
+fn in_statuses(contacts: &ContactsRow) -> String {
+    let mut words = vec![grouped(contacts.total)];
+    if contacts.pending > 0 {
+        words.push(format!(
+            "{} of them to be confirmed",
+            grouped(contacts.pending)
+        ));
+    }
+    if contacts.unsubscribed > 0 {
+        words.push(format!(
+            "{} of them unsubscribed",
+            grouped(contacts.unsubscribed)
+        ));
+    }
+    words.join(", ")
+}
+
+/// What double opt-in costs, and what is to be delivered, as far as these are used.
+fn delivery_fields(service: &ServiceStatus) -> Vec<(&'static str, String)> {
+    let mut fields = Vec::new();
+    if let Some(confirmations) = &service.confirmations {
+        let ConfirmationsRow {
+            mails_taken,
+            pages_shown,
+            confirmed,
+        } = confirmations;
+        let [mails, pages, confirmed] =
+            [mails_taken, pages_shown, confirmed].map(|it| grouped(*it));
+        let words = format!("{mails} mails taken, {pages} pages shown, {confirmed} confirmed");
+        fields.push(("Opt-in", words));
+    }
+    let queues = service.queues.iter();
+    let used = queues.filter(|it| it.waiting + it.given_up > 0 || it.is_held);
+    fields.extend(used.map(|queue| ("Deliveries", deliveries(queue))));
     fields
 }
 

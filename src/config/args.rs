@@ -11,9 +11,11 @@ use clap::{ArgAction, Parser, ValueEnum};
 use ipnet::IpNet;
 use serde_json::Value;
 use tracing::Level;
+use url::{Host, Url};
 
 use crate::domain::{
-    Accent, BlockedNetwork, Policies, PolicyName, Quota, RevealExisting, Settings, SignUpsGo,
+    Accent, BlockedNetwork, DAY_MS, Policies, PolicyName, Quota, RevealExisting, Settings,
+    SignUpsGo,
 };
 
 use super::acme::AcmeArgs;
@@ -183,6 +185,21 @@ pub struct Args {
         value_parser = values::on_or_off()
     )]
     consent_ip: bool,
+
+    /// Whether a sign-up is enough (single), or a mail asks to confirm it first (double, which needs --smtp-url)
+    #[arg(help_heading = "Newsletter")]
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = OptInMode::Single)]
+    opt_in: OptInMode,
+
+    /// How many days a sign-up can be confirmed, once the relay has taken its mail; then it is erased
+    #[arg(help_heading = "Newsletter")]
+    #[arg(
+        long,
+        value_name = "DAYS",
+        default_value_t = 7,
+        value_parser = clap::value_parser!(u64).range(1..=90)
+    )]
+    opt_in_days: u64,
 
     /// The model that answers visitors, if it is not a search of the pages.
     #[command(flatten)]
@@ -410,6 +427,15 @@ impl ModelArgs {
     }
 }
 
+/// Whether a sign-up has to be confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OptInMode {
+    /// It need not be
+    Single,
+    /// By the link of a mail
+    Double,
+}
+
 /// When the webhook is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WebhookMode {
@@ -475,7 +501,38 @@ impl Args {
         }
         let mail = self.mail.as_ref().map_or(Ok(()), MailArgs::check);
         mail.map_err(|why| (ErrorKind::ArgumentConflict, why.to_owned()))?;
+        let opt_in = self.check_opt_in();
+        opt_in.map_err(|why| (ErrorKind::ArgumentConflict, why.to_owned()))?;
         self.engines.check()
+    }
+
+    /// Checks that a mail can ask to confirm, and that its link leads here.
+    fn check_opt_in(&self) -> Result<(), &'static str> {
+        if self.opt_in == OptInMode::Single {
+            return Ok(());
+        }
+        if self.mail.is_none() {
+            return Err("--opt-in double sends mail: give the account with --smtp-url");
+        }
+        if self.sign_ups() == SignUpsGo::PassedOn {
+            return Err(
+                "--opt-in double keeps contacts, which --newsletter-webhook-mode direct does not",
+            );
+        }
+        let origin = self.public_origin().unwrap_or_default();
+        let url = Url::parse(&origin).ok();
+        let is_here = |host: Host<&str>| match host {
+            Host::Domain(name) => name == "localhost",
+            Host::Ipv4(address) => address.is_loopback(),
+            Host::Ipv6(address) => address.is_loopback(),
+        };
+        let is_safe = |url: &Url| url.scheme() == "https" || url.host().is_some_and(is_here);
+        if !url.as_ref().is_some_and(is_safe) {
+            return Err(
+                "--opt-in double needs an https URL as --base-url, where the link of its mail leads",
+            );
+        }
+        Ok(())
     }
 
     /// Checks that there is an address to send clients to who speak HTTP.
@@ -488,6 +545,11 @@ impl Args {
             return Ok(());
         }
         Err("--redirect-listen needs an https URL as --base-url, where it sends clients")
+    }
+
+    /// Whether contacts are asked to confirm.
+    pub fn asks_to_confirm(&self) -> bool {
+        self.opt_in == OptInMode::Double
     }
 
     /// Whether the service speaks TLS itself.
@@ -537,6 +599,7 @@ impl Args {
             keeps_consent_ip: self.consent_ip,
             has_model: self.model.is_some(),
             falls_back: self.falls_back(),
+            opt_in_ms: (self.opt_in == OptInMode::Double).then_some(self.opt_in_days * DAY_MS),
             sign_ups: self.sign_ups(),
             allowed_origins: self.allowed_origins.clone(),
             trusts_proxies: !self.trusted_proxies.is_empty(),

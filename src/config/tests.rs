@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tracing::Level;
 
 use super::*;
-use crate::domain::{Policies, PolicyName, RevealExisting};
+use crate::domain::{DAY_MS, Policies, PolicyName, RevealExisting};
 
 fn load(flags: &[&str]) -> Result<Args, clap::Error> {
     let words = ["landing-api", "--data-dir", "var"];
@@ -198,6 +198,8 @@ fn a_wrong_value_is_refused_by_the_name_of_its_flag() {
 --trusted-proxy=::ffff:0:0/96
 --newsletter-webhook= --newsletter-webhook=hooks.example --newsletter-webhook=ftp://hooks.example
 --newsletter-webhook=https://me:pw@hooks.example --newsletter-webhook=https://hooks.example/#a
+--newsletter-webhook-mode=later --newsletter-webhook-mode=
+--opt-in=triple --opt-in= --opt-in-days=0 --opt-in-days=91 --opt-in-days=7d
 --max-connections=0 --max-connections=-1
 --max-connections-per-network=0 --max-connections-per-network=1000001
 --log-level=loud --log-level=3 --log-format=xml
@@ -246,10 +248,57 @@ fn a_flag_that_needs_another_says_so() {
         ("--model-fallback=guide", "--model-url"),
         ("--assistant-prompt-file=p", "--model-url"),
         (WEBHOOK_SECRET, "--newsletter-webhook <URL>"),
+        (
+            "--newsletter-webhook-mode=direct",
+            "--newsletter-webhook <URL>",
+        ),
+        ("--opt-in=double", "--smtp-url"),
     ] {
         let message = refusal(&[flag]);
         assert!(message.contains(needed), "{flag}: {message}");
     }
+}
+
+#[test]
+fn the_link_of_a_confirmation_leads_here_and_is_safe() {
+    let mail = [
+        "--opt-in=double",
+        "--smtp-url=smtp://127.0.0.1:25",
+        "--mail-from=news@example.com",
+    ];
+    let with = |more: &[&'static str]| [&mail[..], more].concat();
+    for url in [
+        "--base-url=https://api.example.com",
+        "--base-url=http://127.0.0.1:8080",
+        "--base-url=http://[::1]:8080",
+        "--base-url=http://localhost:8080",
+    ] {
+        let args = load(&with(&[url])).unwrap();
+        let settings = args.settings(args.listen);
+        assert_eq!(settings.opt_in_ms, Some(7 * DAY_MS), "{url}");
+    }
+    let args = load(&with(&["--base-url=https://a.example", "--opt-in-days=1"])).unwrap();
+    assert_eq!(args.settings(args.listen).opt_in_ms, Some(DAY_MS));
+    for more in [&[][..], &["--base-url=http://api.example.com"]] {
+        let message = refusal(&with(more));
+        assert!(
+            message.contains("needs an https URL as --base-url"),
+            "{message}"
+        );
+    }
+    let direct = with(&[
+        "--base-url=https://api.example.com",
+        "--newsletter-webhook=https://hooks.example",
+        "--newsletter-webhook-mode=direct",
+    ]);
+    assert!(refusal(&direct).contains("--newsletter-webhook-mode direct"));
+    assert_eq!(
+        load(&[])
+            .unwrap()
+            .settings(load(&[]).unwrap().listen)
+            .opt_in_ms,
+        None
+    );
 }
 
 #[test]

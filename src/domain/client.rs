@@ -142,6 +142,8 @@ pub enum Subject<'a> {
     Credential(&'a Fingerprint),
     /// A network together with an address that is signed up from it.
     SignUp(Network, &'a EmailAddress),
+    /// The mailbox of an address ([`EmailAddress::mailbox`]).
+    Mailbox(&'a EmailAddress),
     /// A visitor of the assistant.
     Visitor(&'a QuotaToken),
     /// The IPv4 /24 or IPv6 /48 of a network: its group ([`Network::group`]).
@@ -159,6 +161,7 @@ impl Subject<'_> {
             Self::SignUp(network, email) => {
                 key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])
             }
+            Self::Mailbox(email) => key.hash16(&[b"mailbox", email.mailbox().as_bytes()]),
             Self::Visitor(token) => key.hash16(&[b"visitor", token.id()]),
             Self::Prefix(network) => network.group(key).hashed(),
             Self::Everyone => key.hash16(&[b"everyone"]),

@@ -56,6 +56,17 @@ impl Consent {
     }
 }
 
+/// What a mail to the address showed: that whoever gave the consent reads it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Confirmation {
+    /// When the relay took the mail that asks for it.
+    pub mailed_at: Option<Timestamp>,
+    /// When it was given.
+    pub confirmed_at: Option<Timestamp>,
+    /// The address from which it was given, if the operator wants it kept.
+    pub ip: Option<IpAddr>,
+}
+
 /// By which a text is kept once, however many contacts name it: the first half of its BLAKE3 hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextDigest([u8; 16]);
@@ -131,11 +142,33 @@ impl fmt::Display for LeaveToken {
 names! {
     /// Whether a contact gets the newsletter.
     pub enum ContactStatus {
+        /// It will, once it is confirmed.
+        Pending => "pending",
         /// It does.
         Subscribed => "subscribed",
         /// It left.
         Unsubscribed => "unsubscribed",
     }
+}
+
+/// How many contacts get no newsletter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatusCounts {
+    /// Those that are to be confirmed.
+    pub pending: u64,
+    /// Those that left.
+    pub unsubscribed: u64,
+}
+
+/// What became of a wish to be confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirming {
+    /// The contact is confirmed.
+    Confirmed,
+    /// It gets the newsletter already.
+    ConfirmedBefore,
+    /// No contact that gets it, or is to be confirmed, has the token.
+    Unknown,
 }
 
 /// What became of a wish to leave.
@@ -149,7 +182,7 @@ pub enum Leaving {
     Unknown,
 }
 
-hidden!(Consent, LeaveToken);
+hidden!(Consent, Confirmation, LeaveToken);
 
 #[cfg(test)]
 mod tests {

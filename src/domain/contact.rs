@@ -1,8 +1,10 @@
 //! Contacts, and what may be revealed about them.
 
+use std::net::IpAddr;
+
 use arrayvec::ArrayVec;
 
-use super::consent::{Consent, ContactStatus, LeaveToken};
+use super::consent::{Confirmation, Consent, ContactStatus, LeaveToken};
 use super::delivery::Delivery;
 use super::email::EmailAddress;
 use super::macros::names;
@@ -27,8 +29,10 @@ pub struct SignUp {
     pub consent_text: Option<String>,
     /// By what the contact leaves, if the consent is a new one.
     pub leave_token: LeaveToken,
-    /// What is to be delivered, if the consent is a new one.
+    /// What is to be delivered, if the consent is the one that comes with that token.
     pub notice: Option<Delivery>,
+    /// Whether the contact gets nothing before it is confirmed.
+    pub is_to_be_confirmed: bool,
 }
 
 /// The client that signed a contact up, as keyed hashes: they only show whether two are the same.
@@ -148,9 +152,11 @@ pub struct Contact {
     pub last_seen_at: Timestamp,
     /// What is known of the consent; nothing of contacts that were kept before it was asked for.
     pub consent: Option<Consent>,
-    /// When it left, if it did since it gave that consent.
+    /// How it was confirmed, or that it is to be; none if nobody asked for that.
+    pub confirmation: Option<Confirmation>,
+    /// When it left, if it did since it gave that consent, or if it is to be confirmed first.
     pub left_at: Option<Timestamp>,
-    /// By what it leaves.
+    /// By what it leaves, and is confirmed.
     pub leave_token: Option<LeaveToken>,
 }
 
@@ -163,6 +169,7 @@ impl Contact {
             subscribed_at: sign_up.at,
             last_seen_at: sign_up.at,
             consent: Some(sign_up.consent),
+            confirmation: sign_up.is_to_be_confirmed.then(Confirmation::default),
             left_at: None,
             leave_token: Some(sign_up.leave_token),
         }
@@ -176,6 +183,7 @@ impl Contact {
             subscribed_at: row.subscribed_at,
             last_seen_at: row.subscribed_at,
             consent: None,
+            confirmation: None,
             left_at: row.left_at,
             leave_token: row.leave_token,
         }
@@ -183,11 +191,17 @@ impl Contact {
 
     /// It was signed up again. A contact that had left gives a new consent by that, with a new token. While it has
     /// not, the first ones stand: anybody can sign it up again, and the links in mails that were sent have to
-    /// work. Returns whether the client is one of the [`Signers`].
+    /// work. One that is to be confirmed stays as it is until then. Returns whether the client is one of the [`Signers`].
     pub fn renew(&mut self, sign_up: SignUp) -> bool {
         self.last_seen_at = sign_up.at;
-        if self.left_at.take().is_some() {
+        if self.status() == ContactStatus::Unsubscribed {
             (self.consent, self.leave_token) = (None, None);
+            self.confirmation = sign_up.is_to_be_confirmed.then(Confirmation::default);
+        } else if self.is_pending() && !sign_up.is_to_be_confirmed {
+            self.confirmation = None;
+        }
+        if !self.is_pending() {
+            self.left_at = None;
         }
         self.consent.get_or_insert(sign_up.consent);
         self.leave_token.get_or_insert(sign_up.leave_token);
@@ -200,11 +214,36 @@ impl Contact {
     }
 
     /// Whether it gets the newsletter.
-    pub const fn status(&self) -> ContactStatus {
+    pub fn status(&self) -> ContactStatus {
         match self.left_at {
+            _ if self.is_pending() => ContactStatus::Pending,
             None => ContactStatus::Subscribed,
             Some(_) => ContactStatus::Unsubscribed,
         }
+    }
+
+    fn is_pending(&self) -> bool {
+        let confirmation = self.confirmation.as_ref();
+        confirmation.is_some_and(|it| it.confirmed_at.is_none())
+    }
+
+    /// Whoever reads its mail confirms it. Returns whether that changes anything.
+    pub fn confirm(&mut self, now: Timestamp, ip: Option<IpAddr>) -> bool {
+        let is_pending = self.is_pending();
+        if let Some(confirmation) = self.confirmation.as_mut().filter(|_| is_pending) {
+            (confirmation.confirmed_at, confirmation.ip) = (Some(now), ip);
+            self.left_at = None;
+        }
+        is_pending
+    }
+
+    /// Until when it can be confirmed, if it is to be: so long after its mail was taken. A mail that was not taken
+    /// in all its attempts never is.
+    pub fn pending_until(&self, kept_ms: u64) -> Option<Timestamp> {
+        let mailed_at = self.confirmation.as_ref()?.mailed_at;
+        let asked_at = self.consent.as_ref().map_or(self.last_seen_at, |it| it.at);
+        let begin = mailed_at.unwrap_or_else(|| asked_at.plus_ms(Delivery::ATTEMPTS_MS_MAX));
+        self.is_pending().then(|| begin.plus_ms(kept_ms))
     }
 }
 

@@ -15,6 +15,8 @@ names! {
     pub enum Channel {
         /// The operator's own program.
         Webhook => "webhook",
+        /// Mail, by the operator's account.
+        Mail => "mail",
     }
 }
 
@@ -23,10 +25,14 @@ names! {
     pub enum DeliveryKind {
         /// An address was signed up.
         Subscribed => "newsletter.subscribed",
+        /// A contact was confirmed.
+        Confirmed => "newsletter.confirmed",
         /// A contact has left.
         Unsubscribed => "newsletter.unsubscribed",
         /// A contact was erased.
         Erased => "newsletter.erased",
+        /// The mail that asks a contact to confirm.
+        ConfirmationMail => "mail.confirmation",
     }
 }
 
@@ -34,7 +40,10 @@ impl DeliveryKind {
     /// By what it leaves.
     pub const fn channel(self) -> Channel {
         match self {
-            Self::Subscribed | Self::Unsubscribed | Self::Erased => Channel::Webhook,
+            Self::Subscribed | Self::Confirmed | Self::Unsubscribed | Self::Erased => {
+                Channel::Webhook
+            }
+            Self::ConfirmationMail => Channel::Mail,
         }
     }
 }
@@ -119,6 +128,11 @@ pub enum Failure {
 /// first one, it is given up. As Standard Webhooks 1.0 has it.
 const WAITS_S: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
+/// The same of a mail: a mailbox that does not know the sender takes it only some minutes later.
+const MAIL_WAITS_S: [u64; 9] = [
+    300, 900, 1_800, 3_600, 14_400, 28_800, 43_200, 79_200, 86_400,
+];
+
 /// The longest wait that the other side can ask for.
 const ASKED_WAIT_MS_MAX: u64 = 3_600_000;
 
@@ -130,6 +144,9 @@ impl Delivery {
     pub const DEAD_KEPT_MS: u64 = 30 * DAY_MS;
     /// See [`Self::DEAD_KEPT_MS`].
     pub const DEAD_KEPT_MAX: usize = 10_000;
+
+    /// In which time all attempts are made.
+    pub const ATTEMPTS_MS_MAX: u64 = 4 * DAY_MS;
 
     /// One that is due at once.
     pub const fn new(
@@ -159,7 +176,11 @@ impl Delivery {
 
     /// An attempt has failed. `jitter` puts the next one off by up to a tenth, so that not all come at once.
     pub fn fail(&mut self, failure: Failure, jitter: u8, now: Timestamp) {
-        let wait_s = WAITS_S.get(self.attempts as usize);
+        let waits_s = match self.kind.channel() {
+            Channel::Webhook => &WAITS_S,
+            Channel::Mail => &MAIL_WAITS_S,
+        };
+        let wait_s = waits_s.get(self.attempts as usize);
         self.attempts += 1;
         let (error, wait_ms) = match (failure, wait_s) {
             (Failure::Later { error, wait_ms }, Some(wait_s)) => {

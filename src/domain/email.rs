@@ -70,6 +70,19 @@ impl EmailAddress {
         key.hash16(&[self.0.as_bytes()])
     }
 
+    /// What is the same for all spellings of a mailbox that big providers know: without what follows a plus, and
+    /// at Google without dots. For counting only.
+    pub fn mailbox(&self) -> String {
+        let (local, domain) = self.0.rsplit_once('@').unwrap_or((&self.0, ""));
+        let local = local.split('+').next().unwrap_or(local);
+        match domain {
+            "gmail.com" | "googlemail.com" => {
+                format!("{}@gmail.com", local.replace('.', ""))
+            }
+            _ => format!("{local}@{domain}"),
+        }
+    }
+
     /// The address as it is stored and compared.
     pub fn as_str(&self) -> &str {
         &self.0

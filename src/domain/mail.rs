@@ -93,6 +93,42 @@ pub struct Letter {
     pub leave_url: Option<String>,
 }
 
+/// What a mail says in one language, but for the link in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LetterTemplate {
+    /// Its subject, a line.
+    pub subject: String,
+    /// The text.
+    pub text: String,
+    /// The same as HTML.
+    pub html: String,
+}
+
+impl LetterTemplate {
+    /// What stands for the link in text and HTML.
+    pub const LINK: &str = "https://link.invalid/";
+
+    /// The letter with its link, which has no character that HTML knows.
+    pub fn fill(
+        &self,
+        to: EmailAddress,
+        link: &str,
+        leave_url: Option<String>,
+        id: [u8; 16],
+        at: Timestamp,
+    ) -> Letter {
+        Letter {
+            to,
+            subject: self.subject.clone(),
+            text: self.text.replace(Self::LINK, link),
+            html: self.html.replace(Self::LINK, link),
+            at,
+            id,
+            leave_url,
+        }
+    }
+}
+
 /// A mail in the form in which it is sent (RFC 5322), made once: each try sends the same bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Mail {

@@ -63,7 +63,10 @@ pub use agent::{AccessToken, Registration, RevokedRegistration};
 pub use blocked_network::{Block, BlockedAddresses, BlockedNetwork};
 pub use chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
 pub use client::{Client, ClientGroup, LimitKey, Network, Subject};
-pub use consent::{Consent, ContactStatus, LeaveToken, Leaving, SignUpWay, Source, TextDigest};
+pub use consent::{
+    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, Leaving, SignUpWay, Source,
+    StatusCounts, TextDigest,
+};
 pub use contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, Remainder,
     RevealExisting, SignUp, Signers, Subscription,
@@ -76,7 +79,7 @@ pub use email::{EmailAddress, EmailError};
 pub use form_stamp::FormStamp;
 pub use hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 pub use language::Language;
-pub use mail::{Letter, Mail, Relay, RelaySecurity, Sender, SenderError};
+pub use mail::{Letter, LetterTemplate, Mail, Relay, RelaySecurity, Sender, SenderError};
 pub use passage::{AssistantTexts, Courtesy, Passage};
 pub use policy::{CountedBy, Policies, PolicyName, Quota};
 pub use proof_of_work::Proof;

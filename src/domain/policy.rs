@@ -76,6 +76,11 @@ policies! {
     KeysPrefix "keys-prefix": 1250 in HOUR_S, Prefix, "API keys issued, by IPv4 /24 or IPv6 /48";
     AssistantPrefix "assistant-prefix": 1250 in DAY_S, Prefix,
         "chat messages sent to the language model, by IPv4 /24 or IPv6 /48";
+    /// Past it the sign-up is taken, and no further mail goes to the address.
+    Mail "mail": 2 in DAY_S, Address,
+        "mails that ask to confirm, by e-mail address, from all networks together";
+    /// Past it the sign-up is taken, and its mail waits.
+    MailAll "mail-all": 500 in HOUR_S, Everyone, "mails that ask to confirm, all together";
 }
 
 /// Policies that count all clients together, each with the one that keeps a prefix from using it up. Unless
@@ -109,6 +114,8 @@ names! {
         Visitor => "for each visitor",
         /// The sign-ups of one address from one network.
         SignUp => "for each e-mail address and network",
+        /// What concerns one mailbox, from whatever network.
+        Address => "for each e-mail address",
         /// The requests of one IPv4 address or IPv6 /56.
         Network => "for each network",
         /// The requests of one IPv4 /24 or IPv6 /48. A /48 is the most that one customer usually gets.

@@ -65,7 +65,11 @@ fn origin_of_key(keys: &SecretKeys, key: LimitKey) -> Option<OriginHash> {
         CountedBy::Client | CountedBy::Network => {
             Some(OriginHash::new(&keys.origin, key.as_bytes()))
         }
-        CountedBy::Prefix | CountedBy::SignUp | CountedBy::Visitor | CountedBy::Everyone => None,
+        CountedBy::Prefix
+        | CountedBy::SignUp
+        | CountedBy::Address
+        | CountedBy::Visitor
+        | CountedBy::Everyone => None,
     }
 }
 
@@ -200,6 +204,7 @@ mod tests {
                     subscribed_at: day(1),
                     last_seen_at: day(3),
                     consent: None,
+                    confirmation: None,
                     left_at: None,
                     leave_token: None,
                 };
@@ -217,6 +222,7 @@ mod tests {
             subscribed_at: day(1),
             last_seen_at: day(1),
             consent: None,
+            confirmation: None,
             left_at: None,
             leave_token: None,
         };

@@ -49,6 +49,8 @@ pub struct Settings {
     pub has_model: bool,
     /// Whether a search of the pages answers while that model is away.
     pub falls_back: bool,
+    /// How long contacts can confirm, in milliseconds; none if they need not.
+    pub opt_in_ms: Option<u64>,
     /// Where sign-ups go.
     pub sign_ups: SignUpsGo,
     /// The other origins whose pages may read the answers.

@@ -13,7 +13,8 @@ use crate::site::tools::Tool;
 
 use crate::http::endpoint::{Route, Verb, leads};
 use crate::http::handlers::{
-    agent, assistant, health, keys, leave, newsletter, newsletter_form, oauth, pages, sandbox,
+    agent, assistant, confirm, health, keys, leave, newsletter, newsletter_form, oauth, pages,
+    sandbox,
 };
 use crate::http::log::PREFLIGHT;
 use crate::http::mcp;
@@ -33,6 +34,8 @@ pub const ENDPOINTS: &[&Endpoint] = &[
     &newsletter_form::SUBMIT,
     &newsletter_form::THANKS,
     &newsletter_form::CHALLENGE,
+    &confirm::ASK,
+    &confirm::ANSWER,
     &leave::ASK,
     &leave::LEAVE,
     &assistant::QUOTA,

@@ -18,7 +18,8 @@ impl Counter {
         self.0.load(Relaxed)
     }
 
-    fn add(&self, number: u64) {
+    /// Adds a number.
+    pub fn add(&self, number: u64) {
         self.0.fetch_add(number, Relaxed);
     }
 }

@@ -136,6 +136,19 @@ pub struct WebhookMetrics {
     pub overloaded: Counter,
 }
 
+/// What became of contacts that are asked to confirm.
+#[derive(Debug, Default)]
+pub struct ConfirmationMetrics {
+    /// The page with the button was shown.
+    pub shown: Counter,
+    /// They confirmed.
+    pub given: Counter,
+    /// They refused.
+    pub refused: Counter,
+    /// They did neither in time.
+    pub expired: Counter,
+}
+
 /// What was delivered, by channel.
 #[derive(Debug, Default)]
 pub struct DeliveryMetrics([DeliveryCounters; Channel::ALL.len()]);
@@ -154,9 +167,10 @@ pub struct DeliveryCounters {
 impl DeliveryMetrics {
     /// Those of a channel.
     pub fn of(&self, channel: Channel) -> &DeliveryCounters {
-        let [webhook] = &self.0;
+        let [webhook, mail] = &self.0;
         match channel {
             Channel::Webhook => webhook,
+            Channel::Mail => mail,
         }
     }
 }
@@ -321,6 +335,8 @@ pub struct Metrics {
     pub model: ModelMetrics,
     /// Sign-ups passed on.
     pub webhook: WebhookMetrics,
+    /// Confirmations of sign-ups.
+    pub confirmations: ConfirmationMetrics,
     /// Deliveries from the queue.
     pub deliveries: DeliveryMetrics,
     /// TLS of the service itself.

@@ -16,11 +16,12 @@ pub const EMAIL: &str = "email";
 pub const SUBSCRIBED_AT: &str = "subscribed_at";
 pub const STATUS: &str = "status";
 /// All columns, in their order.
-const COLUMNS: [&str; 7] = [
+const COLUMNS: [&str; 8] = [
     EMAIL,
     SUBSCRIBED_AT,
     "last_seen_at",
     STATUS,
+    "confirmed_at",
     "source",
     "consent_text",
     "unsubscribe_url",
@@ -51,6 +52,7 @@ pub fn of_json_lines(lines: &[u8]) -> io::Result<Bytes> {
             row.subscribed_at,
             row.last_seen_at,
             row.status,
+            row.confirmed_at.unwrap_or_default(),
             cell(row.source),
             cell(row.consent_text),
             cell(row.unsubscribe_url),

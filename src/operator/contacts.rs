@@ -16,7 +16,7 @@ use crate::usecases;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params, json_lines};
 
-const BAD_STATUS: &str = "the status must be subscribed, unsubscribed or all";
+const BAD_STATUS: &str = "the status must be pending, subscribed, unsubscribed or all";
 
 pub static SHOW: Operation = Operation::new("contacts show", |request| Box::pin(show(request)));
 pub static LIST: Operation = Operation::new("contacts list", |request| Box::pin(list(request)));
@@ -33,6 +33,9 @@ pub struct ContactRow {
     pub last_seen_at: String,
     /// A [`ContactStatus`].
     pub status: String,
+    /// When it was confirmed by the link of a mail.
+    #[serde(default)]
+    pub confirmed_at: Option<String>,
     /// The page that it was signed up on.
     pub source: Option<String>,
     /// What that page asked with.
@@ -52,6 +55,10 @@ pub struct ProofRow {
     pub consent_by: Option<String>,
     pub language: Option<String>,
     pub ip: Option<String>,
+    /// When the relay took the mail that asked to confirm it.
+    pub mailed_at: Option<String>,
+    /// From which address it was confirmed, if that is kept.
+    pub confirmed_ip: Option<String>,
     /// When the contact left, if it did since.
     pub left_at: Option<String>,
 }
@@ -78,6 +85,8 @@ impl Rows {
             None => None,
         };
         let source = consent.and_then(|it| it.source.as_ref());
+        let confirmation = contact.confirmation.as_ref();
+        let confirmed_at = confirmation.and_then(|it| it.confirmed_at);
         let settings = &self.app.settings;
         let token = contact.leave_token.filter(|_| settings.is_base_url_given);
         let unsubscribe_url = |token| format!("{}/newsletter/leave/{token}", settings.base_url);
@@ -86,6 +95,7 @@ impl Rows {
             subscribed_at: contact.subscribed_at.to_rfc3339(),
             last_seen_at: contact.last_seen_at.to_rfc3339(),
             status: contact.status().as_str().to_owned(),
+            confirmed_at: confirmed_at.map(Timestamp::to_rfc3339),
             source: source.map(|it| it.as_str().to_owned()),
             consent_text,
             unsubscribe_url: token.map(unsubscribe_url),
@@ -137,6 +147,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
         return Answer::one(&row);
     }
     let consent = contact.consent.as_ref();
+    let confirmation = contact.confirmation.as_ref();
     let is_imported = contact.signers.iter().next().is_none();
     let way = consent.map(|it| it.way);
     let way = way.or_else(|| is_imported.then_some(SignUpWay::Import));
@@ -146,6 +157,8 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
         consent_by: way.map(|it| it.as_str().to_owned()),
         language: consent.and_then(|it| Some(it.language?.tag().to_owned())),
         ip: consent.and_then(|it| Some(it.ip?.to_string())),
+        mailed_at: confirmation.and_then(|it| Some(it.mailed_at?.to_rfc3339())),
+        confirmed_ip: confirmation.and_then(|it| Some(it.ip?.to_string())),
         left_at: contact.left_at.map(Timestamp::to_rfc3339),
     })
 }

@@ -137,6 +137,7 @@ impl Collector for Status {
         )?;
         requests(&mut out, metrics)?;
         use_cases(&mut out, metrics)?;
+        deliveries(&mut out, metrics)?;
         out.gauge(
             "landing_api_model_available",
             "Whether the model is asked: 0 while it is left alone after failures.",
@@ -231,6 +232,22 @@ fn use_cases(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
         "landing_api_webhook_posts",
         "Sign-ups passed on to the newsletter's provider while visitors waited.",
         labelled("outcome", posts),
+    )
+}
+
+/// Confirmations of sign-ups, and deliveries from the queue.
+fn deliveries(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
+    let confirmations = &metrics.confirmations;
+    let steps = [
+        ("shown", &confirmations.shown),
+        ("given", &confirmations.given),
+        ("refused", &confirmations.refused),
+        ("expired", &confirmations.expired),
+    ];
+    out.counters(
+        "landing_api_confirmations",
+        "What became of sign-ups that are to be confirmed.",
+        labelled("step", steps),
     )?;
     let attempts = Channel::ALL.into_iter().flat_map(|channel| {
         let counters = metrics.deliveries.of(channel);

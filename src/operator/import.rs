@@ -138,9 +138,11 @@ impl Import {
         };
         let contact = contact.and_then(|mut contact| {
             let status = row.status.as_deref().map(str::trim).unwrap_or_default();
-            let status = match status {
-                "" => ContactStatus::Subscribed,
-                status => ContactStatus::from_name(status).ok_or(BAD_STATUS)?,
+            let status = match ContactStatus::from_name(status) {
+                _ if status.is_empty() => ContactStatus::Subscribed,
+                // Whoever was asked elsewhere has confirmed nothing.
+                Some(ContactStatus::Pending) | None => return Err(BAD_STATUS.into()),
+                Some(status) => status,
             };
             contact.left_at = (status == ContactStatus::Unsubscribed).then_some(self.now);
             Ok(contact)

@@ -119,7 +119,10 @@ async fn left(
             Subject::Network(network) | Subject::SignUp(network, _) | Subject::Prefix(network) => {
                 network
             }
-            Subject::Credential(_) | Subject::Visitor(_) | Subject::Everyone => Network::Unknown,
+            Subject::Credential(_)
+            | Subject::Mailbox(_)
+            | Subject::Visitor(_)
+            | Subject::Everyone => Network::Unknown,
         };
         for charge in meter.charges(network, &[(policy, subject)]) {
             let decision = meter.limiter.peek(&[charge], now).await?;
@@ -251,6 +254,7 @@ impl<'a> ClientIdentity<'a> {
                 (Self::SignUp(network, email), CountedBy::SignUp) => {
                     Subject::SignUp(*network, email)
                 }
+                (Self::SignUp(_, email), CountedBy::Address) => Subject::Mailbox(email),
                 _ => return None,
             };
             Some((policy, subject))

@@ -21,6 +21,9 @@ pub static SHOW: Operation = Operation::new("status", |request| Box::pin(show(re
 /// How long to wait for the disk. One that hangs is not known.
 const DISK_DEADLINE: Duration = Duration::from_secs(2);
 
+/// How long to wait for the number of contacts: a database counts many for a while.
+const COUNT_DEADLINE: Duration = Duration::from_secs(2);
+
 /// How many hours `status` shows.
 const HOURS: u64 = 24;
 
@@ -105,6 +108,11 @@ impl Status {
                 .iter()
                 .map(|(channel, it)| QueueRow::new(*channel, it))
                 .collect(),
+            confirmations: self.app.settings.opt_in_ms.map(|_| ConfirmationsRow {
+                mails_taken: metrics.deliveries.of(Channel::Mail).made.get(),
+                pages_shown: metrics.confirmations.shown.get(),
+                confirmed: metrics.confirmations.given.get(),
+            }),
         }
     }
 }
@@ -135,6 +143,8 @@ pub struct StatusReport {
     pub version: String,
     /// What of a running service is known.
     pub service: Option<ServiceStatus>,
+    /// How many contacts there are. None if the store does not say soon.
+    pub contacts: Option<ContactsRow>,
     /// The last 24 hours, oldest first. The last one is not over. None if they cannot be read.
     pub hours: Vec<HourRow>,
     /// The sizes of what the data directory holds.
@@ -183,6 +193,8 @@ pub struct ServiceStatus {
     pub windows_bytes: Option<u64>,
     /// What is to be delivered, by channel.
     pub queues: Vec<QueueRow>,
+    /// None if contacts need not confirm.
+    pub confirmations: Option<ConfirmationsRow>,
 }
 
 /// An engine that all nodes share.
@@ -221,6 +233,26 @@ pub struct DecisionRow {
     pub admitted: u64,
     pub refused: u64,
     pub refunded: u64,
+}
+
+/// How many contacts there are.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ContactsRow {
+    pub total: u64,
+    /// Those of them that are to be confirmed.
+    pub pending: u64,
+    /// Those of them that left.
+    pub unsubscribed: u64,
+}
+
+/// What double opt-in costs, since the start.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ConfirmationsRow {
+    /// Mails that the relay took.
+    pub mails_taken: u64,
+    /// How often the page with the button was shown.
+    pub pages_shown: u64,
+    pub confirmed: u64,
 }
 
 /// What happened in an hour.
@@ -296,7 +328,8 @@ impl From<LastError> for LastErrorRow {
 async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let status = Status::of(&request.app).await;
     let this_hour = Hour::of(status.now);
-    let counted = hours(&request.app, this_hour.minus(HOURS - 1), status.now).await;
+    let counted = hours(&request.app, this_hour.minus(HOURS - 1), status.now);
+    let (counted, contacts) = tokio::join!(counted, contacts(&request.app));
     // While the store is away, all else is worth knowing.
     let rows = counted.map(|counted| {
         let hours = (0..HOURS).rev().map(|ago| this_hour.minus(ago));
@@ -310,8 +343,21 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
         is_running: true,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         service: Some(status.service()),
+        contacts,
         hours: rows.unwrap_or_default(),
         files: Vec::new(),
+    })
+}
+
+/// How many contacts there are, unless the store takes long to count.
+async fn contacts(app: &App) -> Option<ContactsRow> {
+    let counts =
+        async { tokio::try_join!(app.contacts.count(None, None), app.contacts.status_counts()) };
+    let (total, statuses) = timeout(COUNT_DEADLINE, counts).await.ok()?.ok()?;
+    Some(ContactsRow {
+        total,
+        pending: statuses.pending,
+        unsubscribed: statuses.unsubscribed,
     })
 }
 

@@ -1,16 +1,21 @@
 //! The newsletter's contacts.
 
+use std::net::IpAddr;
+
 use async_trait::async_trait;
 
 use crate::domain::{
-    Contact, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving,
-    SignUp, Subscription, TextDigest, Timestamp,
+    Confirming, Contact, DAY_MS, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact,
+    LeaveToken, Leaving, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
 };
 
 use super::{PageStream, StoreError};
 
 /// Contacts, page by page.
 pub type ContactStream = PageStream<Contact>;
+
+/// For how long nobody is asked again who has refused: 30 days.
+pub const REFUSED_MS: u64 = 30 * DAY_MS;
 
 /// Keeps the newsletter's contacts.
 #[async_trait]
@@ -26,7 +31,7 @@ pub trait ContactStore: Send + Sync {
     /// The contact with this token.
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError>;
 
-    /// Lets the contact with this token leave, durably. It stays, as one that left. The `notice` is delivered if it
+    /// Lets the contact with this token leave, durably, if it gets the newsletter. It stays, as one that left. The `notice` is delivered if it
     /// had not left before.
     async fn leave(
         &self,
@@ -38,8 +43,25 @@ pub trait ContactStore: Send + Sync {
     /// A text that contacts name.
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError>;
 
-    /// How many contacts have left, of all.
-    async fn count_left(&self) -> Result<u64, StoreError>;
+    /// Confirms the contact with this token, durably ([`Contact::confirm`]). The `notice` is delivered if that
+    /// changes anything.
+    async fn confirm(
+        &self,
+        token: &LeaveToken,
+        ip: Option<IpAddr>,
+        notice: Option<Delivery>,
+        now: Timestamp,
+    ) -> Result<Confirming, StoreError>;
+
+    /// Forgets the contact with this token, if it is to be confirmed, durably, and sends its address no mail for
+    /// [`REFUSED_MS`]. The next compaction erases it from the files. Returns whether there was such a contact.
+    async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Notes durably that the relay took the mail that asks the contact with this address to confirm.
+    async fn note_mailed(&self, email: &EmailAddress, now: Timestamp) -> Result<(), StoreError>;
+
+    /// How many of all contacts get no newsletter.
+    async fn status_counts(&self) -> Result<StatusCounts, StoreError>;
 
     /// The contacts first signed up from `since` on and before `until`, in the order in which they were
     /// added. Contacts that are added, changed or erased meanwhile may or may not be among them, and are as

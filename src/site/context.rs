@@ -6,8 +6,8 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::domain::{
-    AccessToken, Content, EchoMessage, Label, Policies, PolicyName, Quota, Registration, TimeUnit,
-    chat, email,
+    AccessToken, Content, DAY_MS, EchoMessage, Label, Policies, PolicyName, Quota, Registration,
+    TimeUnit, chat, email,
 };
 
 use super::facts::{SiteFacts, quota_cookie_name};
@@ -45,6 +45,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         falls_back => settings.falls_back,
         passes_sign_ups_on => settings.passes_sign_ups_on(),
         sign_ups => settings.sign_ups.as_str(),
+        opt_in_days => settings.opt_in_ms.map_or(0, |ms| ms / DAY_MS),
         allowed_origins => settings.allowed_origins.clone(),
         trusts_proxies => settings.trusts_proxies,
         email_max => email::LENGTH_MAX,

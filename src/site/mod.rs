@@ -34,6 +34,7 @@ mod error;
 pub mod facts;
 mod functions;
 pub mod image;
+mod letters;
 mod locales;
 mod markdown;
 mod openapi;
@@ -54,7 +55,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::domain::{AssistantTexts, Language, Passage};
+use crate::domain::{AssistantTexts, Language, LetterTemplate, Passage};
 
 use catalog::PageRow;
 pub use document::{Document, HTML, Representation};
@@ -79,6 +80,7 @@ pub struct Site {
     passages: Vec<Passage>,
     assistant_texts: Vec<AssistantTexts>,
     toolbox: Toolbox,
+    letters: [LetterTemplate; Language::ALL.len()],
     page_writer: PageWriter,
 }
 
@@ -210,6 +212,7 @@ impl Site {
             assistant_texts: assistant::texts(&templates, &passages)?,
             passages: passages.into_iter().map(assistant::with_examples).collect(),
             toolbox,
+            letters: letters::letters(&templates)?,
             page_writer: PageWriter::new(Arc::new(templates), contents),
         })
     }
@@ -222,6 +225,11 @@ impl Site {
     /// The MCP server's names and tools.
     pub fn toolbox(&self) -> &Toolbox {
         &self.toolbox
+    }
+
+    /// The mail that asks contacts to confirm, in each language.
+    pub const fn letters(&self) -> &[LetterTemplate; Language::ALL.len()] {
+        &self.letters
     }
 
     /// Renders pages while requests are answered.

@@ -28,6 +28,7 @@ pub(super) enum FileRole {
 /// The files of the service that one of the operator's may replace.
 const REPLACEABLE: &[&str] = &[
     "auth.md",
+    SiteFile::CONFIRMATION,
     "developers.md",
     "guide.md",
     "help.md",
@@ -59,6 +60,9 @@ const RESERVED: &[&str] = &[
 const NAME_LEN_MAX: usize = 64;
 
 impl SiteFile {
+    /// The name of the mail that asks contacts to confirm.
+    pub const CONFIRMATION: &str = "confirmation.md";
+
     /// The name of the home page's title and introduction: none in a folder has a slash.
     pub const INTRODUCTION: &str = "parts/introduction.md";
 
@@ -113,6 +117,9 @@ impl SiteFile {
 
 /// Whether the page made from `template` comes in more than one language.
 fn is_translated(template: &str) -> bool {
+    if template == SiteFile::CONFIRMATION {
+        return true;
+    }
     let mut pages = catalog::PAGES.iter().filter(|row| row.languages.len() > 1);
     pages.any(|row| row.template == template)
 }

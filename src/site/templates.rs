@@ -29,12 +29,13 @@ macro_rules! sources {
 /// The templates, by name; the ending decides how values are escaped. One that an operator may not
 /// replace has a name that no file of theirs may have.
 const SOURCES: &[(&str, &str)] = sources! {
-    "index.md" "help.md" "help.de.md" "help.fr.md" "help.es.md" "guide.md" "auth.md" "developers.md"
+    "index.md" "help.md" "help.de.md" "help.fr.md" "help.es.md" "confirmation.md"
+    "confirmation.de.md" "confirmation.fr.md" "confirmation.es.md" "guide.md" "auth.md" "developers.md"
     "parts/embed_page.md" "problem.md" "parts/problems_page.md" "parts/introduction.md"
     "parts/reference_page.md" "page.html" "parts/article.html"
     "parts/guide.html" "home.html" "parts/error.html" "parts/developers.html" "parts/search.html"
     "parts/sign_up.html" "parts/embed.html" "parts/snippets.html" "parts/newsletter.html"
-    "parts/thanks.html" "parts/leave.html" "parts/reference.html" "parts/operation.html" "parts/reference.md"
+    "parts/thanks.html" "parts/leave.html" "parts/confirm.html" "parts/reference.html" "parts/operation.html" "parts/reference.md"
     "parts/schema.txt" "llms.txt" "robots.txt" "sitemap.xml" "skills/public-landing-api/SKILL.md"
     "well-known/oauth-protected-resource.json" "well-known/oauth-authorization-server.json"
     "well-known/openid-configuration.json" "well-known/jwks.json" "well-known/api-catalog.json"

@@ -2,16 +2,20 @@
 
 use futures_util::{StreamExt as _, stream};
 
-use crate::domain::{Channel, Delivery, Failure, Timestamp};
+use crate::domain::{Channel, Delivery, Failure, Mail, Timestamp};
 use crate::metrics::Metrics;
 use crate::ports::{
-    Clock, DeliveryQueue, Entropy, EntropyError, StoreError, WebhookError, WebhookSender, random,
+    Clock, ContactStore, DeliveryQueue, Entropy, MailError, MailSender, StoreError, WebhookError,
+    WebhookSender, random,
 };
 
 /// How many deliveries a round has.
 const ROUND_MAX: usize = 64;
 
-/// How many of them are tried at once.
+/// The same of mails, one of which may take a minute: less than the lease on them.
+const MAIL_ROUND_MAX: usize = 1;
+
+/// How many messages to the webhook are tried at once.
 const CONCURRENT_MAX: usize = 16;
 
 /// What became of an attempt.
@@ -27,9 +31,9 @@ enum Attempt {
 /// A round of deliveries ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliverError {
-    /// There is no randomness.
-    #[error(transparent)]
-    Entropy(#[from] EntropyError),
+    /// The account that sends mail cannot be used.
+    #[error("the mail account cannot be used: {0}")]
+    Account(String),
     /// The store did not say what is due, or did not keep what was done: it is due again.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -66,6 +70,61 @@ pub async fn deliver_to_webhook(
     settle(deliveries, Channel::Webhook, attempts).await
 }
 
+/// Sends the mail that is due, and returns how much was. None is sent any more in this round once the account
+/// cannot be used: then no mail pays for it, and the error is returned.
+pub async fn deliver_mail(
+    deliveries: Deliveries<'_>,
+    mail: &dyn MailSender,
+    contacts: &dyn ContactStore,
+) -> Result<usize, DeliverError> {
+    let Deliveries { queue, clock, .. } = deliveries;
+    let due = queue.take_due(Channel::Mail, MAIL_ROUND_MAX, clock.now());
+    let (mut attempts, mut account) = (Vec::new(), None);
+    for delivery in due.await? {
+        let attempt = match &account {
+            Some(_unusable) => Attempt::NotMade,
+            None => match send(mail, &delivery).await {
+                Ok(()) => {
+                    note(contacts, &delivery, clock.now()).await;
+                    Attempt::Made
+                }
+                Err(MailError::Later(error)) => Attempt::Failed(Failure::Later {
+                    error,
+                    wait_ms: None,
+                }),
+                Err(MailError::Refused(error)) => Attempt::Failed(Failure::Final(error)),
+                Err(MailError::Account(error)) => {
+                    account = Some(error);
+                    Attempt::NotMade
+                }
+            },
+        };
+        attempts.push((delivery, attempt));
+    }
+    let count = settle(deliveries, Channel::Mail, attempts).await?;
+    match account {
+        Some(error) => Err(DeliverError::Account(error)),
+        None => Ok(count),
+    }
+}
+
+/// Notes that the mail was taken. It is not sent again if that fails.
+async fn note(contacts: &dyn ContactStore, delivery: &Delivery, now: Timestamp) {
+    if let Some(email) = &delivery.email
+        && let Err(error) = contacts.note_mailed(email, now).await
+    {
+        tracing::warn!(%error, "when a mail was taken is not noted");
+    }
+}
+
+async fn send(mail: &dyn MailSender, delivery: &Delivery) -> Result<(), MailError> {
+    let Some(to) = delivery.email.clone() else {
+        return Err(MailError::Refused("it is for nobody".to_owned()));
+    };
+    let message = delivery.body.clone().into_bytes();
+    mail.send(&Mail { to, message }).await
+}
+
 /// Keeps what became of a round.
 async fn settle(
     deliveries: Deliveries<'_>,
@@ -85,7 +144,7 @@ async fn settle(
                 made.push(delivery.id);
             }
             Attempt::Failed(failure) => {
-                fail(deliveries, &mut delivery, failure, now)?;
+                fail(deliveries, &mut delivery, failure, now);
                 failed.push(delivery);
             }
             Attempt::NotMade => failed.push(delivery),
@@ -107,13 +166,9 @@ async fn settle(
 }
 
 /// An attempt has failed.
-fn fail(
-    deliveries: Deliveries<'_>,
-    delivery: &mut Delivery,
-    failure: Failure,
-    now: Timestamp,
-) -> Result<(), DeliverError> {
-    let [jitter] = random(deliveries.entropy)?;
+fn fail(deliveries: Deliveries<'_>, delivery: &mut Delivery, failure: Failure, now: Timestamp) {
+    // Without randomness it is not put off further.
+    let [jitter] = random(deliveries.entropy).unwrap_or_default();
     delivery.fail(failure, jitter, now);
     let counters = deliveries.metrics.deliveries.of(delivery.kind.channel());
     counters.failed.increase();
@@ -126,5 +181,4 @@ fn fail(
             "a delivery was given up: see `landing-api queue list`"
         );
     }
-    Ok(())
 }

@@ -6,7 +6,8 @@ use crate::ports::{ContactStore, StoreError};
 
 use super::notices::Notices;
 
-/// Lets the contact with this token leave, and returns it as it was. It stays, as one that left.
+/// Lets the contact with this token leave, and returns it as it was. It stays, as one that left. One that is to be
+/// confirmed is forgotten, and asked no more for a while.
 ///
 /// Anybody may ask without a limit, so only a token that lets somebody leave reaches the store's queue.
 pub async fn leave(
@@ -17,12 +18,22 @@ pub async fn leave(
     now: Timestamp,
 ) -> Result<Option<Contact>, StoreError> {
     let contact = contacts.find_by_token(token).await?;
-    let can_leave = |it: &Contact| it.status() == ContactStatus::Subscribed;
-    if let Some(contact) = contact.as_ref().filter(|it| can_leave(it)) {
-        let notice = notices.of_contact(DeliveryKind::Unsubscribed, contact, now);
-        if contacts.leave(token, notice, now).await? == Leaving::Left {
-            metrics.leavings.increase();
+    let Some(found) = &contact else {
+        return Ok(None);
+    };
+    match found.status() {
+        ContactStatus::Subscribed => {
+            let notice = notices.of_contact(DeliveryKind::Unsubscribed, found, now);
+            if contacts.leave(token, notice, now).await? == Leaving::Left {
+                metrics.leavings.increase();
+            }
         }
+        ContactStatus::Pending => {
+            if contacts.refuse(token, now).await? {
+                metrics.confirmations.refused.increase();
+            }
+        }
+        ContactStatus::Unsubscribed => {}
     }
     Ok(contact)
 }

@@ -3,15 +3,16 @@
 use std::net::IpAddr;
 
 use crate::domain::{
-    Client, Consent, Decision, DeliveryKind, EmailAddress, Language, LeaveToken, MacKey, Origin,
-    OriginHash, PolicyName, RevealExisting, SignUp, SignUpWay, Source, Subject, Subscription,
-    TextDigest, Timestamp,
+    Client, Consent, Decision, Delivery, DeliveryKind, EmailAddress, Language, LeaveToken, MacKey,
+    Origin, OriginHash, PolicyName, RevealExisting, SignUp, SignUpWay, Source, Subject,
+    Subscription, TextDigest, Timestamp,
 };
 use crate::metrics::Metrics;
 use crate::ports::{ContactStore, Entropy, EntropyError, NotifyError, SignUps, StoreError, random};
 
 use super::meter::{ChargeError, Meter};
 use super::notices::Notices;
+use super::opt_in::{OptIn, pending_token};
 
 #[derive(Clone, Copy)]
 pub struct Newsletter<'a> {
@@ -26,6 +27,8 @@ pub struct Newsletter<'a> {
     pub entropy: &'a dyn Entropy,
     /// What the operator's program is told.
     pub notices: Notices<'a>,
+    /// Asks contacts to confirm, if they have to.
+    pub opt_in: Option<OptIn<'a>>,
 }
 
 /// What is known of how an address is signed up, which nobody has to believe.
@@ -99,15 +102,15 @@ pub async fn subscribe(
         // The window of the pair tells whether the address was signed up from this network a while ago.
         admission.decision = admission.decision.hiding(PolicyName::Newsletter);
     }
-    let leave_token = match random(newsletter.entropy) {
-        Ok(token) => LeaveToken::from_bytes(token),
+    let language = evidence.language;
+    let prepared = prepare(newsletter, meter, client, &email, language, now).await;
+    let (leave_token, notice) = match prepared {
+        Ok(prepared) => prepared,
         Err(error) => {
             let decision = meter.refund_all(admission).await;
-            return Err(SubscribeError::Entropy(decision, error));
+            return Err(error.after(decision));
         }
     };
-    let kind = DeliveryKind::Subscribed;
-    let notice = newsletter.notices.of(kind, &email, &leave_token, now);
     let sign_up = SignUp {
         email,
         origin: origin(newsletter.origin_key, meter.key, client),
@@ -123,6 +126,7 @@ pub async fn subscribe(
         consent_text: evidence.text,
         leave_token,
         notice,
+        is_to_be_confirmed: newsletter.opt_in.is_some(),
     };
     let metrics = meter.metrics;
     let outcome = if let Some(provider) = newsletter.provider {
@@ -155,6 +159,47 @@ pub async fn subscribe(
         outcome,
         decision: admission.decision,
     })
+}
+
+/// There is no token for the contact, or nothing that can be told of it.
+enum PrepareError {
+    Entropy(EntropyError),
+    Store(StoreError),
+    Limiter(ChargeError),
+}
+
+impl PrepareError {
+    fn after(self, decision: Decision) -> SubscribeError {
+        match self {
+            Self::Entropy(error) => SubscribeError::Entropy(decision, error),
+            Self::Store(error) => SubscribeError::Store(decision, error),
+            Self::Limiter(error) => SubscribeError::NotCharged(error),
+        }
+    }
+}
+
+/// The token of a contact that is signed up, and what is delivered then: with double opt-in the mail that asks to
+/// confirm, and otherwise what the operator's program is told.
+async fn prepare(
+    newsletter: Newsletter<'_>,
+    meter: Meter<'_>,
+    client: &Client,
+    email: &EmailAddress,
+    language: Option<Language>,
+    now: Timestamp,
+) -> Result<(LeaveToken, Option<Delivery>), PrepareError> {
+    let new = random(newsletter.entropy).map(LeaveToken::from_bytes);
+    let new = new.map_err(PrepareError::Entropy)?;
+    let Some(opt_in) = newsletter.opt_in else {
+        let kind = DeliveryKind::Subscribed;
+        return Ok((new, newsletter.notices.of(kind, email, &new, now)));
+    };
+    let known = pending_token(newsletter.contacts, email).await;
+    let token = known.map_err(PrepareError::Store)?.unwrap_or(new);
+    let asked = opt_in
+        .ask(meter, client, email, &token, language, now)
+        .await;
+    Ok((token, asked.map_err(PrepareError::Limiter)?))
 }
 
 async fn pass_on(

@@ -283,6 +283,7 @@ fn of_commands(
         deliveries: store.clone(),
         provider: None,
         webhook: None,
+        opt_in: None,
         mail: None,
         keys: credentials.clone(),
         revocations: credentials,

@@ -3,6 +3,7 @@
 use landing_api::adapters::postgres::Totals;
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::agent::{Registration, RevokedRegistration};
+use landing_api::domain::consent::Confirmation;
 use landing_api::domain::contact::{Contact, ImportOutcome, Subscription};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::hourly_counts::{Hour, HourlyCounts};
@@ -28,6 +29,12 @@ fn contacts() -> Vec<Contact> {
         subscribed_at: Timestamp::from_ms(1000 + u64::from(number)),
         last_seen_at: Timestamp::from_ms(2000 + u64::from(number)),
         consent: None,
+        // Some are to be confirmed, some have.
+        confirmation: (number % 3 == 0).then(|| Confirmation {
+            mailed_at: Some(START),
+            confirmed_at: (number % 2 == 0).then_some(START),
+            ip: "2001:db8::1".parse().ok(),
+        }),
         left_at: None,
         leave_token: None,
     };

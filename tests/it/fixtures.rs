@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Once};
@@ -18,7 +19,9 @@ use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::adapters::open_error::OpenError;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
-use landing_api::domain::consent::{Consent, LeaveToken, Leaving, SignUpWay, TextDigest};
+use landing_api::domain::consent::{
+    Confirming, Consent, LeaveToken, Leaving, SignUpWay, StatusCounts, TextDigest,
+};
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, SignUp, Subscription,
 };
@@ -289,6 +292,7 @@ pub(crate) fn sign_up_of(email: EmailAddress, origin: Origin, at: Timestamp) -> 
         consent_text: None,
         leave_token: LeaveToken::from_bytes(*token.as_bytes()),
         notice: None,
+        is_to_be_confirmed: false,
     }
 }
 
@@ -675,8 +679,26 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
         delayed(self.0.consent_text(digest)).await
     }
 
-    async fn count_left(&self) -> Result<u64, StoreError> {
-        delayed(self.0.count_left()).await
+    async fn confirm(
+        &self,
+        token: &LeaveToken,
+        ip: Option<IpAddr>,
+        notice: Option<Delivery>,
+        now: Timestamp,
+    ) -> Result<Confirming, StoreError> {
+        delayed(self.0.confirm(token, ip, notice, now)).await
+    }
+
+    async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError> {
+        delayed(self.0.refuse(token, now)).await
+    }
+
+    async fn note_mailed(&self, email: &EmailAddress, now: Timestamp) -> Result<(), StoreError> {
+        delayed(self.0.note_mailed(email, now)).await
+    }
+
+    async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
+        delayed(self.0.status_counts()).await
     }
 
     async fn list(

@@ -18,7 +18,7 @@ use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::settings::{Settings, SignUpsGo};
-use landing_api::domain::time::Timestamp;
+use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::http::answer::cors::AllowedOrigins;
 use landing_api::http::answer::problem;
 use landing_api::http::endpoint::Endpoint;
@@ -27,7 +27,7 @@ use landing_api::http::request::client_ip::TrustedProxies;
 use landing_api::http::service::LandingService;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
-    AnswerSink, Clock, ContactStore, KeyIssuer, ModelClient, ModelError, RateLimiter,
+    AnswerSink, Clock, ContactStore, KeyIssuer, MailSender, ModelClient, ModelError, RateLimiter,
     RevocationList, SignUps, WebhookSender,
 };
 use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
@@ -57,6 +57,8 @@ pub(crate) struct Setup {
     /// Takes the sign-ups in place of the contacts.
     pub(crate) provider: Option<Arc<dyn SignUps>>,
     pub(crate) webhook: Option<Arc<dyn WebhookSender>>,
+    /// Contacts are asked to confirm by this.
+    pub(crate) mail: Option<Arc<dyn MailSender>>,
     /// Keeps contacts, keys and revocations in place of memory.
     pub(crate) store: Option<Arc<LedgerStore>>,
     pub(crate) allowed_origins: &'static [&'static str],
@@ -81,6 +83,7 @@ impl Default for Setup {
             limiter: Arc::new(SledRateLimiter::in_memory(&Policies::default(), NOW)),
             provider: None,
             webhook: None,
+            mail: None,
             store: None,
             allowed_origins: &[],
             trusted_proxies: &[],
@@ -147,24 +150,32 @@ impl Setup {
         }
     }
 
+    fn origins(&self) -> impl Iterator<Item = String> {
+        self.allowed_origins.iter().map(|&origin| origin.to_owned())
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            base_url: self.base_url.to_owned(),
+            policies: self.policies.clone(),
+            reveal_existing: self.reveal_existing,
+            checks_forms: self.checks_forms,
+            opt_in_ms: self.mail.as_ref().map(|_| 7 * DAY_MS),
+            sign_ups: self.sign_ups(),
+            allowed_origins: self.origins().collect(),
+            trusts_proxies: !self.trusted_proxies.is_empty(),
+            ..crate::site::facts().settings
+        }
+    }
+
     pub(crate) fn start(self) -> TestApp {
-        let sign_ups = self.sign_ups();
         let clock = Arc::new(ManualClock::new(NOW));
         let contacts = Arc::new(MemoryContactStore::default());
         let keys = Arc::new(MemoryKeyIssuer::default());
         let revocations = Arc::new(MemoryRevocationList::default());
         let blocks = Arc::new(MemoryBlockList::default());
-        let origins = self.allowed_origins.iter().map(|&origin| origin.to_owned());
-        let settings = Settings {
-            base_url: self.base_url.to_owned(),
-            policies: self.policies,
-            reveal_existing: self.reveal_existing,
-            checks_forms: self.checks_forms,
-            sign_ups,
-            allowed_origins: origins.clone().collect(),
-            trusts_proxies: !self.trusted_proxies.is_empty(),
-            ..crate::site::facts().settings
-        };
+        let origins: Vec<_> = self.origins().collect();
+        let settings = self.settings();
         let facts = SiteFacts {
             settings: settings.clone(),
             logo: None,
@@ -180,8 +191,9 @@ impl Setup {
             contacts: stores.0,
             provider: self.provider,
             webhook: self.webhook,
+            opt_in: self.mail.as_ref().map(|_| site.letters().clone()),
             deliveries: contacts.clone(),
-            mail: None,
+            mail: self.mail,
             keys: stores.1,
             revocations: stores.2,
             maintenance: Arc::new(MemoryStoreMaintenance),

@@ -64,6 +64,7 @@ mod notify;
 mod openai;
 mod openapi_contract;
 mod operator;
+mod opt_in;
 mod pages;
 mod problems;
 mod program;

@@ -1,18 +1,21 @@
 //! Contacts in a map.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use landing_api::domain::consent::{LeaveToken, Leaving, TextDigest};
+use landing_api::domain::consent::{
+    Confirming, ContactStatus, LeaveToken, Leaving, StatusCounts, TextDigest,
+};
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
 };
-use landing_api::domain::delivery::Delivery;
+use landing_api::domain::delivery::{Channel, Delivery};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{ContactStore, ContactStream, StoreError};
+use landing_api::ports::{ContactStore, ContactStream, REFUSED_MS, StoreError};
 
 use super::delivery_queue::Deliveries;
 use super::fault::Fault;
@@ -33,6 +36,8 @@ struct Contacts {
     forgotten: BTreeSet<String>,
     /// How many were ever added.
     added: u64,
+    /// When whoever reads their mail wanted none.
+    refused: BTreeMap<String, Timestamp>,
     texts: BTreeMap<[u8; 16], String>,
 }
 
@@ -89,6 +94,9 @@ impl ContactStore for MemoryContactStore {
         self.fault.check()?;
         let (token, notice) = (sign_up.leave_token, sign_up.notice.take());
         let mut contacts = lock(&self.contacts);
+        let refused_at = contacts.refused.get(sign_up.email.as_str());
+        let is_refused = refused_at.is_some_and(|at| sign_up.at < at.plus_ms(REFUSED_MS));
+        let notice = notice.filter(|it| !(is_refused && it.kind.channel() == Channel::Mail));
         if let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) {
             contacts.texts.insert(*digest.as_bytes(), text.clone());
         }
@@ -125,7 +133,7 @@ impl ContactStore for MemoryContactStore {
         let Some(contact) = contacts.with_token(token) else {
             return Ok(Leaving::Unknown);
         };
-        if contact.left_at.is_some() {
+        if contact.status() != ContactStatus::Subscribed {
             return Ok(Leaving::LeftBefore);
         }
         contact.left_at = Some(now);
@@ -138,14 +146,67 @@ impl ContactStore for MemoryContactStore {
         Ok(lock(&self.contacts).texts.get(digest.as_bytes()).cloned())
     }
 
-    async fn count_left(&self) -> Result<u64, StoreError> {
+    async fn confirm(
+        &self,
+        token: &LeaveToken,
+        ip: Option<IpAddr>,
+        notice: Option<Delivery>,
+        now: Timestamp,
+    ) -> Result<Confirming, StoreError> {
+        self.fault.check()?;
+        let mut contacts = lock(&self.contacts);
+        let Some(contact) = contacts.with_token(token) else {
+            return Ok(Confirming::Unknown);
+        };
+        if contact.confirm(now, ip) {
+            self.deliveries.add(notice);
+            return Ok(Confirming::Confirmed);
+        }
+        Ok(match contact.status() {
+            ContactStatus::Subscribed => Confirming::ConfirmedBefore,
+            ContactStatus::Pending | ContactStatus::Unsubscribed => Confirming::Unknown,
+        })
+    }
+
+    async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError> {
+        self.fault.check()?;
+        let mut contacts = lock(&self.contacts);
+        let found = contacts.with_token(token).cloned();
+        let is_pending = |it: &Contact| it.status() == ContactStatus::Pending;
+        let Some(contact) = found.filter(is_pending) else {
+            return Ok(false);
+        };
+        contacts.forget(&contact.email);
+        let email = contact.email.as_str().to_owned();
+        contacts.refused.insert(email, now);
+        self.deliveries.forget(&contact.email);
+        Ok(true)
+    }
+
+    async fn note_mailed(&self, email: &EmailAddress, now: Timestamp) -> Result<(), StoreError> {
+        self.fault.check()?;
+        let mut contacts = lock(&self.contacts);
+        let found = contacts.kept.get_mut(email.as_str());
+        if let Some(confirmation) = found.and_then(|(_, it)| it.confirmation.as_mut()) {
+            confirmation.mailed_at = Some(now);
+        }
+        Ok(())
+    }
+
+    async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
         self.fault.check()?;
         let contacts = lock(&self.contacts);
-        let left = contacts
-            .kept
-            .values()
-            .filter(|(_, it)| it.left_at.is_some());
-        Ok(left.count() as u64)
+        let count = |status| {
+            let of_status = contacts
+                .kept
+                .values()
+                .filter(|(_, it)| it.status() == status);
+            of_status.count() as u64
+        };
+        Ok(StatusCounts {
+            pending: count(ContactStatus::Pending),
+            unsubscribed: count(ContactStatus::Unsubscribed),
+        })
     }
 
     async fn list(

@@ -1,17 +1,20 @@
 //! The newsletter's contacts.
 
+use std::net::IpAddr;
+
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 
 use crate::domain::{
-    Contact, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving,
-    MacKey, SignUp, Subscription, TextDigest, Timestamp,
+    Channel, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome,
+    ImportedContact, LeaveToken, Leaving, MacKey, SignUp, StatusCounts, Subscription, TextDigest,
+    Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
 
 use super::deliveries::queue;
 use super::draft::Draft;
-use super::erasure::{has_tombstone, hash, remove_tombstone};
+use super::erasure::{forget, has_tombstone, hash, is_refused, remove_tombstone};
 use super::record::{Event, Hex, Identity};
 use super::store::LedgerStore;
 
@@ -23,6 +26,12 @@ impl ContactStore for LedgerStore {
         self.commit(move |draft| {
             let known = draft.find(&identity(&sign_up.email))?.cloned();
             keep_text(draft, &sign_up)?;
+            let address = hash(&tombstones, &sign_up.email);
+            let is_refused = is_refused(draft, &address, sign_up.at)?;
+            if !is_refused {
+                remove_tombstone(draft, &address)?;
+            }
+            let notice = notice.filter(|it| !(is_refused && it.kind.channel() == Channel::Mail));
             if let Some(mut contact) = known.and_then(Event::into_contact) {
                 let by_same_client = contact.renew(sign_up);
                 draft.record(Event::ContactSeen((&contact).into()))?;
@@ -31,7 +40,6 @@ impl ContactStore for LedgerStore {
                 }
                 return Ok(Subscription::Renewed { by_same_client });
             }
-            remove_tombstone(draft, &hash(&tombstones, &sign_up.email))?;
             let contact = Contact::created(sign_up);
             draft.record(Event::ContactSubscribed((&contact).into()))?;
             notify(draft, notice.as_ref())?;
@@ -60,21 +68,10 @@ impl ContactStore for LedgerStore {
     ) -> Result<Leaving, StoreError> {
         let token = *token;
         self.commit(move |draft| {
-            let by_token = Identity::leave_token(token.as_bytes());
-            let Some(contact) = draft
-                .find(&by_token)?
-                .cloned()
-                .and_then(Event::into_contact)
-            else {
+            let Some(mut contact) = with_token(draft, &token)? else {
                 return Ok(Leaving::Unknown);
             };
-            // This batch may have changed it.
-            let last = draft.find(&identity(&contact.email))?.cloned();
-            let last = last.and_then(Event::into_contact);
-            let Some(mut contact) = last.filter(|last| last.leave_token == Some(token)) else {
-                return Ok(Leaving::Unknown);
-            };
-            if contact.left_at.is_some() {
+            if contact.status() != ContactStatus::Subscribed {
                 return Ok(Leaving::LeftBefore);
             }
             contact.left_at = Some(now);
@@ -92,8 +89,63 @@ impl ContactStore for LedgerStore {
         Ok(found.and_then(Event::into_consent_text))
     }
 
-    async fn count_left(&self) -> Result<u64, StoreError> {
-        Ok(self.shared.generation().table().left())
+    async fn confirm(
+        &self,
+        token: &LeaveToken,
+        ip: Option<IpAddr>,
+        notice: Option<Delivery>,
+        now: Timestamp,
+    ) -> Result<Confirming, StoreError> {
+        let token = *token;
+        self.commit(move |draft| {
+            let Some(mut contact) = with_token(draft, &token)? else {
+                return Ok(Confirming::Unknown);
+            };
+            if !contact.confirm(now, ip) {
+                return Ok(match contact.status() {
+                    ContactStatus::Subscribed => Confirming::ConfirmedBefore,
+                    ContactStatus::Pending | ContactStatus::Unsubscribed => Confirming::Unknown,
+                });
+            }
+            draft.record(Event::ContactConfirmed((&contact).into()))?;
+            notify(draft, notice.as_ref())?;
+            Ok(Confirming::Confirmed)
+        })
+        .await
+    }
+
+    async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError> {
+        let (token, tombstones) = (*token, self.tombstone_key.clone());
+        self.commit(move |draft| {
+            let found = with_token(draft, &token)?;
+            let is_pending = |it: &Contact| it.status() == ContactStatus::Pending;
+            let Some(contact) = found.filter(is_pending) else {
+                return Ok(false);
+            };
+            forget(draft, &tombstones, &contact.email, now, true)?;
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn note_mailed(&self, email: &EmailAddress, now: Timestamp) -> Result<(), StoreError> {
+        let identity = identity(email);
+        self.commit(move |draft| {
+            let found = draft.find(&identity)?.cloned();
+            let Some(mut contact) = found.and_then(Event::into_contact) else {
+                return Ok(());
+            };
+            if let Some(confirmation) = contact.confirmation.as_mut() {
+                confirmation.mailed_at = Some(now);
+                draft.record(Event::ContactConfirmed((&contact).into()))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
+        Ok(self.shared.generation().table().status_counts())
     }
 
     async fn list(
@@ -171,6 +223,19 @@ impl LedgerStore {
 
 fn identity(email: &EmailAddress) -> Identity {
     Identity::contact(email.as_str())
+}
+
+/// The contact with this token.
+fn with_token(draft: &mut Draft<'_>, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
+    let by_token = Identity::leave_token(token.as_bytes());
+    let found = draft.find(&by_token)?.cloned();
+    let Some(contact) = found.and_then(Event::into_contact) else {
+        return Ok(None);
+    };
+    // This batch may have changed it.
+    let last = draft.find(&identity(&contact.email))?.cloned();
+    let last = last.and_then(Event::into_contact);
+    Ok(last.filter(|last| last.consents_by(*token)))
 }
 
 /// Adds what is to be delivered because of a change.

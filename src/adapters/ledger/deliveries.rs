@@ -15,6 +15,7 @@ use crate::adapters::files::{Files, remove_for_good, sync_parent};
 use crate::domain::{Channel, Delivery, DeliveryId, EmailAddress, QueueStanding, Timestamp};
 use crate::ports::{DeliveryQueue, PageStream, StoreError};
 
+use super::delivery_state::Settled;
 use super::draft::Draft;
 use super::generation::{Generation, unreadable};
 use super::record::{DeliveryEntry, Event, EventLines, Flaw, Hex, Identity, Place};
@@ -37,6 +38,10 @@ impl DeliveryQueue for LedgerStore {
         if self.deliveries.is_held(channel) {
             return Ok(Vec::new());
         }
+        let Settled { made, failed } = std::mem::take(&mut *self.deliveries.unsettled.lock());
+        if !made.is_empty() || !failed.is_empty() {
+            self.settle(made, failed, now).await?;
+        }
         let generation = self.shared.generation();
         let due = self.deliveries.take(&generation, channel, count, now);
         if due.is_empty() {
@@ -58,25 +63,14 @@ impl DeliveryQueue for LedgerStore {
         failed: Vec<Delivery>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let settled: Vec<_> = made
-            .iter()
-            .copied()
-            .chain(failed.iter().map(|it| it.id))
-            .collect();
-        let outcome = self.commit(move |draft| {
-            for id in made {
-                remove(draft, id, now)?;
-            }
-            for delivery in failed {
-                if draft.find(&identity(delivery.id))?.is_some() {
-                    draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
-                }
-            }
-            Ok(())
-        });
-        let outcome = outcome.await;
-        self.deliveries.end(settled);
-        outcome
+        let settled = Settled { made, failed };
+        let kept = self.keep_settled(settled.clone(), now).await;
+        if kept.is_err() {
+            let mut unsettled = self.deliveries.unsettled.lock();
+            unsettled.made.extend(settled.made);
+            unsettled.failed.extend(settled.failed);
+        }
+        kept
     }
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
@@ -170,6 +164,26 @@ impl DeliveryQueue for LedgerStore {
 }
 
 impl LedgerStore {
+    /// Keeps what became of deliveries, which are nobody's then.
+    async fn keep_settled(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
+        let ids = settled.failed.iter().map(|it| it.id);
+        let ids: Vec<_> = settled.made.iter().copied().chain(ids).collect();
+        let kept = self.commit(move |draft| {
+            for id in settled.made {
+                remove(draft, id, now)?;
+            }
+            for delivery in settled.failed {
+                if draft.find(&identity(delivery.id))?.is_some() {
+                    draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
+                }
+            }
+            Ok(())
+        });
+        kept.await?;
+        self.deliveries.end(ids);
+        Ok(())
+    }
+
     /// How many deliveries that name one of these addresses somebody tries at the moment.
     pub(super) fn count_in_flight(&self, emails: &[EmailAddress]) -> u64 {
         let generation = self.shared.generation();

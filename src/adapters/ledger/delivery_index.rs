@@ -67,6 +67,8 @@ impl DeliveryIndex {
         };
         let due = entries.iter().filter(|(id, it)| is_due(it) && wanted(id));
         let mut due: Vec<_> = due.map(|(id, it)| (it.due_at, it.place, *id)).collect();
+        // The writer needs them meanwhile.
+        drop(entries);
         due.sort_unstable();
         due.into_iter().map(|(_, _, id)| id).take(count).collect()
     }

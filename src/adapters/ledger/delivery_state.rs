@@ -6,15 +6,24 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 
 use crate::adapters::data_dir::held;
-use crate::domain::{Channel, DeliveryId, Timestamp};
+use crate::domain::{Channel, Delivery, DeliveryId, Timestamp};
 
 use super::generation::Generation;
+
+/// What became of deliveries that were taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settled {
+    pub(super) made: Vec<DeliveryId>,
+    pub(super) failed: Vec<Delivery>,
+}
 
 /// What the deliveries' workers and the operator need to know of each other. This process alone takes any.
 #[derive(Debug)]
 pub(super) struct DeliveryState {
     /// Those that somebody tries at the moment.
     pub(super) in_flight: Mutex<HashSet<DeliveryId>>,
+    /// What became of some and is not kept yet: a disk that fails must not have them sent again and again.
+    pub(super) unsettled: Mutex<Settled>,
     /// The channels that are held.
     pub(super) held: Mutex<HashSet<Channel>>,
     /// The data directory.
@@ -27,6 +36,7 @@ impl DeliveryState {
         let channels = Channel::ALL.into_iter();
         Self {
             in_flight: Mutex::default(),
+            unsettled: Mutex::default(),
             held: Mutex::new(channels.filter(|it| held(path, *it).exists()).collect()),
             directory: path.to_path_buf(),
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use crate::domain::{EmailAddress, Erasure, MacKey, Remainder, Timestamp};
-use crate::ports::StoreError;
+use crate::ports::{REFUSED_MS, StoreError};
 
 use super::deliveries::remove_naming;
 use super::draft::Draft;
@@ -33,7 +33,7 @@ impl LedgerStore {
         let forgotten = self.commit(move |draft| {
             let emails = emails.iter();
             emails
-                .map(|email| forget(draft, &tombstones, email, at))
+                .map(|email| forget(draft, &tombstones, email, at, false))
                 .collect()
         });
         let mut erasure = Erasure {
@@ -89,21 +89,38 @@ pub(super) fn remove_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Resu
     Ok(())
 }
 
-/// Records that the address is forgotten, known or not, and returns whether there was a contact.
-fn forget(
+/// Whether whoever reads its mail wanted none within [`REFUSED_MS`].
+pub(super) fn is_refused(
+    draft: &mut Draft<'_>,
+    address: &Hex<16>,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    Ok(match draft.find(&Identity::tombstone(&address.0))? {
+        Some(Event::TombstoneSet { at, refused, .. }) => {
+            *refused && now < Timestamp::from_ms(*at).plus_ms(REFUSED_MS)
+        }
+        Some(_) | None => false,
+    })
+}
+
+/// Records that the address is forgotten, known or not, and whether whoever reads its mail wants none. Returns
+/// whether there was a contact.
+pub(super) fn forget(
     draft: &mut Draft<'_>,
     tombstones: &MacKey,
     email: &EmailAddress,
     at: Timestamp,
+    refused: bool,
 ) -> Result<bool, StoreError> {
     let was_known = draft.find(&Identity::contact(email.as_str()))?.is_some();
     draft.record(Event::forgotten(email, at))?;
     remove_naming(draft, email, at)?;
     let address = hash(tombstones, email);
-    if !has_tombstone(draft, &address)? {
+    if refused || !has_tombstone(draft, &address)? {
         draft.record(Event::TombstoneSet {
             address,
             at: at.as_ms(),
+            refused,
         })?;
     }
     Ok(was_known)

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
+use crate::domain::{ContactStatus, StatusCounts};
+
 use super::delivery_index::DeliveryIndex;
 use super::record::{Event, Identity, Place};
 
@@ -25,6 +27,8 @@ pub(super) struct PlaceTable {
     len: AtomicU64,
     /// How many of these are of contacts.
     contacts: AtomicU64,
+    /// How many of those are to be confirmed.
+    pending: AtomicU64,
     /// How many of those have left.
     left: AtomicU64,
     deliveries: DeliveryIndex,
@@ -152,6 +156,7 @@ impl PlaceTable {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             len: AtomicU64::new(0),
             contacts: AtomicU64::new(0),
+            pending: AtomicU64::new(0),
             left: AtomicU64::new(0),
             deliveries: DeliveryIndex::default(),
             has_removed: AtomicBool::new(false),
@@ -195,12 +200,17 @@ impl PlaceTable {
                 }
             }
         }
-        let has_left = |event: Option<(Place, &Event)>| event.is_some_and(|(_, it)| it.has_left());
-        match (has_left(before), has_left(now)) {
-            (false, true) => self.left.fetch_add(1, Ordering::Relaxed),
-            (true, false) => self.left.fetch_sub(1, Ordering::Relaxed),
-            (true, true) | (false, false) => 0,
+        let counter = |event: Option<(Place, &Event)>| match event?.1.status()? {
+            ContactStatus::Pending => Some(&self.pending),
+            ContactStatus::Subscribed => None,
+            ContactStatus::Unsubscribed => Some(&self.left),
         };
+        if let Some(counter) = counter(before) {
+            counter.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some(counter) = counter(now) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Replaces the place of `identity`; `None` stands for no event.
@@ -235,9 +245,12 @@ impl PlaceTable {
         self.contacts.load(Ordering::Relaxed)
     }
 
-    /// How many contacts have left.
-    pub(super) fn left(&self) -> u64 {
-        self.left.load(Ordering::Relaxed)
+    /// How many contacts get no newsletter.
+    pub(super) fn status_counts(&self) -> StatusCounts {
+        StatusCounts {
+            pending: self.pending.load(Ordering::Relaxed),
+            unsubscribed: self.left.load(Ordering::Relaxed),
+        }
     }
 
     /// What is to be delivered.

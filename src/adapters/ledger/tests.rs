@@ -32,6 +32,7 @@ const NOW: Timestamp = Timestamp::from_ms(1_000);
 fn sign_up(email: &str) -> SignUp {
     SignUp {
         notice: None,
+        is_to_be_confirmed: false,
         email: EmailAddress::parse(email).unwrap(),
         origin: Origin {
             network: OriginHash::from_bytes([1; 8]),
@@ -70,6 +71,7 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
             subscribed_at: NOW,
             last_seen_at: NOW,
             consent: None,
+            confirmation: None,
             left_at: None,
             leave_token: None,
         };

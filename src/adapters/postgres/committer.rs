@@ -182,6 +182,12 @@ impl Committer {
         let noted = waiting.clone().filter(|it| it.sign_up.notice.is_some());
         let noted = noted.map(|it| it.sign_up.leave_token.as_bytes().to_vec());
         let noted: Vec<Vec<u8>> = noted.collect();
+        let noted_emails = waiting.clone().filter(|it| it.sign_up.notice.is_some());
+        let noted_emails = noted_emails.map(|it| &it.sign_up.email);
+        let current = self.tombstone_keys.get(..1).unwrap_or_default();
+        let addresses = tombstones(current, noted_emails);
+        // All have been signed up at one service, which has one mode.
+        let is_to_be_confirmed = waiting.clone().any(|it| it.sign_up.is_to_be_confirmed);
         let texts = waiting.filter_map(|it| {
             let digest = it.sign_up.consent.text?.as_bytes().to_vec();
             Some((digest, it.sign_up.consent_text.as_deref()?))
@@ -204,6 +210,9 @@ impl Committer {
             (&notices.kinds, Type::TEXT_ARRAY),
             (&notices.channels, Type::TEXT_ARRAY),
             (&notices.bodies, Type::TEXT_ARRAY),
+            (&addresses, Type::BYTEA_ARRAY),
+            (&is_to_be_confirmed, Type::BOOL),
+            (&notices.waits, Type::INT8_ARRAY),
         ];
         self.link.ask(UPSERT, parameters, deadline).await
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::Hash;
+use std::net::IpAddr;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -9,8 +10,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 
 use crate::domain::{
-    Contact, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact, LeaveToken, Leaving,
-    SignUp, Subscription, TextDigest, Timestamp,
+    Confirmation, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure,
+    ImportOutcome, ImportedContact, LeaveToken, Leaving, SignUp, StatusCounts, Subscription,
+    TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, StoreError};
 
@@ -21,13 +23,15 @@ use super::link::Parameters;
 use super::store::PostgresStore;
 use super::values::{
     column, consent_column, instant, instant_column, settings, signers, timestamp, token_column,
+    unexpected,
 };
 
 /// What [`contact`] reads.
 macro_rules! select_contact {
     ($rest:literal) => {
         concat!(
-            "SELECT place, email, signers, subscribed_at, last_seen_at, consent, left_at, leave_token \
+            "SELECT place, email, signers, subscribed_at, last_seen_at, consent, left_at, leave_token, \
+                 asked, mailed_at, confirmed_at, confirmed_ip \
              FROM contact ",
             $rest
         )
@@ -40,10 +44,13 @@ const FIND_BY_TOKEN: &str = select_contact!("WHERE leave_token = $1");
 
 const LEAVE: &str = concat!(
     settings!(),
-    ", gone AS (UPDATE contact SET left_at = $2 FROM settings WHERE leave_token = $1 AND left_at IS NULL \
+    ", gone AS (UPDATE contact SET left_at = $2 FROM settings \
+         WHERE leave_token = $1 AND left_at IS NULL AND NOT is_pending \
          RETURNING place), \
      queued AS (",
-    queue!("gone, unnest($3, $4, $5, $6, $7, $8) AS new (id, kind, channel, email, body, at)"),
+    queue!(
+        "gone, unnest($3, $4, $5, $6, $7, $8, $9) AS new (id, kind, channel, email, body, at, wait_ms)"
+    ),
     ") SELECT place FROM gone"
 );
 
@@ -54,7 +61,34 @@ const LIST: &str = select_contact!(
 const COUNT: &str = "SELECT count(*) FROM contact \
      WHERE ($1 IS NULL OR subscribed_at >= $1) AND ($2 IS NULL OR subscribed_at < $2)";
 
-const COUNT_LEFT: &str = "SELECT count(*) FROM contact WHERE left_at IS NOT NULL";
+const STATUS_COUNTS: &str = "SELECT count(*) FILTER (WHERE is_pending), \
+     count(*) FILTER (WHERE left_at IS NOT NULL AND NOT is_pending) FROM contact";
+
+const CONFIRM: &str = concat!(
+    settings!(),
+    ", confirmed AS (UPDATE contact SET confirmed_at = $2, confirmed_ip = $10, left_at = NULL FROM settings \
+         WHERE leave_token = $1 AND is_pending RETURNING place), \
+     queued AS (",
+    queue!(
+        "confirmed, unnest($3, $4, $5, $6, $7, $8, $9) AS new (id, kind, channel, email, body, at, wait_ms)"
+    ),
+    ") SELECT place FROM confirmed"
+);
+
+/// `$2` are the tombstones of its address.
+const REFUSE: &str = concat!(
+    settings!(),
+    ", gone AS (DELETE FROM contact USING settings WHERE leave_token = $1 AND is_pending RETURNING email), \
+     undelivered AS (DELETE FROM delivery USING gone WHERE delivery.email = gone.email), \
+     refused AS (INSERT INTO tombstone SELECT new.address, now() FROM gone, unnest($2) AS new (address) \
+         ON CONFLICT (address) DO UPDATE SET refused_at = now()) \
+     SELECT email FROM gone"
+);
+
+const NOTE_MAILED: &str = concat!(
+    settings!(),
+    " UPDATE contact SET mailed_at = $2 FROM settings WHERE email = $1 AND asked"
+);
 
 /// Remembers forgotten addresses by their hashes.
 pub(super) const REMEMBER: &str =
@@ -128,8 +162,59 @@ impl ContactStore for PostgresStore {
         rows.first().map(|row| column(row, 0)).transpose()
     }
 
-    async fn count_left(&self) -> Result<u64, StoreError> {
-        self.number(COUNT_LEFT, &[]).await
+    async fn confirm(
+        &self,
+        token: &LeaveToken,
+        ip: Option<IpAddr>,
+        notice: Option<Delivery>,
+        now: Timestamp,
+    ) -> Result<Confirming, StoreError> {
+        let (bytes, now) = (&token.as_bytes()[..], instant(now));
+        let (ip, notice) = (ip.map(|it| it.to_string()), notice.iter());
+        let notice = DeliveryColumns::of(notice);
+        let mut values: Vec<(&(dyn ToSql + Sync), Type)> =
+            vec![(&bytes, Type::BYTEA), (&now, Type::TIMESTAMPTZ)];
+        values.extend(notice.parameters());
+        values.push((&ip, Type::TEXT));
+        if !self.change(CONFIRM, &values).await?.is_empty() {
+            return Ok(Confirming::Confirmed);
+        }
+        let contact = self.find_by_token(token).await?;
+        let status = contact.map(|it| it.status());
+        Ok(match status {
+            Some(ContactStatus::Subscribed) => Confirming::ConfirmedBefore,
+            Some(ContactStatus::Pending | ContactStatus::Unsubscribed) | None => {
+                Confirming::Unknown
+            }
+        })
+    }
+
+    async fn refuse(&self, token: &LeaveToken, _now: Timestamp) -> Result<bool, StoreError> {
+        let Some(contact) = self.find_by_token(token).await? else {
+            return Ok(false);
+        };
+        let current = self.tombstone_keys.get(..1).unwrap_or_default();
+        let tombstones = tombstones(current, [&contact.email].into_iter());
+        let bytes = &token.as_bytes()[..];
+        let values: Parameters<'_> = &[(&bytes, Type::BYTEA), (&tombstones, Type::BYTEA_ARRAY)];
+        Ok(!self.change(REFUSE, values).await?.is_empty())
+    }
+
+    async fn note_mailed(&self, email: &EmailAddress, now: Timestamp) -> Result<(), StoreError> {
+        let (email, now) = (email.as_str(), instant(now));
+        let values: Parameters<'_> = &[(&email, Type::TEXT), (&now, Type::TIMESTAMPTZ)];
+        self.change(NOTE_MAILED, values).await?;
+        Ok(())
+    }
+
+    async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
+        let connection = DedicatedConnection::open(&self.connector).await?;
+        let rows = connection.ask(STATUS_COUNTS, &[]).await?;
+        let row = rows.first().ok_or_else(unexpected)?;
+        Ok(StatusCounts {
+            pending: column::<i64>(row, 0)?.cast_unsigned(),
+            unsubscribed: column::<i64>(row, 1)?.cast_unsigned(),
+        })
     }
 
     async fn list(
@@ -285,7 +370,23 @@ fn contact(row: &Row) -> Result<Contact, StoreError> {
         subscribed_at: instant_column(row, 3)?,
         last_seen_at: instant_column(row, 4)?,
         consent: consent_column(row, 5)?,
-        left_at: column::<Option<SystemTime>>(row, 6)?.map(timestamp),
+        left_at: optional_instant(row, 6)?,
         leave_token: token_column(row, 7)?,
+        confirmation: confirmation(row)?,
     })
+}
+
+/// Columns 8 to 11.
+fn confirmation(row: &Row) -> Result<Option<Confirmation>, StoreError> {
+    let ip: Option<String> = column(row, 11)?;
+    let confirmation = Confirmation {
+        mailed_at: optional_instant(row, 9)?,
+        confirmed_at: optional_instant(row, 10)?,
+        ip: ip.and_then(|it| it.parse().ok()),
+    };
+    Ok(column::<bool>(row, 8)?.then_some(confirmation))
+}
+
+fn optional_instant(row: &Row, index: usize) -> Result<Option<Timestamp>, StoreError> {
+    Ok(column::<Option<SystemTime>>(row, index)?.map(timestamp))
 }

@@ -4,7 +4,8 @@
 use tokio_postgres::types::Type;
 
 use crate::domain::{
-    Contact, Delivery, HourlyCounts, KeyRecord, RevokedRegistration, TextDigest, Timestamp,
+    Confirmation, Contact, Delivery, HourlyCounts, KeyRecord, RevokedRegistration, TextDigest,
+    Timestamp,
 };
 use crate::ports::{DeliveryQueue as _, StoreError};
 
@@ -16,12 +17,13 @@ use super::store::PostgresStore;
 use super::values::{column, consent, instant, signer};
 
 const CONTACTS: &str = "INSERT INTO contact \
-         (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, consent, left_at, leave_token) \
+         (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, consent, left_at, leave_token, \
+             asked, mailed_at, confirmed_at, confirmed_ip) \
      SELECT email, id, id, array_remove(ARRAY[one, two, three, four], NULL), '{}', \
-         subscribed_at, last_seen_at, consent, left_at, token \
-     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+         subscribed_at, last_seen_at, consent, left_at, token, asked, mailed_at, confirmed_at, confirmed_ip \
+     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) \
          WITH ORDINALITY AS rows (email, one, two, three, four, subscribed_at, last_seen_at, consent, left_at, \
-             token, place)) AS new \
+             token, asked, mailed_at, confirmed_at, confirmed_ip, place)) AS new \
      ORDER BY new.place ON CONFLICT (email) DO NOTHING";
 
 const CONSENT_TEXTS: &str =
@@ -84,6 +86,15 @@ impl PostgresStore {
         let tokens = column_of(contacts, |it| {
             it.leave_token.map(|it| it.as_bytes().to_vec())
         });
+        let asked = column_of(contacts, |it| it.confirmation.is_some());
+        let of = |value: fn(&Confirmation) -> Option<Timestamp>| {
+            column_of(contacts, |it| {
+                it.confirmation.as_ref().and_then(value).map(instant)
+            })
+        };
+        let (mailed, confirmed) = (of(|it| it.mailed_at), of(|it| it.confirmed_at));
+        let ip = |it: &Contact| Some(it.confirmation.as_ref()?.ip?.to_string());
+        let ips = column_of(contacts, ip);
         let parameters: Parameters<'_> = &[
             (&emails, Type::TEXT_ARRAY),
             (&one, Type::BYTEA_ARRAY),
@@ -95,6 +106,10 @@ impl PostgresStore {
             (&consents, Type::TEXT_ARRAY),
             (&left, Type::TIMESTAMPTZ_ARRAY),
             (&tokens, Type::BYTEA_ARRAY),
+            (&asked, Type::BOOL_ARRAY),
+            (&mailed, Type::TIMESTAMPTZ_ARRAY),
+            (&confirmed, Type::TIMESTAMPTZ_ARRAY),
+            (&ips, Type::TEXT_ARRAY),
         ];
         self.copy(CONTACTS, parameters).await
     }

@@ -20,7 +20,9 @@ use super::values::{column, instant, instant_column, settings, timestamp, unexpe
 const ADD: &str = concat!(
     settings!(),
     " ",
-    queue!("settings, unnest($1, $2, $3, $4, $5, $6) AS new (id, kind, channel, email, body, at)")
+    queue!(
+        "settings, unnest($1, $2, $3, $4, $5, $6, $7) AS new (id, kind, channel, email, body, at, wait_ms)"
+    )
 );
 
 /// A clock that was set back holds up nothing: no wait is longer than 27 hours.

@@ -14,7 +14,8 @@ macro_rules! queue {
     ($from:literal) => {
         concat!(
             "INSERT INTO delivery (id, kind, channel, email, body, queued_at, due_at) \
-             SELECT new.id, new.kind, new.channel, new.email, new.body, new.at, now() FROM ",
+             SELECT new.id, new.kind, new.channel, new.email, new.body, new.at, \
+                 now() + new.wait_ms * interval '1 ms' FROM ",
             $from,
             " ON CONFLICT DO NOTHING"
         )
@@ -31,6 +32,8 @@ pub(super) struct DeliveryColumns<'a> {
     emails: Vec<Option<&'a str>>,
     pub(super) bodies: Vec<&'a str>,
     instants: Vec<SystemTime>,
+    /// How long each waits for its first attempt, in milliseconds.
+    pub(super) waits: Vec<i64>,
 }
 
 impl<'a> DeliveryColumns<'a> {
@@ -44,12 +47,14 @@ impl<'a> DeliveryColumns<'a> {
             columns.emails.push(email);
             columns.bodies.push(&it.body);
             columns.instants.push(instant(it.queued_at));
+            let wait_ms = it.due_at.ms_since(it.queued_at);
+            columns.waits.push(wait_ms.cast_signed());
         }
         columns
     }
 
     /// The parameters of [`queue`].
-    pub(super) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 6] {
+    pub(super) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 7] {
         [
             (&self.ids, Type::BYTEA_ARRAY),
             (&self.kinds, Type::TEXT_ARRAY),
@@ -57,6 +62,7 @@ impl<'a> DeliveryColumns<'a> {
             (&self.emails, Type::TEXT_ARRAY),
             (&self.bodies, Type::TEXT_ARRAY),
             (&self.instants, Type::TIMESTAMPTZ_ARRAY),
+            (&self.waits, Type::INT8_ARRAY),
         ]
     }
 }

@@ -1,8 +1,14 @@
--- What is known of a contact's consent, in JSON, and by what it leaves. The texts that consents name stand here once.
+-- What is known of a contact's consent, in JSON, by what it leaves, and whether it is to be confirmed. The texts that consents name stand here once.
 ALTER TABLE contact
     ADD COLUMN consent text,
     ADD COLUMN left_at timestamptz,
-    ADD COLUMN leave_token bytea;
+    ADD COLUMN leave_token bytea,
+    ADD COLUMN asked boolean NOT NULL DEFAULT false,
+    ADD COLUMN mailed_at timestamptz,
+    ADD COLUMN confirmed_at timestamptz,
+    ADD COLUMN confirmed_ip text,
+    ADD COLUMN is_pending boolean GENERATED ALWAYS AS (asked AND confirmed_at IS NULL) STORED;
+ALTER TABLE tombstone ADD COLUMN refused_at timestamptz;
 CREATE INDEX contact_leave_token ON contact (leave_token);
 CREATE TABLE consent_text (
     digest bytea PRIMARY KEY,

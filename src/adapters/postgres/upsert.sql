@@ -1,12 +1,17 @@
 -- Goes on with the WITH of `settings!`. $1 to $4 are the rows, $5 how long to wait for a row, $6 the tombstones,
 -- $7 and $8 consents and tokens of the rows, $9 and $10 the texts that these consents name. $11 to $15 are what is to
--- be delivered where the consent is a new one, by token.
-, unforgotten AS (DELETE FROM tombstone WHERE address = ANY($6))
+-- be delivered where the consent is the one that came with the token, by token, $16 the tombstones of its addresses,
+-- and $18 how long it waits. $17 says whether new consents are to be confirmed. Who has refused mail gets none for 30
+-- days.
+, refused AS (SELECT address FROM tombstone
+    WHERE address = ANY($6) AND refused_at > now() - interval '30 days')
+, unforgotten AS (DELETE FROM tombstone WHERE address = ANY($6)
+    AND coalesce(refused_at <= now() - interval '30 days', true))
 , texts AS (INSERT INTO consent_text SELECT DISTINCT new.digest, new.text
     FROM settings, unnest($9, $10) AS new (digest, text) ON CONFLICT DO NOTHING)
 , kept AS (INSERT INTO contact AS kept
-    (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, consent, leave_token)
-SELECT new.email, new.id, new.id, ARRAY[new.signer], '{}', new.at, new.at, new.consent, new.token
+    (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, consent, leave_token, asked)
+SELECT new.email, new.id, new.id, ARRAY[new.signer], '{}', new.at, new.at, new.consent, new.token, $17
 FROM settings, unnest($1, $2, $3, $4, $7, $8) AS new (email, id, signer, at, consent, token)
 ORDER BY new.email COLLATE "C"
 ON CONFLICT (email) DO UPDATE SET
@@ -14,11 +19,20 @@ ON CONFLICT (email) DO UPDATE SET
         THEN kept.sign_up ELSE excluded.sign_up END,
     last_seen_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
         THEN kept.last_seen_at ELSE excluded.last_seen_at END,
-    consent = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL
+    consent = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL OR kept.is_pending
         THEN coalesce(kept.consent, excluded.consent) ELSE excluded.consent END,
-    leave_token = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL
+    leave_token = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL OR kept.is_pending
         THEN coalesce(kept.leave_token, excluded.leave_token) ELSE excluded.leave_token END,
-    left_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) THEN kept.left_at END,
+    asked = CASE WHEN excluded.id IN (kept.id, kept.sign_up) THEN kept.asked
+        WHEN kept.left_at IS NOT NULL AND NOT kept.is_pending THEN $17
+        ELSE kept.asked AND ($17 OR NOT kept.is_pending) END,
+    mailed_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL OR kept.is_pending
+        THEN kept.mailed_at END,
+    confirmed_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL
+        THEN kept.confirmed_at END,
+    confirmed_ip = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL
+        THEN kept.confirmed_ip END,
+    left_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR $17 THEN kept.left_at END,
     earlier = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
         THEN kept.earlier ELSE kept.signers END,
     signers = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
@@ -28,8 +42,9 @@ ON CONFLICT (email) DO UPDATE SET
         ELSE kept.signers[2:] || excluded.signers END
 RETURNING email, id, earlier, leave_token)
 , queued AS (INSERT INTO delivery (id, kind, channel, email, body, queued_at, due_at)
-    SELECT new.id, new.kind, new.channel, kept.email, new.body, now(), now()
-    FROM kept JOIN unnest($11, $12, $13, $14, $15) AS new (token, id, kind, channel, body)
+    SELECT new.id, new.kind, new.channel, kept.email, new.body, now(), now() + new.wait_ms * interval '1 ms'
+    FROM kept JOIN unnest($11, $12, $13, $14, $15, $16, $18) AS new (token, id, kind, channel, body, address, wait_ms)
         ON new.token = kept.leave_token
+    WHERE new.channel <> 'mail' OR NOT EXISTS (SELECT FROM refused WHERE refused.address = new.address)
     ON CONFLICT DO NOTHING)
 SELECT email, id, earlier FROM kept

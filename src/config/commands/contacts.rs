@@ -76,7 +76,7 @@ pub struct ContactFilter {
     pub signed_by: Option<String>,
 
     /// Only contacts with this status [default: all; for an export, subscribed]
-    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(["subscribed", "unsubscribed", "all"]))]
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(["pending", "subscribed", "unsubscribed", "all"]))]
     pub status: Option<String>,
 }
 

@@ -41,7 +41,7 @@ async fn ask(context: RequestContext) -> Result<Reply, Problem> {
         Some(token) => context.app().contacts.find_by_token(&token).await?,
         None => None,
     };
-    let can_leave = |it: &Contact| it.status() == ContactStatus::Subscribed;
+    let can_leave = |it: &Contact| it.status() != ContactStatus::Unsubscribed;
     let can_leave = contact.as_ref().is_some_and(can_leave);
     page(&context, contact, can_leave)
 }
@@ -59,7 +59,7 @@ async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
 }
 
 /// The token in the path, if it is one.
-fn token(context: &RequestContext) -> Option<LeaveToken> {
+pub(super) fn token(context: &RequestContext) -> Option<LeaveToken> {
     let path = context.parts.uri.path();
     LeaveToken::parse(endpoint::last_segment(path))
 }

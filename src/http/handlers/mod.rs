@@ -3,6 +3,7 @@
 pub(super) mod agent;
 pub(super) mod assistant;
 mod chat_wire;
+pub(super) mod confirm;
 mod failures;
 pub(super) mod health;
 pub(super) mod keys;

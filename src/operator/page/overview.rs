@@ -25,7 +25,7 @@ const PLOTS: [(Counted, &str); 9] = [
     (Counted::Refunds, "Charges refunded"),
 ];
 
-/// The counts by `by`, an hour, a day or a month, and how many contacts there are.
+/// The counts by `by`, an hour, a day or a month.
 pub(super) async fn values(app: &App, params: &Params, now: Timestamp) -> Rendered {
     let unit = params.text("by").and_then(Unit::from_name);
     let unit = unit.unwrap_or(Unit::Hour);
@@ -34,9 +34,7 @@ pub(super) async fn values(app: &App, params: &Params, now: Timestamp) -> Render
     let shown_hours = this_hour.next().hours_since(since);
     let before = since.minus(shown_hours);
     let are_kept = this_hour.hours_since(before) <= KEPT_HOURS;
-    let hours = status::hours(app, before, now);
-    let (contacts, left) = (app.contacts.count(None, None), app.contacts.count_left());
-    let (hours, contacts, left) = tokio::join!(hours, contacts, left);
+    let hours = status::hours(app, before, now).await;
     // While the store is away, all else is worth knowing.
     let are_counts_unknown = hours.is_err();
     let hours = hours.unwrap_or_default();
@@ -55,8 +53,6 @@ pub(super) async fn values(app: &App, params: &Params, now: Timestamp) -> Render
         service_name => app.settings.service_name.as_str(),
         base_url => app.settings.base_url.as_str(),
         now => now.to_rfc3339(),
-        contacts => contacts.ok(),
-        left => left.ok(),
         by => unit.as_str(),
         shown => unit.shown(),
         units => Unit::ALL.map(Unit::as_str),

@@ -328,15 +328,15 @@ async fn contacts_are_exported_as_files() {
         (
             "csv",
             "text/csv; charset=utf-8",
-            "email,subscribed_at,last_seen_at,status,source,consent_text,unsubscribe_url\r\n\
-             '=1+1@example.com,2026-11-21T12:00:00.000Z,2026-11-21T12:00:00.000Z,subscribed,,,\r\n",
+            "email,subscribed_at,last_seen_at,status,confirmed_at,source,consent_text,unsubscribe_url\r\n\
+             '=1+1@example.com,2026-11-21T12:00:00.000Z,2026-11-21T12:00:00.000Z,subscribed,,,,\r\n",
         ),
         (
             "jsonl",
             "application/jsonl",
             "{\"email\":\"=1+1@example.com\",\"subscribed_at\":\"2026-11-21T12:00:00.000Z\",\
              \"last_seen_at\":\"2026-11-21T12:00:00.000Z\",\"status\":\"subscribed\",\
-             \"source\":null,\"consent_text\":null,\"unsubscribe_url\":null}\n",
+             \"confirmed_at\":null,\"source\":null,\"consent_text\":null,\"unsubscribe_url\":null}\n",
         ),
     ] {
         let path = format!("/contacts/export?format={format}");

@@ -6,6 +6,7 @@ mod lists;
 mod overview;
 mod policies;
 mod program;
+mod queue;
 
 use std::sync::Arc;
 

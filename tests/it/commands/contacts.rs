@@ -94,10 +94,10 @@ fn exports_are_private_and_replace_nothing_unless_told() {
     let mode = fs::metadata(&csv).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let text = fs::read_to_string(&csv).unwrap();
-    let head = "email,subscribed_at,last_seen_at,status,source,consent_text,unsubscribe_url\r\nada@example.com,20";
+    let head = "email,subscribed_at,last_seen_at,status,confirmed_at,source,consent_text,unsubscribe_url\r\nada@example.com,20";
     assert!(text.starts_with(head), "{text}");
     assert!(text.contains("\r\n'=bob@example.com,20"), "{text}");
-    assert!(text.ends_with("Z,subscribed,,,\r\n"), "{text}");
+    assert!(text.ends_with("Z,subscribed,,,,\r\n"), "{text}");
     export(&csv, "").refused(1, "--force");
     export(dir.path(), "--force").refused(1, "is no regular file");
     export(&csv, "--force").done();
@@ -120,7 +120,13 @@ fn an_export_is_imported_elsewhere_unchanged() {
         on_a_directory(is_running, |other| {
             let import = format!("contacts import --format {format} - --json");
             let report = feed(&import, other, &exported.out);
-            let ignored = ["last_seen_at", "source", "consent_text", "unsubscribe_url"];
+            let ignored = [
+                "last_seen_at",
+                "confirmed_at",
+                "source",
+                "consent_text",
+                "unsubscribe_url",
+            ];
             let notes = ignored.map(|name| format!("note: not read: {name}\n"));
             assert_eq!(report.err, notes.concat());
             assert_eq!(report.json()["created"], 3);

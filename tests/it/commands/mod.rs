@@ -6,6 +6,7 @@ mod connection;
 mod contacts;
 mod keys;
 mod limits;
+mod queue;
 mod status;
 mod store;
 mod terminal;

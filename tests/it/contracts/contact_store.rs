@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use landing_api::domain::consent::{
-    Consent, ContactStatus, LeaveToken, Leaving, SignUpWay, Source, TextDigest,
+    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, Leaving, SignUpWay, Source,
+    TextDigest,
 };
 use landing_api::domain::contact::{
     Contact, ImportOutcome, ImportedContact, Origin, SignUp, Signers, Subscription,
@@ -50,6 +51,9 @@ pub(crate) async fn check(store: Arc<dyn ContactStore>) {
     several_addresses_are_forgotten_together(&*store).await;
     a_contact_leaves_by_its_token(&*store).await;
     only_who_has_left_gives_a_new_consent(&*store).await;
+    a_contact_counts_once_it_is_confirmed(&*store).await;
+    who_has_left_stays_so_until_it_is_confirmed(&*store).await;
+    who_refuses_is_forgotten(&*store).await;
     what_a_consent_names_is_kept(&*store).await;
     an_import_revives_nobody(&*store).await;
     of_racing_sign_ups_one_creates(&store).await;
@@ -69,6 +73,7 @@ async fn a_new_address_is_created_once(store: &dyn ContactStore) {
         subscribed_at: EARLY,
         last_seen_at: EARLY,
         consent: None,
+        confirmation: None,
         left_at: None,
         leave_token: None,
     };
@@ -96,7 +101,7 @@ async fn kept(store: &dyn ContactStore, text: &str) -> Contact {
 }
 
 async fn a_contact_leaves_by_its_token(store: &dyn ContactStore) {
-    let before = store.count_left().await.unwrap();
+    let before = store.status_counts().await.unwrap().unsubscribed;
     let all = store.count(None, None).await.unwrap();
     for name in ["leo@example.com", "lea@example.com"] {
         let created = store.keep(sign_up(name, origin(1, None), EARLY)).await;
@@ -123,12 +128,143 @@ async fn a_contact_leaves_by_its_token(store: &dyn ContactStore) {
         store.leave(&unknown, None, LATE).await,
         Ok(Leaving::Unknown)
     );
-    assert_eq!(store.count_left().await, Ok(before + 1));
+    assert_eq!(
+        store.status_counts().await.unwrap().unsubscribed,
+        before + 1
+    );
     assert_eq!(store.count(None, None).await, Ok(all + 2));
     // Whoever was erased cannot leave any more.
     assert_eq!(forget(store, &email("leo@example.com")).await, [true]);
     assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Unknown));
-    assert_eq!(store.count_left().await, Ok(before));
+    assert_eq!(store.status_counts().await.unwrap().unsubscribed, before);
+}
+
+/// A sign-up that is to be confirmed.
+fn asked(text: &str, at: Timestamp) -> SignUp {
+    SignUp {
+        is_to_be_confirmed: true,
+        ..sign_up(text, origin(3, None), at)
+    }
+}
+
+async fn a_contact_counts_once_it_is_confirmed(store: &dyn ContactStore) {
+    let (name, ip) = ("uma@example.com", "2001:db8::1".parse().ok());
+    let before = store.status_counts().await.unwrap();
+    store.keep(asked(name, EARLY)).await.unwrap();
+    let pending = kept(store, name).await;
+    assert_eq!(pending.status(), ContactStatus::Pending);
+    let counted = store.status_counts().await.unwrap();
+    assert_eq!(counted.pending, before.pending + 1);
+    let token = pending.leave_token.unwrap();
+    // It gets nothing that it could leave.
+    let left = store.leave(&token, None, LATE).await;
+    assert_eq!(left, Ok(Leaving::LeftBefore));
+    // Another sign-up changes nothing of that, and the token stays good.
+    store.keep(asked(name, LATE)).await.unwrap();
+    let again = kept(store, name).await;
+    assert_eq!(
+        (again.status(), again.leave_token),
+        (ContactStatus::Pending, Some(token))
+    );
+    assert_eq!(again.consent, pending.consent);
+    store.note_mailed(&email(name), LATE).await.unwrap();
+    store
+        .note_mailed(&email("nobody@example.com"), LATE)
+        .await
+        .unwrap();
+    let confirmed = store.confirm(&token, ip, None, LATE).await;
+    assert_eq!(confirmed, Ok(Confirming::Confirmed));
+    let confirmed = kept(store, name).await;
+    let expected = Confirmation {
+        mailed_at: Some(LATE),
+        confirmed_at: Some(LATE),
+        ip,
+    };
+    assert_eq!(confirmed.confirmation, Some(expected));
+    assert_eq!(confirmed.status(), ContactStatus::Subscribed);
+    assert_eq!(store.status_counts().await, Ok(before));
+    let again = store.confirm(&token, None, None, LATE.plus_ms(1)).await;
+    assert_eq!(again, Ok(Confirming::ConfirmedBefore));
+    assert_eq!(kept(store, name).await, confirmed);
+    let unknown = LeaveToken::from_bytes([9; 16]);
+    let unknown = store.confirm(&unknown, None, None, LATE).await;
+    assert_eq!(unknown, Ok(Confirming::Unknown));
+    // Nobody asks a second time.
+    store.keep(asked(name, LATE)).await.unwrap();
+    let again = kept(store, name).await;
+    assert_eq!(again.confirmation, confirmed.confirmation);
+    // A service that does not ask any more takes sign-ups as they are.
+    store.keep(asked("noa@example.com", EARLY)).await.unwrap();
+    let plain = sign_up("noa@example.com", origin(3, None), LATE);
+    store.keep(plain).await.unwrap();
+    let plain = kept(store, "noa@example.com").await;
+    assert_eq!(
+        (plain.status(), plain.confirmation),
+        (ContactStatus::Subscribed, None)
+    );
+}
+
+async fn who_has_left_stays_so_until_it_is_confirmed(store: &dyn ContactStore) {
+    let name = "ora@example.com";
+    store
+        .keep(sign_up(name, origin(3, None), EARLY))
+        .await
+        .unwrap();
+    let token = kept(store, name).await.leave_token.unwrap();
+    assert_eq!(store.leave(&token, None, EARLY).await, Ok(Leaving::Left));
+    let confirmed = store.confirm(&token, None, None, EARLY).await;
+    assert_eq!(confirmed, Ok(Confirming::Unknown));
+    let mut tokens = Vec::new();
+    for at in [LATE, LATE.plus_ms(1)] {
+        store.keep(asked(name, at)).await.unwrap();
+        let asked = kept(store, name).await;
+        assert_eq!(
+            (asked.status(), asked.left_at),
+            (ContactStatus::Pending, Some(EARLY))
+        );
+        tokens.push(asked.leave_token.unwrap());
+    }
+    assert_ne!(tokens[0], token);
+    assert_eq!(tokens[0], tokens[1]);
+    let confirmed = store.confirm(&tokens[0], None, None, LATE).await;
+    assert_eq!(confirmed, Ok(Confirming::Confirmed));
+    let back = kept(store, name).await;
+    assert_eq!(
+        (back.status(), back.left_at),
+        (ContactStatus::Subscribed, None)
+    );
+}
+
+async fn who_refuses_is_forgotten(store: &dyn ContactStore) {
+    let name = "pia@example.com";
+    store.keep(asked(name, EARLY)).await.unwrap();
+    let token = kept(store, name).await.leave_token.unwrap();
+    assert_eq!(store.refuse(&token, EARLY).await, Ok(true));
+    assert_eq!(store.refuse(&token, EARLY).await, Ok(false));
+    assert_eq!(store.find(&email(name)).await, Ok(None));
+    // No list brings it back.
+    let row = ImportedContact {
+        email: email(name),
+        subscribed_at: EARLY,
+        left_at: None,
+        leave_token: None,
+    };
+    let imported = store.import(vec![row], false).await;
+    assert_eq!(imported, Ok(vec![ImportOutcome::Forgotten]));
+    // Who gets the newsletter leaves, and is not forgotten by that.
+    store
+        .keep(sign_up("pat@example.com", origin(3, None), EARLY))
+        .await
+        .unwrap();
+    let token = kept(store, "pat@example.com").await.leave_token.unwrap();
+    assert_eq!(store.refuse(&token, EARLY).await, Ok(false));
+    assert!(
+        store
+            .find(&email("pat@example.com"))
+            .await
+            .unwrap()
+            .is_some()
+    );
 }
 
 async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {
@@ -303,6 +439,7 @@ async fn imported_contacts_have_no_origin_until_they_sign_up(store: &dyn Contact
         subscribed_at: EARLY,
         last_seen_at: EARLY,
         consent: None,
+        confirmation: None,
         left_at: None,
         leave_token: None,
     };

@@ -66,6 +66,7 @@ pub(crate) async fn check(store: Arc<impl ContactStore + DeliveryQueue>) {
     what_is_taken_is_nobody_elses(queue, now).await;
     what_is_given_up_stays_for_a_while(queue, now).await;
     an_erasure_drops_what_names_the_address(contacts, queue, now).await;
+    who_refuses_is_sent_no_mail(contacts, queue, now).await;
 
     // What is held is kept and not taken.
     contacts.keep(sign_up("eve", now)).await.unwrap();
@@ -190,6 +191,46 @@ async fn what_is_given_up_stays_for_a_while(queue: &dyn DeliveryQueue, now: Time
         .settle(Vec::new(), taken, SystemClock.now())
         .await
         .unwrap();
+}
+
+async fn who_refuses_is_sent_no_mail(
+    contacts: &dyn ContactStore,
+    queue: &dyn DeliveryQueue,
+    now: Timestamp,
+) {
+    let asked = || {
+        let sign_up = sign_up("fay", now);
+        let mail = delivery(DeliveryKind::ConfirmationMail, &sign_up, now);
+        SignUp {
+            notice: Some(mail),
+            is_to_be_confirmed: true,
+            ..sign_up
+        }
+    };
+    contacts.keep(asked()).await.unwrap();
+    let standing = async || queue.standing(Channel::Mail).await.unwrap().waiting;
+    assert_eq!(standing().await, 1);
+    let token = asked().leave_token;
+    assert_eq!(contacts.refuse(&token, now).await, Ok(true));
+    assert_eq!(standing().await, 0);
+    // It is taken, twice, and nobody is sent anything.
+    for _ in 0..2 {
+        contacts.keep(asked()).await.unwrap();
+        assert_eq!(standing().await, 0);
+    }
+    // What is told of a confirmation comes with it.
+    contacts.keep(asked()).await.unwrap();
+    let told = delivery(DeliveryKind::Confirmed, &asked(), now);
+    for _ in 0..2 {
+        contacts
+            .confirm(&token, None, Some(told.clone()), now)
+            .await
+            .unwrap();
+    }
+    let waiting = queue.standing(CHANNEL).await.unwrap().waiting;
+    assert_eq!(waiting, 1);
+    contacts.forget(&[address("fay")], now).await.unwrap();
+    assert_eq!(queue.standing(CHANNEL).await.unwrap().waiting, 0);
 }
 
 async fn an_erasure_drops_what_names_the_address(

@@ -77,6 +77,7 @@ impl Desk {
             origin_key: &self.key,
             entropy: &self.entropy,
             notices: Notices { webhook: None },
+            opt_in: None,
         }
     }
 

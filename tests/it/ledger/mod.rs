@@ -3,6 +3,7 @@
 mod clean_stop;
 mod compaction;
 mod damage;
+mod deliveries;
 mod directory;
 mod displaced;
 mod durable;

@@ -28,6 +28,11 @@ llms.txt  | # L\n{{ own_pages[9].path }} | llms.txt, line 2: undefined value
 api.md    | # A | api.md: /api is a path of the service already
 images.md | # A | images.md: /images is a path of the service already
 notes.txt | x | notes.txt: is neither a page
+confirmation.md | Please\n\n{{ confirm_url }} | confirmation.md: must begin with the subject
+confirmation.md | # \n\n{{ confirm_url }} | confirmation.md: must begin with the subject
+confirmation.md | # Please\n\nNow. | confirmation.md: must have the link
+confirmation.fr.md | # S’il vous plaît\n\nOui. | confirmation.fr.md: must have the link
+confirmation.md | # A\n{{ 'long' * 999 }}{{ confirm_url }} | confirmation.md: is a mail of more than 4,000
 ";
 
 #[test]
@@ -49,7 +54,7 @@ fn a_faulty_file_is_named_with_its_line() {
     let escaped = r"a\nb\u{1b}[31m.md: is neither a page";
     check("a\nb\u{1b}[31m.md", "# A", escaped);
     let names = "About.md: is neither a page, named by up to 64 lowercase letters, digits and inner \
-        hyphens and .md, or .de.md for one in German, nor one of auth.md, developers.md, guide.md, \
+        hyphens and .md, or .de.md for one in German, nor one of auth.md, confirmation.md, developers.md, guide.md, \
         help.md, home.html, index.md, llms.txt, page.html, problem.md, robots.txt, style.css";
     check("About.md", "# A", names);
 }

@@ -4,11 +4,11 @@
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
-use crate::adapters::consent_entry::ConsentEntry;
+use crate::adapters::consent_entry::{ConfirmationEntry, ConsentEntry};
 use crate::adapters::hex::Hex;
 use crate::domain::{
-    Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, Fingerprint, KeyId, KeyRecord,
-    Label, LeaveToken, Origin, OriginHash, Registration, Timestamp,
+    Contact, ContactStatus, Delivery, DeliveryId, DeliveryKind, EmailAddress, Fingerprint, KeyId,
+    KeyRecord, Label, LeaveToken, Origin, OriginHash, Registration, Timestamp,
 };
 
 /// An event as it stands in the ledger. Instants are milliseconds since the Unix epoch, hashes are
@@ -23,6 +23,8 @@ pub(crate) enum Event {
     ContactSeen(ContactEntry),
     /// A contact has left. It stays.
     ContactLeft(ContactEntry),
+    /// The mail that asks a contact to confirm was taken, or the contact has confirmed.
+    ContactConfirmed(ContactEntry),
     ContactForgotten {
         email: String,
         at: u64,
@@ -31,6 +33,9 @@ pub(crate) enum Event {
     TombstoneSet {
         address: Hex<16>,
         at: u64,
+        /// Whoever reads its mail wants none.
+        #[serde(default, skip_serializing_if = "is_false")]
+        refused: bool,
     },
     /// The forgotten address was signed up or imported again.
     TombstoneRemoved {
@@ -86,7 +91,8 @@ impl Event {
         if let Self::ContactSubscribed(state)
         | Self::ContactImported(state)
         | Self::ContactSeen(state)
-        | Self::ContactLeft(state) = self
+        | Self::ContactLeft(state)
+        | Self::ContactConfirmed(state) = self
         {
             return Some(state.into());
         }
@@ -99,7 +105,8 @@ impl Event {
             Self::ContactSubscribed(state)
             | Self::ContactImported(state)
             | Self::ContactSeen(state)
-            | Self::ContactLeft(state) => Some(state),
+            | Self::ContactLeft(state)
+            | Self::ContactConfirmed(state) => Some(state),
             Self::ContactForgotten { .. }
             | Self::TombstoneSet { .. }
             | Self::TombstoneRemoved { .. }
@@ -119,9 +126,15 @@ impl Event {
         Some(Identity::leave_token(&token.0))
     }
 
-    /// Whether it leaves a contact that has left.
-    pub(crate) fn has_left(&self) -> bool {
-        self.contact().is_some_and(|state| state.left_at.is_some())
+    /// The status of the contact that it leaves, if it leaves one.
+    pub(crate) fn status(&self) -> Option<ContactStatus> {
+        let state = self.contact()?;
+        let confirmation = state.confirmation.as_ref();
+        Some(match state.left_at {
+            _ if confirmation.is_some_and(ConfirmationEntry::is_asked) => ContactStatus::Pending,
+            None => ContactStatus::Subscribed,
+            Some(_) => ContactStatus::Unsubscribed,
+        })
     }
 
     /// The text that it leaves, if it leaves one.
@@ -170,6 +183,9 @@ impl Event {
             Self::ContactSubscribed(state) => Some(state.seen_at.unwrap_or(state.at)),
             Self::ContactImported(state) | Self::ContactSeen(state) => state.seen_at,
             Self::ContactLeft(state) => state.left_at,
+            Self::ContactConfirmed(state) => {
+                state.confirmation.as_ref().and_then(|it| it.last_at())
+            }
             Self::DeliveryQueued(state) | Self::DeliveryTried(state) => Some(state.changed_at),
             Self::KeyIssued(state) | Self::KeyRevoked(state) => {
                 Some(state.revoked_at.unwrap_or(state.at))
@@ -190,7 +206,8 @@ impl Event {
             Self::ContactSubscribed(state)
             | Self::ContactImported(state)
             | Self::ContactSeen(state)
-            | Self::ContactLeft(state) => Some(state.at),
+            | Self::ContactLeft(state)
+            | Self::ContactConfirmed(state) => Some(state.at),
             Self::DeliveryQueued(state) | Self::DeliveryTried(state) => Some(state.at),
             Self::KeyIssued(state) | Self::KeyRevoked(state) => Some(state.at),
             Self::TombstoneSet { at, .. }
@@ -235,6 +252,7 @@ impl Event {
             self,
             Self::ContactSeen(_)
                 | Self::ContactLeft(_)
+                | Self::ContactConfirmed(_)
                 | Self::DeliveryTried(_)
                 | Self::KeyRevoked(_)
         )
@@ -247,7 +265,9 @@ impl Event {
 
     /// The event that creates what an update leaves; any other stays as it is.
     pub(crate) fn into_creation(self) -> Self {
-        if let Self::ContactSeen(state) | Self::ContactLeft(state) = self {
+        if let Self::ContactSeen(state) | Self::ContactLeft(state) | Self::ContactConfirmed(state) =
+            self
+        {
             Self::ContactSubscribed(state)
         } else if let Self::DeliveryTried(state) = self {
             Self::DeliveryQueued(state)
@@ -265,6 +285,7 @@ impl Event {
             | Self::ContactImported(ContactEntry { email, .. })
             | Self::ContactSeen(ContactEntry { email, .. })
             | Self::ContactLeft(ContactEntry { email, .. })
+            | Self::ContactConfirmed(ContactEntry { email, .. })
             | Self::ContactForgotten { email, .. } => Identity::contact(email),
             Self::TombstoneSet { address, .. } | Self::TombstoneRemoved { address } => {
                 Identity::tombstone(&address.0)
@@ -295,6 +316,9 @@ pub(crate) struct ContactEntry {
     signers: Vec<Signer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     consent: Option<ConsentEntry>,
+    /// That it is to be confirmed, and how it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirmation: Option<ConfirmationEntry>,
     /// When it left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left_at: Option<u64>,
@@ -312,6 +336,7 @@ impl From<&Contact> for ContactEntry {
             seen_at: is_seen_again.then_some(contact.last_seen_at.as_ms()),
             signers: contact.signers.iter().copied().map(Into::into).collect(),
             consent: contact.consent.as_ref().map(Into::into),
+            confirmation: contact.confirmation.as_ref().map(Into::into),
             left_at: contact.left_at.map(Timestamp::as_ms),
             leave: contact.leave_token.map(|it| Hex(*it.as_bytes())),
         }
@@ -326,6 +351,7 @@ impl From<ContactEntry> for Contact {
             subscribed_at: Timestamp::from_ms(state.at),
             last_seen_at: Timestamp::from_ms(state.seen_at.unwrap_or(state.at)),
             consent: state.consent.and_then(ConsentEntry::into_consent),
+            confirmation: state.confirmation.map(Into::into),
             left_at: state.left_at.map(Timestamp::from_ms),
             leave_token: state.leave.map(|it| LeaveToken::from_bytes(it.0)),
         }
@@ -379,6 +405,11 @@ pub(crate) struct DeliveryEntry {
     error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dead_at: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+const fn is_false(it: &bool) -> bool {
+    !*it
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]

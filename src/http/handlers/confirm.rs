@@ -1,0 +1,124 @@
+//! `/newsletter/confirm/TOKEN`: confirming a sign-up, by the link of a mail.
+//!
+//! The page shows two buttons, and looking at it changes nothing: programs that look into mails follow every link,
+//! and run scripts. The token stands in no log, and no page that it leads to sends it on.
+
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use hyper::header::{HeaderValue, REFERRER_POLICY};
+use serde_json::json;
+
+use crate::domain::{Confirming, Contact, ContactStatus};
+use crate::http::answer::page::WrittenPage;
+use crate::http::request::{form, negotiate};
+use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
+use crate::usecases::confirm::{confirm, refuse};
+
+use super::leave::token;
+
+const PATHS: &[&str] = &["/newsletter/confirm/{token}"];
+
+pub(crate) const ASK: Endpoint = Endpoint {
+    name: "newsletter.confirm",
+    paths: PATHS,
+    is_described: false,
+    is_free: true,
+    ..Endpoint::get(|context, _body| Box::pin(ask(context)))
+};
+
+pub(crate) const ANSWER: Endpoint = Endpoint {
+    name: "newsletter.confirmed",
+    paths: PATHS,
+    body: Some(BodyRule::form(1)),
+    has_effects: true,
+    is_described: false,
+    is_free: true,
+    ..Endpoint::post(|context, body| Box::pin(answer(context, body)))
+};
+
+async fn ask(context: RequestContext) -> Result<Reply, Problem> {
+    let contact = contact(&context).await?;
+    let state = match contact.as_ref().map(Contact::status) {
+        Some(ContactStatus::Pending) => {
+            context.app().metrics.confirmations.shown.increase();
+            State::Asked
+        }
+        Some(ContactStatus::Subscribed) => State::Confirmed,
+        Some(ContactStatus::Unsubscribed) | None => State::Unknown,
+    };
+    page(&context, contact, state)
+}
+
+/// Confirms, unless the form says that the address is to be removed.
+async fn answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+    let contact = contact(&context).await?;
+    let Some(token) = token(&context) else {
+        return page(&context, contact, State::Unknown);
+    };
+    let (app, now) = (context.app(), context.now);
+    let (contacts, metrics) = (&*app.contacts, &app.metrics);
+    let sent = form::parse(&body);
+    let answer = sent.as_ref().ok().and_then(|form| form.first("answer"));
+    let state = match answer {
+        Some("confirm") => {
+            let keeps_ip = app.settings.keeps_consent_ip;
+            let ip = keeps_ip.then_some(context.address);
+            match confirm(contacts, app.notices(), metrics, &token, ip, now).await? {
+                Confirming::Confirmed | Confirming::ConfirmedBefore => State::Confirmed,
+                Confirming::Unknown => State::Unknown,
+            }
+        }
+        Some("refuse") => {
+            refuse(contacts, metrics, &token, now).await?;
+            State::Refused
+        }
+        // Somebody else's form.
+        Some(_) | None => return ask(context).await,
+    };
+    page(&context, contact, state)
+}
+
+/// What the page says.
+#[derive(Clone, Copy)]
+enum State {
+    Asked,
+    Confirmed,
+    Refused,
+    Unknown,
+}
+
+/// The contact that the link is of.
+async fn contact(context: &RequestContext) -> Result<Option<Contact>, Problem> {
+    match token(context) {
+        Some(token) => Ok(context.app().contacts.find_by_token(&token).await?),
+        None => Ok(None),
+    }
+}
+
+/// The page, in the language in which the contact signed up.
+fn page(
+    context: &RequestContext,
+    contact: Option<Contact>,
+    state: State,
+) -> Result<Reply, Problem> {
+    let (title, state) = match state {
+        State::Asked => ("confirm-title", "asked"),
+        State::Confirmed => ("confirmed-title", "confirmed"),
+        State::Refused => ("refused-title", "refused"),
+        State::Unknown => ("unconfirmed-title", "unknown"),
+    };
+    let language = contact.and_then(|it| it.consent?.language);
+    let asked = || negotiate::language(&context.parts.uri, context.headers());
+    let page = WrittenPage {
+        status: StatusCode::OK,
+        language: language.unwrap_or_else(asked),
+        layout: "parts/confirm.html",
+        title,
+        path: None,
+        values: json!({ "state": state }),
+    };
+    let mut reply = page.reply(&context.state.page_writer)?;
+    let nowhere = HeaderValue::from_static("no-referrer");
+    reply.headers.insert(REFERRER_POLICY, nowhere);
+    Ok(reply)
+}

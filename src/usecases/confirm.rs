@@ -1,0 +1,51 @@
+//! Confirming a sign-up by the link of a mail, or refusing it.
+
+use std::net::IpAddr;
+
+use crate::domain::{Confirming, ContactStatus, DeliveryKind, LeaveToken, Timestamp};
+use crate::metrics::Metrics;
+use crate::ports::{ContactStore, StoreError};
+
+use super::notices::Notices;
+
+/// Confirms the contact with this token. Whoever confirms twice is told the same twice.
+///
+/// Anybody may ask without a limit, so only a token that confirms something reaches the store's queue.
+pub async fn confirm(
+    contacts: &dyn ContactStore,
+    notices: Notices<'_>,
+    metrics: &Metrics,
+    token: &LeaveToken,
+    ip: Option<IpAddr>,
+    now: Timestamp,
+) -> Result<Confirming, StoreError> {
+    let Some(contact) = contacts.find_by_token(token).await? else {
+        return Ok(Confirming::Unknown);
+    };
+    match contact.status() {
+        ContactStatus::Subscribed => return Ok(Confirming::ConfirmedBefore),
+        ContactStatus::Unsubscribed => return Ok(Confirming::Unknown),
+        ContactStatus::Pending => {}
+    }
+    let notice = notices.of_contact(DeliveryKind::Confirmed, &contact, now);
+    let confirming = contacts.confirm(token, ip, notice, now).await?;
+    if confirming == Confirming::Confirmed {
+        metrics.confirmations.given.increase();
+    }
+    Ok(confirming)
+}
+
+/// Forgets the contact with this token, if it is to be confirmed, and asks its address no more for a while.
+pub async fn refuse(
+    contacts: &dyn ContactStore,
+    metrics: &Metrics,
+    token: &LeaveToken,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let contact = contacts.find_by_token(token).await?;
+    let is_pending = contact.is_some_and(|it| it.status() == ContactStatus::Pending);
+    if is_pending && contacts.refuse(token, now).await? {
+        metrics.confirmations.refused.increase();
+    }
+    Ok(())
+}

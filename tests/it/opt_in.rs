@@ -1,0 +1,389 @@
+//! Double opt-in: a sign-up counts once whoever reads the address' mail has confirmed it.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use landing_api::domain::consent::{ContactStatus, StatusCounts};
+use landing_api::domain::contact::Contact;
+use landing_api::domain::delivery::Channel;
+use landing_api::domain::email::EmailAddress;
+use landing_api::domain::time::DAY_MS;
+use landing_api::ports::{ContactStore, DeliveryQueue, MailError};
+use landing_api::usecases::deliver::{DeliverError, deliver_mail, deliver_to_webhook};
+use landing_api::usecases::opt_in::erase_unconfirmed;
+use serde_json::json;
+
+use crate::fixtures::listed;
+use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::twins::{ScriptedMailSender, ScriptedWebhookSender};
+
+const PATH: &str = "/api/v1/newsletter";
+const WEEK_MS: u64 = 7 * DAY_MS;
+
+fn start() -> (TestApp, Arc<ScriptedMailSender>) {
+    let mail = Arc::new(ScriptedMailSender::default());
+    let setup = Setup {
+        mail: Some(mail.clone()),
+        ..Setup::default()
+    };
+    (setup.start(), mail)
+}
+
+async fn sign_up(app: &TestApp, email: &str) -> Reply {
+    sign_up_from(app, email, "192.0.2.1").await
+}
+
+async fn sign_up_from(app: &TestApp, email: &str, from: &str) -> Reply {
+    let call = Call::post(PATH, json!({ "email": email }).to_string()).from(from);
+    let reply = app.send(call).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    assert_eq!(reply.json()["mode"], "contact");
+    reply
+}
+
+/// Sends everything that is due.
+async fn deliver(app: &TestApp) -> usize {
+    let mut count = 0;
+    loop {
+        let mail = app.app.mail.as_deref().unwrap();
+        let round = deliver_mail(app.app.deliveries(), mail, &*app.contacts);
+        match round.await.unwrap() {
+            0 => return count,
+            sent => count += sent,
+        }
+    }
+}
+
+async fn contact(app: &TestApp, email: &str) -> Option<Contact> {
+    let email = EmailAddress::parse(email).unwrap();
+    ContactStore::find(&*app.contacts, &email).await.unwrap()
+}
+
+async fn status(app: &TestApp, email: &str) -> Option<ContactStatus> {
+    contact(app, email).await.map(|it| it.status())
+}
+
+/// The path of the link in a mail.
+fn link(mail: &str) -> String {
+    let (_, rest) = mail
+        .split_once("http://landing.example/newsletter/confirm/")
+        .unwrap();
+    format!("/newsletter/confirm/{}", &rest[..32])
+}
+
+async fn answer(app: &TestApp, path: &str, answer: &str) -> Reply {
+    let body = format!("answer={answer}");
+    let call = Call::form(path, body);
+    let reply = app.send(call).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    assert_eq!(reply.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    reply
+}
+
+#[tokio::test]
+async fn a_sign_up_counts_once_the_mails_link_was_confirmed() {
+    let (app, mail) = start();
+    sign_up(&app, "ada@example.com").await;
+    assert_eq!(
+        status(&app, "ada@example.com").await,
+        Some(ContactStatus::Pending)
+    );
+    assert_eq!(deliver(&app).await, 1);
+    let [(to, text)] = mail.taken().try_into().unwrap();
+    assert_eq!(to, "ada@example.com");
+    let path = link(&text);
+    let token = path.rsplit('/').next().unwrap();
+    assert!(
+        text.ends_with(&format!("http://landing.example/newsletter/leave/{token}")),
+        "{text}"
+    );
+    // A thousand looks change nothing.
+    for method in ["GET", "HEAD"] {
+        for _ in 0..500 {
+            let reply = app.send(Call::new(method.parse().unwrap(), &path)).await;
+            assert_eq!(reply.status, StatusCode::OK);
+        }
+    }
+    let page = app.send(Call::get(&path)).await;
+    assert!(page.text().contains("value=\"confirm\""), "{}", page.text());
+    assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+    // Neither does a form of somebody else's.
+    answer(&app, &path, "maybe").await;
+    assert_eq!(
+        status(&app, "ada@example.com").await,
+        Some(ContactStatus::Pending)
+    );
+    for _ in 0..2 {
+        let reply = answer(&app, &path, "confirm").await;
+        assert!(reply.text().contains("Confirmed"), "{}", reply.text());
+        assert_eq!(
+            status(&app, "ada@example.com").await,
+            Some(ContactStatus::Subscribed)
+        );
+    }
+    let kept = contact(&app, "ada@example.com").await.unwrap();
+    let confirmation = kept.confirmation.unwrap();
+    assert!(confirmation.mailed_at.is_some() && confirmation.confirmed_at.is_some());
+    assert_eq!(confirmation.ip, None);
+    // Who has confirmed gets no further mail.
+    sign_up(&app, "ada@example.com").await;
+    assert_eq!(deliver(&app).await, 0);
+    assert_eq!(app.metrics.confirmations.given.get(), 1);
+}
+
+#[tokio::test]
+async fn a_link_that_nobody_has_confirms_nothing() {
+    let (app, _mail) = start();
+    let unknown = format!("/newsletter/confirm/{}", "0".repeat(32));
+    for path in [&unknown, "/newsletter/confirm/x"] {
+        let page = app.send(Call::get(path)).await;
+        assert_eq!(page.status, StatusCode::OK);
+        for word in ["confirm", "refuse"] {
+            answer(&app, path, word).await;
+        }
+    }
+    assert!(app.contacts.is_empty());
+}
+
+#[tokio::test]
+async fn a_mailbox_gets_two_mails_a_day_whoever_asks_and_however_it_is_spelt() {
+    let (app, _mail) = start();
+    for (number, name) in ["a.da", "ada+news", "ada", "AD.A+x"].iter().enumerate() {
+        let from = format!("198.51.100.{number}");
+        sign_up_from(&app, &format!("{name}@gmail.com"), &from).await;
+    }
+    assert_eq!(app.contacts.len(), 4);
+    assert_eq!(deliver(&app).await, 2);
+    // Another mailbox has its own.
+    sign_up(&app, "bob@example.com").await;
+    assert_eq!(deliver(&app).await, 1);
+    // The next day there is another one, with the link of the first: an earlier mail's stays good.
+    app.clock.advance_ms(DAY_MS);
+    let before = contact(&app, "bob@example.com").await.unwrap().leave_token;
+    sign_up(&app, "bob@example.com").await;
+    assert_eq!(
+        contact(&app, "bob@example.com").await.unwrap().leave_token,
+        before
+    );
+    assert_eq!(deliver(&app).await, 1);
+}
+
+#[tokio::test]
+async fn past_all_mails_of_an_hour_sign_ups_are_taken_and_their_mails_wait() {
+    let mail = Arc::new(ScriptedMailSender::default());
+    let setup = Setup {
+        mail: Some(mail.clone()),
+        ..Setup::default()
+    };
+    let app = setup.limit("mail-all", "3/1h").start();
+    for number in 0..5 {
+        sign_up(&app, &format!("user{number}@example.com")).await;
+    }
+    assert_eq!(app.contacts.len(), 5);
+    assert_eq!(deliver(&app).await, 3);
+    app.clock.advance_ms(3_600_000);
+    assert_eq!(deliver(&app).await, 2);
+}
+
+#[tokio::test]
+async fn strangers_cannot_tell_a_new_address_from_any_other() {
+    let (app, mail) = start();
+    for name in ["confirmed", "left", "refused"] {
+        sign_up(&app, &format!("{name}@example.com")).await;
+    }
+    deliver(&app).await;
+    let links: Vec<_> = mail.taken().iter().map(|(_, text)| link(text)).collect();
+    for path in &links[..2] {
+        answer(&app, path, "confirm").await;
+    }
+    let leave = links[1].replace("/confirm/", "/leave/");
+    app.send(Call::post(&leave, "List-Unsubscribe=One-Click"))
+        .await;
+    answer(&app, &links[2], "refuse").await;
+    sign_up(&app, "pending@example.com").await;
+    app.clock.advance_ms(DAY_MS);
+    let mut replies = Vec::new();
+    for (number, name) in ["new", "pending", "confirmed", "left", "refused"]
+        .iter()
+        .enumerate()
+    {
+        let from = format!("198.51.100.{number}");
+        let reply = sign_up_from(&app, &format!("{name}@example.com"), &from).await;
+        let headers = [
+            "ratelimit",
+            "ratelimit-limit",
+            "ratelimit-remaining",
+            "content-length",
+        ];
+        let headers = headers.map(|name| reply.header(name).map(str::to_owned));
+        replies.push((reply.text().to_owned(), headers));
+    }
+    assert!(
+        replies.windows(2).all(|pair| pair[0] == pair[1]),
+        "{replies:?}"
+    );
+}
+
+#[tokio::test]
+async fn who_left_stays_so_until_the_new_sign_up_is_confirmed() {
+    let (app, mail) = start();
+    sign_up(&app, "ada@example.com").await;
+    deliver(&app).await;
+    let first = link(&mail.taken()[0].1);
+    answer(&app, &first, "confirm").await;
+    let leave = first.replace("/confirm/", "/leave/");
+    app.send(Call::post(&leave, "List-Unsubscribe=One-Click"))
+        .await;
+    assert_eq!(
+        status(&app, "ada@example.com").await,
+        Some(ContactStatus::Unsubscribed)
+    );
+    // The link that was used confirms nothing any more.
+    answer(&app, &first, "confirm").await;
+    assert_eq!(
+        status(&app, "ada@example.com").await,
+        Some(ContactStatus::Unsubscribed)
+    );
+    app.clock.advance_ms(DAY_MS);
+    sign_up(&app, "ada@example.com").await;
+    let asked = contact(&app, "ada@example.com").await.unwrap();
+    assert_eq!(asked.status(), ContactStatus::Pending);
+    assert!(asked.left_at.is_some());
+    deliver(&app).await;
+    let second = link(&mail.taken()[1].1);
+    assert_ne!(first, second);
+    answer(&app, &second, "confirm").await;
+    let back = contact(&app, "ada@example.com").await.unwrap();
+    assert_eq!(
+        (back.status(), back.left_at),
+        (ContactStatus::Subscribed, None)
+    );
+}
+
+#[tokio::test]
+async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
+    for is_by_leaving in [false, true] {
+        let (app, mail) = start();
+        sign_up(&app, "ada@example.com").await;
+        deliver(&app).await;
+        let path = link(&mail.taken()[0].1);
+        if is_by_leaving {
+            let leave = path.replace("/confirm/", "/leave/");
+            app.send(Call::post(&leave, "List-Unsubscribe=One-Click"))
+                .await;
+        } else {
+            let reply = answer(&app, &path, "refuse").await;
+            assert!(reply.text().contains("Removed"), "{}", reply.text());
+        }
+        assert!(app.contacts.is_empty());
+        // The sign-up is taken as any other, and nobody is told.
+        for days in [1, 28] {
+            app.clock.advance_ms(days * DAY_MS);
+            sign_up(&app, "ada@example.com").await;
+            assert_eq!(deliver(&app).await, 0);
+        }
+        app.clock.advance_ms(DAY_MS);
+        sign_up(&app, "ada@example.com").await;
+        assert_eq!(deliver(&app).await, 1);
+        assert_eq!(app.metrics.confirmations.refused.get(), 1);
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_confirm_is_erased_a_week_after_the_mail_was_taken() {
+    let (app, mail) = start();
+    let erase = || erase_unconfirmed(&*app.contacts, WEEK_MS, app.app.clock.now());
+    sign_up(&app, "ada@example.com").await;
+    // The relay is away for three days.
+    mail.fail_with((0..2).map(|_| MailError::Later("away".to_owned())));
+    assert_eq!(deliver(&app).await, 1);
+    app.clock.advance_ms(3 * DAY_MS);
+    assert_eq!(deliver(&app).await, 1);
+    app.clock.advance_ms(3_600_000);
+    assert_eq!(deliver(&app).await, 1);
+    assert_eq!(mail.taken().len(), 1);
+    app.clock.advance_ms(WEEK_MS - 1);
+    assert_eq!(erase().await, Ok(0));
+    let path = link(&mail.taken()[0].1);
+    let page = app.send(Call::get(&path)).await;
+    assert!(page.text().contains("value=\"confirm\""));
+    app.clock.advance_ms(1);
+    assert_eq!(erase().await, Ok(1));
+    assert!(app.contacts.is_empty());
+    let page = app.send(Call::get(&path)).await;
+    assert!(!page.text().contains("value=\"confirm\""));
+    // Whoever was never sent the mail is not asked for ever.
+    sign_up(&app, "bob@example.com").await;
+    app.clock.advance_ms(WEEK_MS + 4 * DAY_MS);
+    assert_eq!(erase().await, Ok(1));
+}
+
+#[tokio::test]
+async fn a_relay_that_refuses_one_mail_or_the_account_costs_no_other_mail() {
+    let (app, mail) = start();
+    for name in ["ada", "bob"] {
+        sign_up(&app, &format!("{name}@example.com")).await;
+    }
+    mail.fail_with([MailError::Account("535".to_owned())]);
+    let sender = app.app.mail.as_deref().unwrap();
+    let round = deliver_mail(app.app.deliveries(), sender, &*app.contacts).await;
+    assert!(matches!(round, Err(DeliverError::Account(_))), "{round:?}");
+    let queued = listed(DeliveryQueue::list(&*app.contacts).await).await;
+    assert!(
+        queued
+            .iter()
+            .all(|it| it.attempts == 0 && it.dead_at.is_none())
+    );
+    mail.fail_with([MailError::Refused("550 unknown".to_owned())]);
+    assert_eq!(deliver(&app).await, 2);
+    let standing = app.contacts.standing(Channel::Mail).await.unwrap();
+    assert_eq!((standing.waiting, standing.dead), (0, 1));
+    assert_eq!(mail.taken().len(), 1);
+}
+
+#[tokio::test]
+async fn the_program_is_told_of_who_has_confirmed_and_of_nobody_before() {
+    let (mail, webhook) = (
+        Arc::new(ScriptedMailSender::default()),
+        Arc::new(ScriptedWebhookSender::default()),
+    );
+    let app = Setup {
+        mail: Some(mail.clone()),
+        webhook: Some(webhook.clone()),
+        ..Setup::default()
+    }
+    .start();
+    let call = Call::post(PATH, json!({"email": "ada@example.com"}).to_string());
+    assert_eq!(app.send(call).await.json()["mode"], "notify");
+    let told = || deliver_to_webhook(app.app.deliveries(), &*webhook);
+    assert_eq!(told().await.unwrap(), 0);
+    deliver(&app).await;
+    answer(&app, &link(&mail.taken()[0].1), "confirm").await;
+    assert_eq!(told().await.unwrap(), 1);
+    let (_, body) = &webhook.taken()[0];
+    assert!(
+        body.starts_with("newsletter.confirmed ada@example.com"),
+        "{body}"
+    );
+    let counts = StatusCounts::default();
+    assert_eq!(app.contacts.status_counts().await, Ok(counts));
+}
+
+#[tokio::test]
+async fn a_person_is_asked_in_the_language_of_the_form() {
+    let (app, mail) = start();
+    let call = Call::post(
+        &format!("{PATH}?source=x"),
+        json!({"email": "ada@example.com"}).to_string(),
+    )
+    .header("origin", "http://landing.example")
+    .header("accept-language", "de");
+    assert_eq!(app.send(call).await.status, StatusCode::OK);
+    deliver(&app).await;
+    let (_, text) = &mail.taken()[0];
+    assert!(text.starts_with("Bitte bestätigen"), "{text}");
+    let page = app.send(Call::get(&link(text))).await;
+    assert!(page.text().contains("lang=\"de\""), "{}", page.text());
+    assert!(page.text().contains("Das war ich nicht"));
+}
