@@ -2,7 +2,9 @@
 
 use futures_util::future::join_all;
 use landing_api::adapters::ledger::Tuning;
-use landing_api::ports::KeyIssuer;
+use landing_api::domain::consent::LeaveToken;
+use landing_api::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
+use landing_api::ports::{DeliveryQueue, KeyIssuer};
 
 use crate::fixtures::{House, Opened, START, copy_dir, key_record};
 use crate::random::Random;
@@ -40,6 +42,19 @@ impl Left {
                     let mut record = key_record(u8::try_from(group).unwrap(), Some("label"));
                     record.expires_at = START.plus_ms(1_000);
                     opened.store.issue(record).await.unwrap();
+                }
+                3 => {
+                    let store = &opened.store;
+                    let token = LeaveToken::from_bytes([u8::try_from(group).unwrap(); 16]);
+                    let kind = DeliveryKind::Confirmed;
+                    let id = DeliveryId::new(kind, &token, START);
+                    let delivery = Delivery::new(id, kind, None, "told".to_owned(), START);
+                    store.add(vec![delivery.clone()]).await.unwrap();
+                    let (made, failed) = match random.once_in(2) {
+                        true => (vec![id], Vec::new()),
+                        false => (Vec::new(), vec![delivery]),
+                    };
+                    store.settle(made, failed, START).await.unwrap();
                 }
                 _ => {}
             }

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
 use landing_api::adapters::ledger::Tuning;
+use landing_api::domain::contact::Subscription;
+use landing_api::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
+use landing_api::ports::{ContactStore, DeliveryQueue, StoreError};
 
 use crate::Run;
-use crate::fixtures::Opened;
+use crate::fixtures::{Opened, START, address, listed, origin, sign_up_of};
 use crate::fuzz::{Parts, Trace, run as run_parts, runtime};
 use crate::power::{PowerFiles, Then};
 use crate::random::Random;
@@ -97,6 +100,24 @@ async fn check(opened: &Opened, contacts: &mut Contacts) {
         assert!(is_so, "{name}: {known:?}");
         *known = found;
     }
+    // What is told of a contact is there exactly if the contact is.
+    let deliveries = listed(DeliveryQueue::list(&*opened.store).await).await;
+    let mut told: Vec<_> = deliveries.into_iter().flat_map(|it| it.email).collect();
+    let kept = listed(ContactStore::list(&*opened.store, None, None).await).await;
+    let mut kept: Vec<_> = kept.into_iter().map(|it| it.email).collect();
+    told.sort_unstable();
+    kept.sort_unstable();
+    assert!(told == kept, "{} told, {} kept", told.len(), kept.len());
+}
+
+/// Signs a name up, and tells somebody of it.
+async fn sign_up(opened: &Opened, name: &str) -> Result<Subscription, StoreError> {
+    let mut sign_up = sign_up_of(address(name), origin(7, None), START);
+    let kind = DeliveryKind::Subscribed;
+    let id = DeliveryId::new(kind, &sign_up.leave_token, START);
+    let email = Some(sign_up.email.clone());
+    sign_up.notice = Some(Delivery::new(id, kind, email, name.to_owned(), START));
+    opened.store.keep(sign_up).await
 }
 
 /// Changes contacts, some at a time, until there is no power or enough is done.
@@ -124,7 +145,7 @@ async fn work(
             if *is_forgotten {
                 opened.forget(name).await.is_ok()
             } else {
-                opened.sign_up(name).await.is_ok()
+                sign_up(opened, name).await.is_ok()
             }
         });
         let answers = join_all(answers).await;
