@@ -16,6 +16,7 @@ mod client;
 mod contracts;
 mod copies;
 mod counted;
+mod deliveries;
 mod disk;
 mod engine;
 #[path = "../it/fixtures.rs"]
