@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::client::{Call, Client, at_once};
 use crate::nodes::{Nodes, contacts, engines};
-use crate::program::{Program, command, landing_api, run, text};
+use crate::program::{Program, closed_address, command, landing_api, run, text};
 
 const CHAT: &str = "/api/v1/assistant/chat";
 
@@ -78,7 +78,10 @@ async fn a_data_directory_moves_to_several_nodes_and_loses_nothing() {
     let unlimited = ["default", "ip", "newsletter-ip", "newsletter-all"];
     let unlimited = unlimited.map(|policy| format!("--limit={policy}=off"));
     let unlimited = unlimited.each_ref().map(String::as_str);
-    let program = Program::start(command(dir.path()).args(unlimited).arg(PROXY));
+    // Nobody answers there.
+    let webhook = format!("--newsletter-webhook=http://{}/", closed_address());
+    let mut service = command(dir.path());
+    let program = Program::start(service.args(unlimited).args([PROXY, &webhook]));
     let given_out = used(&program.address).await;
     let mut forget = landing_api(&["contacts", "forget", &email(0), "--yes", "--data-dir"]);
     let forgotten = run(forget.arg(dir.path()));
@@ -93,6 +96,11 @@ async fn a_data_directory_moves_to_several_nodes_and_loses_nothing() {
 
     let expected: HashSet<_> = (1..CONTACTS).map(email).collect();
     assert_eq!(contacts(&postgres).await, expected);
+    // What the program is told is held: one for each contact, and that one was erased.
+    let deliveries = "SELECT count(*)::text FROM delivery";
+    assert_eq!(postgres.sql(deliveries).await, [CONTACTS.to_string()]);
+    let held = postgres.sql("SELECT channel FROM held_channel ORDER BY channel");
+    assert_eq!(held.await, ["mail", "webhook"]);
     nodes.begin(0);
     nodes.begin(1);
     let (client, cookie) = (Client::new(), given_out.cookie);
