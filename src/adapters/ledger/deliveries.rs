@@ -10,7 +10,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
-use crate::adapters::data_dir::held;
 use crate::adapters::files::{Files, remove_for_good, sync_parent};
 use crate::domain::{Channel, Delivery, DeliveryId, EmailAddress, QueueStanding, Timestamp};
 use crate::ports::{DeliveryQueue, PageStream, StoreError};
@@ -38,7 +37,7 @@ impl DeliveryQueue for LedgerStore {
         if self.deliveries.is_held(channel) {
             return Ok(Vec::new());
         }
-        let Settled { made, failed } = std::mem::take(&mut *self.deliveries.unsettled.lock());
+        let Settled { made, failed } = self.deliveries.take_unsettled();
         if !made.is_empty() || !failed.is_empty() {
             self.settle(made, failed, now).await?;
         }
@@ -66,9 +65,7 @@ impl DeliveryQueue for LedgerStore {
         let settled = Settled { made, failed };
         let kept = self.keep_settled(settled.clone(), now).await;
         if kept.is_err() {
-            let mut unsettled = self.deliveries.unsettled.lock();
-            unsettled.made.extend(settled.made);
-            unsettled.failed.extend(settled.failed);
+            self.deliveries.add_unsettled(settled);
         }
         kept
     }
@@ -132,19 +129,14 @@ impl DeliveryQueue for LedgerStore {
     }
 
     async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
-        let (files, directory) = (Arc::clone(&self.files), self.deliveries.directory.clone());
-        let path = held(&directory, channel);
+        let (files, path) = (Arc::clone(&self.files), self.deliveries.held_file(channel));
         let changed = spawn_blocking(move || match is_held {
             true => mark_held(files.as_ref(), &path),
             false => remove_for_good(files.as_ref(), &path),
         });
         let changed = changed.await.map_err(|_panic| self.shared.unavailable())?;
         changed.map_err(ledger_failed)?;
-        let mut held = self.deliveries.held.lock();
-        match is_held {
-            true => held.insert(channel),
-            false => held.remove(&channel),
-        };
+        self.deliveries.set_held(channel, is_held);
         Ok(())
     }
 
@@ -188,9 +180,8 @@ impl LedgerStore {
     pub(super) fn count_in_flight(&self, emails: &[EmailAddress]) -> u64 {
         let generation = self.shared.generation();
         let index = generation.table().deliveries();
-        let in_flight = self.deliveries.in_flight.lock();
         let naming = emails.iter().flat_map(|it| index.naming(it.as_str()));
-        naming.filter(|id| in_flight.contains(id)).count() as u64
+        self.deliveries.count_in_flight(naming)
     }
 }
 

@@ -21,13 +21,13 @@ pub(super) struct Settled {
 #[derive(Debug)]
 pub(super) struct DeliveryState {
     /// Those that somebody tries at the moment.
-    pub(super) in_flight: Mutex<HashSet<DeliveryId>>,
+    in_flight: Mutex<HashSet<DeliveryId>>,
     /// What became of some and is not kept yet: a disk that fails must not have them sent again and again.
-    pub(super) unsettled: Mutex<Settled>,
+    unsettled: Mutex<Settled>,
     /// The channels that are held.
-    pub(super) held: Mutex<HashSet<Channel>>,
+    held: Mutex<HashSet<Channel>>,
     /// The data directory.
-    pub(super) directory: PathBuf,
+    directory: PathBuf,
 }
 
 impl DeliveryState {
@@ -44,6 +44,38 @@ impl DeliveryState {
 
     pub(super) fn is_held(&self, channel: Channel) -> bool {
         self.held.lock().contains(&channel)
+    }
+
+    /// The file that says that a channel is held.
+    pub(super) fn held_file(&self, channel: Channel) -> PathBuf {
+        held(&self.directory, channel)
+    }
+
+    /// That file was made or removed.
+    pub(super) fn set_held(&self, channel: Channel, is_held: bool) {
+        let mut held = self.held.lock();
+        match is_held {
+            true => held.insert(channel),
+            false => held.remove(&channel),
+        };
+    }
+
+    /// How many of these somebody tries at the moment.
+    pub(super) fn count_in_flight(&self, ids: impl Iterator<Item = DeliveryId>) -> u64 {
+        let in_flight = self.in_flight.lock();
+        ids.filter(|id| in_flight.contains(id)).count() as u64
+    }
+
+    /// What is to be kept before more is taken; it is handed out once.
+    pub(super) fn take_unsettled(&self) -> Settled {
+        std::mem::take(&mut *self.unsettled.lock())
+    }
+
+    /// These could not be kept.
+    pub(super) fn add_unsettled(&self, settled: Settled) {
+        let mut unsettled = self.unsettled.lock();
+        unsettled.made.extend(settled.made);
+        unsettled.failed.extend(settled.failed);
     }
 
     /// Takes up to `count` that are due and that nobody has taken.

@@ -13,23 +13,29 @@
 //! | Module | Does |
 //! |---|---|
 //! | `event` | what is recorded |
+//! | `entry` | the contact, delivery or key in it |
+//! | `identity` | what it is about |
 //! | `line` | a line's bytes, with its checksum |
 //! | `head` | the first line: format, generation, secret |
 //! | `reader` | reads lines and their events |
 //! | `verify` | verifies every line, and tells a torn end from damage |
 //! | `file` | appends batches, and truncates what was never acknowledged |
 
+mod entry;
 mod event;
 mod file;
 mod head;
+mod identity;
 mod line;
 mod reader;
 mod verify;
 
 pub(crate) use crate::adapters::hex::Hex;
-pub(crate) use event::{DeliveryEntry, Event, Identity};
+pub(crate) use entry::DeliveryEntry;
+pub(crate) use event::Event;
 pub(crate) use file::{Ledger, PROBE, unfinished};
 pub(crate) use head::FORMAT;
+pub(crate) use identity::Identity;
 pub(crate) use line::{checked, seal};
 pub(crate) use reader::{EventLines, FIRST_PLACE, Flaw, Place, event_at};
 pub(crate) use verify::{Preview, Stamp, Verified, bad_lines, preview, verify, verify_file};
