@@ -186,7 +186,7 @@ pub(crate) async fn within<F: Future>(deadline: Duration, future: F) -> Result<F
 /// What a request's body may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyRule {
-    /// Its media types; the first one counts for a body that names none.
+    /// Its media types; the first one counts for a body that names none. None stands for any.
     pub media_types: &'static [&'static str],
     /// Its largest size, in bytes.
     pub bytes_max: usize,
@@ -208,6 +208,14 @@ impl BodyRule {
     pub(crate) const fn form(kib_max: usize) -> Self {
         Self {
             media_types: &[FORM],
+            ..Self::json(kib_max)
+        }
+    }
+
+    /// Whatever somebody sends: what it says does not matter.
+    pub(crate) const fn any(kib_max: usize) -> Self {
+        Self {
+            media_types: &[],
             ..Self::json(kib_max)
         }
     }

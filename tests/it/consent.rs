@@ -12,6 +12,7 @@ use crate::commands::{feed, run};
 use crate::fixtures::House;
 use crate::harness::{Call, NOW, Setup, TestApp};
 use crate::program::{Program, assert_absent, command, private_dir};
+use crate::transport::server;
 
 const ADA: &str = "ada@example.com";
 
@@ -211,6 +212,26 @@ async fn a_mailbox_provider_leaves_by_one_click() {
         assert_eq!(kept(&app, name).await.status(), ContactStatus::Unsubscribed);
     }
     assert_eq!(app.metrics.leavings.get(), 4);
+}
+
+#[tokio::test]
+async fn a_connection_outlives_who_leaves_by_it() {
+    let server = server().await;
+    let mut connection = server.connect().await;
+    let body = "List-Unsubscribe=One-Click";
+    for path in ["/newsletter/leave/x", "/newsletter/leave/y"] {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        connection.send(head + body).await;
+        let (status, head, _page) = connection.receive().await;
+        assert_eq!(status, 200);
+        assert!(
+            !head.to_ascii_lowercase().contains("connection: close"),
+            "{head}"
+        );
+    }
 }
 
 #[tokio::test]

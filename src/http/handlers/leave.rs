@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::domain::{Contact, ContactStatus, LeaveToken};
 use crate::http::answer::page::WrittenPage;
 use crate::http::request::negotiate;
-use crate::http::{Endpoint, Problem, Reply, RequestContext, endpoint};
+use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, endpoint};
 use crate::usecases::leave::leave;
 
 const PATHS: &[&str] = &["/newsletter/leave/{token}"];
@@ -29,6 +29,8 @@ pub(crate) const ASK: Endpoint = Endpoint {
 pub(crate) const LEAVE: Endpoint = Endpoint {
     name: "newsletter.left",
     paths: PATHS,
+    // It is read for the connection's sake.
+    body: Some(BodyRule::any(8)),
     has_effects: true,
     is_described: false,
     is_free: true,
