@@ -30,9 +30,9 @@ fn contacts() -> Vec<Contact> {
         last_seen_at: Timestamp::from_ms(2000 + u64::from(number)),
         consent: None,
         // Some are to be confirmed, some have.
-        confirmation: (number % 3 == 0).then(|| Confirmation {
+        confirmation: number.is_multiple_of(3).then(|| Confirmation {
             mailed_at: Some(START),
-            confirmed_at: (number % 2 == 0).then_some(START),
+            confirmed_at: number.is_multiple_of(2).then_some(START),
             ip: "2001:db8::1".parse().ok(),
         }),
         left_at: None,
