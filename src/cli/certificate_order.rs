@@ -1,8 +1,10 @@
 //! The certificate that the service orders itself: ordered and renewed while it serves, and judged.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
 use crate::adapters::acme::AcmeCertificate;
@@ -19,27 +21,47 @@ use super::findings::{Checked, failed, ok, warning};
 /// The longest time until the clock is looked at again: it may be set.
 const INTERVAL_MS: u64 = 60_000;
 
-/// Orders a certificate when there is none, and another one before it expires, from now on.
-pub(super) fn keep_renewed(acme: AcmeCertificate, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) {
+/// Orders a certificate when there is none, and another one before it expires, from now on. SIGHUP, with which
+/// others are told to read their certificates again, looks at once.
+///
+/// # Errors
+/// When SIGHUP cannot be waited for.
+pub(super) fn keep_renewed(
+    acme: AcmeCertificate,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+) -> io::Result<()> {
+    let mut hang_ups = signal(SignalKind::hangup())?;
+    let acme = Arc::new(acme);
     tokio::spawn(async move {
         tell(&acme, clock.now(), &metrics);
         loop {
             let now = clock.now();
             let wait_ms = acme.next_order(now).ms_since(now);
             if wait_ms > 0 {
-                sleep(Duration::from_millis(wait_ms.min(INTERVAL_MS))).await;
+                tokio::select! {
+                    _ = hang_ups.recv() => {}
+                    () = sleep(Duration::from_millis(wait_ms.min(INTERVAL_MS))) => {}
+                }
+                // Told when it failed first, and shown by `status` until it succeeds.
+                if acme.keep().await.is_ok() {
+                    tell(&acme, clock.now(), &metrics);
+                }
                 continue;
             }
             tracing::info!("a certificate is ordered");
-            let outcome = acme.order(now).await;
-            let now = clock.now();
-            let next = tell(&acme, now, &metrics);
+            let ordering = Arc::clone(&acme);
+            // A task of its own: should it panic, there is a next one.
+            let outcome = tokio::spawn(async move { ordering.order(now).await }).await;
+            let next = tell(&acme, clock.now(), &metrics);
             match outcome {
-                Ok(()) => tracing::info!(next, "the ordered certificate is in use"),
-                Err(error) => tracing::warn!(next, %error, "no certificate is given"),
+                Ok(Ok(())) => tracing::info!(next, "the ordered certificate is in use"),
+                Ok(Err(error)) => tracing::warn!(next, %error, "no certificate is given"),
+                Err(error) => tracing::error!(next, %error, "an order broke off"),
             }
         }
     });
+    Ok(())
 }
 
 /// Tells the metrics until when the certificate is valid, and how the last order went. Returns when the next one

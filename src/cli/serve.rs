@@ -133,7 +133,7 @@ pub async fn serve_until_stopped(
             certificate::watch(files, Arc::new(SystemClock), Arc::clone(&metrics))?;
         }
         Some(OwnCertificate::Acme(acme)) => {
-            certificate_order::keep_renewed(acme, Arc::new(SystemClock), Arc::clone(&metrics));
+            certificate_order::keep_renewed(acme, Arc::new(SystemClock), Arc::clone(&metrics))?;
         }
         None => {}
     }
@@ -141,6 +141,7 @@ pub async fn serve_until_stopped(
         web: sockets.web.listen()?,
         tls: sockets.tls,
         redirect: sockets.redirect.map(PublicSocket::listen).transpose()?,
+        further_names: args.acme.domains.clone(),
     };
     announce(args, bound);
     let (compressed, state) = (Arc::clone(&service), Arc::clone(&metrics));

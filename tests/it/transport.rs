@@ -69,6 +69,7 @@ impl Server {
         let web = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let listeners = |redirect| Listeners {
             redirect: Some(redirect),
+            further_names: vec!["www.landing.example".to_owned()],
             ..Listeners::from(web)
         };
         Self::start_on(setup, limits, CancellationToken::new(), listeners).await

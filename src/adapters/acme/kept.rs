@@ -38,10 +38,11 @@ impl Order {
     }
 }
 
-/// An account, and the authority that it is with.
+/// An account, the authority that it is with, and the address that the authority knows.
 #[derive(Serialize, Deserialize)]
 pub(super) struct KeptAccount {
     pub(super) directory: String,
+    pub(super) email: Option<String>,
     pub(super) credentials: AccountCredentials,
 }
 
@@ -73,6 +74,14 @@ impl Kept {
 
     pub(super) fn keep_account(&self, account: &KeptAccount) -> io::Result<()> {
         self.write("account.json", &serde_json::to_vec(account)?)
+    }
+
+    /// The authority knows this address now.
+    pub(super) fn keep_email(&self, email: Option<String>) -> io::Result<()> {
+        match self.account()? {
+            Some(account) => self.keep_account(&KeptAccount { email, ..account }),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn forget_account(&self) -> io::Result<()> {

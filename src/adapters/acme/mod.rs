@@ -25,6 +25,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::domain::certificate_order::order_due;
+use crate::domain::text::in_words;
 use crate::domain::time::Timestamp;
 use crate::metrics::CertificateOrder;
 
@@ -67,6 +68,8 @@ pub struct AcmeCertificate {
     kept: Kept,
     answers: Arc<Answers>,
     order: Mutex<KeptOrder>,
+    /// The certificate in use, in PEM, while it could not be kept.
+    unkept: Mutex<Option<String>>,
     jitter: u8,
 }
 
@@ -90,6 +93,7 @@ impl AcmeCertificate {
         Ok(Self {
             answers: Arc::new(Answers::new(settings.names.clone(), certificate)),
             order: Mutex::new(order),
+            unkept: Mutex::new(None),
             kept,
             settings,
             jitter,
@@ -158,27 +162,51 @@ impl AcmeCertificate {
         let begun = match self.keep_order(order.clone()).await {
             Ok(()) => self.certificate().await,
             Err(error) => Err(format!(
-                "nothing is ordered, because it cannot be kept: {error}"
+                "nothing is ordered, because it cannot be kept: {}",
+                words(&error)
             )),
         };
         self.answers.forget_proofs();
-        let outcome = match begun {
+        match begun {
             Ok((pem, certificate)) => {
                 self.answers.replace(certificate);
                 order.issued_by = Some(order.directory.clone());
-                self.blocking(move |kept| kept.keep_certificate(&pem))
-                    .await
-                    .map_err(not_kept)
+                *self.order.lock() = order;
+                *self.unkept.lock() = Some(pem);
+                self.keep().await
             }
-            Err(why) => Err(why),
-        };
-        order.error = outcome.as_ref().err().cloned();
-        if outcome.is_ok() {
-            order.failures = 0;
+            Err(why) => {
+                order.error = Some(why.clone());
+                // If that fails, the one that was kept before counts, which failed.
+                let _ = self.keep_order(order).await;
+                Err(why)
+            }
         }
-        // If that fails, the one that was kept before counts, which failed.
-        let kept = self.keep_order(order).await;
-        outcome.and_then(|()| kept.map_err(not_kept))
+    }
+
+    /// Keeps the certificate in use, if that failed before: the disk may have space again.
+    ///
+    /// # Errors
+    /// Why it cannot be kept, in words. It is used nevertheless.
+    pub async fn keep(&self) -> Result<(), String> {
+        let Some(pem) = self.unkept.lock().clone() else {
+            return Ok(());
+        };
+        let mut order = self.order.lock().clone();
+        (order.error, order.failures) = (None, 0);
+        let whole = order.clone();
+        let kept = self.blocking(move |kept| {
+            kept.keep_certificate(&pem)?;
+            kept.keep_order(&whole)
+        });
+        if let Err(error) = kept.await {
+            let why = format!("the certificate is used, but not kept: {}", words(&error));
+            self.order.lock().error = Some(why.clone());
+            return Err(why);
+        }
+        *self.order.lock() = order;
+        *self.unkept.lock() = None;
+        Ok(())
     }
 
     /// The order that begins now.
@@ -219,7 +247,7 @@ impl AcmeCertificate {
             Ok(Err(Failure::Acme(error))) => {
                 if matches!(&error, Error::Api(problem) if kind(problem) == NO_ACCOUNT) {
                     let forgotten = self.blocking(Kept::forget_account).await;
-                    forgotten.map_err(|error| format!("account.json: {error}"))?;
+                    forgotten.map_err(|error| format!("account.json: {}", words(&error)))?;
                 }
                 Err(error_in_words(&self.settings.names.join(", "), &error))
             }
@@ -262,18 +290,23 @@ impl AcmeCertificate {
         let http = AcmeHttp::new(self.settings.roots.clone());
         let http = Box::new(http.map_err(|error| Failure::Words(error.to_string()))?);
         let builder = Account::builder_with_http(http);
-        let file = |error: io::Error| Failure::Words(format!("the account: {error}"));
+        let file = |error: io::Error| Failure::Words(format!("the account: {}", words(&error)));
         let directory = &self.settings.directory;
+        let email = &self.settings.email;
+        let contact = email.as_ref().map(|email| format!("mailto:{email}"));
+        let contact: Vec<_> = contact.as_deref().into_iter().collect();
         let kept = self.blocking(Kept::account).await.map_err(file)?;
         if let Some(kept) = kept.filter(|kept| kept.directory == *directory) {
-            return Ok(builder.from_credentials(kept.credentials).await?);
+            let is_known = kept.email == *email;
+            let account = builder.from_credentials(kept.credentials).await?;
+            if !is_known {
+                account.update_contacts(&contact).await?;
+                let email = email.clone();
+                let kept = self.blocking(|kept| kept.keep_email(email)).await;
+                kept.map_err(file)?;
+            }
+            return Ok(account);
         }
-        let contact = self
-            .settings
-            .email
-            .as_ref()
-            .map(|email| format!("mailto:{email}"));
-        let contact: Vec<_> = contact.as_deref().into_iter().collect();
         let new = NewAccount {
             contact: &contact,
             terms_of_service_agreed: true,
@@ -282,6 +315,7 @@ impl AcmeCertificate {
         let (account, credentials) = builder.create(&new, directory.clone(), None).await?;
         let new = KeptAccount {
             directory: directory.clone(),
+            email: email.clone(),
             credentials,
         };
         let kept = self.blocking(move |kept| kept.keep_account(&new)).await;
@@ -348,8 +382,8 @@ async fn refusal(order: &mut Order) -> Failure {
     }
 }
 
-fn not_kept(error: io::Error) -> String {
-    format!("the certificate is used, but not kept: {error}")
+fn words(error: &io::Error) -> String {
+    in_words(&error.to_string())
 }
 
 fn parse(pem: &str) -> Result<Certificate, String> {

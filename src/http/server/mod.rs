@@ -53,6 +53,8 @@ pub struct Listeners {
     pub tls: Option<Arc<ServerConfig>>,
     /// Where clients in the clear are sent to the service's `https` address.
     pub redirect: Option<TcpListener>,
+    /// Names, in lower case, that clients are sent there from beside that address' own.
+    pub further_names: Vec<String>,
 }
 
 impl From<TcpListener> for Listeners {
@@ -61,6 +63,7 @@ impl From<TcpListener> for Listeners {
             web,
             tls: None,
             redirect: None,
+            further_names: Vec::new(),
         }
     }
 }
@@ -78,12 +81,17 @@ pub async fn serve(
 ) {
     let (stopping, stopped) = watch::channel(false);
     let connections = TaskTracker::new();
-    let Listeners { web, tls, redirect } = listeners.into();
+    let Listeners {
+        web,
+        tls,
+        redirect,
+        further_names,
+    } = listeners.into();
     let app = &service.state.app;
     let speaks = tls.map_or(Speaks::Clear, |tls| {
         Speaks::Tls(Arc::new(Handshakes::new(&tls, Arc::clone(&app.metrics))))
     });
-    let target = Redirect::new(&app.settings.base_url);
+    let target = Redirect::new(&app.settings.base_url, further_names);
     let places = Arc::new(Places::new(limits));
     let acceptor = |speaks| Acceptor {
         service: &service,

@@ -10,17 +10,18 @@ use crate::http::ReplyBody;
 #[derive(Debug)]
 pub(crate) struct Redirect {
     base_url: String,
-    /// The name that clients must have asked for, in lower case.
-    host: String,
+    /// The names of which clients must have asked for one, in lower case.
+    hosts: Vec<String>,
 }
 
 impl Redirect {
-    pub(crate) fn new(base_url: &str) -> Self {
+    /// Clients of the base URL's host are sent there, and so are those of the `further` names.
+    pub(crate) fn new(base_url: &str, further: Vec<String>) -> Self {
         let uri: Option<Uri> = base_url.parse().ok();
+        let mut hosts = further;
+        hosts.extend(uri.and_then(|uri| uri.host().map(str::to_ascii_lowercase)));
         Self {
-            host: uri
-                .and_then(|uri| uri.host().map(str::to_ascii_lowercase))
-                .unwrap_or_default(),
+            hosts,
             base_url: base_url.to_owned(),
         }
     }
@@ -48,7 +49,8 @@ impl Redirect {
             (None, _, _) => return None,
         };
         let path = uri.path_and_query().map(PathAndQuery::as_str)?;
-        if !host.host().eq_ignore_ascii_case(&self.host) || !path.starts_with('/') {
+        let is_ours = |it: &String| host.host().eq_ignore_ascii_case(it);
+        if !self.hosts.iter().any(is_ours) || !path.starts_with('/') {
             return None;
         }
         HeaderValue::try_from(format!("{}{path}", self.base_url)).ok()

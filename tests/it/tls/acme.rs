@@ -36,6 +36,18 @@ fn open(dir: &Path, names: &[&str]) -> Result<AcmeCertificate, String> {
     AcmeCertificate::open(settings, 0)
 }
 
+/// What is ordered from `scripted`, with the address `email`.
+fn ordered_from(scripted: &ScriptedAuthority, dir: &Path, email: Option<&str>) -> AcmeCertificate {
+    let settings = AcmeSettings {
+        names: vec![NAME.to_owned()],
+        email: email.map(str::to_owned),
+        directory: scripted.url.clone(),
+        dir: dir.to_path_buf(),
+        roots: Roots::of(certificates_in(&scripted.root).unwrap()),
+    };
+    AcmeCertificate::open(settings, 0).unwrap()
+}
+
 /// Keeps `pair` as what the authority issued.
 fn keep(dir: &Path, pair: &Pair, order: &Value) {
     let [chain, key] = [&pair.chain, &pair.key].map(|path| fs::read_to_string(path).unwrap());
@@ -269,6 +281,26 @@ async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
             let mode = fs::metadata(account).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_changes_is_told_with_the_next_order() {
+    let vouching = Authority::new();
+    let scripted = ScriptedAuthority::refusing(&vouching, "caa");
+    let dir = private_dir();
+    for (email, accounts, updates) in [
+        (Some("ops@landing.example"), 1, 0),
+        (Some("ops@landing.example"), 1, 0),
+        (Some("web@landing.example"), 1, 1),
+        (Some("web@landing.example"), 1, 1),
+        (None, 1, 2),
+        (None, 1, 2),
+    ] {
+        let acme = ordered_from(&scripted, dir.path(), email);
+        let _refused = acme.order(day("2026-01-01")).await.unwrap_err();
+        assert_eq!(scripted.asked("/account"), accounts, "{email:?}");
+        assert_eq!(scripted.asked("/account/1"), updates, "{email:?}");
     }
 }
 

@@ -103,6 +103,7 @@ fn answer(
         }
         "/nonce" => ("200 OK", String::new()),
         "/account" => ("201 Created", json!({"status": "valid"}).to_string()),
+        "/account/1" => ("200 OK", json!({"status": "valid"}).to_string()),
         _ => {
             let kind = format!("urn:ietf:params:acme:error:{kind}");
             let problem = json!({"type": kind, "detail": "as the test wants it"});

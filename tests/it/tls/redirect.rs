@@ -12,10 +12,13 @@ POST /api/v1/newsletter HTTP/1.1|Host: landing.example|308|https://landing.examp
 GET / HTTP/1.1|Host: LANDING.example:80|308|https://landing.example:8443/
 GET //evil.example/ HTTP/1.1|Host: landing.example|308|https://landing.example:8443//evil.example/
 GET http://landing.example/x HTTP/1.1|Host: evil.example|308|https://landing.example:8443/x
+GET /a HTTP/1.1|Host: WWW.landing.example|308|https://landing.example:8443/a
+GET http://www.landing.example/x HTTP/1.1|Host: evil.example|308|https://landing.example:8443/x
 GET http://evil.example/x HTTP/1.1|Host: landing.example|421|
 GET / HTTP/1.1|Host: evil.example|421|
 GET / HTTP/1.1|Host: landing.example.evil.example|421|
 GET / HTTP/1.1|Host: evil@landing.example:80@evil.example|421|
+GET / HTTP/1.1|Host: a.landing.example|421|
 GET / HTTP/1.1|Host: 127.0.0.1|421|
 GET / HTTP/1.1|Host:|421|
 GET / HTTP/1.1|Accept: */*|421|
