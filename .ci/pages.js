@@ -27,9 +27,9 @@ const CATEGORIES = ["performance", "accessibility", "best-practices", "seo", "ag
 /** What is measured: on a busy machine it is never the same. */
 const PERFORMANCE_MIN = 0.95;
 /** Every kind of page. */
-const PAGES = ["/", "/help", "/developers", "/docs", "/docs/reference", "/embed", "/auth", "/problems", "/problems/rate_limited", "/newsletter", "/newsletter/thanks"];
+const PAGES = ["/", "/help", "/developers", "/docs", "/docs/reference", "/embed", "/auth", "/problems", "/problems/rate_limited", "/newsletter", "/newsletter/thanks", "/newsletter/confirm/x", "/newsletter/leave/x"];
 /** Those that no search should find. */
-const HIDDEN = ["/newsletter", "/newsletter/thanks"];
+const HIDDEN = ["/newsletter", "/newsletter/thanks", "/newsletter/confirm/x", "/newsletter/leave/x"];
 
 /** What axe-core looks at: a page, and what is done on it before. */
 const STATES = [
@@ -45,8 +45,8 @@ const STATES = [
   { path: "/embed" },
   { path: "/embed", name: "with the panel open", act: openPanel },
   { path: "/help" },
-  { path: "/newsletter" },
-  { path: "/newsletter/thanks" },
+  { path: "/newsletter/confirm/x" },
+  { path: "/newsletter/leave/x" },
   { path: "/abuot" },
   { path: "/auth" },
   { path: "/newsletter" },
