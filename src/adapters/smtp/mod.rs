@@ -18,7 +18,7 @@ use lettre::transport::smtp::commands::{Data, Mail as MailFrom, Rcpt};
 use lettre::transport::smtp::extension::ClientId;
 use tokio::time::timeout;
 
-use crate::domain::{Letter, Mail, Relay, RelaySecurity, Sender};
+use crate::domain::{EmailAddress, Letter, Mail, Relay, RelaySecurity, Sender};
 use crate::ports::{MailError, MailSender};
 
 use super::operator_file::PasswordFile;
@@ -123,6 +123,7 @@ impl SmtpMailSender {
         let from = MailFrom::new(Some(self.from.clone()), Vec::new());
         connection.command(from).await.map_err(account)?;
         let recipient = connection.command(Rcpt::new(to, Vec::new())).await;
+        let of_mail = |error| of_mail(error, &mail.to);
         recipient.map_err(of_mail)?;
         connection.command(Data).await.map_err(of_mail)?;
         connection.message(&mail.message).await.map_err(of_mail)?;
@@ -173,9 +174,19 @@ fn account(error: SmtpError) -> MailError {
     }
 }
 
-/// What went wrong with one mail.
-fn of_mail(error: SmtpError) -> MailError {
+/// What went wrong with the mail to `to`, whose name some relays repeat without its domain.
+fn of_mail(error: SmtpError, to: &EmailAddress) -> MailError {
+    let name = to.as_str().rsplit_once('@').map_or("", |(name, _)| name);
+    let is_name = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        word.eq_ignore_ascii_case(name)
+    };
     let words = in_words(&error);
+    let words = words.split(' ');
+    let words: Vec<_> = words
+        .map(|it| if is_name(it) { "(address)" } else { it })
+        .collect();
+    let words = words.join(" ");
     match error.is_permanent() {
         true => MailError::Refused(words),
         false => MailError::Later(words),

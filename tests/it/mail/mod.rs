@@ -158,7 +158,7 @@ async fn each_answer_of_the_relay_concerns_the_mail_or_the_account() {
 #[tokio::test]
 async fn the_words_of_the_relay_hold_no_address_and_have_an_end() {
     let long = format!(
-        "550 <ada@example.com> unknown \u{1b}[31m{}",
+        "550 <ada@example.com> <ADA>... unknown \u{1b}[31m{}",
         "x".repeat(400)
     );
     let script = Script {
@@ -170,7 +170,7 @@ async fn the_words_of_the_relay_hold_no_address_and_have_an_end() {
     let mail = sender.write(&letter("Hello")).unwrap();
     let words = sender.send(&mail).await.unwrap_err().to_string();
     assert!(
-        words.starts_with("refused: the relay answered 550 (address) unknown"),
+        words.starts_with("refused: the relay answered 550 (address) (address) unknown"),
         "{words}"
     );
     assert!(words.chars().count() < 300, "{words}");
