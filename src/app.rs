@@ -95,7 +95,6 @@ impl App {
             letters: self.opt_in.as_ref()?,
             mail: self.mail.as_deref()?,
             base_url: &self.settings.base_url,
-            kept_ms: self.settings.opt_in_ms?,
         })
     }
 
@@ -110,9 +109,8 @@ impl App {
     pub fn deliveries(&self) -> Deliveries<'_> {
         Deliveries {
             queue: &*self.deliveries,
-            clock: &*self.clock,
             entropy: &*self.entropy,
-            metrics: &self.metrics,
+            meter: self.meter(),
         }
     }
 

@@ -57,6 +57,8 @@ pub(super) struct ConfirmationEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mailed_at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    undeliverable_at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     confirmed_at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ip: Option<IpAddr>,
@@ -70,7 +72,8 @@ impl ConfirmationEntry {
 
     /// When the last of it happened.
     pub(super) fn last_at(&self) -> Option<u64> {
-        self.confirmed_at.max(self.mailed_at)
+        let mail = self.mailed_at.max(self.undeliverable_at);
+        self.confirmed_at.max(mail)
     }
 }
 
@@ -78,6 +81,7 @@ impl From<&Confirmation> for ConfirmationEntry {
     fn from(confirmation: &Confirmation) -> Self {
         Self {
             mailed_at: confirmation.mailed_at.map(Timestamp::as_ms),
+            undeliverable_at: confirmation.undeliverable_at.map(Timestamp::as_ms),
             confirmed_at: confirmation.confirmed_at.map(Timestamp::as_ms),
             ip: confirmation.ip,
         }
@@ -88,6 +92,7 @@ impl From<ConfirmationEntry> for Confirmation {
     fn from(entry: ConfirmationEntry) -> Self {
         Self {
             mailed_at: entry.mailed_at.map(Timestamp::from_ms),
+            undeliverable_at: entry.undeliverable_at.map(Timestamp::from_ms),
             confirmed_at: entry.confirmed_at.map(Timestamp::from_ms),
             ip: entry.ip,
         }

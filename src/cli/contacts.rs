@@ -35,7 +35,7 @@ const COLUMNS: [ListColumn; 4] = [
 ];
 
 /// What can be shown of a consent.
-const PROOF: [(&str, &str); 11] = [
+const PROOF: [(&str, &str); 12] = [
     ("Consent", "consent_at"),
     ("By", "consent_by"),
     ("Language", "language"),
@@ -44,6 +44,7 @@ const PROOF: [(&str, &str); 11] = [
     ("IP address", "ip"),
     ("Left", "left_at"),
     ("Mail taken", "mailed_at"),
+    ("Mail refused", "undeliverable_at"),
     ("Confirmed", "confirmed_at"),
     ("Confirmed from", "confirmed_ip"),
     ("To leave", "unsubscribe_url"),

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::ports::{MailSender, WebhookSender};
 use crate::usecases::deliver::{DeliverError, deliver_mail, deliver_to_webhook};
-use crate::usecases::opt_in::erase_unconfirmed;
+use crate::usecases::opt_in::expire_unconfirmed;
 
 /// How often a worker looks for what is due.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -21,6 +21,9 @@ const TRIM_INTERVAL: Duration = Duration::from_secs(3600);
 /// How long an account that cannot be used is left alone: at first, and at most.
 const ACCOUNT_PAUSE: Duration = Duration::from_secs(60);
 const ACCOUNT_PAUSE_MAX: Duration = Duration::from_secs(3600);
+
+/// How long mail waits, at most, before it is looked whether there may be more.
+const LIMIT_PAUSE_MAX: Duration = Duration::from_secs(600);
 
 /// How long the deliveries under way may take at a stop.
 const FINISH_DEADLINE: Duration = Duration::from_secs(5);
@@ -79,22 +82,22 @@ async fn tell_webhook(app: Arc<App>, webhook: Arc<dyn WebhookSender>, stop: Canc
     }
 }
 
-/// Sends the mail that is due, until `stop` is cancelled. An account that cannot be used is left alone for a while.
+/// Sends the mail that is due, until `stop` is cancelled. An account that cannot be used is left alone for a while, and
+/// so it is when all mails of a time are sent.
 async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationToken) {
     let (mut is_failing, mut wait) = (false, ACCOUNT_PAUSE);
     while !stop.is_cancelled() {
-        let round = deliver_mail(app.deliveries(), &*mail, &*app.contacts);
-        let round = tokio::select! {
-            round = round => round,
-            // What is under way is not known to be sent, and is due again.
-            () = stop.cancelled() => return,
-        };
+        let round = deliver_mail(app.deliveries(), &*mail, &*app.contacts).await;
         log(&round, &mut is_failing);
         match round {
             Ok(1..) => wait = ACCOUNT_PAUSE,
             Err(DeliverError::Account(_)) => {
                 pause(wait, &stop).await;
                 wait = (wait * 2).min(ACCOUNT_PAUSE_MAX);
+            }
+            Err(DeliverError::Limit(wait_s)) => {
+                let wait = Duration::from_secs(wait_s.max(1));
+                pause(wait.min(LIMIT_PAUSE_MAX), &stop).await;
             }
             Ok(0) | Err(_) => pause(INTERVAL, &stop).await,
         }
@@ -106,11 +109,11 @@ async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
     let mut refused = 0;
     while !stop.is_cancelled() {
         let now = app.clock.now();
-        match erase_unconfirmed(&*app.contacts, kept_ms, now).await {
+        match expire_unconfirmed(&*app.contacts, &*app.deliveries, kept_ms, now).await {
             Ok(0) => {}
             Ok(count) => {
-                app.metrics.confirmations.expired.add(count as u64);
-                tracing::info!(count, "contacts that have not confirmed in time are erased");
+                app.metrics.confirmations.expired.add(count);
+                tracing::info!(count, "contacts that have not confirmed in time are gone");
             }
             Err(error) => tracing::warn!(%error, "contacts that have not confirmed in time stay"),
         }

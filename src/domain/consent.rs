@@ -61,10 +61,31 @@ impl Consent {
 pub struct Confirmation {
     /// When the relay took the mail that asks for it.
     pub mailed_at: Option<Timestamp>,
+    /// When that mail was refused for good, if the last one was.
+    pub undeliverable_at: Option<Timestamp>,
     /// When it was given.
     pub confirmed_at: Option<Timestamp>,
     /// The address from which it was given, if the operator wants it kept.
     pub ip: Option<IpAddr>,
+}
+
+/// How a mail ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailOutcome {
+    /// The relay took it.
+    Taken,
+    /// It is refused for good: nobody reads mail at the address, or the relay does not send it there.
+    Refused,
+}
+
+impl Confirmation {
+    /// The mail that asks for it has ended.
+    pub const fn note_mail(&mut self, outcome: MailOutcome, at: Timestamp) {
+        match outcome {
+            MailOutcome::Taken => (self.mailed_at, self.undeliverable_at) = (Some(at), None),
+            MailOutcome::Refused => self.undeliverable_at = Some(at),
+        }
+    }
 }
 
 /// By which a text is kept once, however many contacts name it: the first half of its BLAKE3 hash.

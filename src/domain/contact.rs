@@ -237,14 +237,30 @@ impl Contact {
         is_pending
     }
 
-    /// Until when it can be confirmed, if it is to be: so long after its mail was taken. A mail that was not taken
-    /// in all its attempts never is.
+    /// It was not confirmed in time. Returns whether it stays, as one that had left before.
+    pub fn expire(&mut self) -> bool {
+        (self.confirmation, self.consent) = (None, None);
+        self.left_at.is_some()
+    }
+
+    /// Until when it can be confirmed, if it is to be: so long after its mail was taken or refused for good. A mail
+    /// that was not taken in all its attempts never is.
     pub fn pending_until(&self, kept_ms: u64) -> Option<Timestamp> {
-        let mailed_at = self.confirmation.as_ref()?.mailed_at;
+        let confirmation = self.confirmation.as_ref()?;
         let asked_at = self.consent.as_ref().map_or(self.last_seen_at, |it| it.at);
-        let begin = mailed_at.unwrap_or_else(|| asked_at.plus_ms(Delivery::ATTEMPTS_MS_MAX));
+        let ended_at = confirmation.mailed_at.max(confirmation.undeliverable_at);
+        let begin = ended_at.unwrap_or_else(|| asked_at.plus_ms(Delivery::ATTEMPTS_MS_MAX));
         self.is_pending().then(|| begin.plus_ms(kept_ms))
     }
+}
+
+/// What remains of an address that was forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tombstone {
+    /// Its keyed hash ([`EmailAddress::tombstone`]).
+    pub address: [u8; 16],
+    /// When whoever reads its mail wanted none, if that is why.
+    pub refused_at: Option<Timestamp>,
 }
 
 /// A contact from elsewhere, such as another service's export.

@@ -64,12 +64,12 @@ pub use blocked_network::{Block, BlockedAddresses, BlockedNetwork};
 pub use chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
 pub use client::{Client, ClientGroup, LimitKey, Network, Subject};
 pub use consent::{
-    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, Leaving, SignUpWay, Source,
-    StatusCounts, TextDigest,
+    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, Leaving, MailOutcome, SignUpWay,
+    Source, StatusCounts, TextDigest,
 };
 pub use contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, Remainder,
-    RevealExisting, SignUp, Signers, Subscription,
+    RevealExisting, SignUp, Signers, Subscription, Tombstone,
 };
 pub use credential::{ApiKey, Fingerprint, KeyId, KeyName, KeyRecord, KeyState};
 pub use decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};

@@ -57,6 +57,8 @@ pub struct ProofRow {
     pub ip: Option<String>,
     /// When the relay took the mail that asked to confirm it.
     pub mailed_at: Option<String>,
+    /// When that mail was refused for good, if it was.
+    pub undeliverable_at: Option<String>,
     /// From which address it was confirmed, if that is kept.
     pub confirmed_ip: Option<String>,
     /// When the contact left, if it did since.
@@ -158,6 +160,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
         language: consent.and_then(|it| Some(it.language?.tag().to_owned())),
         ip: consent.and_then(|it| Some(it.ip?.to_string())),
         mailed_at: confirmation.and_then(|it| Some(it.mailed_at?.to_rfc3339())),
+        undeliverable_at: confirmation.and_then(|it| Some(it.undeliverable_at?.to_rfc3339())),
         confirmed_ip: confirmation.and_then(|it| Some(it.ip?.to_string())),
         left_at: contact.left_at.map(Timestamp::to_rfc3339),
     })

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::domain::{
     Confirming, Contact, DAY_MS, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact,
-    LeaveToken, Leaving, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
+    LeaveToken, Leaving, MailOutcome, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
 };
 
 use super::{PageStream, StoreError};
@@ -57,8 +57,13 @@ pub trait ContactStore: Send + Sync {
     /// [`REFUSED_MS`]. The next compaction erases it from the files. Returns whether there was such a contact.
     async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Notes durably that the relay took the mail that asks the contact with this address to confirm.
-    async fn note_mailed(&self, email: &EmailAddress, now: Timestamp) -> Result<(), StoreError>;
+    /// Notes durably how the mail ended that asks the contact with this address to confirm.
+    async fn note_mail(
+        &self,
+        email: &EmailAddress,
+        outcome: MailOutcome,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
 
     /// How many of all contacts get no newsletter.
     async fn status_counts(&self) -> Result<StatusCounts, StoreError>;
@@ -95,6 +100,11 @@ pub trait ContactStore: Send + Sync {
     ///
     /// A file that could not be rid of an address is no error: the [`Erasure`] names it.
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError>;
+
+    /// Lets those of the contacts with these tokens go that are still to be confirmed, durably, and drops what is to be
+    /// delivered to them. One that had left before is one that left again; the others are erased as by
+    /// [`ContactStore::forget`]. Returns how many they were.
+    async fn expire(&self, tokens: Vec<LeaveToken>, now: Timestamp) -> Result<u64, StoreError>;
 
     /// Whether the store takes writes, as far as it knows at once.
     fn check(&self) -> Result<(), StoreError>;

@@ -1,4 +1,4 @@
-//! Confirming a sign-up by the link of a mail, or refusing it.
+//! Confirming a sign-up by the link of a mail. Who refuses leaves ([`super::leave`]).
 
 use std::net::IpAddr;
 
@@ -33,19 +33,4 @@ pub async fn confirm(
         metrics.confirmations.given.increase();
     }
     Ok(confirming)
-}
-
-/// Forgets the contact with this token, if it is to be confirmed, and asks its address no more for a while.
-pub async fn refuse(
-    contacts: &dyn ContactStore,
-    metrics: &Metrics,
-    token: &LeaveToken,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let contact = contacts.find_by_token(token).await?;
-    let is_pending = contact.is_some_and(|it| it.status() == ContactStatus::Pending);
-    if is_pending && contacts.refuse(token, now).await? {
-        metrics.confirmations.refused.increase();
-    }
-    Ok(())
 }

@@ -2,18 +2,19 @@
 
 use futures_util::{StreamExt as _, stream};
 
-use crate::domain::{Channel, Delivery, Failure, Mail, Timestamp};
-use crate::metrics::Metrics;
-use crate::ports::{
-    Clock, ContactStore, DeliveryQueue, Entropy, MailError, MailSender, StoreError, WebhookError,
-    WebhookSender, random,
+use crate::domain::{
+    Channel, ContactStatus, Delivery, EmailAddress, Failure, Mail, MailOutcome, PolicyName,
+    Standing, Timestamp,
 };
+use crate::ports::{
+    ContactStore, DeliveryQueue, Entropy, LimiterError, MailError, MailSender, StoreError,
+    WebhookError, WebhookSender, random,
+};
+
+use super::meter::Meter;
 
 /// How many deliveries a round has.
 const ROUND_MAX: usize = 64;
-
-/// The same of mails, one of which may take a minute: less than the lease on them.
-const MAIL_ROUND_MAX: usize = 1;
 
 /// How many messages to the webhook are tried at once.
 const CONCURRENT_MAX: usize = 16;
@@ -21,6 +22,8 @@ const CONCURRENT_MAX: usize = 16;
 /// What became of an attempt.
 enum Attempt {
     Made,
+    /// Nobody waits for it any more.
+    Needless,
     Failed(Failure),
     /// None was made, or nobody waited for its end: the delivery is as it was.
     NotMade,
@@ -34,6 +37,12 @@ pub enum DeliverError {
     /// The account that sends mail cannot be used.
     #[error("the mail account cannot be used: {0}")]
     Account(String),
+    /// All mails of the policy `mail-all` are sent. The rest waits so many seconds.
+    #[error("all mails of the policy mail-all are sent, the next one in {0} s")]
+    Limit(u64),
+    /// The limiter cannot tell whether a mail may be sent.
+    #[error(transparent)]
+    Limiter(#[from] LimiterError),
     /// The store did not say what is due, or did not keep what was done: it is due again.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -43,9 +52,9 @@ pub enum DeliverError {
 #[derive(Clone, Copy)]
 pub struct Deliveries<'a> {
     pub queue: &'a dyn DeliveryQueue,
-    pub clock: &'a dyn Clock,
     pub entropy: &'a dyn Entropy,
-    pub metrics: &'a Metrics,
+    /// Counts mails, and tells the time.
+    pub meter: Meter<'a>,
 }
 
 /// Tells the operator's program what is due, and returns how much was. A program that wants no more messages gets
@@ -54,7 +63,7 @@ pub async fn deliver_to_webhook(
     deliveries: Deliveries<'_>,
     webhook: &dyn WebhookSender,
 ) -> Result<usize, DeliverError> {
-    let Deliveries { queue, clock, .. } = deliveries;
+    let (queue, clock) = (deliveries.queue, deliveries.meter.clock);
     let due = queue.take_due(Channel::Webhook, ROUND_MAX, clock.now());
     let attempts = stream::iter(due.await?).map(|delivery| async move {
         let sent = webhook.send(delivery.id, &delivery.body, clock.now()).await;
@@ -70,59 +79,78 @@ pub async fn deliver_to_webhook(
     settle(deliveries, Channel::Webhook, attempts).await
 }
 
-/// Sends the mail that is due, and returns how much was. None is sent any more in this round once the account
-/// cannot be used: then no mail pays for it, and the error is returned.
+/// Sends a mail that is due, and returns how many were. No mail pays for an account that cannot be used or for
+/// too many mails: the error is returned.
 pub async fn deliver_mail(
     deliveries: Deliveries<'_>,
     mail: &dyn MailSender,
     contacts: &dyn ContactStore,
 ) -> Result<usize, DeliverError> {
-    let Deliveries { queue, clock, .. } = deliveries;
-    let due = queue.take_due(Channel::Mail, MAIL_ROUND_MAX, clock.now());
-    let (mut attempts, mut account) = (Vec::new(), None);
-    for delivery in due.await? {
-        let attempt = match &account {
-            Some(_unusable) => Attempt::NotMade,
-            None => match send(mail, &delivery).await {
-                Ok(()) => {
-                    note(contacts, &delivery, clock.now()).await;
-                    Attempt::Made
-                }
-                Err(MailError::Later(error)) => Attempt::Failed(Failure::Later {
-                    error,
-                    wait_ms: None,
-                }),
-                Err(MailError::Refused(error)) => Attempt::Failed(Failure::Final(error)),
-                Err(MailError::Account(error)) => {
-                    account = Some(error);
-                    Attempt::NotMade
-                }
-            },
-        };
-        attempts.push((delivery, attempt));
-    }
-    let count = settle(deliveries, Channel::Mail, attempts).await?;
-    match account {
-        Some(error) => Err(DeliverError::Account(error)),
-        None => Ok(count),
-    }
-}
-
-/// Notes that the mail was taken. It is not sent again if that fails.
-async fn note(contacts: &dyn ContactStore, delivery: &Delivery, now: Timestamp) {
-    if let Some(email) = &delivery.email
-        && let Err(error) = contacts.note_mailed(email, now).await
-    {
-        tracing::warn!(%error, "when a mail was taken is not noted");
-    }
-}
-
-async fn send(mail: &dyn MailSender, delivery: &Delivery) -> Result<(), MailError> {
-    let Some(to) = delivery.email.clone() else {
-        return Err(MailError::Refused("it is for nobody".to_owned()));
+    let (queue, clock) = (deliveries.queue, deliveries.meter.clock);
+    // One may take a minute: less than the lease on it.
+    let due = queue.take_due(Channel::Mail, 1, clock.now()).await?;
+    let Some(delivery) = due.into_iter().next() else {
+        return Ok(0);
     };
-    let message = delivery.body.clone().into_bytes();
-    mail.send(&Mail { to, message }).await
+    let (attempt, waits) = match send(deliveries.meter, mail, contacts, &delivery).await {
+        Ok(attempt) => (attempt, Ok(())),
+        Err(error) => (Attempt::NotMade, Err(error)),
+    };
+    let count = settle(deliveries, Channel::Mail, vec![(delivery, attempt)]).await?;
+    waits.map(|()| count)
+}
+
+/// Sends a mail, unless nobody waits for it.
+async fn send(
+    meter: Meter<'_>,
+    sender: &dyn MailSender,
+    contacts: &dyn ContactStore,
+    delivery: &Delivery,
+) -> Result<Attempt, DeliverError> {
+    let Some(to) = delivery.email.clone() else {
+        let nobody = Failure::Final("it is for nobody".to_owned());
+        return Ok(Attempt::Failed(nobody));
+    };
+    if is_needless(contacts, &to).await {
+        return Ok(Attempt::Needless);
+    }
+    let charged = meter.charge_everyone(PolicyName::MailAll, meter.clock.now());
+    let charged = charged.await?;
+    if charged.is_refused() {
+        let wait_s = charged.binding().map_or(0, Standing::reset_s);
+        return Err(DeliverError::Limit(wait_s));
+    }
+    let mail = Mail {
+        to,
+        message: delivery.body.clone().into_bytes(),
+    };
+    let (attempt, outcome) = match sender.send(&mail).await {
+        Ok(()) => (Attempt::Made, MailOutcome::Taken),
+        Err(MailError::Refused(error)) => {
+            let refused = Attempt::Failed(Failure::Final(error));
+            (refused, MailOutcome::Refused)
+        }
+        Err(MailError::Later(error)) => {
+            let wait_ms = None;
+            return Ok(Attempt::Failed(Failure::Later { error, wait_ms }));
+        }
+        Err(MailError::Account(error)) => return Err(DeliverError::Account(error)),
+    };
+    // It is not sent again if that fails.
+    if let Err(error) = contacts
+        .note_mail(&mail.to, outcome, meter.clock.now())
+        .await
+    {
+        tracing::warn!(%error, "how a mail ended is not noted");
+    }
+    Ok(attempt)
+}
+
+/// Whether the contact that the mail asks to confirm has confirmed by an earlier one. Where that cannot be told, the
+/// mail is sent.
+async fn is_needless(contacts: &dyn ContactStore, email: &EmailAddress) -> bool {
+    let found = contacts.find(email).await.ok().flatten();
+    found.is_some_and(|it| it.status() != ContactStatus::Pending)
 }
 
 /// Keeps what became of a round.
@@ -131,11 +159,11 @@ async fn settle(
     channel: Channel,
     attempts: Vec<(Delivery, Attempt)>,
 ) -> Result<usize, DeliverError> {
-    let (count, now) = (attempts.len(), deliveries.clock.now());
+    let (count, now) = (attempts.len(), deliveries.meter.clock.now());
     if count == 0 {
         return Ok(0);
     }
-    let counters = deliveries.metrics.deliveries.of(channel);
+    let counters = deliveries.meter.metrics.deliveries.of(channel);
     let (mut made, mut failed, mut is_gone) = (Vec::new(), Vec::new(), false);
     for (mut delivery, attempt) in attempts {
         match attempt {
@@ -143,6 +171,7 @@ async fn settle(
                 counters.made.increase();
                 made.push(delivery.id);
             }
+            Attempt::Needless => made.push(delivery.id),
             Attempt::Failed(failure) => {
                 fail(deliveries, &mut delivery, failure, now);
                 failed.push(delivery);
@@ -154,6 +183,8 @@ async fn settle(
             }
         }
     }
+    // What was sent is kept in any case.
+    deliveries.queue.settle(made, failed, now).await?;
     if is_gone {
         tracing::error!(
             delivery.channel = channel.as_str(),
@@ -161,7 +192,6 @@ async fn settle(
         );
         deliveries.queue.hold(channel, true).await?;
     }
-    deliveries.queue.settle(made, failed, now).await?;
     Ok(count)
 }
 
@@ -170,7 +200,11 @@ fn fail(deliveries: Deliveries<'_>, delivery: &mut Delivery, failure: Failure, n
     // Without randomness it is not put off further.
     let [jitter] = random(deliveries.entropy).unwrap_or_default();
     delivery.fail(failure, jitter, now);
-    let counters = deliveries.metrics.deliveries.of(delivery.kind.channel());
+    let counters = deliveries
+        .meter
+        .metrics
+        .deliveries
+        .of(delivery.kind.channel());
     counters.failed.increase();
     if delivery.dead_at.is_some() {
         counters.given_up.increase();

@@ -21,19 +21,15 @@ pub async fn leave(
     let Some(found) = &contact else {
         return Ok(None);
     };
-    match found.status() {
-        ContactStatus::Subscribed => {
-            let notice = notices.of_contact(DeliveryKind::Unsubscribed, found, now);
-            if contacts.leave(token, notice, now).await? == Leaving::Left {
-                metrics.leavings.increase();
-            }
+    let status = found.status();
+    if status == ContactStatus::Pending && contacts.refuse(token, now).await? {
+        metrics.confirmations.refused.increase();
+    } else if status != ContactStatus::Unsubscribed {
+        // Also one that was confirmed a moment ago.
+        let notice = notices.of_contact(DeliveryKind::Unsubscribed, found, now);
+        if contacts.leave(token, notice, now).await? == Leaving::Left {
+            metrics.leavings.increase();
         }
-        ContactStatus::Pending => {
-            if contacts.refuse(token, now).await? {
-                metrics.confirmations.refused.increase();
-            }
-        }
-        ContactStatus::Unsubscribed => {}
     }
     Ok(contact)
 }

@@ -51,6 +51,22 @@ impl<'a> Meter<'a> {
         Ok(admission)
     }
 
+    /// Charges what everybody together may do, whoever asked for it.
+    pub async fn charge_everyone(
+        &self,
+        policy: PolicyName,
+        now: Timestamp,
+    ) -> Result<Decision, LimiterError> {
+        let charge = self.policies.quota(policy).map(|quota| Charge {
+            policy,
+            quota,
+            key: LimitKey::tagged(policy, Subject::Everyone.hashed(self.key)),
+            group: None,
+        });
+        let admission = self.acquire(charge.as_slice(), now).await?;
+        Ok(admission.decision)
+    }
+
     /// Makes all charges or none. A refusal is a decision, not an error.
     pub async fn acquire(
         &self,

@@ -3,10 +3,10 @@
 use futures_util::StreamExt as _;
 
 use crate::domain::{
-    Client, ContactStatus, Delivery, DeliveryId, DeliveryKind, EmailAddress, Language, LeaveToken,
-    LetterTemplate, PolicyName, Standing, Subject, Timestamp,
+    Channel, Client, Contact, ContactStatus, Delivery, DeliveryId, DeliveryKind, EmailAddress,
+    Language, LeaveToken, LetterTemplate, PolicyName, Subject, Timestamp,
 };
-use crate::ports::{ContactStore, MailSender, StoreError};
+use crate::ports::{Admission, ContactStore, DeliveryQueue, LimiterError, MailSender, StoreError};
 
 use super::meter::{ChargeError, Meter};
 
@@ -19,16 +19,14 @@ pub struct OptIn<'a> {
     pub mail: &'a dyn MailSender,
     /// Where the links lead.
     pub base_url: &'a str,
-    /// How long a contact can be confirmed, once its mail was taken.
-    pub kept_ms: u64,
 }
 
 impl OptIn<'_> {
-    /// The mail that asks to confirm the contact with this address and token. None if the address had its share
-    /// of them; if all had, it waits. None, too, if nobody can send the address mail.
+    /// The mail that asks to confirm the contact with this address and token, and what it was charged. None if the
+    /// address had its share of them, or if nobody can send it mail.
     ///
     /// # Errors
-    /// [`ChargeError::Limiter`] when the limiter cannot decide.
+    /// [`LimiterError`] when the limiter cannot decide.
     pub async fn ask(
         &self,
         meter: Meter<'_>,
@@ -37,9 +35,12 @@ impl OptIn<'_> {
         token: &LeaveToken,
         language: Option<Language>,
         now: Timestamp,
-    ) -> Result<Option<Delivery>, ChargeError> {
-        let Some(wait_ms) = charge(meter, client, email, now).await? else {
-            return Ok(None);
+    ) -> Result<Option<(Delivery, Admission)>, LimiterError> {
+        let own = [(PolicyName::Mail, Subject::Mailbox(email))];
+        let admission = match meter.charge(client.network, &own, now).await {
+            Ok(admission) => admission,
+            Err(ChargeError::Refused(_)) => return Ok(None),
+            Err(ChargeError::Limiter(error)) => return Err(error),
         };
         let id = DeliveryId::new(DeliveryKind::ConfirmationMail, token, now);
         let letter = self.letter(language).fill(
@@ -59,9 +60,8 @@ impl OptIn<'_> {
         // It is ASCII, as mail is.
         let body = String::from_utf8_lossy(&mail.message).into_owned();
         let kind = DeliveryKind::ConfirmationMail;
-        let mut delivery = Delivery::new(id, kind, Some(email.clone()), body, now);
-        delivery.due_at = now.plus_ms(wait_ms);
-        Ok(Some(delivery))
+        let delivery = Delivery::new(id, kind, Some(email.clone()), body, now);
+        Ok(Some((delivery, admission)))
     }
 
     fn letter(&self, language: Option<Language>) -> &LetterTemplate {
@@ -75,52 +75,41 @@ impl OptIn<'_> {
     }
 }
 
-/// How long the mail waits; none if there is none.
-async fn charge(
-    meter: Meter<'_>,
-    client: &Client,
-    email: &EmailAddress,
-    now: Timestamp,
-) -> Result<Option<u64>, ChargeError> {
-    let network = client.network;
-    let own = [(PolicyName::Mail, Subject::Mailbox(email))];
-    match meter.charge(network, &own, now).await {
-        Ok(_admission) => {}
-        Err(ChargeError::Refused(_)) => return Ok(None),
-        Err(error) => return Err(error),
-    }
-    let all = [(PolicyName::MailAll, Subject::Everyone)];
-    match meter.charge(network, &all, now).await {
-        Ok(_admission) => Ok(Some(0)),
-        Err(ChargeError::Refused(decision)) => {
-            let wait_s = decision.binding().map_or(0, Standing::reset_s);
-            Ok(Some(wait_s * 1000))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// Erases those who were asked `kept_ms` ago and have not confirmed. Returns how many.
-pub async fn erase_unconfirmed(
+/// Lets those go who were asked `kept_ms` ago and have not confirmed. Returns how many.
+///
+/// While mail waits for longer than all its attempts take, its channel is held or its account cannot be used: whoever
+/// has none yet is given time.
+pub async fn expire_unconfirmed(
     contacts: &dyn ContactStore,
+    queue: &dyn DeliveryQueue,
     kept_ms: u64,
     now: Timestamp,
-) -> Result<usize, StoreError> {
+) -> Result<u64, StoreError> {
     if contacts.status_counts().await?.pending == 0 {
         return Ok(0);
     }
+    let is_old = |at: Timestamp| at.plus_ms(Delivery::ATTEMPTS_MS_MAX) <= now;
+    let is_stuck = queue
+        .standing(Channel::Mail)
+        .await?
+        .oldest
+        .is_some_and(is_old);
+    let is_over = |it: &Contact| {
+        let mail = it.confirmation.as_ref();
+        let has_ended = mail.is_some_and(|it| it.mailed_at.max(it.undeliverable_at).is_some());
+        let is_late = it.pending_until(kept_ms).is_some_and(|until| until <= now);
+        is_late && (has_ended || !is_stuck)
+    };
     let mut expired = Vec::new();
     let mut pages = contacts.list(None, None).await?;
     while let Some(page) = pages.next().await {
-        let page = page?.into_iter();
-        let is_over = |until: Timestamp| until <= now;
-        let over = page.filter(|it| it.pending_until(kept_ms).is_some_and(is_over));
-        expired.extend(over.map(|it| it.email));
+        let over = page?.into_iter().filter(is_over);
+        expired.extend(over.filter_map(|it| it.leave_token));
     }
-    if !expired.is_empty() {
-        contacts.forget(&expired, now).await?;
+    if expired.is_empty() {
+        return Ok(0);
     }
-    Ok(expired.len())
+    contacts.expire(expired, now).await
 }
 
 /// The token of the contact with this address, if it is to be confirmed: its links stay good.

@@ -8,7 +8,10 @@ use crate::domain::{
     Subscription, TextDigest, Timestamp,
 };
 use crate::metrics::Metrics;
-use crate::ports::{ContactStore, Entropy, EntropyError, NotifyError, SignUps, StoreError, random};
+use crate::ports::{
+    Admission, ContactStore, Entropy, EntropyError, LimiterError, NotifyError, SignUps, StoreError,
+    random,
+};
 
 use super::meter::{ChargeError, Meter};
 use super::notices::Notices;
@@ -104,7 +107,11 @@ pub async fn subscribe(
     }
     let language = evidence.language;
     let prepared = prepare(newsletter, meter, client, &email, language, now).await;
-    let (leave_token, notice) = match prepared {
+    let Prepared {
+        leave_token,
+        notice,
+        mail,
+    } = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
             let decision = meter.refund_all(admission).await;
@@ -136,23 +143,15 @@ pub async fn subscribe(
         }
         Outcome::PassedOn
     } else {
-        let subscription = match newsletter.contacts.keep(sign_up).await {
-            Ok(subscription) => subscription,
+        match keep(newsletter, client, sign_up, metrics).await {
+            Ok(outcome) => outcome,
             Err(error) => {
+                if let Some(mail) = mail {
+                    meter.refund_all(mail).await;
+                }
                 let decision = meter.refund_all(admission).await;
                 return Err(SubscribeError::Store(decision, error));
             }
-        };
-        let counter = match subscription {
-            Subscription::Created => &metrics.sign_ups,
-            Subscription::Renewed { .. } => &metrics.renewals,
-        };
-        counter.increase();
-        match newsletter.notices.webhook {
-            Some(_) => Outcome::PassedOn,
-            None => Outcome::Kept {
-                already_exists: reveal(newsletter.reveal, client, subscription),
-            },
         }
     };
     Ok(Subscribed {
@@ -161,11 +160,20 @@ pub async fn subscribe(
     })
 }
 
+/// What a sign-up brings along.
+struct Prepared {
+    leave_token: LeaveToken,
+    /// What is delivered.
+    notice: Option<Delivery>,
+    /// What that was charged, if it is a mail.
+    mail: Option<Admission>,
+}
+
 /// There is no token for the contact, or nothing that can be told of it.
 enum PrepareError {
     Entropy(EntropyError),
     Store(StoreError),
-    Limiter(ChargeError),
+    Limiter(LimiterError),
 }
 
 impl PrepareError {
@@ -173,7 +181,7 @@ impl PrepareError {
         match self {
             Self::Entropy(error) => SubscribeError::Entropy(decision, error),
             Self::Store(error) => SubscribeError::Store(decision, error),
-            Self::Limiter(error) => SubscribeError::NotCharged(error),
+            Self::Limiter(error) => SubscribeError::NotCharged(error.into()),
         }
     }
 }
@@ -187,19 +195,48 @@ async fn prepare(
     email: &EmailAddress,
     language: Option<Language>,
     now: Timestamp,
-) -> Result<(LeaveToken, Option<Delivery>), PrepareError> {
+) -> Result<Prepared, PrepareError> {
     let new = random(newsletter.entropy).map(LeaveToken::from_bytes);
     let new = new.map_err(PrepareError::Entropy)?;
     let Some(opt_in) = newsletter.opt_in else {
         let kind = DeliveryKind::Subscribed;
-        return Ok((new, newsletter.notices.of(kind, email, &new, now)));
+        return Ok(Prepared {
+            leave_token: new,
+            notice: newsletter.notices.of(kind, email, &new, now),
+            mail: None,
+        });
     };
     let known = pending_token(newsletter.contacts, email).await;
     let token = known.map_err(PrepareError::Store)?.unwrap_or(new);
     let asked = opt_in
         .ask(meter, client, email, &token, language, now)
         .await;
-    Ok((token, asked.map_err(PrepareError::Limiter)?))
+    let (notice, mail) = asked.map_err(PrepareError::Limiter)?.unzip();
+    Ok(Prepared {
+        leave_token: token,
+        notice,
+        mail,
+    })
+}
+
+async fn keep(
+    newsletter: Newsletter<'_>,
+    client: &Client,
+    sign_up: SignUp,
+    metrics: &Metrics,
+) -> Result<Outcome, StoreError> {
+    let subscription = newsletter.contacts.keep(sign_up).await?;
+    let counter = match subscription {
+        Subscription::Created => &metrics.sign_ups,
+        Subscription::Renewed { .. } => &metrics.renewals,
+    };
+    counter.increase();
+    Ok(match newsletter.notices.webhook {
+        Some(_) => Outcome::PassedOn,
+        None => Outcome::Kept {
+            already_exists: reveal(newsletter.reveal, client, subscription),
+        },
+    })
 }
 
 async fn pass_on(

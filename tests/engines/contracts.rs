@@ -5,7 +5,7 @@ mod contact_store;
 #[path = "../it/contracts/count_store.rs"]
 pub(crate) mod count_store;
 #[path = "../it/contracts/delivery_queue.rs"]
-mod delivery_queue;
+pub(crate) mod delivery_queue;
 #[path = "../it/contracts/key_issuer.rs"]
 mod key_issuer;
 #[path = "../it/contracts/revocation_list.rs"]

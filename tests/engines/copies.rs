@@ -4,18 +4,22 @@ use landing_api::adapters::postgres::Totals;
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::agent::{Registration, RevokedRegistration};
 use landing_api::domain::consent::Confirmation;
-use landing_api::domain::contact::{Contact, ImportOutcome, Subscription};
+use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription, Tombstone};
 use landing_api::domain::credential::KeyRecord;
+use landing_api::domain::delivery::{Channel, DeliveryKind};
 use landing_api::domain::hourly_counts::{Hour, HourlyCounts};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::ports::{
-    Clock as _, ContactStore, CountStore, KeyIssuer, RevocationList, StoreMaintenance,
+    Clock as _, ContactStore, CountStore, DeliveryQueue, KeyIssuer, RevocationList,
+    StoreMaintenance,
 };
 
 use crate::contracts::count_store::counts;
+use crate::contracts::delivery_queue::delivery;
 use crate::fixtures::{
     START, address, imported, key_record, listed, origin, registration, sign_up, sign_up_by,
+    sign_up_of,
 };
 use crate::postgres::Postgres;
 
@@ -32,6 +36,7 @@ fn contacts() -> Vec<Contact> {
         // Some are to be confirmed, some have.
         confirmation: number.is_multiple_of(3).then(|| Confirmation {
             mailed_at: Some(START),
+            undeliverable_at: number.is_multiple_of(2).then_some(START),
             confirmed_at: number.is_multiple_of(2).then_some(START),
             ip: "2001:db8::1".parse().ok(),
         }),
@@ -60,8 +65,12 @@ fn revocations() -> [RevokedRegistration; 2] {
 async fn a_copy_may_be_repeated_and_keeps_order_times_and_signers() {
     let server = Postgres::start().await;
     let store = server.store().await;
-    let tombstones = Secret::new([7; 32]).keys().tombstone;
-    let forgotten = tombstones.hash16(&[address("forgotten").as_str().as_bytes()]);
+    let (key, now) = (Secret::new([7; 32]).keys().tombstone, SystemClock.now());
+    let tombstones = [("forgotten", None), ("refuser", Some(now))];
+    let tombstones = tombstones.map(|(name, refused_at)| Tombstone {
+        address: address(name).tombstone(&key),
+        refused_at,
+    });
     let hours = [1, 2].map(|number| HourlyCounts {
         hour: Hour::of(START.plus_ms(number * 3_600_000)),
         counts: counts(number),
@@ -70,7 +79,7 @@ async fn a_copy_may_be_repeated_and_keeps_order_times_and_signers() {
         store.copy_contacts(&contacts()).await.unwrap();
         store.copy_keys(&keys()).await.unwrap();
         store.copy_revocations(&revocations()).await.unwrap();
-        store.copy_tombstones(&[forgotten]).await.unwrap();
+        store.copy_tombstones(&tombstones).await.unwrap();
         store.copy_counts(&hours).await.unwrap();
         store.copy_contacts(&[]).await.unwrap();
         store.copy_keys(&[]).await.unwrap();
@@ -88,7 +97,7 @@ async fn a_copy_may_be_repeated_and_keeps_order_times_and_signers() {
         let expected = Totals {
             deliveries: 0,
             contacts: 12,
-            tombstones: 1,
+            tombstones: 2,
             keys: 3,
             revocations: 2,
             hours: 2,
@@ -97,6 +106,19 @@ async fn a_copy_may_be_repeated_and_keeps_order_times_and_signers() {
     }
     let outcomes = store.import(vec![imported("forgotten", START)], false);
     assert_eq!(outcomes.await, Ok(vec![ImportOutcome::Forgotten]));
+    // Who wanted no mail gets none there, either.
+    for (name, waiting) in [("refuser", 0), ("other", 1)] {
+        let sign_up = sign_up_of(address(name), origin(1, None), now);
+        let mail = delivery(DeliveryKind::ConfirmationMail, &sign_up, now);
+        let asked = SignUp {
+            notice: Some(mail),
+            is_to_be_confirmed: true,
+            ..sign_up
+        };
+        store.keep(asked).await.unwrap();
+        let standing = store.standing(Channel::Mail).await.unwrap();
+        assert_eq!(standing.waiting, waiting, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use landing_api::adapters::open_error::OpenError;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::consent::{
-    Confirming, Consent, LeaveToken, Leaving, SignUpWay, StatusCounts, TextDigest,
+    Confirming, Consent, LeaveToken, Leaving, MailOutcome, SignUpWay, StatusCounts, TextDigest,
 };
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, SignUp, Subscription,
@@ -693,8 +693,13 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
         delayed(self.0.refuse(token, now)).await
     }
 
-    async fn note_mailed(&self, email: &EmailAddress, now: Timestamp) -> Result<(), StoreError> {
-        delayed(self.0.note_mailed(email, now)).await
+    async fn note_mail(
+        &self,
+        email: &EmailAddress,
+        outcome: MailOutcome,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        delayed(self.0.note_mail(email, outcome, now)).await
     }
 
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
@@ -727,6 +732,10 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
 
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError> {
         delayed(self.0.forget(emails, now)).await
+    }
+
+    async fn expire(&self, tokens: Vec<LeaveToken>, now: Timestamp) -> Result<u64, StoreError> {
+        delayed(self.0.expire(tokens, now)).await
     }
 
     fn check(&self) -> Result<(), StoreError> {

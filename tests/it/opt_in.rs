@@ -8,9 +8,9 @@ use landing_api::domain::contact::Contact;
 use landing_api::domain::delivery::Channel;
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::DAY_MS;
-use landing_api::ports::{ContactStore, DeliveryQueue, MailError};
+use landing_api::ports::{ContactStore, DeliveryQueue, MailError, StoreError};
 use landing_api::usecases::deliver::{DeliverError, deliver_mail, deliver_to_webhook};
-use landing_api::usecases::opt_in::erase_unconfirmed;
+use landing_api::usecases::opt_in::expire_unconfirmed;
 use serde_json::json;
 
 use crate::fixtures::listed;
@@ -47,11 +47,16 @@ async fn deliver(app: &TestApp) -> usize {
     loop {
         let mail = app.app.mail.as_deref().unwrap();
         let round = deliver_mail(app.app.deliveries(), mail, &*app.contacts);
-        match round.await.unwrap() {
-            0 => return count,
-            sent => count += sent,
+        match round.await {
+            Ok(0) | Err(DeliverError::Limit(_)) => return count,
+            sent => count += sent.unwrap(),
         }
     }
+}
+
+async fn expire(app: &TestApp) -> Result<u64, StoreError> {
+    let contacts = &*app.contacts;
+    expire_unconfirmed(contacts, contacts, WEEK_MS, app.app.clock.now()).await
 }
 
 async fn contact(app: &TestApp, email: &str) -> Option<Contact> {
@@ -133,6 +138,21 @@ async fn a_sign_up_counts_once_the_mails_link_was_confirmed() {
 }
 
 #[tokio::test]
+async fn a_mail_that_waits_for_a_confirmed_contact_is_not_sent() {
+    let (app, mail) = start();
+    let name = "ada@example.com";
+    sign_up(&app, name).await;
+    assert_eq!(deliver(&app).await, 1);
+    sign_up(&app, name).await;
+    let [(_, text)] = mail.taken().try_into().unwrap();
+    answer(&app, &link(&text), "confirm").await;
+    assert_eq!(deliver(&app).await, 1);
+    assert_eq!(mail.taken().len(), 1);
+    let standing = app.contacts.standing(Channel::Mail).await.unwrap();
+    assert_eq!((standing.waiting, standing.dead), (0, 0));
+}
+
+#[tokio::test]
 async fn a_link_that_nobody_has_confirms_nothing() {
     let (app, _mail) = start();
     let unknown = format!("/newsletter/confirm/{}", "0".repeat(32));
@@ -177,13 +197,68 @@ async fn past_all_mails_of_an_hour_sign_ups_are_taken_and_their_mails_wait() {
         ..Setup::default()
     };
     let app = setup.limit("mail-all", "3/1h").start();
-    for number in 0..5 {
+    for number in 0..8 {
         sign_up(&app, &format!("user{number}@example.com")).await;
     }
-    assert_eq!(app.contacts.len(), 5);
-    assert_eq!(deliver(&app).await, 3);
-    app.clock.advance_ms(3_600_000);
+    assert_eq!(app.contacts.len(), 8);
+    // What has waited does not leave all at once.
+    for sent in [3, 3, 2, 0] {
+        assert_eq!(deliver(&app).await, sent);
+        app.clock.advance_ms(3_600_000);
+    }
+    let waited = listed(DeliveryQueue::list(&*app.contacts).await).await;
+    assert!(waited.is_empty());
+}
+
+#[tokio::test]
+async fn a_store_that_fails_uses_up_no_mails_of_an_address() {
+    let (app, _mail) = start();
+    let name = "ada@example.com";
+    for _ in 0..3 {
+        app.contacts
+            .fail_to_keep(Some(StoreError::Unavailable("away".to_owned())));
+        let call = Call::post(PATH, json!({ "email": name }).to_string());
+        assert_eq!(app.send(call).await.status, StatusCode::SERVICE_UNAVAILABLE);
+    }
+    app.contacts.fail_to_keep(None);
+    for _ in 0..3 {
+        sign_up(&app, name).await;
+        app.clock.advance_ms(1);
+    }
     assert_eq!(deliver(&app).await, 2);
+}
+
+#[tokio::test]
+async fn while_no_mail_can_leave_nobody_expires_who_has_none() {
+    let (app, mail) = start();
+    sign_up(&app, "ada@example.com").await;
+    deliver(&app).await;
+    app.contacts.hold(Channel::Mail, true).await.unwrap();
+    sign_up(&app, "bob@example.com").await;
+    app.clock.advance_ms(60 * DAY_MS);
+    assert_eq!(expire(&app).await, Ok(1));
+    assert!(contact(&app, "bob@example.com").await.is_some());
+    app.contacts.hold(Channel::Mail, false).await.unwrap();
+    assert_eq!(deliver(&app).await, 1);
+    assert_eq!(mail.taken().len(), 2);
+    assert_eq!(expire(&app).await, Ok(0));
+    app.clock.advance_ms(WEEK_MS);
+    assert_eq!(expire(&app).await, Ok(1));
+}
+
+#[tokio::test]
+async fn who_has_confirmed_and_says_it_was_not_them_leaves() {
+    let (app, mail) = start();
+    sign_up(&app, "ada@example.com").await;
+    deliver(&app).await;
+    let path = link(&mail.taken()[0].1);
+    answer(&app, &path, "confirm").await;
+    let reply = answer(&app, &path, "refuse").await;
+    assert!(reply.text().contains("Removed"), "{}", reply.text());
+    assert_eq!(
+        status(&app, "ada@example.com").await,
+        Some(ContactStatus::Unsubscribed)
+    );
 }
 
 #[tokio::test]
@@ -293,7 +368,7 @@ async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
 #[tokio::test]
 async fn who_does_not_confirm_is_erased_a_week_after_the_mail_was_taken() {
     let (app, mail) = start();
-    let erase = || erase_unconfirmed(&*app.contacts, WEEK_MS, app.app.clock.now());
+    let erase = || expire(&app);
     sign_up(&app, "ada@example.com").await;
     // The relay is away for three days.
     mail.fail_with((0..2).map(|_| MailError::Later("away".to_owned())));
@@ -313,8 +388,11 @@ async fn who_does_not_confirm_is_erased_a_week_after_the_mail_was_taken() {
     assert!(app.contacts.is_empty());
     let page = app.send(Call::get(&path)).await;
     assert!(!page.text().contains("value=\"confirm\""));
-    // Whoever was never sent the mail is not asked for ever.
+    // Whoever is sent no mail is not asked for ever.
     sign_up(&app, "bob@example.com").await;
+    let queued = listed(DeliveryQueue::list(&*app.contacts).await).await;
+    let dropped = app.contacts.drop_one(queued[0].id, app.app.clock.now());
+    assert_eq!(dropped.await, Ok(true));
     app.clock.advance_ms(WEEK_MS + 4 * DAY_MS);
     assert_eq!(erase().await, Ok(1));
 }
@@ -340,6 +418,14 @@ async fn a_relay_that_refuses_one_mail_or_the_account_costs_no_other_mail() {
     let standing = app.contacts.standing(Channel::Mail).await.unwrap();
     assert_eq!((standing.waiting, standing.dead), (0, 1));
     assert_eq!(mail.taken().len(), 1);
+    let mut marked = 0;
+    for name in ["ada", "bob"] {
+        let found = contact(&app, &format!("{name}@example.com")).await;
+        let noted = found.unwrap().confirmation.unwrap();
+        assert_ne!(noted.mailed_at.is_some(), noted.undeliverable_at.is_some());
+        marked += usize::from(noted.undeliverable_at.is_some());
+    }
+    assert_eq!(marked, 1);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 
 use landing_api::domain::consent::{
-    Confirming, ContactStatus, LeaveToken, Leaving, StatusCounts, TextDigest,
+    Confirming, ContactStatus, LeaveToken, Leaving, MailOutcome, StatusCounts, TextDigest,
 };
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
@@ -27,6 +27,7 @@ pub(crate) struct MemoryContactStore {
     contacts: Mutex<Contacts>,
     pub(super) deliveries: Deliveries,
     pub(super) fault: Fault,
+    keep_fault: Fault,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +78,11 @@ impl MemoryContactStore {
         self.fault.set(failure);
     }
 
+    /// The same of [`ContactStore::keep`] alone.
+    pub(crate) fn fail_to_keep(&self, failure: Option<StoreError>) {
+        self.keep_fault.set(failure);
+    }
+
     /// How many contacts there are.
     pub(crate) fn len(&self) -> usize {
         lock(&self.contacts).kept.len()
@@ -92,6 +98,7 @@ impl MemoryContactStore {
 impl ContactStore for MemoryContactStore {
     async fn keep(&self, mut sign_up: SignUp) -> Result<Subscription, StoreError> {
         self.fault.check()?;
+        self.keep_fault.check()?;
         let (token, notice) = (sign_up.leave_token, sign_up.notice.take());
         let mut contacts = lock(&self.contacts);
         let refused_at = contacts.refused.get(sign_up.email.as_str());
@@ -137,6 +144,7 @@ impl ContactStore for MemoryContactStore {
             return Ok(Leaving::LeftBefore);
         }
         contact.left_at = Some(now);
+        self.deliveries.forget(&contact.email);
         self.deliveries.add(notice);
         Ok(Leaving::Left)
     }
@@ -183,12 +191,18 @@ impl ContactStore for MemoryContactStore {
         Ok(true)
     }
 
-    async fn note_mailed(&self, email: &EmailAddress, now: Timestamp) -> Result<(), StoreError> {
+    async fn note_mail(
+        &self,
+        email: &EmailAddress,
+        outcome: MailOutcome,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         self.fault.check()?;
         let mut contacts = lock(&self.contacts);
         let found = contacts.kept.get_mut(email.as_str());
+        let found = found.filter(|(_, it)| it.status() == ContactStatus::Pending);
         if let Some(confirmation) = found.and_then(|(_, it)| it.confirmation.as_mut()) {
-            confirmation.mailed_at = Some(now);
+            confirmation.note_mail(outcome, now);
         }
         Ok(())
     }
@@ -261,6 +275,26 @@ impl ContactStore for MemoryContactStore {
             in_flight: emails.iter().map(|it| self.deliveries.forget(it)).sum(),
             ..Erasure::default()
         })
+    }
+
+    async fn expire(&self, tokens: Vec<LeaveToken>, _now: Timestamp) -> Result<u64, StoreError> {
+        self.fault.check()?;
+        let mut contacts = lock(&self.contacts);
+        let mut count = 0;
+        for token in tokens {
+            let found = contacts.with_token(&token);
+            let is_pending = |it: &&mut Contact| it.status() == ContactStatus::Pending;
+            let Some(contact) = found.filter(is_pending) else {
+                continue;
+            };
+            let (stays, email) = (contact.expire(), contact.email.clone());
+            if !stays {
+                contacts.forget(&email);
+            }
+            self.deliveries.forget(&email);
+            count += 1;
+        }
+        Ok(count)
     }
 
     fn check(&self) -> Result<(), StoreError> {

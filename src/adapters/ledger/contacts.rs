@@ -1,5 +1,6 @@
 //! The newsletter's contacts.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use async_trait::async_trait;
@@ -7,16 +8,19 @@ use futures_util::StreamExt as _;
 
 use crate::domain::{
     Channel, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome,
-    ImportedContact, LeaveToken, Leaving, MacKey, SignUp, StatusCounts, Subscription, TextDigest,
-    Timestamp,
+    ImportedContact, LeaveToken, Leaving, MacKey, MailOutcome, SignUp, StatusCounts, Subscription,
+    TextDigest, Timestamp, Tombstone,
 };
 use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
 
-use super::deliveries::queue;
+use super::deliveries::{queue, remove_naming};
 use super::draft::Draft;
 use super::erasure::{forget, has_tombstone, hash, is_refused, remove_tombstone};
 use super::record::{Event, Hex, Identity};
 use super::store::LedgerStore;
+
+/// How many contacts expire in one change.
+const EXPIRED_MAX: usize = 500;
 
 #[async_trait]
 impl ContactStore for LedgerStore {
@@ -76,6 +80,8 @@ impl ContactStore for LedgerStore {
             }
             contact.left_at = Some(now);
             draft.record(Event::ContactLeft((&contact).into()))?;
+            // That it was signed up must not be told after that it has left.
+            remove_naming(draft, &contact.email, now)?;
             notify(draft, notice.as_ref())?;
             Ok(Leaving::Left)
         })
@@ -118,7 +124,6 @@ impl ContactStore for LedgerStore {
         let (token, tombstones) = (*token, self.tombstone_key.clone());
         self.commit(move |draft| {
             let found = with_token(draft, &token)?;
-            let is_pending = |it: &Contact| it.status() == ContactStatus::Pending;
             let Some(contact) = found.filter(is_pending) else {
                 return Ok(false);
             };
@@ -128,15 +133,20 @@ impl ContactStore for LedgerStore {
         .await
     }
 
-    async fn note_mailed(&self, email: &EmailAddress, now: Timestamp) -> Result<(), StoreError> {
+    async fn note_mail(
+        &self,
+        email: &EmailAddress,
+        outcome: MailOutcome,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let identity = identity(email);
         self.commit(move |draft| {
             let found = draft.find(&identity)?.cloned();
-            let Some(mut contact) = found.and_then(Event::into_contact) else {
+            let Some(mut contact) = found.and_then(Event::into_contact).filter(is_pending) else {
                 return Ok(());
             };
             if let Some(confirmation) = contact.confirmation.as_mut() {
-                confirmation.mailed_at = Some(now);
+                confirmation.note_mail(outcome, now);
                 draft.record(Event::ContactConfirmed((&contact).into()))?;
             }
             Ok(())
@@ -192,6 +202,27 @@ impl ContactStore for LedgerStore {
         .await
     }
 
+    async fn expire(&self, tokens: Vec<LeaveToken>, now: Timestamp) -> Result<u64, StoreError> {
+        let (mut count, mut erased) = (0, HashSet::new());
+        // Sign-ups do not wait for all of them.
+        for tokens in tokens.chunks(EXPIRED_MAX) {
+            let (tokens, tombstones) = (tokens.to_vec(), self.tombstone_key.clone());
+            let expired = self.commit(move |draft| {
+                let mut expired = Vec::new();
+                for token in tokens {
+                    expired.extend(expire(draft, &tombstones, &token, now)?);
+                }
+                Ok(expired)
+            });
+            let expired = expired.await?;
+            count += expired.len() as u64;
+            let is_gone = |(email, stays): (String, bool)| (!stays).then_some(email);
+            erased.extend(expired.into_iter().filter_map(is_gone));
+        }
+        self.erase_from_files(erased, Erasure::default()).await?;
+        Ok(count)
+    }
+
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError> {
         self.erase(emails.to_vec(), now).await
     }
@@ -201,12 +232,37 @@ impl ContactStore for LedgerStore {
     }
 }
 
+fn is_pending(contact: &Contact) -> bool {
+    contact.status() == ContactStatus::Pending
+}
+
+/// Lets the contact with this token go, if it is still to be confirmed. Returns its address, and whether it stays as
+/// one that left.
+fn expire(
+    draft: &mut Draft<'_>,
+    tombstones: &MacKey,
+    token: &LeaveToken,
+    now: Timestamp,
+) -> Result<Option<(String, bool)>, StoreError> {
+    let Some(mut contact) = with_token(draft, token)?.filter(is_pending) else {
+        return Ok(None);
+    };
+    let stays = contact.expire();
+    if stays {
+        draft.record(Event::ContactLeft((&contact).into()))?;
+        remove_naming(draft, &contact.email, now)?;
+    } else {
+        forget(draft, tombstones, &contact.email, now, false)?;
+    }
+    Ok(Some((contact.email.as_str().to_owned(), stays)))
+}
+
 impl LedgerStore {
     /// The keyed hashes of the addresses that were erased, for a store that takes over.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
-    pub async fn tombstones(&self) -> Result<PageStream<[u8; 16]>, StoreError> {
+    pub async fn tombstones(&self) -> Result<PageStream<Tombstone>, StoreError> {
         let is_wanted = |event: &Event| matches!(event, Event::TombstoneSet { .. });
         Ok(self.pages(is_wanted, Event::into_tombstone))
     }

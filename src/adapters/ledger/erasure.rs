@@ -36,11 +36,20 @@ impl LedgerStore {
                 .map(|email| forget(draft, &tombstones, email, at, false))
                 .collect()
         });
-        let mut erasure = Erasure {
+        let erasure = Erasure {
             was_known: forgotten.await?,
             in_flight,
             ..Erasure::default()
         };
+        self.erase_from_files(addresses, erasure).await
+    }
+
+    /// Erases forgotten addresses from every file, and adds what became of each file to `erasure`.
+    pub(super) async fn erase_from_files(
+        &self,
+        addresses: HashSet<String>,
+        mut erasure: Erasure,
+    ) -> Result<Erasure, StoreError> {
         if addresses.is_empty() {
             return Ok(erasure);
         }

@@ -11,8 +11,8 @@ use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 
 use crate::domain::{
     Confirmation, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure,
-    ImportOutcome, ImportedContact, LeaveToken, Leaving, SignUp, StatusCounts, Subscription,
-    TextDigest, Timestamp,
+    ImportOutcome, ImportedContact, LeaveToken, Leaving, MailOutcome, SignUp, StatusCounts,
+    Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, StoreError};
 
@@ -31,7 +31,7 @@ macro_rules! select_contact {
     ($rest:literal) => {
         concat!(
             "SELECT place, email, signers, subscribed_at, last_seen_at, consent, left_at, leave_token, \
-                 asked, mailed_at, confirmed_at, confirmed_ip \
+                 asked, mailed_at, undeliverable_at, confirmed_at, confirmed_ip \
              FROM contact ",
             $rest
         )
@@ -46,7 +46,8 @@ const LEAVE: &str = concat!(
     settings!(),
     ", gone AS (UPDATE contact SET left_at = $2 FROM settings \
          WHERE leave_token = $1 AND left_at IS NULL AND NOT is_pending \
-         RETURNING place), \
+         RETURNING place, email), \
+     undelivered AS (DELETE FROM delivery USING gone WHERE delivery.email = gone.email), \
      queued AS (",
     queue!(
         "gone, unnest($3, $4, $5, $6, $7, $8, $9) AS new (id, kind, channel, email, body, at, wait_ms)"
@@ -75,19 +76,29 @@ const CONFIRM: &str = concat!(
     ") SELECT place FROM confirmed"
 );
 
-/// `$2` are the tombstones of its address.
-const REFUSE: &str = concat!(
-    settings!(),
-    ", gone AS (DELETE FROM contact USING settings WHERE leave_token = $1 AND is_pending RETURNING email), \
-     undelivered AS (DELETE FROM delivery USING gone WHERE delivery.email = gone.email), \
-     refused AS (INSERT INTO tombstone SELECT new.address, now() FROM gone, unnest($2) AS new (address) \
-         ON CONFLICT (address) DO UPDATE SET refused_at = now()) \
-     SELECT email FROM gone"
-);
+/// Of contacts that are still to be confirmed, the first that had left before, and then all others.
+const EXPIRE: &str = "UPDATE contact SET asked = false, consent = NULL \
+     WHERE leave_token = ANY($1) AND is_pending AND left_at IS NOT NULL RETURNING email";
+const ERASE_PENDING: &str =
+    "DELETE FROM contact WHERE leave_token = ANY($1) AND is_pending RETURNING email";
 
-const NOTE_MAILED: &str = concat!(
+/// Drops what names an address. In a statement of its own: it sees what sign-ups have queued that the statement
+/// before has waited for.
+const DROP_NAMING: &str =
+    "DELETE FROM delivery WHERE email = ANY($1) RETURNING coalesce(leased_until > now(), false)";
+
+/// Remembers who wanted no mail.
+const REMEMBER_REFUSAL: &str = "INSERT INTO tombstone SELECT unnest($1), now() \
+     ON CONFLICT (address) DO UPDATE SET refused_at = now()";
+
+/// How many contacts expire in one transaction.
+const EXPIRED_MAX: usize = 500;
+
+const NOTE_MAIL: &str = concat!(
     settings!(),
-    " UPDATE contact SET mailed_at = $2 FROM settings WHERE email = $1 AND asked"
+    " UPDATE contact SET mailed_at = CASE WHEN $3 THEN $2 ELSE mailed_at END, \
+         undeliverable_at = CASE WHEN $3 THEN NULL ELSE $2 END \
+     FROM settings WHERE email = $1 AND is_pending"
 );
 
 /// Remembers forgotten addresses by their hashes.
@@ -190,20 +201,44 @@ impl ContactStore for PostgresStore {
     }
 
     async fn refuse(&self, token: &LeaveToken, _now: Timestamp) -> Result<bool, StoreError> {
-        let Some(contact) = self.find_by_token(token).await? else {
-            return Ok(false);
-        };
-        let current = self.tombstone_keys.get(..1).unwrap_or_default();
-        let tombstones = tombstones(current, [&contact.email].into_iter());
-        let bytes = &token.as_bytes()[..];
-        let values: Parameters<'_> = &[(&bytes, Type::BYTEA), (&tombstones, Type::BYTEA_ARRAY)];
-        Ok(!self.change(REFUSE, values).await?.is_empty())
+        let transaction = self.begin_erasure().await?;
+        let tokens = [&token.as_bytes()[..]];
+        let gone = transaction.emails(ERASE_PENDING, &tokens).await?;
+        self.erase(&transaction, &gone, REMEMBER_REFUSAL).await?;
+        transaction.commit().await?;
+        Ok(!gone.is_empty())
     }
 
-    async fn note_mailed(&self, email: &EmailAddress, now: Timestamp) -> Result<(), StoreError> {
+    async fn expire(&self, tokens: Vec<LeaveToken>, _now: Timestamp) -> Result<u64, StoreError> {
+        let mut count = 0;
+        for tokens in tokens.chunks(EXPIRED_MAX) {
+            let tokens: Vec<_> = tokens.iter().map(|it| &it.as_bytes()[..]).collect();
+            let transaction = self.begin_erasure().await?;
+            let stay = transaction.emails(EXPIRE, &tokens).await?;
+            let gone = transaction.emails(ERASE_PENDING, &tokens).await?;
+            let waiting: Parameters<'_> = &[(&column_of(&stay), Type::TEXT_ARRAY)];
+            transaction.ask(DROP_NAMING, waiting).await?;
+            self.erase(&transaction, &gone, REMEMBER).await?;
+            transaction.commit().await?;
+            count += (stay.len() + gone.len()) as u64;
+        }
+        Ok(count)
+    }
+
+    async fn note_mail(
+        &self,
+        email: &EmailAddress,
+        outcome: MailOutcome,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let (email, now) = (email.as_str(), instant(now));
-        let values: Parameters<'_> = &[(&email, Type::TEXT), (&now, Type::TIMESTAMPTZ)];
-        self.change(NOTE_MAILED, values).await?;
+        let is_taken = outcome == MailOutcome::Taken;
+        let values: Parameters<'_> = &[
+            (&email, Type::TEXT),
+            (&now, Type::TIMESTAMPTZ),
+            (&is_taken, Type::BOOL),
+        ];
+        self.change(NOTE_MAIL, values).await?;
         Ok(())
     }
 
@@ -284,28 +319,14 @@ impl ContactStore for PostgresStore {
         if emails.is_empty() {
             return Ok(Erasure::default());
         }
-        let addresses: Vec<&str> = emails.iter().map(EmailAddress::as_str).collect();
-        let current = self.tombstone_keys.get(..1).unwrap_or_default();
-        let tombstones = tombstones(current, emails.iter());
-        let transaction = DedicatedConnection::begin(&self.connector).await?;
-        transaction.ask(BOUND_ERASURE, &[]).await?;
-        transaction.ask(LOCK_TOMBSTONES, &[]).await?;
+        let addresses = column_of(emails);
+        let transaction = self.begin_erasure().await?;
         let delete = "DELETE FROM contact WHERE email = ANY($1) RETURNING email";
         let deleted = transaction
             .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])
             .await?;
         let mut deleted = first_column::<String>(&deleted)?;
-        let drop = "DELETE FROM delivery WHERE email = ANY($1) \
-                    RETURNING coalesce(leased_until > now(), false)";
-        let dropped = transaction
-            .ask(drop, &[(&addresses, Type::TEXT_ARRAY)])
-            .await?;
-        let mut in_flight = 0;
-        for row in &dropped {
-            in_flight += u64::from(column::<bool>(row, 0)?);
-        }
-        let tombstones: Parameters<'_> = &[(&tombstones, Type::BYTEA_ARRAY)];
-        transaction.ask(REMEMBER, tombstones).await?;
+        let in_flight = self.erase(&transaction, emails, REMEMBER).await?;
         transaction.commit().await?;
         // An address that is named twice was known once.
         let was_known = addresses.iter().map(|address| deleted.remove(*address));
@@ -322,6 +343,34 @@ impl ContactStore for PostgresStore {
 }
 
 impl PostgresStore {
+    /// Begins a transaction that erases, and that no sign-up overtakes.
+    async fn begin_erasure(&self) -> Result<DedicatedConnection, StoreError> {
+        let transaction = DedicatedConnection::begin(&self.connector).await?;
+        transaction.ask(BOUND_ERASURE, &[]).await?;
+        transaction.ask(LOCK_TOMBSTONES, &[]).await?;
+        Ok(transaction)
+    }
+
+    /// Drops what names one of the addresses, which are no contacts any more, and remembers them by `remember`. Returns
+    /// how many deliveries somebody tries at the moment.
+    async fn erase(
+        &self,
+        transaction: &DedicatedConnection,
+        emails: &[EmailAddress],
+        remember: &str,
+    ) -> Result<u64, StoreError> {
+        let named: Parameters<'_> = &[(&column_of(emails), Type::TEXT_ARRAY)];
+        let mut in_flight = 0;
+        for row in transaction.ask(DROP_NAMING, named).await? {
+            in_flight += u64::from(column::<bool>(&row, 0)?);
+        }
+        let current = self.tombstone_keys.get(..1).unwrap_or_default();
+        let tombstones = tombstones(current, emails.iter());
+        let tombstones: Parameters<'_> = &[(&tombstones, Type::BYTEA_ARRAY)];
+        transaction.ask(remember, tombstones).await?;
+        Ok(in_flight)
+    }
+
     /// The number that `statement` answers, over a connection of its own: of many contacts it takes longer than
     /// a look-up may.
     async fn number(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64, StoreError> {
@@ -358,6 +407,23 @@ impl PostgresStore {
     }
 }
 
+impl DedicatedConnection {
+    /// The addresses that a statement about the contacts with these tokens returns.
+    async fn emails(
+        &self,
+        statement: &str,
+        tokens: &[&[u8]],
+    ) -> Result<Vec<EmailAddress>, StoreError> {
+        let rows = self.ask(statement, &[(&tokens, Type::BYTEA_ARRAY)]).await?;
+        let emails = rows.iter().map(|row| column(row, 0));
+        emails.map(|it| it.map(EmailAddress::from_stored)).collect()
+    }
+}
+
+fn column_of(emails: &[EmailAddress]) -> Vec<&str> {
+    emails.iter().map(EmailAddress::as_str).collect()
+}
+
 fn first_column<T: FromSqlOwned + Eq + Hash>(rows: &[Row]) -> Result<HashSet<T>, StoreError> {
     rows.iter().map(|row| column(row, 0)).collect()
 }
@@ -376,12 +442,13 @@ fn contact(row: &Row) -> Result<Contact, StoreError> {
     })
 }
 
-/// Columns 8 to 11.
+/// Columns 8 to 12.
 fn confirmation(row: &Row) -> Result<Option<Confirmation>, StoreError> {
-    let ip: Option<String> = column(row, 11)?;
+    let ip: Option<String> = column(row, 12)?;
     let confirmation = Confirmation {
         mailed_at: optional_instant(row, 9)?,
-        confirmed_at: optional_instant(row, 10)?,
+        undeliverable_at: optional_instant(row, 10)?,
+        confirmed_at: optional_instant(row, 11)?,
         ip: ip.and_then(|it| it.parse().ok()),
     };
     Ok(column::<bool>(row, 8)?.then_some(confirmation))

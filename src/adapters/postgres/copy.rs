@@ -5,11 +5,10 @@ use tokio_postgres::types::Type;
 
 use crate::domain::{
     Confirmation, Contact, Delivery, HourlyCounts, KeyRecord, RevokedRegistration, TextDigest,
-    Timestamp,
+    Timestamp, Tombstone,
 };
 use crate::ports::{DeliveryQueue as _, StoreError};
 
-use super::contacts::REMEMBER;
 use super::counts::columns;
 use super::dedicated::DedicatedConnection;
 use super::link::Parameters;
@@ -18,12 +17,13 @@ use super::values::{column, consent, instant, signer};
 
 const CONTACTS: &str = "INSERT INTO contact \
          (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, consent, left_at, leave_token, \
-             asked, mailed_at, confirmed_at, confirmed_ip) \
+             asked, mailed_at, undeliverable_at, confirmed_at, confirmed_ip) \
      SELECT email, id, id, array_remove(ARRAY[one, two, three, four], NULL), '{}', \
-         subscribed_at, last_seen_at, consent, left_at, token, asked, mailed_at, confirmed_at, confirmed_ip \
-     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) \
-         WITH ORDINALITY AS rows (email, one, two, three, four, subscribed_at, last_seen_at, consent, left_at, \
-             token, asked, mailed_at, confirmed_at, confirmed_ip, place)) AS new \
+         subscribed_at, last_seen_at, consent, left_at, token, asked, mailed_at, \
+         undeliverable_at, confirmed_at, confirmed_ip \
+     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+         $14, $15) WITH ORDINALITY AS rows (email, one, two, three, four, subscribed_at, last_seen_at, consent, left_at, \
+             token, asked, mailed_at, undeliverable_at, confirmed_at, confirmed_ip, place)) AS new \
      ORDER BY new.place ON CONFLICT (email) DO NOTHING";
 
 const CONSENT_TEXTS: &str =
@@ -46,6 +46,9 @@ const REVOCATIONS: &str = "INSERT INTO revocation \
 const COUNTS: &str = "INSERT INTO hourly_count (hour, counted, number) \
      SELECT * FROM unnest($1, $2, $3) \
      ON CONFLICT (hour, counted) DO UPDATE SET number = excluded.number";
+
+const TOMBSTONES: &str = "INSERT INTO tombstone (address, refused_at) SELECT * FROM unnest($1, $2) \
+     ON CONFLICT DO NOTHING";
 
 const TOTALS: &str = "SELECT (SELECT count(*) FROM contact) AS contacts, \
      (SELECT count(*) FROM delivery) AS deliveries, \
@@ -92,7 +95,8 @@ impl PostgresStore {
                 it.confirmation.as_ref().and_then(value).map(instant)
             })
         };
-        let (mailed, confirmed) = (of(|it| it.mailed_at), of(|it| it.confirmed_at));
+        let (mailed, undeliverable) = (of(|it| it.mailed_at), of(|it| it.undeliverable_at));
+        let confirmed = of(|it| it.confirmed_at);
         let ip = |it: &Contact| Some(it.confirmation.as_ref()?.ip?.to_string());
         let ips = column_of(contacts, ip);
         let parameters: Parameters<'_> = &[
@@ -108,6 +112,7 @@ impl PostgresStore {
             (&tokens, Type::BYTEA_ARRAY),
             (&asked, Type::BOOL_ARRAY),
             (&mailed, Type::TIMESTAMPTZ_ARRAY),
+            (&undeliverable, Type::TIMESTAMPTZ_ARRAY),
             (&confirmed, Type::TIMESTAMPTZ_ARRAY),
             (&ips, Type::TEXT_ARRAY),
         ];
@@ -171,11 +176,15 @@ impl PostgresStore {
         self.copy(REVOCATIONS, parameters).await
     }
 
-    /// Copies the hashes of forgotten addresses.
-    pub async fn copy_tombstones(&self, addresses: &[[u8; 16]]) -> Result<(), StoreError> {
-        let addresses = column_of(addresses, |it| &it[..]);
-        self.copy(REMEMBER, &[(&addresses, Type::BYTEA_ARRAY)])
-            .await
+    /// Copies what remains of forgotten addresses.
+    pub async fn copy_tombstones(&self, tombstones: &[Tombstone]) -> Result<(), StoreError> {
+        let addresses = column_of(tombstones, |it| &it.address[..]);
+        let refused = column_of(tombstones, |it| it.refused_at.map(instant));
+        let parameters: Parameters<'_> = &[
+            (&addresses, Type::BYTEA_ARRAY),
+            (&refused, Type::TIMESTAMPTZ_ARRAY),
+        ];
+        self.copy(TOMBSTONES, parameters).await
     }
 
     /// Copies the counts of hours: they become what they are here.

@@ -25,13 +25,14 @@ const ADD: &str = concat!(
     )
 );
 
-/// A clock that was set back holds up nothing: no wait is longer than 27 hours.
+/// A clock that was set back holds up nothing: no wait is longer than 27 hours. What a later version has queued is
+/// left to it.
 const TAKE: &str = concat!(
     settings!(),
     " UPDATE delivery SET leased_until = now() + $3::bigint * interval '1 ms' FROM settings WHERE id IN \
          (SELECT id FROM delivery WHERE channel = $1 AND dead_at IS NULL \
              AND (due_at <= now() OR due_at > now() + interval '27 hours') \
-             AND coalesce(leased_until <= now(), true) \
+             AND coalesce(leased_until <= now(), true) AND kind = ANY($4) \
              AND NOT EXISTS (SELECT FROM held_channel WHERE channel = $1) \
           ORDER BY due_at, place LIMIT $2 FOR UPDATE SKIP LOCKED) \
      RETURNING place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at"
@@ -111,10 +112,12 @@ impl DeliveryQueue for PostgresStore {
         _now: Timestamp,
     ) -> Result<Vec<Delivery>, StoreError> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let known = DeliveryKind::ALL.map(DeliveryKind::as_str);
         let values: Parameters<'_> = &[
             (&channel.as_str(), Type::TEXT),
             (&count, Type::INT8),
             (&LEASE_MS.cast_signed(), Type::INT8),
+            (&&known[..], Type::TEXT_ARRAY),
         ];
         let rows = self.change(TAKE, values).await?;
         rows.iter().map(delivery).collect()

@@ -11,7 +11,11 @@ use super::error::PostgresOpenError;
 use super::values::column;
 
 /// What makes the tables of each version out of those of the version before.
-pub(super) const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema_2.sql")];
+pub(super) const STEPS: [&str; 3] = [
+    include_str!("schema.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+];
 
 /// The tables that hold the record.
 pub(super) const TABLES: [&str; 8] = [

@@ -28,6 +28,8 @@ ON CONFLICT (email) DO UPDATE SET
         ELSE kept.asked AND ($17 OR NOT kept.is_pending) END,
     mailed_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL OR kept.is_pending
         THEN kept.mailed_at END,
+    undeliverable_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL OR kept.is_pending
+        THEN kept.undeliverable_at END,
     confirmed_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL
         THEN kept.confirmed_at END,
     confirmed_ip = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL

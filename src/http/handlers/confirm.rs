@@ -12,7 +12,8 @@ use crate::domain::{Confirming, Contact, ContactStatus};
 use crate::http::answer::page::WrittenPage;
 use crate::http::request::{form, negotiate};
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
-use crate::usecases::confirm::{confirm, refuse};
+use crate::usecases::confirm::confirm;
+use crate::usecases::leave::leave;
 
 use super::leave::token;
 
@@ -69,7 +70,7 @@ async fn answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
             }
         }
         Some("refuse") => {
-            refuse(contacts, metrics, &token, now).await?;
+            leave(contacts, app.notices(), metrics, &token, now).await?;
             State::Refused
         }
         // Somebody else's form.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use landing_api::domain::consent::{
-    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, Leaving, SignUpWay, Source,
-    TextDigest,
+    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, Leaving, MailOutcome, SignUpWay,
+    Source, TextDigest,
 };
 use landing_api::domain::contact::{
     Contact, ImportOutcome, ImportedContact, Origin, SignUp, Signers, Subscription,
@@ -54,6 +54,7 @@ pub(crate) async fn check(store: Arc<dyn ContactStore>) {
     a_contact_counts_once_it_is_confirmed(&*store).await;
     who_has_left_stays_so_until_it_is_confirmed(&*store).await;
     who_refuses_is_forgotten(&*store).await;
+    who_is_confirmed_meanwhile_does_not_expire(&*store).await;
     what_a_consent_names_is_kept(&*store).await;
     an_import_revives_nobody(&*store).await;
     of_racing_sign_ups_one_creates(&store).await;
@@ -167,16 +168,21 @@ async fn a_contact_counts_once_it_is_confirmed(store: &dyn ContactStore) {
         (ContactStatus::Pending, Some(token))
     );
     assert_eq!(again.consent, pending.consent);
-    store.note_mailed(&email(name), LATE).await.unwrap();
-    store
-        .note_mailed(&email("nobody@example.com"), LATE)
-        .await
-        .unwrap();
+    for (outcome, at) in [(MailOutcome::Refused, EARLY), (MailOutcome::Taken, LATE)] {
+        for name in [name, "nobody@example.com"] {
+            store.note_mail(&email(name), outcome, at).await.unwrap();
+        }
+        let noted = kept(store, name).await.confirmation.unwrap();
+        let is_taken = outcome == MailOutcome::Taken;
+        assert_eq!(noted.mailed_at, is_taken.then_some(at));
+        assert_eq!(noted.undeliverable_at, (!is_taken).then_some(at));
+    }
     let confirmed = store.confirm(&token, ip, None, LATE).await;
     assert_eq!(confirmed, Ok(Confirming::Confirmed));
     let confirmed = kept(store, name).await;
     let expected = Confirmation {
         mailed_at: Some(LATE),
+        undeliverable_at: None,
         confirmed_at: Some(LATE),
         ip,
     };
@@ -233,6 +239,42 @@ async fn who_has_left_stays_so_until_it_is_confirmed(store: &dyn ContactStore) {
         (back.status(), back.left_at),
         (ContactStatus::Subscribed, None)
     );
+}
+
+async fn who_is_confirmed_meanwhile_does_not_expire(store: &dyn ContactStore) {
+    let names = ["rea@example.com", "sia@example.com", "tia@example.com"];
+    let before = store.status_counts().await.unwrap();
+    let [left, confirmed, gone] = names;
+    let plain = sign_up(left, origin(3, None), EARLY);
+    store.keep(plain).await.unwrap();
+    let token = kept(store, left).await.leave_token.unwrap();
+    store.leave(&token, None, EARLY).await.unwrap();
+    let mut tokens = vec![token];
+    for name in names {
+        store.keep(asked(name, LATE)).await.unwrap();
+        tokens.push(kept(store, name).await.leave_token.unwrap());
+    }
+    store.confirm(&tokens[2], None, None, LATE).await.unwrap();
+    assert_eq!(store.expire(tokens.clone(), LATE).await, Ok(2));
+    assert_eq!(store.expire(tokens, LATE).await, Ok(0));
+    assert_eq!(store.expire(Vec::new(), LATE).await, Ok(0));
+    let confirmed = kept(store, confirmed).await;
+    assert_eq!(confirmed.status(), ContactStatus::Subscribed);
+    // Who had left is one that left, of whom the stranger's sign-up tells nothing.
+    let left = kept(store, left).await;
+    assert_eq!(
+        (left.status(), left.left_at),
+        (ContactStatus::Unsubscribed, Some(EARLY))
+    );
+    assert_eq!((left.consent, left.confirmation), (None, None));
+    assert_eq!(store.find(&email(gone)).await, Ok(None));
+    let row = ImportedContact::parse(gone, None, LATE).unwrap();
+    let outcomes = store.import(vec![row], false).await;
+    assert_eq!(outcomes, Ok(vec![ImportOutcome::Forgotten]));
+    let after = store.status_counts().await.unwrap();
+    assert_eq!(after.pending, before.pending);
+    let emails = names.map(email);
+    store.forget(&emails, LATE).await.unwrap();
 }
 
 async fn who_refuses_is_forgotten(store: &dyn ContactStore) {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapters::hex::Hex;
 use crate::domain::{
-    Contact, ContactStatus, Delivery, EmailAddress, KeyRecord, Registration, Timestamp,
+    Contact, ContactStatus, Delivery, EmailAddress, KeyRecord, Registration, Timestamp, Tombstone,
 };
 
 use super::entry::{ContactEntry, DeliveryEntry, KeyEntry};
@@ -163,12 +163,20 @@ impl Event {
         None
     }
 
-    /// The hash of a forgotten address that it leaves, if it leaves one.
-    pub(crate) fn into_tombstone(self) -> Option<[u8; 16]> {
-        if let Self::TombstoneSet { address, .. } = self {
-            return Some(address.0);
-        }
-        None
+    /// What it leaves of a forgotten address, if it leaves something.
+    pub(crate) fn into_tombstone(self) -> Option<Tombstone> {
+        let Self::TombstoneSet {
+            address,
+            at,
+            refused,
+        } = self
+        else {
+            return None;
+        };
+        Some(Tombstone {
+            address: address.0,
+            refused_at: refused.then(|| Timestamp::from_ms(at)),
+        })
     }
 
     /// When it happened, if this program's clock said so.
