@@ -4,7 +4,7 @@
 //! A file `questions` of `data/assistant/` has the examples of a language, a line each, under the title of the
 //! section that answers them, and under headings with `-` if none does. One that two sections answer stands under both. A file
 //! `words` has the stop words of a language, vague words, synonyms, and what is said without a question. Among the
-//! synonyms ☎, ⌚ and ⌂ stand for a telephone number, hours and an address, which are known by their looks.
+//! synonyms ☎, ⌚, ⌂ and ⚑ stand for a telephone number, hours, an address and a year, which are known by their looks.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@
 //! | `own_index` | the operator's own pages, found by their terms |
 //! | `features` | what texts are compared by: features, stems, n-grams |
 //! | `terms` | what a text is about, with the words that mean the same |
-//! | `shapes` | telephone numbers, hours and addresses, known by their looks |
+//! | `shapes` | telephone numbers, hours, addresses and years, known by their looks |
 //! | `quotation` | a passage as an answer |
 //! | [`openai`] | a model on another server |
 

@@ -16,9 +16,10 @@ use super::terms::{Term, Terms, Topics};
 /// How much of a question a passage must cover to answer it.
 const COVERAGE_MIN: f64 = 0.6;
 /// The same if the question names its title.
-const NAMED_COVERAGE_MIN: f64 = 0.5;
-/// How much better than any other the passage that answers must be: no answer is better than a wrong one.
-const LEAD_MIN: f64 = 1.05;
+const NAMED_COVERAGE_MIN: f64 = 0.55;
+/// How much better than any other, whether that covers enough or not, the passage that answers must be: no answer is
+/// better than a wrong one.
+const LEAD_MIN: f64 = 1.1;
 /// A passage that covers this much has the very words of the question, and answers even if others do.
 const WHOLE: f64 = 0.99;
 /// How much better a passage is whose title the question names.
@@ -122,14 +123,14 @@ impl OwnIndex {
 
     /// The passage that answers a question of these terms best, if one does.
     pub(super) fn best(&self, asked: &BTreeSet<Term>) -> Option<Best<'_>> {
-        let answers = self.ranked(asked).into_iter();
-        let mut answers = answers.filter(|it| it.is_answer);
-        let best = answers.next()?;
-        let is_behind = |it: Ranked<'_>| best.score >= LEAD_MIN * it.score;
+        let ranked = self.ranked(asked);
+        let best = ranked.iter().find(|it| it.is_answer)?;
+        let mut others = ranked.iter().filter(|it| !std::ptr::eq(*it, best));
+        let is_behind = |it: &Ranked<'_>| best.score >= LEAD_MIN * it.score;
         Some(Best {
             coverage: best.coverage,
             passage: best.passage,
-            is_clear: best.coverage > WHOLE || answers.next().is_none_or(is_behind),
+            is_clear: best.coverage > WHOLE || others.all(is_behind),
         })
     }
 

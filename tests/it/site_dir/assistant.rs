@@ -150,6 +150,10 @@ const LOOKS: &str = "# Harrow Nursery\n\n\
     Bring blunt ones in autumn.\n\n\
     ## Knives\n\n\
     Bring blunt ones in spring.\n\n\
+    ## The first tree\n\n\
+    Maud planted it in 1931.\n\n\
+    ## Abroad\n\n\
+    To Spain, France and Italy there is no lorry: foreign countries are too far.\n\n\
     ## Advice\n\n\
     Without an appointment, whenever the gate stands wide.\n";
 
@@ -159,11 +163,13 @@ what's your address? | Chapel Road 31
 what's your telephone number? | 0555 620 118
 opening hours | From 9 to 18
 could you plant it for me? | dig the hole
+when were you founded? | in 1931
 do you do sharpening? |
 how can I book? |
 do I need no appointment? | Without an appointment
 do you sell trees for my cat? |
 is there a student discount? |
+do you raise trees in Spain? |
 ";
 
 #[tokio::test]
