@@ -138,6 +138,8 @@ impl ContactStore for PostgresStore {
     }
 
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
+        // Never closed.
+        let _turn = self.looking_up_tokens.acquire().await;
         let token = &token.as_bytes()[..];
         let rows = self
             .look_up(FIND_BY_TOKEN, &[(&token, Type::BYTEA)])

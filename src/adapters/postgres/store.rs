@@ -29,6 +29,8 @@ const READ_DEADLINE: Duration = Duration::from_millis(700);
 const WAITING_MAX: usize = 1024;
 /// Most look-ups that wait: anybody can make keys up that have to be looked up.
 const LOOK_UPS_MAX: usize = 256;
+/// Most of them that are by the token of a mail's link, which nobody counts: the others wait their turn.
+const TOKEN_LOOK_UPS_MAX: usize = 64;
 /// How soon a start tries again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -40,6 +42,7 @@ pub struct PostgresStore {
     queue: CommitterQueue,
     waiting: Arc<Semaphore>,
     looking_up: Semaphore,
+    pub(super) looking_up_tokens: Semaphore,
     availability: Arc<Availability>,
     pub(super) tombstone_keys: Vec<MacKey>,
     entropy: Arc<dyn Entropy>,
@@ -79,6 +82,7 @@ impl PostgresStore {
             queue,
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             looking_up: Semaphore::new(LOOK_UPS_MAX),
+            looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
             availability,
             tombstone_keys,
             entropy,
