@@ -72,8 +72,9 @@ impl ConfirmationEntry {
 
     /// When the last of it happened.
     pub(super) fn last_at(&self) -> Option<u64> {
-        let mail = self.mailed_at.max(self.undeliverable_at);
-        self.confirmed_at.max(mail)
+        self.confirmed_at
+            .max(self.mailed_at)
+            .max(self.undeliverable_at)
     }
 }
 

@@ -79,6 +79,11 @@ pub enum MailOutcome {
 }
 
 impl Confirmation {
+    /// When the mail that asks for it ended, one way or the other.
+    pub fn mail_ended_at(&self) -> Option<Timestamp> {
+        self.mailed_at.max(self.undeliverable_at)
+    }
+
     /// The mail that asks for it has ended.
     pub const fn note_mail(&mut self, outcome: MailOutcome, at: Timestamp) {
         match outcome {

@@ -222,7 +222,8 @@ impl Contact {
         }
     }
 
-    fn is_pending(&self) -> bool {
+    /// Whether it is to be confirmed.
+    pub fn is_pending(&self) -> bool {
         let confirmation = self.confirmation.as_ref();
         confirmation.is_some_and(|it| it.confirmed_at.is_none())
     }
@@ -248,7 +249,7 @@ impl Contact {
     pub fn pending_until(&self, kept_ms: u64) -> Option<Timestamp> {
         let confirmation = self.confirmation.as_ref()?;
         let asked_at = self.consent.as_ref().map_or(self.last_seen_at, |it| it.at);
-        let ended_at = confirmation.mailed_at.max(confirmation.undeliverable_at);
+        let ended_at = confirmation.mail_ended_at();
         let begin = ended_at.unwrap_or_else(|| asked_at.plus_ms(Delivery::ATTEMPTS_MS_MAX));
         self.is_pending().then(|| begin.plus_ms(kept_ms))
     }

@@ -17,6 +17,9 @@ pub type ContactStream = PageStream<Contact>;
 /// For how long nobody is asked again who has refused: 30 days.
 pub const REFUSED_MS: u64 = 30 * DAY_MS;
 
+/// How many contacts [`ContactStore::expire`] lets go in one change: sign-ups do not wait for all of them.
+pub const EXPIRED_MAX: usize = 500;
+
 /// Keeps the newsletter's contacts.
 #[async_trait]
 pub trait ContactStore: Send + Sync {

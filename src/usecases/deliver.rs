@@ -3,8 +3,7 @@
 use futures_util::{StreamExt as _, stream};
 
 use crate::domain::{
-    Channel, ContactStatus, Delivery, EmailAddress, Failure, Mail, MailOutcome, PolicyName,
-    Standing, Timestamp,
+    Channel, Delivery, EmailAddress, Failure, Mail, MailOutcome, PolicyName, Standing, Timestamp,
 };
 use crate::ports::{
     ContactStore, DeliveryQueue, Entropy, LimiterError, MailError, MailSender, StoreError,
@@ -150,7 +149,7 @@ async fn send(
 /// mail is sent.
 async fn is_needless(contacts: &dyn ContactStore, email: &EmailAddress) -> bool {
     let found = contacts.find(email).await.ok().flatten();
-    found.is_some_and(|it| it.status() != ContactStatus::Pending)
+    found.is_some_and(|it| !it.is_pending())
 }
 
 /// Keeps what became of a round.

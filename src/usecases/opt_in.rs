@@ -3,8 +3,8 @@
 use futures_util::StreamExt as _;
 
 use crate::domain::{
-    Channel, Client, Contact, ContactStatus, Delivery, DeliveryId, DeliveryKind, EmailAddress,
-    Language, LeaveToken, LetterTemplate, PolicyName, Subject, Timestamp,
+    Channel, Client, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, Language,
+    LeaveToken, LetterTemplate, PolicyName, Subject, Timestamp,
 };
 use crate::ports::{Admission, ContactStore, DeliveryQueue, LimiterError, MailSender, StoreError};
 
@@ -96,7 +96,7 @@ pub async fn expire_unconfirmed(
         .is_some_and(is_old);
     let is_over = |it: &Contact| {
         let mail = it.confirmation.as_ref();
-        let has_ended = mail.is_some_and(|it| it.mailed_at.max(it.undeliverable_at).is_some());
+        let has_ended = mail.is_some_and(|it| it.mail_ended_at().is_some());
         let is_late = it.pending_until(kept_ms).is_some_and(|until| until <= now);
         is_late && (has_ended || !is_stuck)
     };
@@ -118,6 +118,6 @@ pub async fn pending_token(
     email: &EmailAddress,
 ) -> Result<Option<LeaveToken>, StoreError> {
     let found = contacts.find(email).await?;
-    let pending = found.filter(|it| it.status() == ContactStatus::Pending);
+    let pending = found.filter(Contact::is_pending);
     Ok(pending.and_then(|it| it.leave_token))
 }

@@ -200,7 +200,7 @@ impl ContactStore for MemoryContactStore {
         self.fault.check()?;
         let mut contacts = lock(&self.contacts);
         let found = contacts.kept.get_mut(email.as_str());
-        let found = found.filter(|(_, it)| it.status() == ContactStatus::Pending);
+        let found = found.filter(|(_, it)| it.is_pending());
         if let Some(confirmation) = found.and_then(|(_, it)| it.confirmation.as_mut()) {
             confirmation.note_mail(outcome, now);
         }
@@ -283,8 +283,7 @@ impl ContactStore for MemoryContactStore {
         let mut count = 0;
         for token in tokens {
             let found = contacts.with_token(&token);
-            let is_pending = |it: &&mut Contact| it.status() == ContactStatus::Pending;
-            let Some(contact) = found.filter(is_pending) else {
+            let Some(contact) = found.filter(|it| it.is_pending()) else {
                 continue;
             };
             let (stays, email) = (contact.expire(), contact.email.clone());

@@ -11,16 +11,13 @@ use crate::domain::{
     ImportedContact, LeaveToken, Leaving, MacKey, MailOutcome, SignUp, StatusCounts, Subscription,
     TextDigest, Timestamp, Tombstone,
 };
-use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
+use crate::ports::{ContactStore, ContactStream, EXPIRED_MAX, PageStream, StoreError};
 
 use super::deliveries::{queue, remove_naming};
 use super::draft::Draft;
 use super::erasure::{forget, has_tombstone, hash, is_refused, remove_tombstone};
 use super::record::{Event, Hex, Identity};
 use super::store::LedgerStore;
-
-/// How many contacts expire in one change.
-const EXPIRED_MAX: usize = 500;
 
 #[async_trait]
 impl ContactStore for LedgerStore {
@@ -124,7 +121,7 @@ impl ContactStore for LedgerStore {
         let (token, tombstones) = (*token, self.tombstone_key.clone());
         self.commit(move |draft| {
             let found = with_token(draft, &token)?;
-            let Some(contact) = found.filter(is_pending) else {
+            let Some(contact) = found.filter(Contact::is_pending) else {
                 return Ok(false);
             };
             forget(draft, &tombstones, &contact.email, now, true)?;
@@ -142,7 +139,10 @@ impl ContactStore for LedgerStore {
         let identity = identity(email);
         self.commit(move |draft| {
             let found = draft.find(&identity)?.cloned();
-            let Some(mut contact) = found.and_then(Event::into_contact).filter(is_pending) else {
+            let Some(mut contact) = found
+                .and_then(Event::into_contact)
+                .filter(Contact::is_pending)
+            else {
                 return Ok(());
             };
             if let Some(confirmation) = contact.confirmation.as_mut() {
@@ -232,10 +232,6 @@ impl ContactStore for LedgerStore {
     }
 }
 
-fn is_pending(contact: &Contact) -> bool {
-    contact.status() == ContactStatus::Pending
-}
-
 /// Lets the contact with this token go, if it is still to be confirmed. Returns its address, and whether it stays as
 /// one that left.
 fn expire(
@@ -244,7 +240,7 @@ fn expire(
     token: &LeaveToken,
     now: Timestamp,
 ) -> Result<Option<(String, bool)>, StoreError> {
-    let Some(mut contact) = with_token(draft, token)?.filter(is_pending) else {
+    let Some(mut contact) = with_token(draft, token)?.filter(Contact::is_pending) else {
         return Ok(None);
     };
     let stays = contact.expire();

@@ -14,7 +14,7 @@ use crate::domain::{
     ImportOutcome, ImportedContact, LeaveToken, Leaving, MailOutcome, SignUp, StatusCounts,
     Subscription, TextDigest, Timestamp,
 };
-use crate::ports::{ContactStore, ContactStream, StoreError};
+use crate::ports::{ContactStore, ContactStream, EXPIRED_MAX, StoreError};
 
 use super::committer::tombstones;
 use super::dedicated::DedicatedConnection;
@@ -91,9 +91,6 @@ const DROP_NAMING: &str =
 const REMEMBER_REFUSAL: &str = "INSERT INTO tombstone SELECT unnest($1), now() \
      ON CONFLICT (address) DO UPDATE SET refused_at = now()";
 
-/// How many contacts expire in one transaction.
-const EXPIRED_MAX: usize = 500;
-
 const NOTE_MAIL: &str = concat!(
     settings!(),
     " UPDATE contact SET mailed_at = CASE WHEN $3 THEN $2 ELSE mailed_at END, \
@@ -102,8 +99,7 @@ const NOTE_MAIL: &str = concat!(
 );
 
 /// Remembers forgotten addresses by their hashes.
-pub(super) const REMEMBER: &str =
-    "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
+const REMEMBER: &str = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
 
 /// Lets an erasure wait for the sign-ups under way, and makes later ones wait until it is committed. Otherwise
 /// a sign-up that began earlier could not see the new tombstone, and the address would have both a contact and

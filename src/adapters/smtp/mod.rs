@@ -167,42 +167,37 @@ async fn within_deadline<T>(
 /// What went wrong before a recipient was named. Only what the relay calls temporary is no matter of the
 /// account.
 fn account(error: SmtpError) -> MailError {
-    let words = in_words(&error);
+    let words = in_words(&error, None);
     match error.is_transient() {
         true => MailError::Later(words),
         false => MailError::Account(words),
     }
 }
 
-/// What went wrong with the mail to `to`, whose name some relays repeat without its domain.
+/// What went wrong with the mail to `to`.
 fn of_mail(error: SmtpError, to: &EmailAddress) -> MailError {
-    let name = to.as_str().rsplit_once('@').map_or("", |(name, _)| name);
-    let is_name = |word: &str| {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        word.eq_ignore_ascii_case(name)
-    };
-    let words = in_words(&error);
-    let words = words.split(' ');
-    let words: Vec<_> = words
-        .map(|it| if is_name(it) { "(address)" } else { it })
-        .collect();
-    let words = words.join(" ");
+    let words = in_words(&error, Some(to));
     match error.is_permanent() {
         true => MailError::Refused(words),
         false => MailError::Later(words),
     }
 }
 
-/// An error in a line without addresses, which relays like to repeat.
-fn in_words(error: &SmtpError) -> String {
+/// An error in a line without addresses, which relays like to repeat, some of them without the recipient's domain.
+fn in_words(error: &SmtpError, to: Option<&EmailAddress>) -> String {
     let Some(code) = error.status() else {
         return error.source().map_or_else(|| error.to_string(), root_cause);
     };
     let words = error.source().map(ToString::to_string).unwrap_or_default();
     let is_plain = |c: char| if c.is_control() { ' ' } else { c };
     let words: String = words.chars().map(is_plain).collect();
+    let name = to.and_then(|to| Some(to.as_str().rsplit_once('@')?.0));
+    let is_name = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        name.is_some_and(|name| word.eq_ignore_ascii_case(name))
+    };
     let without_addresses = |word| {
-        if str::contains(word, '@') {
+        if str::contains(word, '@') || is_name(word) {
             "(address)"
         } else {
             word
