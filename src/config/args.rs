@@ -468,11 +468,11 @@ pub struct RequestDeadlines {
 }
 
 impl Args {
-    /// Checks what clap's attributes cannot express.
+    /// Checks what clap's attributes cannot express. A command that `is_operating` needs less than the service.
     ///
     /// # Errors
     /// What is wrong, in words.
-    pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
+    pub(super) fn check(&self, is_operating: bool) -> Result<(), (ErrorKind, String)> {
         let mut keys = BTreeSet::new();
         let params = self.model.iter().flat_map(ModelArgs::params);
         if let Some((key, _)) = params.into_iter().find(|(key, _)| !keys.insert(key)) {
@@ -503,7 +503,7 @@ impl Args {
         mail.map_err(|why| (ErrorKind::ArgumentConflict, why.to_owned()))?;
         let opt_in = self.check_opt_in();
         opt_in.map_err(|why| (ErrorKind::ArgumentConflict, why.to_owned()))?;
-        self.engines.check()
+        self.engines.check(is_operating)
     }
 
     /// Checks that a mail can ask to confirm, and that its link leads here.

@@ -99,11 +99,11 @@ pub struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// Checks that what belongs together is there.
+    /// Checks that what belongs together is there. A command that `is_operating` takes no share of the limits.
     ///
     /// # Errors
     /// What is missing, in words.
-    pub(super) fn check(&self) -> Result<(), (ErrorKind, String)> {
+    pub(super) fn check(&self, is_operating: bool) -> Result<(), (ErrorKind, String)> {
         let missing = |why: &str| Err((ErrorKind::MissingRequiredArgument, why.to_owned()));
         if self.limits.is_some() && self.store.is_none() {
             return missing("--limits needs --store: nodes that share limits must share keys, too");
@@ -114,7 +114,7 @@ impl EngineArgs {
                  `openssl rand -hex 32`; for one that has a data directory it is the file secret there",
             );
         }
-        if self.limits.is_some() && self.nodes.is_none() {
+        if self.limits.is_some() && self.nodes.is_none() && !is_operating {
             return missing(
                 "--limits needs --nodes: while it does not answer, each node takes its share of every \
                  limit",

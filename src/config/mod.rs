@@ -66,9 +66,9 @@ impl Invocation {
     fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let args = |matches: &ArgMatches| {
             let mut args = Args::from_arg_matches(matches)?;
-            let checked = args.check();
-            checked.map_err(|(kind, text)| command().error(kind, text))?;
             let is_operating = matches.subcommand().is_some();
+            let checked = args.check(is_operating);
+            checked.map_err(|(kind, text)| command().error(kind, text))?;
             let has_store = args.engines.store.is_some();
             // Only the service has to know where requests are counted.
             let has_limits = is_operating || args.engines.limits.is_some();

@@ -321,6 +321,7 @@ fn several_nodes_need_engines_a_secret_and_their_number() {
     check_refused(
         "
 --store postgres://a/b --limits redis://c --secret-file s | --nodes
+check --store postgres://a/b --limits redis://c --secret-file s | --nodes
 --data-dir d --limits redis://c --nodes 3                 | --limits needs --store
 --data-dir d --store postgres://a/b                       | --secret-file
 --store postgres://a/b --secret-file s                    | --limits URL, or --data-dir DIR
@@ -340,6 +341,7 @@ contacts list --store postgres://a/b      | --secret-file
     for flags in [
         "contacts list --store postgres://a/b --secret-file s",
         "--store postgres://a/b --secret-file s contacts list",
+        "limits show --store postgres://a/b --secret-file s --limits redis://c",
         "move --data-dir d --store postgres://a/b --secret-file s",
         "migrate --store postgres://a/b --secret-file s",
         "doctor --store postgres://a/b --secret-file s --limits redis://c --nodes 3",
