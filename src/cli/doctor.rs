@@ -2,7 +2,6 @@
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -111,7 +110,7 @@ async fn store(args: &EngineArgs) -> Checked {
     let opened = async {
         let secret = engines::shared_secret(args)?;
         let metrics = Arc::new(Metrics::new([]));
-        engines::open_store(args, &secret, &metrics, Duration::ZERO).await
+        engines::open_store(args, &secret, &metrics, false).await
     };
     match opened.await {
         Ok(_store) => ok(format!(

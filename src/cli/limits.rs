@@ -13,10 +13,22 @@ use super::outcome::{CommandError, Done};
 use super::output::{self, Output, grouped, note, number, text};
 use super::source::read_lines;
 
-/// Runs one of them.
-pub(super) async fn run(command: LimitsCommand, client: &Client) -> Result<Done, CommandError> {
+const NO_SERVICE: &str = "no service runs: the limits are those of LANDING_LIMIT, or the defaults, and not \
+                          those of the service's flags";
+const NO_NODE: &str = "what is counted is that of all nodes; the limits are those of LANDING_LIMIT, or the \
+                       defaults, and not those of the nodes' flags";
+
+/// Runs one of them, on windows that `are_shared` by several nodes or not.
+pub(super) async fn run(
+    command: LimitsCommand,
+    are_shared: bool,
+    client: &Client,
+) -> Result<Done, CommandError> {
     match command {
-        LimitsCommand::Show { top, whose, form } => show(top, whose, form, client).await,
+        LimitsCommand::Show { top, whose, form } => {
+            let unasked = if are_shared { NO_NODE } else { NO_SERVICE };
+            show(top, whose, unasked, form, client).await
+        }
         LimitsCommand::Reset(args) => reset(args, client).await,
     }
 }
@@ -24,6 +36,7 @@ pub(super) async fn run(command: LimitsCommand, client: &Client) -> Result<Done,
 async fn show(
     top: u16,
     whose: Whose,
+    unasked: &str,
     form: OutputForm,
     client: &Client,
 ) -> Result<Done, CommandError> {
@@ -31,10 +44,7 @@ async fn show(
     let params = params_of(whose, [("top", json!(top))]).await?;
     let rows: Vec<PolicyRow> = client.one(&SHOW, params).await?;
     if !client.is_running() {
-        note(
-            "no service runs: the limits are those of LANDING_LIMIT, or the defaults, and not those \
-             of the service's flags",
-        );
+        note(unasked);
     }
     output::show(form, &rows, |output| {
         if is_about_one {

@@ -1,7 +1,6 @@
 //! Commands about the database that several nodes share: its tables, and the move of a data directory there.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::json;
@@ -78,7 +77,7 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
     let metrics = Arc::new(Metrics::new([]));
     let copy = async {
         engines::migrate_store(&args.engines, &secret).await?;
-        let store = engines::open_store(&args.engines, &secret, &metrics, Duration::ZERO).await?;
+        let store = engines::open_store(&args.engines, &secret, &metrics, false).await?;
         if store.totals().await.map_err(CommandError::failed)? != Totals::default() {
             return Err(CommandError::Failed(NOT_EMPTY.to_owned()));
         }

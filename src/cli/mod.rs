@@ -57,8 +57,9 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
     let dir = args.and_then(|args| args.data_dir.as_deref());
     match command {
         Command::Status { watch, hours, form } => {
-            let work = async |client: &Client| status::run(watch, hours, form, dir, client).await;
-            match with_client(args, work).await {
+            let args = known(args)?;
+            let work = async |client: &Client| status::run(watch, hours, form, args, client).await;
+            match with_client(Some(args), work).await {
                 // A signal is how it ends.
                 Err(CommandError::Interrupted) if watch => Ok(Done::Whole),
                 ended => ended,
@@ -91,8 +92,11 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
         }
         Command::Limits(command) => {
             // On a stopped directory the limiter's windows are opened, too.
-            let client = Client::open(known(args)?, true).await?;
-            work_with(client, async |client| limits::run(command, client).await).await
+            let args = known(args)?;
+            let client = Client::open(args, true).await?;
+            let are_shared = args.engines.limits.is_some();
+            let work = async |client: &Client| limits::run(command, are_shared, client).await;
+            work_with(client, work).await
         }
         Command::Block(command) => {
             with_client(args, async |client| block::run(command, client).await).await

@@ -9,12 +9,12 @@ use tokio::time::sleep;
 
 use crate::adapters::data_dir::sizes;
 use crate::adapters::system::SystemClock;
-use crate::config::OutputForm;
+use crate::config::{Args, OutputForm};
 use crate::domain::{DAY_MS, Timestamp, in_words};
 use crate::operator::queue::QueueRow;
 use crate::operator::status::{
-    CertificateOrderRow, ConfirmationsRow, ContactsRow, CountRow, FileSize, HourRow, SHOW,
-    ServiceStatus, StatusReport,
+    CertificateOrderRow, ConfirmationsRow, ContactsRow, CountRow, EngineRow, FileSize, HourRow,
+    SHOW, ServiceStatus, StatusReport,
 };
 use crate::ports::Clock as _;
 
@@ -31,30 +31,32 @@ const ERASE: &str = "\x1b[H\x1b[2J";
 /// Has a terminal show a second screen, and again the first one, as it was.
 const SCREENS: [&str; 2] = ["\x1b[?1049h", "\x1b[?1049l"];
 
-/// Shows the status of the service, with `each_hour` or all of them in one line, `watch` until the command is
-/// stopped, and what there is in `data_dir`.
+/// Shows the status of the service that `args` name, with `each_hour` or all of them in one line, `watch` until
+/// the command is stopped.
 pub(super) async fn run(
     watch: bool,
     each_hour: bool,
     form: OutputForm,
-    data_dir: Option<&Path>,
+    args: &Args,
     client: &Client,
 ) -> Result<Done, CommandError> {
+    let dir = args.data_dir.as_deref();
     // While the command itself has a stopped directory open, no service could start on it.
-    let watch = watch && client.is_running();
+    let watch = watch && (client.is_running() || dir.is_none());
+    let unasked = unasked(args);
     // Dropped after what is printed there.
     let screen = watch && !form.json && io::stdout().is_terminal();
     let _screen = screen.then(SecondScreen::show);
     let mut output = Output::new(form);
     loop {
-        let report = report(data_dir, client).await?;
+        let report = report(dir, client).await?;
         if output.is_json {
             output.json(&report)?;
         } else {
             if watch {
                 output.bytes(ERASE.as_bytes())?;
             }
-            print(&mut output, &report, each_hour)?;
+            print(&mut output, &report, unasked, each_hour)?;
         }
         output.flush()?;
         if !watch {
@@ -102,14 +104,36 @@ async fn report(data_dir: Option<&Path>, client: &Client) -> Result<StatusReport
     })
 }
 
-fn print(output: &mut Output, report: &StatusReport, each_hour: bool) -> Result<(), CommandError> {
+/// What is said of a service that none is asked of. Others may run on a store that several nodes share.
+fn unasked(args: &Args) -> &'static str {
+    match (&args.engines.store, &args.data_dir) {
+        (None, _) => "does not run",
+        (Some(_), Some(_)) => "none runs on the data directory; what follows is of all nodes",
+        (Some(_), None) => "none is asked without --data-dir; what follows is of all nodes",
+    }
+}
+
+fn print(
+    output: &mut Output,
+    report: &StatusReport,
+    unasked: &str,
+    each_hour: bool,
+) -> Result<(), CommandError> {
     let mut fields = match &report.service {
         Some(service) => fields(&report.version, service),
         None => vec![
-            ("Service", "does not run".to_owned()),
+            ("Service", unasked.to_owned()),
             ("Version", format!("{} of this program", report.version)),
         ],
     };
+    if let Some(nodes) = report.nodes {
+        fields.push(("Nodes", grouped(nodes)));
+    }
+    let engines = report.engines.iter();
+    fields.extend(engines.map(|it| ("Engine", engine(it, report.is_running))));
+    let used = |it: &&QueueRow| it.waiting + it.given_up > 0 || it.is_held;
+    let queues = report.queues.iter().filter(used);
+    fields.extend(queues.map(|queue| ("Deliveries", deliveries(queue))));
     if let Some(contacts) = &report.contacts {
         fields.push(("Contacts", in_statuses(contacts)));
     }
@@ -168,13 +192,9 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
     if let Some(order) = &service.certificate_order {
         fields.push(("Order", certificate_order(order)));
     }
-    for engine in &service.engines {
-        let state = if engine.is_away { "away" } else { "answers" };
-        let (name, losses) = (&engine.name, engine.losses);
-        let state = format!("{name} {state}; lost {losses} times since the start");
-        fields.push(("Engine", state));
+    if let Some(confirmations) = &service.confirmations {
+        fields.push(("Opt-in", opt_in(confirmations)));
     }
-    fields.extend(delivery_fields(service));
     let error = service.last_error.as_ref().map(|error| {
         let ago = Timestamp::parse(&error.at).map(|at| SystemClock.now().ms_since(at));
         let ago = HumanDuration(Duration::from_millis(ago.unwrap_or_default()));
@@ -212,24 +232,25 @@ fn in_statuses(contacts: &ContactsRow) -> String {
     words.join(", ")
 }
 
-/// What double opt-in costs, and what is to be delivered, as far as these are used.
-fn delivery_fields(service: &ServiceStatus) -> Vec<(&'static str, String)> {
-    let mut fields = Vec::new();
-    if let Some(confirmations) = &service.confirmations {
-        let ConfirmationsRow {
-            mails_taken,
-            pages_shown,
-            confirmed,
-        } = confirmations;
-        let [mails, pages, confirmed] =
-            [mails_taken, pages_shown, confirmed].map(|it| grouped(*it));
-        let words = format!("{mails} mails taken, {pages} pages shown, {confirmed} confirmed");
-        fields.push(("Opt-in", words));
+/// How an engine is. A command has not watched it.
+fn engine(engine: &EngineRow, is_watched: bool) -> String {
+    let state = if engine.is_away { "away" } else { "answers" };
+    let (name, losses) = (&engine.name, engine.losses);
+    match is_watched {
+        true => format!("{name} {state}; lost {losses} times since the start"),
+        false => format!("{name} {state}"),
     }
-    let queues = service.queues.iter();
-    let used = queues.filter(|it| it.waiting + it.given_up > 0 || it.is_held);
-    fields.extend(used.map(|queue| ("Deliveries", deliveries(queue))));
-    fields
+}
+
+/// What double opt-in costs.
+fn opt_in(confirmations: &ConfirmationsRow) -> String {
+    let ConfirmationsRow {
+        mails_taken,
+        pages_shown,
+        confirmed,
+    } = confirmations;
+    let [mails, pages, confirmed] = [mails_taken, pages_shown, confirmed].map(|it| grouped(*it));
+    format!("{mails} mails taken, {pages} pages shown, {confirmed} confirmed")
 }
 
 /// What is to be delivered by a channel.

@@ -69,11 +69,6 @@ impl Status {
         });
         let policies: Vec<_> = policies.collect();
         let refusals = policies.iter().filter(|row| row.refused > 0);
-        let engines = metrics.engines().map(|(name, health)| EngineRow {
-            name: name.to_owned(),
-            is_away: health.is_away(),
-            losses: health.losses.get(),
-        });
         let turns = metrics.model.by_outcome();
         let (process, disk, limiter) = (&self.process, &self.disk, &self.limiter);
         ServiceStatus {
@@ -85,7 +80,6 @@ impl Status {
                 .map(|row| CountRow::new(&row.policy, row.refused))
                 .collect(),
             windows: limiter.map(|it| it.windows),
-            engines: engines.collect(),
             memory_bytes: process.map(|it| it.resident_bytes),
             last_error: metrics.last_error().map(LastErrorRow::from),
             certificate_expires_at: metrics.tls.validity().map(|it| it.end.to_rfc3339()),
@@ -103,17 +97,22 @@ impl Status {
             ledger_bytes: Some(metrics.ledger.bytes()).filter(|bytes| *bytes > 0),
             windows_max: limiter.map(|it| it.windows_max),
             windows_bytes: limiter.map(|it| it.disk_bytes),
-            queues: self
-                .queues
-                .iter()
-                .map(|(channel, it)| QueueRow::new(*channel, it))
-                .collect(),
             confirmations: self.app.settings.opt_in_ms.map(|_| ConfirmationsRow {
                 mails_taken: metrics.deliveries.of(Channel::Mail).made.get(),
                 pages_shown: metrics.confirmations.shown.get(),
                 confirmed: metrics.confirmations.given.get(),
             }),
         }
+    }
+
+    fn engine_rows(&self) -> Vec<EngineRow> {
+        let engines = self.app.metrics.engines();
+        let engines = engines.map(|(name, health)| EngineRow {
+            name: name.to_owned(),
+            is_away: health.is_away(),
+            losses: health.losses.get(),
+        });
+        engines.collect()
     }
 }
 
@@ -143,6 +142,12 @@ pub struct StatusReport {
     pub version: String,
     /// What of a running service is known.
     pub service: Option<ServiceStatus>,
+    /// How many nodes of the service work on the store. None if that is unknown, or no other could.
+    pub nodes: Option<u64>,
+    /// The engines that all nodes share.
+    pub engines: Vec<EngineRow>,
+    /// What is to be delivered, by channel, as far as the store says soon.
+    pub queues: Vec<QueueRow>,
     /// How many contacts there are. None if the store does not say soon.
     pub contacts: Option<ContactsRow>,
     /// The last 24 hours, oldest first. The last one is not over. None if they cannot be read.
@@ -164,8 +169,6 @@ pub struct ServiceStatus {
     pub refusals: Vec<CountRow>,
     /// The limiter's windows in memory.
     pub windows: Option<usize>,
-    /// The engines that all nodes share.
-    pub engines: Vec<EngineRow>,
     /// Memory in RAM.
     pub memory_bytes: Option<u64>,
     /// When the certificate of the service's own TLS expires.
@@ -191,8 +194,6 @@ pub struct ServiceStatus {
     pub windows_max: Option<usize>,
     /// What the windows take on disk.
     pub windows_bytes: Option<u64>,
-    /// What is to be delivered, by channel.
-    pub queues: Vec<QueueRow>,
     /// None if contacts need not confirm.
     pub confirmations: Option<ConfirmationsRow>,
 }
@@ -204,7 +205,7 @@ pub struct EngineRow {
     pub name: String,
     /// Whether it does not answer.
     pub is_away: bool,
-    /// How often it stopped to answer.
+    /// How often it stopped to answer since the start.
     pub losses: u64,
 }
 
@@ -329,6 +330,8 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let status = Status::of(&request.app).await;
     let this_hour = Hour::of(status.now);
     let counted = hours(&request.app, this_hour.minus(HOURS - 1), status.now);
+    // Alone: a pooler shows itself best while nothing else is asked.
+    let nodes = request.app.maintenance.nodes().await;
     let (counted, contacts) = tokio::join!(counted, contacts(&request.app));
     // While the store is away, all else is worth knowing.
     let rows = counted.map(|counted| {
@@ -343,6 +346,13 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
         is_running: true,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         service: Some(status.service()),
+        nodes: nodes.ok().flatten(),
+        engines: status.engine_rows(),
+        queues: status
+            .queues
+            .iter()
+            .map(|(channel, it)| QueueRow::new(*channel, it))
+            .collect(),
         contacts,
         hours: rows.unwrap_or_default(),
         files: Vec::new(),

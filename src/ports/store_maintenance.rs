@@ -4,11 +4,17 @@ use async_trait::async_trait;
 
 use super::StoreError;
 
-/// What an operator has done with the store as a whole while it serves.
+/// What an operator has done with the store as a whole, or asks of it, while it serves.
 #[async_trait]
 pub trait StoreMaintenance: Send + Sync {
     /// Removes what no longer counts from the store's files. Changes wait meanwhile.
     async fn compact(&self) -> Result<Compaction, StoreError>;
+
+    /// How many nodes of the service work on the store, as far as it can tell them apart. None if it cannot, or
+    /// if only one can work on it.
+    async fn nodes(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
 }
 
 /// What a compaction did.

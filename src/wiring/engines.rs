@@ -14,11 +14,12 @@ use crate::adapters::system::SystemEntropy;
 use crate::config::EngineArgs;
 use crate::domain::SharedSecret;
 use crate::metrics::Metrics;
+use crate::ports::random;
 
 use super::{StoresError, at, of, roots_for};
 
 /// How long a start tries to reach the database: as long as one that fails over may take.
-pub const START_PATIENCE: Duration = Duration::from_secs(30);
+const START_PATIENCE: Duration = Duration::from_secs(30);
 
 const STORE: &str = "--store";
 const LIMITS: &str = "--limits";
@@ -33,15 +34,22 @@ pub fn shared_secret(args: &EngineArgs) -> Result<SharedSecret, StoresError> {
     Ok(SharedSecret::parse(&bytes).map_err(at(FLAG, path))?)
 }
 
-/// Opens the database of contacts, keys and revocations, and tries for `patience` while it is away.
+/// Opens the database of contacts, keys and revocations. A node of the service tries for a while if it is away,
+/// and is counted as one.
 pub async fn open_store(
     args: &EngineArgs,
     secret: &SharedSecret,
     metrics: &Arc<Metrics>,
-    patience: Duration,
+    is_node: bool,
 ) -> Result<Arc<PostgresStore>, StoresError> {
-    let settings = store_settings(args, secret)?;
+    let mut settings = store_settings(args, secret)?;
     let entropy = Arc::new(SystemEntropy);
+    let mut patience = Duration::ZERO;
+    if is_node {
+        let id = random(&*entropy).map_err(|error| error.to_string())?;
+        settings.address = settings.address.of_node(u64::from_be_bytes(id));
+        patience = START_PATIENCE;
+    }
     let metrics = Arc::clone(metrics);
     let store = PostgresStore::connect(&settings, metrics, entropy, patience);
     Ok(store.await?)

@@ -28,8 +28,8 @@ use crate::ports::{
 
 use super::{StoresError, engines, mail_sender, newsletter_webhook};
 
-const NO_LIMITS: &str = "where are the rate limits? Give --limits URL and --nodes COUNT, or the \
-                         --data-dir of the one node";
+const NO_LIMITS: &str =
+    "where are the rate limits? Give --limits URL, or the --data-dir of the one node";
 
 /// How long the stores may take to close. With the longest drain and the graces, a stop takes no
 /// longer than the 90 s that systemd waits.
@@ -133,12 +133,7 @@ impl Stores {
         self.node_dir = dir.map(NodeDir::open).transpose()?;
         let limiter = self.shared_limiter(args, windows, &settings.policies, &metrics);
         let limiter = limiter.await?;
-        let patience = if is_service {
-            engines::START_PATIENCE
-        } else {
-            Duration::ZERO
-        };
-        let store = engines::open_store(args, &secret, &metrics, patience).await?;
+        let store = engines::open_store(args, &secret, &metrics, is_service).await?;
         let (clock, fresh) = (Arc::new(SystemClock), args.credential_cache);
         let cached = CredentialCache::new(store.clone(), store.clone(), clock, fresh);
         let (counts, secrets) = (store.clone(), secret.keys());
@@ -164,6 +159,8 @@ impl Stores {
         if args.limits.is_some() {
             let engine = engines::open_limits(args).await?;
             if windows != WindowsFor::Service {
+                // For the status.
+                metrics.limits_engine.set_away(engine.check().is_err());
                 // A command fails while the engine is away; the service decides alone then.
                 return Ok(engine);
             }

@@ -14,7 +14,7 @@ mod revocation_list;
 use std::fs;
 use std::sync::Arc;
 
-use landing_api::ports::ContactStore;
+use landing_api::ports::{ContactStore, StoreMaintenance};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
@@ -85,6 +85,8 @@ async fn postgres_behind_a_pooler_keeps_contacts() {
         .await;
     let pooler = Pooler::start(server.port()).await;
     let store = open(&url(pooler.port)).await.unwrap();
+    // Whose its connections are, nobody can tell.
+    assert_eq!(store.nodes().await, Ok(None));
     contact_store::check(store.clone()).await;
     key_issuer::check(store).await;
     let seen = "SELECT DISTINCT durable FROM seen ORDER BY 1";

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::nodes::write_secret;
 use crate::postgres::Postgres;
-use crate::program::{Program, landing_api, run, text};
+use crate::program::{Program, closed_address, landing_api, private_dir, run, text};
 use crate::redis::Redis;
 
 /// The handbook's words on recovery.
@@ -120,6 +120,77 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
     let compacted = site.printed(&["ledger", "compact", "--json"]);
     let compacted: Value = serde_json::from_str(&compacted).unwrap();
     assert_eq!(compacted["entries_after"], compacted["entries_before"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_a_service_sees_what_all_nodes_have_done() {
+    let mut site = Site::start().await;
+    site.printed(&["migrate"]);
+    let (own, other) = (private_dir(), private_dir());
+    let [own, other] = [&own, &other].map(|dir| ["--data-dir", dir.path().to_str().unwrap()]);
+    let hook = format!("--newsletter-webhook=http://{}/hook", closed_address());
+    let node = |flags: &[&str]| {
+        let mut node = site.command(&["--listen", "127.0.0.1:0", &hook]);
+        Program::start(node.args(flags))
+    };
+    let (first, second) = (node(&own), node(&[]));
+    first.sign_up("ada@example.com");
+    second.sign_up("bob@example.com");
+    let status = |site: &Site, flags: &[&str]| -> Value {
+        let printed = site.printed(&[&["status", "--json"], flags].concat());
+        serde_json::from_str(&printed).unwrap()
+    };
+    for (flags, is_running) in [(&own[..], true), (&other[..], false), (&[][..], false)] {
+        let status = status(&site, flags);
+        assert_eq!(status["is_running"], is_running);
+        assert_eq!(status["service"].is_null(), !is_running);
+        assert_eq!(status["nodes"], 2, "{status}");
+        assert_eq!(status["contacts"]["total"], 2);
+        assert_eq!(status["queues"][0]["waiting"], 2, "{status}");
+        let engines: Vec<_> = status["engines"].as_array().unwrap().iter().collect();
+        assert_eq!(engines.len(), 2, "{status}");
+        assert!(engines.iter().all(|it| it["is_away"] == false), "{status}");
+    }
+    let shown = site.printed(&[&["status"], &other[..]].concat());
+    for line in [
+        "Service     none runs on the data directory; what follows is of all nodes\n",
+        "\nNodes       2\nEngine      store answers\nEngine      limits answers\n",
+        "\nDeliveries  webhook: 2 waiting",
+        "\nContacts    2\n",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    assert!(
+        site.printed(&["status"])
+            .contains("none is asked without --data-dir")
+    );
+
+    let show = ["limits", "show", "--ip", "127.0.0.1", "--json"];
+    let shown = site.run(&[&show[..], &other].concat());
+    let note = text(&shown.stderr);
+    assert!(note.contains("that of all nodes"), "{note}");
+    let rows: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
+    let row = rows.iter().find(|row| row["policy"] == "newsletter-ip");
+    assert_eq!(row.unwrap()["clients"][0]["used"], 2, "{rows:?}");
+
+    // The connections have the URL's name then, and nodes cannot be told apart.
+    let mut named = landing_api(&["status", "--json", "--store"]);
+    named.arg(site.postgres.url() + "&application_name=site");
+    named
+        .arg("--secret-file")
+        .arg(site.dir.path().join("secret"));
+    let named: Value = serde_json::from_slice(&run(&mut named).stdout).unwrap();
+    assert_eq!(named["nodes"], Value::Null);
+
+    second.stopped();
+    site.redis.kill();
+    let is_gone = async || status(&site, &[])["nodes"] == 1;
+    crate::engine::until("the database to notice", is_gone).await;
+    let shown = site.printed(&["status"]);
+    assert!(shown.contains("\nEngine      limits away\n"), "{shown}");
+    // What the node has counted in the last minute is there once it ends.
+    first.stopped();
+    assert!(site.printed(&["status"]).contains("Last 24 h   2 sign-ups"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

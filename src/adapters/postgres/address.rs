@@ -11,6 +11,8 @@ use crate::domain::{MacKey, macros::hidden};
 
 /// The name by which the database's own lists show these connections.
 const APPLICATION: &str = "landing-api";
+/// Those of a node have a name of their own, by which nodes are counted. It begins so.
+pub(super) const NODE_PREFIX: &str = "landing-api/";
 const PORT: u16 = 5432;
 
 /// Parameters that a URL may have. A password belongs into a file, but may stand in the URL.
@@ -96,6 +98,24 @@ impl PostgresAddress {
     pub fn may_use_tls(&self) -> bool {
         let mut hosts = self.hosts.iter();
         hosts.any(|host| host.get_ssl_mode() != SslMode::Disable)
+    }
+
+    /// The same for a node of the service, with a random number that tells its connections from those of others,
+    /// unless the URL names them.
+    #[must_use]
+    pub fn of_node(mut self, id: u64) -> Self {
+        if !self.is_name_given() {
+            for host in &mut self.hosts {
+                host.application_name(format!("{NODE_PREFIX}{id:016x}"));
+            }
+        }
+        self
+    }
+
+    /// Whether the URL says how the database's own lists show the connections.
+    pub(super) fn is_name_given(&self) -> bool {
+        let mut names = self.hosts.iter().filter_map(Config::get_application_name);
+        names.any(|name| name != APPLICATION && !name.starts_with(NODE_PREFIX))
     }
 
     pub(super) fn has_password(&self) -> bool {
@@ -222,6 +242,21 @@ mod tests {
             assert_eq!(config.get_application_name(), Some("landing-api"));
             let attributes = config.get_target_session_attrs();
             assert_eq!(attributes, TargetSessionAttrs::ReadWrite);
+        }
+    }
+
+    #[test]
+    fn connections_of_a_node_have_a_name_of_its_own_unless_the_url_names_them() {
+        for (parameter, name, is_given) in [
+            ("", "landing-api/000000000000002a", false),
+            ("?application_name=site", "site", true),
+        ] {
+            let address = parse(&format!("postgres://ada@one,two/base{parameter}"));
+            assert_eq!(address.is_name_given(), is_given);
+            let node = address.of_node(42);
+            assert_eq!(node.is_name_given(), is_given);
+            let names = node.hosts.iter().map(Config::get_application_name);
+            assert!(names.eq([Some(name); 2]), "{parameter}");
         }
     }
 

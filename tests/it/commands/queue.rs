@@ -25,7 +25,7 @@ fn with_one() -> (tempfile::TempDir, Program, String) {
 }
 
 fn queue_of(status: &Value) -> &Value {
-    &status["service"]["queues"][0]
+    &status["queues"][0]
 }
 
 #[test]
