@@ -9,21 +9,25 @@ use serde_json::{Value, json};
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::part_file::PartFile;
 use crate::config::{
-    Args, ContactFilter, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, OutputForm,
+    Args, ContactFilter, ContactOrder, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs,
+    OutputForm,
 };
 use crate::domain::{ContactStatus, EmailAddress, Timestamp};
 use crate::operator::contact_csv;
 use crate::operator::contacts::{COUNT, ContactRow, ErasureReport, FORGET, LIST, SHOW};
 use crate::operator::import::{IMPORT, ImportReport};
+use crate::operator::operation::Lines;
 
 use super::client::{Client, member};
 use super::consent::obtain;
 use super::contact_file::{ContactFileEnd, FileFormat};
-use super::list::{Cell, ListColumn, list, show_members};
+use super::list::{Cell, ListColumn, print_rows, show_members};
 use super::outcome::{CommandError, Done};
 use super::output::{Output, Progress, grouped, note, show, text};
 use super::source::read_lines;
 
+/// The most contacts that are sorted: they are in memory then, with their consents.
+const SORTED_MAX: usize = 200_000;
 /// The most columns of a file that are named.
 const NAMED_MAX: usize = 100;
 
@@ -53,8 +57,12 @@ const PROOF: [(&str, &str); 12] = [
 /// Runs one of them.
 pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
-        ContactsCommand::List { filter, form } => {
-            list(&LIST, params_of(&filter), &COLUMNS, form, client).await
+        ContactsCommand::List { filter, sort, form } => {
+            let mut rows = client.rows(&LIST, params_of(&filter)).await?;
+            if let Some(order) = sort {
+                rows = sorted(rows, order, SORTED_MAX).await?;
+            }
+            print_rows(rows, &COLUMNS, form).await
         }
         ContactsCommand::Count { filter, form } => {
             let counted: Value = client.one(&COUNT, params_of(&filter)).await?;
@@ -78,6 +86,39 @@ pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Don
         }
         ContactsCommand::Forget(args) => forget(args, client).await,
     }
+}
+
+/// The rows in this order, which is the admin page's, at most so many.
+async fn sorted(
+    mut rows: Lines<CommandError>,
+    order: ContactOrder,
+    most: usize,
+) -> Result<Lines<CommandError>, CommandError> {
+    let mut keyed = Vec::new();
+    while let Some(lines) = rows.next().await {
+        let lines = lines?;
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let row: ContactRow = serde_json::from_slice(line).map_err(io::Error::from)?;
+            let time = match order {
+                ContactOrder::Newest | ContactOrder::Oldest => row.subscribed_at,
+                ContactOrder::AToZ | ContactOrder::ZToA => String::new(),
+            };
+            keyed.push((time, row.email, lines.slice_ref(line)));
+        }
+        if keyed.len() > most {
+            let most = grouped(most as u64);
+            return Err(CommandError::Failed(format!(
+                "these are more than {most} contacts, which are not sorted: narrow them with --since and \
+                 --until, or sort what is printed without --sort"
+            )));
+        }
+    }
+    // No address is there twice.
+    keyed.sort_unstable();
+    if matches!(order, ContactOrder::Newest | ContactOrder::ZToA) {
+        keyed.reverse();
+    }
+    Ok(stream::iter(keyed).map(|(_, _, line)| Ok(line)).boxed())
 }
 
 fn params_of(filter: &ContactFilter) -> Value {
@@ -297,5 +338,34 @@ fn format_of(named: Option<&str>, file: &Path) -> FileFormat {
     match named.or(ending) {
         Some("jsonl" | "ndjson") => FileFormat::JsonLines,
         _ => FileFormat::Csv,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use futures_util::TryStreamExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn as_many_contacts_are_sorted_as_may_be_in_memory_and_no_more() {
+        let row = |name: &str| {
+            let time = "2026-11-23T02:24:50Z";
+            format!(
+                r#"{{"email":"{name}","subscribed_at":"{time}","last_seen_at":"{time}","status":""}}"#
+            )
+        };
+        let sort = async |most| {
+            let pages = [["b", "d"], ["c", "a"]];
+            let pages = pages.map(|names| Ok(names.map(|name| row(name) + "\n").concat().into()));
+            let lines = sorted(stream::iter(pages).boxed(), ContactOrder::Newest, most).await?;
+            let lines: Vec<Bytes> = lines.try_collect().await?;
+            Ok::<_, CommandError>(lines)
+        };
+        let expected = ["d", "c", "b", "a"].map(|name| row(name) + "\n");
+        assert_eq!(sort(4).await.unwrap(), expected);
+        let refused = sort(3).await.unwrap_err().to_string();
+        assert!(refused.contains("more than 3 contacts"), "{refused}");
     }
 }

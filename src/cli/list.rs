@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use crate::config::OutputForm;
-use crate::operator::operation::Operation;
+use crate::operator::operation::{Lines, Operation};
 
 use super::client::{self, Client};
 use super::outcome::{CommandError, Done};
@@ -51,7 +51,15 @@ pub(super) async fn list(
     form: OutputForm,
     client: &Client,
 ) -> Result<Done, CommandError> {
-    let mut rows = client.rows(operation, params).await?;
+    print_rows(client.rows(operation, params).await?, columns, form).await
+}
+
+/// Prints these rows.
+pub(super) async fn print_rows(
+    mut rows: Lines<CommandError>,
+    columns: &[ListColumn],
+    form: OutputForm,
+) -> Result<Done, CommandError> {
     let mut output = Output::new(form);
     if !output.is_json {
         let headings = columns.iter();

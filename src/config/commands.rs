@@ -13,7 +13,9 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 
 pub use self::block::{BlockCommand, NamedNetwork};
-pub use self::contacts::{ContactFilter, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs};
+pub use self::contacts::{
+    ContactFilter, ContactOrder, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs,
+};
 pub use self::form::{Consent, OutputForm};
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
 pub use self::limits::{LimitsCommand, ResetLimits, Whose};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::form::{Consent, OutputForm};
 use crate::config::values;
@@ -12,11 +12,15 @@ use crate::domain::{EmailAddress, Timestamp};
 /// A command about contacts.
 #[derive(Clone, Debug, Subcommand)]
 pub enum ContactsCommand {
-    /// List the contacts in the order of their sign-ups
+    /// List the contacts in the order in which they were added, or sorted
     List {
         /// Which ones.
         #[command(flatten)]
         filter: ContactFilter,
+
+        /// Sort them as the admin page does; up to 200,000 can be sorted [default: as they were added]
+        #[arg(long, value_name = "ORDER")]
+        sort: Option<ContactOrder>,
 
         /// How to print them.
         #[command(flatten)]
@@ -57,6 +61,20 @@ pub enum ContactsCommand {
 
     /// Erase addresses from every file, for good
     Forget(ForgetArgs),
+}
+
+/// The orders of the admin page.
+// A variant's doc comment is its help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ContactOrder {
+    /// The last sign-up first
+    Newest,
+    /// The first sign-up first
+    Oldest,
+    /// By address
+    AToZ,
+    /// By address, backwards
+    ZToA,
 }
 
 /// Which contacts.

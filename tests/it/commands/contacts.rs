@@ -82,6 +82,38 @@ fn contacts_are_listed_and_counted() {
 }
 
 #[test]
+fn contacts_are_sorted_as_on_the_admin_page() {
+    let rows = "email,subscribed_at\nb@x.example,2026-03-01\nc@x.example,2026-01-01\n\
+                a@x.example,2026-02-01\n";
+    for is_running in [true, false] {
+        on_a_directory(is_running, |dir| {
+            feed(IMPORT, dir, rows).done();
+            for (flags, expected) in [
+                ("", "bca"),
+                ("--sort newest", "bac"),
+                ("--sort oldest", "cab"),
+                ("--sort a-to-z", "abc"),
+                ("--sort z-to-a", "cba"),
+                ("--sort newest --until 2026-02-02", "ac"),
+            ] {
+                let json = run(&format!("contacts list --json {flags}"), dir).json_lines();
+                let emails = json.iter().map(|row| row["email"].as_str().unwrap());
+                let names: String = emails.map(|email| &email[..1]).collect();
+                assert_eq!(names, expected, "{flags}");
+                let shown = run(&format!("contacts list {flags}"), dir).done().out;
+                let names = shown.lines().skip(1).map(|line| &line[56..57]);
+                assert_eq!(names.collect::<String>(), expected, "{shown}");
+            }
+            let bad = run("contacts list --sort email", dir).refused(2, "'email'");
+            assert!(
+                bad.err.contains("newest, oldest, a-to-z, z-to-a"),
+                "{bad:?}"
+            );
+        });
+    }
+}
+
+#[test]
 fn exports_are_private_and_replace_nothing_unless_told() {
     let (dir, service) = with_two();
     let [csv, jsonl] = ["out.csv", "out.jsonl"].map(|name| dir.path().join(name));
