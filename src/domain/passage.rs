@@ -1,5 +1,7 @@
 //! The sections of the service's pages, for the assistant to quote.
 
+use std::borrow::Cow;
+
 use super::language::Language;
 
 /// A section of a page.
@@ -15,7 +17,7 @@ pub struct Passage {
     /// begin with [`Passage::CODE_INDENT`].
     pub text: String,
     /// What visitors say or ask who mean it: learned from, never quoted.
-    pub examples: Vec<String>,
+    pub examples: Vec<Cow<'static, str>>,
     /// Whether it is the operator's own, of which there are few examples.
     pub is_own: bool,
     /// What it is written in; `None` if it is for readers of any language.
@@ -29,7 +31,7 @@ impl Passage {
     /// What it is called: its title and its examples.
     pub fn topics(&self) -> impl Iterator<Item = &str> {
         let title = std::iter::once(self.title.as_str());
-        title.chain(self.examples.iter().map(String::as_str))
+        title.chain(self.examples.iter().map(AsRef::as_ref))
     }
 
     /// The texts that tell what it is about: its title, the paragraphs of its prose, and its examples.
@@ -45,7 +47,7 @@ impl Passage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Courtesy {
     /// The words that say it.
-    pub words: Vec<String>,
+    pub words: Vec<&'static str>,
     /// What is answered.
     pub reply: String,
 }
@@ -56,17 +58,19 @@ pub struct AssistantTexts {
     /// The language.
     pub language: Language,
     /// Questions that no passage answers, by subject, to learn from.
-    pub other_subjects: Vec<Vec<String>>,
+    pub other_subjects: Vec<Vec<&'static str>>,
     /// Words that say how a question is asked, not what it is about.
-    pub stop_words: Vec<String>,
+    pub stop_words: Vec<&'static str>,
+    /// Those of them after which comes what is asked for.
+    pub question_words: Vec<&'static str>,
     /// Words that may be on any subject: of no weight in a question unless a page has them.
-    pub vague_words: Vec<String>,
+    pub vague_words: Vec<&'static str>,
     /// Groups of words and phrases that visitors use for the same thing.
-    pub synonyms: Vec<Vec<String>>,
+    pub synonyms: Vec<Vec<&'static str>>,
     /// What is said without a question, the most telling first.
     pub courtesies: Vec<Courtesy>,
     /// Words beside those of courtesies.
-    pub fillers: Vec<String>,
+    pub fillers: Vec<&'static str>,
     /// That the pages do not answer the question.
     pub unanswered: String,
     /// Asks what the visitor wants to know.

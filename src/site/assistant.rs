@@ -2,10 +2,12 @@
 //! passage.
 //!
 //! A file `questions` of `data/assistant/` has the examples of a language, a line each, under the title of the
-//! section that answers them, and under headings with `-` if none does. One that two sections answer stands under both. A file
-//! `words` has the stop words of a language, vague words, synonyms, and what is said without a question. Among the
-//! synonyms ☎, ⌚, ⌂ and ⚑ stand for a telephone number, hours, an address and a year, which are known by their looks.
+//! section that answers them, and under headings with `-` if none does. One that two sections answer stands under
+//! both. A file `words` has the stop words of a language, those of them that ask, vague words, synonyms, and what is
+//! said without a question. Among the synonyms ☎, ⌚, ⌂ and ⚑ stand for a telephone number, hours, an address and a
+//! year, which are known by their looks.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::domain::{AssistantTexts, Courtesy, Language, Passage};
@@ -20,7 +22,7 @@ pub(super) fn with_examples(passage: Passage) -> Passage {
     }
     let language = passage.language.unwrap_or_default();
     let asked = examples(language).filter(|(title, _)| *title == passage.title);
-    let asked: Vec<_> = asked.map(|(_, example)| example.to_owned()).collect();
+    let asked: Vec<_> = asked.map(|(_, example)| Cow::Borrowed(example)).collect();
     Passage {
         examples: [passage.examples, asked].concat(),
         ..passage
@@ -47,6 +49,7 @@ pub(super) fn texts(
             language,
             other_subjects: other_subjects(language, passages),
             stop_words: all_words(language, "stop words"),
+            question_words: all_words(language, "question words"),
             vague_words: all_words(language, "vague words"),
             synonyms: synonyms(language),
             courtesies: vec![
@@ -68,20 +71,22 @@ pub(super) fn texts(
 }
 
 /// The words of a language under a heading of its file.
-fn all_words(language: Language, part: &str) -> Vec<String> {
+fn all_words(language: Language, part: &str) -> Vec<&'static str> {
     let lines = words(language).filter(|(heading, _)| *heading == part);
-    let words = lines.flat_map(|(_, line)| line.split_whitespace());
-    words.map(str::to_owned).collect()
+    lines
+        .flat_map(|(_, line)| line.split_whitespace())
+        .collect()
 }
 
 /// The groups of synonyms of a language: a line each, with commas between the words and phrases.
-fn synonyms(language: Language) -> Vec<Vec<String>> {
+fn synonyms(language: Language) -> Vec<Vec<&'static str>> {
     let lines = words(language).filter(|(heading, _)| *heading == "synonyms");
-    let phrases = |line: &str| line.split(',').map(|it| it.trim().to_owned()).collect();
-    lines.map(|(_, line)| phrases(line)).collect()
+    lines
+        .map(|(_, line)| line.split(',').map(str::trim).collect())
+        .collect()
 }
 
-fn other_subjects(language: Language, passages: &[Passage]) -> Vec<Vec<String>> {
+fn other_subjects(language: Language, passages: &[Passage]) -> Vec<Vec<&'static str>> {
     let is_answered = |title: &str| {
         let is_it = |it: &Passage| {
             let is_for_them = it.language.unwrap_or_default() == language;
@@ -92,7 +97,7 @@ fn other_subjects(language: Language, passages: &[Passage]) -> Vec<Vec<String>> 
     let others = examples(language).filter(|(title, _)| !is_answered(title));
     let mut subjects: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (title, example) in others {
-        subjects.entry(title).or_default().push(example.to_owned());
+        subjects.entry(title).or_default().push(example);
     }
     subjects.into_values().collect()
 }

@@ -1,5 +1,7 @@
 //! A page: one Markdown source, served as HTML in the site's frame and as Markdown.
 
+use std::borrow::Cow;
+
 use minijinja::context;
 use minijinja::value::Value;
 
@@ -222,7 +224,7 @@ impl PageText {
             title: section.title.clone(),
             url,
             text: section.text.clone(),
-            examples: section.hints.clone(),
+            examples: section.hints.iter().cloned().map(Cow::Owned).collect(),
             is_own,
             language,
         };

@@ -14,9 +14,7 @@ use super::terms::{Term, Terms, Topics};
 // they tell in other words.
 
 /// How much of a question a passage must cover to answer it.
-const COVERAGE_MIN: f64 = 0.6;
-/// The same if the question names its title.
-const NAMED_COVERAGE_MIN: f64 = 0.55;
+const COVERAGE_MIN: f64 = 0.55;
 /// How much better than any other, whether that covers enough or not, the passage that answers must be: no answer is
 /// better than a wrong one.
 const LEAD_MIN: f64 = 1.1;
@@ -30,12 +28,8 @@ const TITLE_BONUS: f64 = 0.4;
 const MENTIONS_BONUS: f64 = 0.4;
 /// How much a passage has of a term, if it has a word that is spelled like it, or is a part of it.
 const ALIKE_SHARE: f64 = 0.6;
-/// The same, if only the title of its page has it.
-const PAGE_SHARE: f64 = 0.5;
 /// What is left of the weight of a vague term.
 const VAGUE_SHARE: f64 = 0.3;
-/// The same for a word that neither the passages nor the synonyms have: it may mean what they say otherwise.
-const UNKNOWN_SHARE: f64 = 0.5;
 /// How much of its n-grams a word shares with one that is spelled like it.
 const OVERLAP_MIN: f64 = 0.75;
 /// Shorter words are not compared by their n-grams, in letters.
@@ -57,8 +51,6 @@ type Trigram = [char; 3];
 #[derive(Debug)]
 struct OwnPassage {
     passage: Arc<Passage>,
-    /// Of the title of its page.
-    page: Topics,
     /// Of its title without the hints.
     heading: BTreeSet<Term>,
     /// Of title and hints.
@@ -81,7 +73,7 @@ pub(super) struct Ranked<'a> {
     score: f64,
     /// The share of the question that it covers, 0 to 1.
     coverage: f64,
-    /// Whether that is enough.
+    /// Whether that is enough, and what is asked for is in it.
     is_answer: bool,
     pub(super) passage: &'a Arc<Passage>,
 }
@@ -98,7 +90,6 @@ impl OwnIndex {
     pub(super) fn new(passages: impl Iterator<Item = Arc<Passage>>, terms: &Terms) -> Self {
         let indexed = |passage: Arc<Passage>| OwnPassage {
             heading: terms.asked(&passage.title),
-            page: terms.topics([passage.page.as_str()]),
             // What stands before the sections is no more about the page's title than they are.
             title: terms.topics(passage.topics().filter(|it| *it != passage.page)),
             all: terms.topics(passage.prose()),
@@ -173,9 +164,6 @@ impl OwnIndex {
             let having = self.passages.iter().filter(|it| it.share(&asked) > 0.0);
             let having = having.count();
             asked.weight = inverse_document_frequency(self.passages.len(), having);
-            if having == 0 && term.groups.is_empty() {
-                asked.weight *= UNKNOWN_SHARE;
-            }
             if term.is_vague {
                 asked.weight *= VAGUE_SHARE;
             }
@@ -195,15 +183,16 @@ impl OwnPassage {
         let score = covered + sum(&|it| self.bonus(it.term));
         let is_asked = |term| asked.iter().any(|it| it.term.means(term));
         let is_named = !self.heading.is_empty() && self.heading.iter().all(is_asked);
-        let (factor, coverage_min) = if is_named {
-            (NAMED_FACTOR, NAMED_COVERAGE_MIN)
-        } else {
-            (1.0, COVERAGE_MIN)
-        };
+        let mut focus = asked.iter().filter(|it| it.term.is_focus);
+        let coverage = covered / whole;
         Ranked {
-            score: score * factor,
-            coverage: covered / whole,
-            is_answer: covered / whole >= coverage_min,
+            score: if is_named {
+                NAMED_FACTOR * score
+            } else {
+                score
+            },
+            coverage,
+            is_answer: coverage >= COVERAGE_MIN && focus.all(|it| self.share(it) > 0.0),
             passage: &self.passage,
         }
     }
@@ -223,8 +212,6 @@ impl OwnPassage {
             share
         } else if asked.alike.iter().any(has) {
             ALIKE_SHARE
-        } else if self.page.share(asked.term) > 0.0 {
-            PAGE_SHARE
         } else {
             0.0
         }

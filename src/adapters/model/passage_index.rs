@@ -63,7 +63,7 @@ impl PassageIndex {
         let others = texts.other_subjects.iter().enumerate();
         let others = others.flat_map(|(number, questions)| {
             let class = sections.len() + number;
-            questions.iter().map(move |it| (class, it.as_str()))
+            questions.iter().map(move |it| (class, *it))
         });
         let examples: Vec<_> = of_sections
             .chain(others)
@@ -125,7 +125,7 @@ impl PassageIndex {
         let section = self.best_section(question, before);
         let mut asked = self.terms.asked(question);
         let own = self.own.best(&asked).or_else(|| {
-            asked.extend(self.terms.asked(before));
+            asked.extend(self.terms.mentioned(before));
             self.own.best(&asked)
         });
         let (own, section) = match (own, section) {

@@ -122,10 +122,10 @@ impl LanguagePages {
             ..
         } = &self.texts;
         let said: Vec<_> = words(text).collect();
-        let says = |it: &&Courtesy| said.iter().any(|word| it.words.contains(word));
+        let says = |it: &&Courtesy| said.iter().any(|word| it.words.contains(&word.as_str()));
         let is_one = |word: &String| {
             let mut all = courtesies.iter().map(|it| &it.words).chain([fillers]);
-            all.any(|words| words.contains(word))
+            all.any(|words| words.contains(&word.as_str()))
         };
         let said_here = courtesies.iter().find(says)?;
         said.iter().all(is_one).then(|| said_here.reply.clone())

@@ -19,6 +19,7 @@ const SYNONYM_SHARE: f64 = 0.9;
 pub(super) struct Terms {
     language: Language,
     stop_words: BTreeSet<String>,
+    question_words: BTreeSet<&'static str>,
     vague_words: BTreeSet<String>,
     /// The groups of a phrase, which is stems with a blank between them, or a mark such as `€`.
     groups: HashMap<String, BTreeSet<usize>>,
@@ -33,6 +34,9 @@ pub(super) struct Term {
     pub(super) groups: BTreeSet<usize>,
     /// Whether it says little about the subject.
     pub(super) is_vague: bool,
+    /// Whether it is what the question asks for: the first term after a question word, as in "how *heavy* is
+    /// the plate".
+    pub(super) is_focus: bool,
 }
 
 /// What a text is about.
@@ -51,7 +55,7 @@ impl Terms {
             for phrase in group {
                 let stems: Vec<_> = words(phrase).map(|it| stem(language, &it)).collect();
                 let key = if stems.is_empty() {
-                    phrase.clone()
+                    (*phrase).to_owned()
                 } else {
                     stems.join(" ")
                 };
@@ -61,6 +65,7 @@ impl Terms {
         Self {
             language,
             stop_words: texts.stop_words.iter().map(|it| folded(it)).collect(),
+            question_words: texts.question_words.iter().copied().collect(),
             vague_words: texts
                 .vague_words
                 .iter()
@@ -84,7 +89,23 @@ impl Terms {
 
     /// The terms of a question, each once.
     pub(super) fn asked(&self, question: &str) -> BTreeSet<Term> {
-        self.terms(question).into_iter().collect()
+        let terms = self.terms(question);
+        let is_focus = |term: &Term| terms.iter().any(|it| it.is_focus && it.stems == term.stems);
+        let asked = terms.iter().map(|term| Term {
+            is_focus: is_focus(term),
+            ..term.clone()
+        });
+        asked.collect()
+    }
+
+    /// The terms of a question that was answered already, each once.
+    pub(super) fn mentioned(&self, question: &str) -> BTreeSet<Term> {
+        let terms = self.terms(question).into_iter();
+        let mentioned = terms.map(|term| Term {
+            is_focus: false,
+            ..term
+        });
+        mentioned.collect()
     }
 
     /// The terms of a text. A phrase is one term, and its words are none: who comes "without an appointment" needs
@@ -93,8 +114,10 @@ impl Terms {
         let words: Vec<_> = words(text).collect();
         let stems: Vec<_> = words.iter().map(|it| stem(self.language, it)).collect();
         let mut terms = Vec::new();
+        let mut is_focus_next = false;
         let mut at = 0;
         while let Some(word) = words.get(at) {
+            is_focus_next |= self.question_words.contains(word.as_str());
             let rest = stems.get(at..).unwrap_or_default();
             let of_len = |len: usize| Some((len, rest.get(..len)?.join(" ")));
             let mut phrases = (1..=PHRASE_WORDS_MAX).rev().filter_map(of_len);
@@ -119,7 +142,9 @@ impl Terms {
                     stems,
                     groups,
                     is_vague,
+                    is_focus: is_focus_next && !is_vague,
                 });
+                is_focus_next &= is_vague;
             }
             at += len;
         }

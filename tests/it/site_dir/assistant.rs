@@ -170,6 +170,7 @@ do I need no appointment? | Without an appointment
 do you sell trees for my cat? |
 is there a student discount? |
 do you raise trees in Spain? |
+how deep do your people dig the hole for the plants? |
 ";
 
 #[tokio::test]

@@ -190,7 +190,7 @@ mod tests {
             title: format!("Page {number}"),
             url: format!("/docs#{number}"),
             text: "word ".repeat(800),
-            examples: vec!["never shown".to_owned()],
+            examples: vec!["never shown".into()],
             is_own: false,
             language: None,
         };
