@@ -112,9 +112,9 @@ impl OwnIndex {
         self.stems.contains_key(stem)
     }
 
-    /// The passage that answers a question of these terms best, if one does.
-    pub(super) fn best(&self, asked: &BTreeSet<Term>) -> Option<Best<'_>> {
-        let ranked = self.ranked(asked);
+    /// The passage that answers a question of these terms best, if one does. It has the `focus`.
+    pub(super) fn best(&self, asked: &BTreeSet<Term>, focus: Option<&Term>) -> Option<Best<'_>> {
+        let ranked = self.ranked(asked, focus);
         let best = ranked.iter().find(|it| it.is_answer)?;
         let mut others = ranked.iter().filter(|it| !std::ptr::eq(*it, best));
         let is_behind = |it: &Ranked<'_>| best.score >= LEAD_MIN * it.score;
@@ -126,13 +126,13 @@ impl OwnIndex {
     }
 
     /// The passages that have some of the asked terms, best first.
-    pub(super) fn ranked(&self, asked: &BTreeSet<Term>) -> Vec<Ranked<'_>> {
+    pub(super) fn ranked(&self, asked: &BTreeSet<Term>, focus: Option<&Term>) -> Vec<Ranked<'_>> {
         let asked = self.weighted(asked);
         let whole: f64 = asked.iter().map(|it| it.weight).sum();
         let ranked = self
             .passages
             .iter()
-            .map(|it| it.ranked(&asked, whole.max(1.0)));
+            .map(|it| it.ranked(&asked, whole.max(1.0), focus));
         let mut ranked: Vec<_> = ranked.filter(|it| it.coverage > 0.0).collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
         ranked
@@ -175,7 +175,7 @@ impl OwnIndex {
 
 impl OwnPassage {
     /// Held against a question, whose terms weigh `whole` together.
-    fn ranked(&self, asked: &[Asked<'_>], whole: f64) -> Ranked<'_> {
+    fn ranked(&self, asked: &[Asked<'_>], whole: f64, focus: Option<&Term>) -> Ranked<'_> {
         let sum = |share: &dyn Fn(&Asked<'_>) -> f64| -> f64 {
             asked.iter().map(|it| it.weight * share(it)).sum()
         };
@@ -183,7 +183,7 @@ impl OwnPassage {
         let score = covered + sum(&|it| self.bonus(it.term));
         let is_asked = |term| asked.iter().any(|it| it.term.means(term));
         let is_named = !self.heading.is_empty() && self.heading.iter().all(is_asked);
-        let mut focus = asked.iter().filter(|it| it.term.is_focus);
+        let mut lacking = asked.iter().filter(|it| self.share(it) == 0.0);
         let coverage = covered / whole;
         Ranked {
             score: if is_named {
@@ -192,7 +192,7 @@ impl OwnPassage {
                 score
             },
             coverage,
-            is_answer: coverage >= COVERAGE_MIN && focus.all(|it| self.share(it) > 0.0),
+            is_answer: coverage >= COVERAGE_MIN && lacking.all(|it| Some(it.term) != focus),
             passage: &self.passage,
         }
     }

@@ -123,10 +123,11 @@ impl PassageIndex {
             return Some(passage);
         }
         let section = self.best_section(question, before);
+        let focus = self.terms.focus(question);
         let mut asked = self.terms.asked(question);
-        let own = self.own.best(&asked).or_else(|| {
-            asked.extend(self.terms.mentioned(before));
-            self.own.best(&asked)
+        let own = self.own.best(&asked, focus.as_ref()).or_else(|| {
+            asked.extend(self.terms.asked(before));
+            self.own.best(&asked, focus.as_ref())
         });
         let (own, section) = match (own, section) {
             (Some(own), Some(section)) => (own, section),
@@ -175,7 +176,10 @@ impl PassageIndex {
 
     /// The passages that come closest to `question`, whether they answer it or not.
     pub(super) fn closest(&self, question: &str, count: usize) -> Vec<&Passage> {
-        let own = self.own.ranked(&self.terms.asked(question)).into_iter();
+        let own = self
+            .own
+            .ranked(&self.terms.asked(question), None)
+            .into_iter();
         let (sections, _) = self.ranked_sections(question, "");
         let sections = sections.into_iter().map(|(_, passage)| passage);
         let all = own.map(|it| it.passage).chain(sections);

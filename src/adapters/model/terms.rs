@@ -34,9 +34,6 @@ pub(super) struct Term {
     pub(super) groups: BTreeSet<usize>,
     /// Whether it says little about the subject.
     pub(super) is_vague: bool,
-    /// Whether it is what the question asks for: the first term after a question word, as in "how *heavy* is
-    /// the plate".
-    pub(super) is_focus: bool,
 }
 
 /// What a text is about.
@@ -89,23 +86,18 @@ impl Terms {
 
     /// The terms of a question, each once.
     pub(super) fn asked(&self, question: &str) -> BTreeSet<Term> {
-        let terms = self.terms(question);
-        let is_focus = |term: &Term| terms.iter().any(|it| it.is_focus && it.stems == term.stems);
-        let asked = terms.iter().map(|term| Term {
-            is_focus: is_focus(term),
-            ..term.clone()
-        });
-        asked.collect()
+        self.terms(question).into_iter().collect()
     }
 
-    /// The terms of a question that was answered already, each once.
-    pub(super) fn mentioned(&self, question: &str) -> BTreeSet<Term> {
-        let terms = self.terms(question).into_iter();
-        let mentioned = terms.map(|term| Term {
-            is_focus: false,
-            ..term
-        });
-        mentioned.collect()
+    /// What a question asks for: the first term from its question word on that is not vague, as in "how *heavy*
+    /// is the plate".
+    pub(super) fn focus(&self, question: &str) -> Option<Term> {
+        let is_question_word = |word: &String| self.question_words.contains(word.as_str());
+        let rest: Vec<_> = words(question)
+            .skip_while(|it| !is_question_word(it))
+            .collect();
+        let mut terms = self.terms(&rest.join(" ")).into_iter();
+        terms.find(|it| !it.is_vague)
     }
 
     /// The terms of a text. A phrase is one term, and its words are none: who comes "without an appointment" needs
@@ -114,10 +106,8 @@ impl Terms {
         let words: Vec<_> = words(text).collect();
         let stems: Vec<_> = words.iter().map(|it| stem(self.language, it)).collect();
         let mut terms = Vec::new();
-        let mut is_focus_next = false;
         let mut at = 0;
         while let Some(word) = words.get(at) {
-            is_focus_next |= self.question_words.contains(word.as_str());
             let rest = stems.get(at..).unwrap_or_default();
             let of_len = |len: usize| Some((len, rest.get(..len)?.join(" ")));
             let mut phrases = (1..=PHRASE_WORDS_MAX).rev().filter_map(of_len);
@@ -142,9 +132,7 @@ impl Terms {
                     stems,
                     groups,
                     is_vague,
-                    is_focus: is_focus_next && !is_vague,
                 });
-                is_focus_next &= is_vague;
             }
             at += len;
         }
