@@ -279,7 +279,10 @@ impl ContactStore for PostgresStore {
             return Ok(Vec::new());
         }
         let transaction = DedicatedConnection::begin(&self.connector).await?;
-        let forgotten = self.forgotten(&transaction, &rows, unforget).await?;
+        let forgotten = match unforget {
+            true => HashSet::new(),
+            false => self.forgotten(&transaction, &rows).await?,
+        };
         let wanted = rows.iter().filter(|row| !forgotten.contains(&row.email));
         let emails: Vec<&str> = wanted.clone().map(|row| row.email.as_str()).collect();
         let instants = wanted.clone().map(|row| instant(row.subscribed_at));
@@ -296,6 +299,13 @@ impl ContactStore for PostgresStore {
         ];
         let created = transaction.ask(IMPORT, parameters).await?;
         let mut created = first_column::<String>(&created)?;
+        if unforget {
+            // In the order of a sign-up. In the other one each could wait for the other.
+            let hashes = tombstones(&self.tombstone_keys, rows.iter().map(|row| &row.email));
+            let statement = "DELETE FROM tombstone WHERE address = ANY($1)";
+            let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
+            transaction.ask(statement, hashes).await?;
+        }
         transaction.commit().await?;
         let outcome = |row: &ImportedContact| {
             if created.remove(row.email.as_str()) {
@@ -378,20 +388,15 @@ impl PostgresStore {
         Ok(number.cast_unsigned())
     }
 
-    /// Which of the rows' addresses were forgotten. With `unforget` that is itself forgotten.
+    /// Which of the rows' addresses were forgotten.
     async fn forgotten(
         &self,
         transaction: &DedicatedConnection,
         rows: &[ImportedContact],
-        unforget: bool,
     ) -> Result<HashSet<EmailAddress>, StoreError> {
         let emails = rows.iter().map(|row| &row.email);
         let hashes = tombstones(&self.tombstone_keys, emails.clone());
-        let statement = if unforget {
-            "DELETE FROM tombstone WHERE address = ANY($1)"
-        } else {
-            "SELECT address FROM tombstone WHERE address = ANY($1)"
-        };
+        let statement = "SELECT address FROM tombstone WHERE address = ANY($1)";
         let parameters: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
         let found = transaction.ask(statement, parameters).await?;
         let found: HashSet<Vec<u8>> = first_column(&found)?;
