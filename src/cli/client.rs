@@ -198,7 +198,7 @@ pub(super) fn member<'a>(answer: &'a Value, name: &str) -> Result<&'a Value, Com
     answer.get(name).ok_or_else(missing)
 }
 
-fn other_version(what: impl std::fmt::Display) -> CommandError {
+pub(super) fn other_version(what: impl std::fmt::Display) -> CommandError {
     CommandError::Failed(format!(
         "the service that runs on the data directory is another version than this program: {what}; \
          restart it, or use its own program"

@@ -18,7 +18,7 @@ use crate::operator::contacts::{COUNT, ContactRow, ErasureReport, FORGET, LIST, 
 use crate::operator::import::{IMPORT, ImportReport};
 use crate::operator::operation::Lines;
 
-use super::client::{Client, member};
+use super::client::{Client, member, other_version};
 use super::consent::obtain;
 use super::contact_file::{ContactFileEnd, FileFormat};
 use super::list::{Cell, ListColumn, print_rows, show_members};
@@ -98,12 +98,12 @@ async fn sorted(
     while let Some(lines) = rows.next().await {
         let lines = lines?;
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let row: ContactRow = serde_json::from_slice(line).map_err(io::Error::from)?;
-            let time = match order {
-                ContactOrder::Newest | ContactOrder::Oldest => row.subscribed_at,
-                ContactOrder::AToZ | ContactOrder::ZToA => String::new(),
+            let row: ContactRow = serde_json::from_slice(line).map_err(other_version)?;
+            let key = match order {
+                ContactOrder::Newest | ContactOrder::Oldest => [row.subscribed_at, row.email],
+                ContactOrder::AToZ | ContactOrder::ZToA => [row.email, String::new()],
             };
-            keyed.push((time, row.email, lines.slice_ref(line)));
+            keyed.push((key, lines.slice_ref(line)));
         }
         if keyed.len() > most {
             let most = grouped(most as u64);
@@ -113,12 +113,12 @@ async fn sorted(
             )));
         }
     }
-    // No address is there twice.
+    // Addresses differ, so lines are never compared.
     keyed.sort_unstable();
     if matches!(order, ContactOrder::Newest | ContactOrder::ZToA) {
         keyed.reverse();
     }
-    Ok(stream::iter(keyed).map(|(_, _, line)| Ok(line)).boxed())
+    Ok(stream::iter(keyed).map(|(_, line)| Ok(line)).boxed())
 }
 
 fn params_of(filter: &ContactFilter) -> Value {

@@ -110,7 +110,7 @@ async fn store(args: &EngineArgs) -> Checked {
     let opened = async {
         let secret = engines::shared_secret(args)?;
         let metrics = Arc::new(Metrics::new([]));
-        engines::open_store(args, &secret, &metrics, false).await
+        engines::open_store(args, &secret, &metrics).await
     };
     match opened.await {
         Ok(_store) => ok(format!(

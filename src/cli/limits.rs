@@ -15,8 +15,8 @@ use super::source::read_lines;
 
 const NO_SERVICE: &str = "no service runs: the limits are those of LANDING_LIMIT, or the defaults, and not \
                           those of the service's flags";
-const NO_NODE: &str = "what is counted is that of all nodes; the limits are those of LANDING_LIMIT, or the \
-                       defaults, and not those of the nodes' flags";
+const ALL_NODES: &str = "the counts are those of all nodes; the limits are those of LANDING_LIMIT, or the \
+                         defaults, and not those of the nodes' flags";
 
 /// Runs one of them, on windows that `are_shared` by several nodes or not.
 pub(super) async fn run(
@@ -26,8 +26,8 @@ pub(super) async fn run(
 ) -> Result<Done, CommandError> {
     match command {
         LimitsCommand::Show { top, whose, form } => {
-            let unasked = if are_shared { NO_NODE } else { NO_SERVICE };
-            show(top, whose, unasked, form, client).await
+            let no_service = if are_shared { ALL_NODES } else { NO_SERVICE };
+            show(top, whose, no_service, form, client).await
         }
         LimitsCommand::Reset(args) => reset(args, client).await,
     }
@@ -36,7 +36,7 @@ pub(super) async fn run(
 async fn show(
     top: u16,
     whose: Whose,
-    unasked: &str,
+    no_service: &str,
     form: OutputForm,
     client: &Client,
 ) -> Result<Done, CommandError> {
@@ -44,7 +44,7 @@ async fn show(
     let params = params_of(whose, [("top", json!(top))]).await?;
     let rows: Vec<PolicyRow> = client.one(&SHOW, params).await?;
     if !client.is_running() {
-        note(unasked);
+        note(no_service);
     }
     output::show(form, &rows, |output| {
         if is_about_one {

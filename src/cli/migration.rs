@@ -77,7 +77,7 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
     let metrics = Arc::new(Metrics::new([]));
     let copy = async {
         engines::migrate_store(&args.engines, &secret).await?;
-        let store = engines::open_store(&args.engines, &secret, &metrics, false).await?;
+        let store = engines::open_store(&args.engines, &secret, &metrics).await?;
         if store.totals().await.map_err(CommandError::failed)? != Totals::default() {
             return Err(CommandError::Failed(NOT_EMPTY.to_owned()));
         }

@@ -41,9 +41,9 @@ pub(super) async fn run(
     client: &Client,
 ) -> Result<Done, CommandError> {
     let dir = args.data_dir.as_deref();
-    // While the command itself has a stopped directory open, no service could start on it.
+    // A stopped directory is locked while it is watched: no service could start on it. Shared engines are not.
     let watch = watch && (client.is_running() || dir.is_none());
-    let unasked = unasked(args);
+    let no_service = no_service(args);
     // Dropped after what is printed there.
     let screen = watch && !form.json && io::stdout().is_terminal();
     let _screen = screen.then(SecondScreen::show);
@@ -56,7 +56,7 @@ pub(super) async fn run(
             if watch {
                 output.bytes(ERASE.as_bytes())?;
             }
-            print(&mut output, &report, unasked, each_hour)?;
+            print(&mut output, &report, no_service, each_hour)?;
         }
         output.flush()?;
         if !watch {
@@ -104,25 +104,25 @@ async fn report(data_dir: Option<&Path>, client: &Client) -> Result<StatusReport
     })
 }
 
-/// What is said of a service that none is asked of. Others may run on a store that several nodes share.
-fn unasked(args: &Args) -> &'static str {
+/// What is said where no service answers. Others may run on a store that several nodes share.
+fn no_service(args: &Args) -> &'static str {
     match (&args.engines.store, &args.data_dir) {
         (None, _) => "does not run",
-        (Some(_), Some(_)) => "none runs on the data directory; what follows is of all nodes",
-        (Some(_), None) => "none is asked without --data-dir; what follows is of all nodes",
+        (Some(_), Some(_)) => "does not run on this data directory; below: all nodes",
+        (Some(_), None) => "not asked, without a --data-dir; below: all nodes",
     }
 }
 
 fn print(
     output: &mut Output,
     report: &StatusReport,
-    unasked: &str,
+    no_service: &str,
     each_hour: bool,
 ) -> Result<(), CommandError> {
     let mut fields = match &report.service {
         Some(service) => fields(&report.version, service),
         None => vec![
-            ("Service", unasked.to_owned()),
+            ("Service", no_service.to_owned()),
             ("Version", format!("{} of this program", report.version)),
         ],
     };

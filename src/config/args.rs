@@ -468,7 +468,7 @@ pub struct RequestDeadlines {
 }
 
 impl Args {
-    /// Checks what clap's attributes cannot express. A command that `is_operating` needs less than the service.
+    /// Checks what clap's attributes cannot express, for the service, or for a command, which `is_operating`.
     ///
     /// # Errors
     /// What is wrong, in words.

@@ -99,7 +99,8 @@ pub struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// Checks that what belongs together is there. A command that `is_operating` takes no share of the limits.
+    /// Checks that what belongs together is there. A command, which `is_operating`, needs no --nodes: it takes no
+    /// share of the limits.
     ///
     /// # Errors
     /// What is missing, in words.

@@ -1,7 +1,5 @@
 //! The sections of the service's pages, for the assistant to quote.
 
-use std::borrow::Cow;
-
 use super::language::Language;
 
 /// A section of a page.
@@ -16,8 +14,10 @@ pub struct Passage {
     /// Plain text in blocks, separated by an empty line. The lines of a code example, and no others,
     /// begin with [`Passage::CODE_INDENT`].
     pub text: String,
+    /// Other words for it, by whoever wrote the page: never quoted.
+    pub hints: Vec<String>,
     /// What visitors say or ask who mean it: learned from, never quoted.
-    pub examples: Vec<Cow<'static, str>>,
+    pub examples: Vec<&'static str>,
     /// Whether it is the operator's own, of which there are few examples.
     pub is_own: bool,
     /// What it is written in; `None` if it is for readers of any language.
@@ -28,13 +28,14 @@ impl Passage {
     /// The indent of each line of a code example.
     pub const CODE_INDENT: &str = "    ";
 
-    /// What it is called: its title and its examples.
+    /// What it is called: its title, its hints and its examples.
     pub fn topics(&self) -> impl Iterator<Item = &str> {
         let title = std::iter::once(self.title.as_str());
-        title.chain(self.examples.iter().map(AsRef::as_ref))
+        let hints = self.hints.iter().map(String::as_str);
+        title.chain(hints).chain(self.examples.iter().copied())
     }
 
-    /// The texts that tell what it is about: its title, the paragraphs of its prose, and its examples.
+    /// The texts that tell what it is about: its title, the paragraphs of its prose, its hints and its examples.
     pub fn prose(&self) -> impl Iterator<Item = &str> {
         let lines = self.text.lines();
         let lines = lines.filter(|line| !line.starts_with(Self::CODE_INDENT));

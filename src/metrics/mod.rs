@@ -27,6 +27,9 @@ const DURATION_BOUNDS_US: &[u64] = &[
 /// How long to wait for another's look at the disk.
 const DISK_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The name of the engine of the limits.
+pub const LIMITS_ENGINE: &str = "limits";
+
 /// Upper bounds of batch sizes. No batch has more changes than the last.
 const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
@@ -400,7 +403,7 @@ impl Metrics {
     pub fn engines(&self) -> impl Iterator<Item = (&'static str, &EngineHealth)> {
         let engines = [
             ("store", &self.store_engine),
-            ("limits", &self.limits_engine),
+            (LIMITS_ENGINE, &self.limits_engine),
         ];
         let is_used = |it: &(&str, &EngineHealth)| it.1.is_used.load(Relaxed);
         engines.into_iter().filter(is_used)

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::domain::{Channel, Counted, Counts, Hour, HourlyCounts, QueueStanding, Timestamp};
 use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
-use crate::metrics::{CertificateOrder, Counter, LastError, Metrics, StatusClass};
+use crate::metrics::{CertificateOrder, Counter, LIMITS_ENGINE, LastError, Metrics, StatusClass};
 use crate::ports::{LimiterStats, StoreError};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
@@ -21,7 +21,7 @@ pub static SHOW: Operation = Operation::new("status", |request| Box::pin(show(re
 /// How long to wait for the disk. One that hangs is not known.
 const DISK_DEADLINE: Duration = Duration::from_secs(2);
 
-/// How long to wait for the number of contacts: a database counts many for a while.
+/// How long to wait for the numbers of contacts and nodes: a database counts many for a while.
 const COUNT_DEADLINE: Duration = Duration::from_secs(2);
 
 /// How many hours `status` shows.
@@ -107,9 +107,11 @@ impl Status {
 
     fn engine_rows(&self) -> Vec<EngineRow> {
         let engines = self.app.metrics.engines();
+        // The service says so of the engine of the limits; a command has it as its limiter.
+        let is_limiter_away = self.app.limiter.check().is_err();
         let engines = engines.map(|(name, health)| EngineRow {
             name: name.to_owned(),
-            is_away: health.is_away(),
+            is_away: health.is_away() || name == LIMITS_ENGINE && is_limiter_away,
             losses: health.losses.get(),
         });
         engines.collect()
@@ -136,13 +138,13 @@ async fn disk_space(metrics: &Arc<Metrics>) -> Option<DiskSpace> {
 /// The state of a service, as `status --json` prints it. Times are in RFC 3339.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct StatusReport {
-    /// Whether a service runs. If not, the command has opened the data directory itself.
+    /// Whether a service was asked. If not, the command has opened the stores itself.
     pub is_running: bool,
     /// The version of the service.
     pub version: String,
     /// What of a running service is known.
     pub service: Option<ServiceStatus>,
-    /// How many nodes of the service work on the store. None if that is unknown, or no other could.
+    /// How many nodes of the service work on the store. None if it is unknown, or the store is of one node.
     pub nodes: Option<u64>,
     /// The engines that all nodes share.
     pub engines: Vec<EngineRow>,
@@ -330,9 +332,8 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let status = Status::of(&request.app).await;
     let this_hour = Hour::of(status.now);
     let counted = hours(&request.app, this_hour.minus(HOURS - 1), status.now);
-    // Alone: a pooler shows itself best while nothing else is asked.
-    let nodes = request.app.maintenance.nodes().await;
-    let (counted, contacts) = tokio::join!(counted, contacts(&request.app));
+    let nodes = timeout(COUNT_DEADLINE, request.app.maintenance.nodes());
+    let (counted, contacts, nodes) = tokio::join!(counted, contacts(&request.app), nodes);
     // While the store is away, all else is worth knowing.
     let rows = counted.map(|counted| {
         let hours = (0..HOURS).rev().map(|ago| this_hour.minus(ago));
@@ -346,7 +347,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
         is_running: true,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         service: Some(status.service()),
-        nodes: nodes.ok().flatten(),
+        nodes: nodes.ok().and_then(Result::ok).flatten(),
         engines: status.engine_rows(),
         queues: status
             .queues

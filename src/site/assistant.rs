@@ -7,7 +7,6 @@
 //! said without a question. Among the synonyms ☎, ⌚, ⌂ and ⚑ stand for a telephone number, hours, an address and a
 //! year, which are known by their looks.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::domain::{AssistantTexts, Courtesy, Language, Passage};
@@ -22,9 +21,9 @@ pub(super) fn with_examples(passage: Passage) -> Passage {
     }
     let language = passage.language.unwrap_or_default();
     let asked = examples(language).filter(|(title, _)| *title == passage.title);
-    let asked: Vec<_> = asked.map(|(_, example)| Cow::Borrowed(example)).collect();
+    let examples = asked.map(|(_, example)| example).collect();
     Passage {
-        examples: [passage.examples, asked].concat(),
+        examples,
         ..passage
     }
 }

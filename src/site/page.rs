@@ -1,7 +1,5 @@
 //! A page: one Markdown source, served as HTML in the site's frame and as Markdown.
 
-use std::borrow::Cow;
-
 use minijinja::context;
 use minijinja::value::Value;
 
@@ -224,7 +222,8 @@ impl PageText {
             title: section.title.clone(),
             url,
             text: section.text.clone(),
-            examples: section.hints.iter().cloned().map(Cow::Owned).collect(),
+            hints: section.hints.clone(),
+            examples: Vec::new(),
             is_own,
             language,
         };

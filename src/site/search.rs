@@ -17,7 +17,7 @@ pub(super) fn document(base_url: &str, passages: &[Passage], groups: &[Group]) -
         json!({
             "title": passage.title,
             "path": passage.url.replacen(base_url, "", 1),
-            "text": format!("{}\n{}", passage.examples.join(" "), passage.text),
+            "text": format!("{}\n{}", passage.hints.join(" "), passage.text),
         })
     });
     let operations = groups.iter().flat_map(Group::all).map(|operation| {

@@ -34,25 +34,38 @@ pub fn shared_secret(args: &EngineArgs) -> Result<SharedSecret, StoresError> {
     Ok(SharedSecret::parse(&bytes).map_err(at(FLAG, path))?)
 }
 
-/// Opens the database of contacts, keys and revocations. A node of the service tries for a while if it is away,
-/// and is counted as one.
+/// Opens the database of contacts, keys and revocations for a command.
 pub async fn open_store(
     args: &EngineArgs,
     secret: &SharedSecret,
     metrics: &Arc<Metrics>,
-    is_node: bool,
 ) -> Result<Arc<PostgresStore>, StoresError> {
-    let mut settings = store_settings(args, secret)?;
-    let entropy = Arc::new(SystemEntropy);
-    let mut patience = Duration::ZERO;
-    if is_node {
-        let id = random(&*entropy).map_err(|error| error.to_string())?;
-        settings.address = settings.address.of_node(u64::from_be_bytes(id));
-        patience = START_PATIENCE;
-    }
-    let metrics = Arc::clone(metrics);
-    let store = PostgresStore::connect(&settings, metrics, entropy, patience);
-    Ok(store.await?)
+    connect(&store_settings(args, secret)?, metrics, Duration::ZERO).await
+}
+
+/// The same for a node of the service: it tries for a while if the database is away, and is counted as a node.
+pub async fn open_store_of_node(
+    args: &EngineArgs,
+    secret: &SharedSecret,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<PostgresStore>, StoresError> {
+    let settings = store_settings(args, secret)?;
+    let id = random(&SystemEntropy).map_err(|error| error.to_string())?;
+    let address = settings.address.of_node(u64::from_be_bytes(id));
+    let settings = PostgresSettings {
+        address,
+        ..settings
+    };
+    connect(&settings, metrics, START_PATIENCE).await
+}
+
+async fn connect(
+    settings: &PostgresSettings,
+    metrics: &Arc<Metrics>,
+    patience: Duration,
+) -> Result<Arc<PostgresStore>, StoresError> {
+    let (metrics, entropy) = (Arc::clone(metrics), Arc::new(SystemEntropy));
+    Ok(PostgresStore::connect(settings, metrics, entropy, patience).await?)
 }
 
 /// Makes or updates the tables of that database.

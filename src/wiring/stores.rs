@@ -133,7 +133,11 @@ impl Stores {
         self.node_dir = dir.map(NodeDir::open).transpose()?;
         let limiter = self.shared_limiter(args, windows, &settings.policies, &metrics);
         let limiter = limiter.await?;
-        let store = engines::open_store(args, &secret, &metrics, is_service).await?;
+        let store = if is_service {
+            engines::open_store_of_node(args, &secret, &metrics).await?
+        } else {
+            engines::open_store(args, &secret, &metrics).await?
+        };
         let (clock, fresh) = (Arc::new(SystemClock), args.credential_cache);
         let cached = CredentialCache::new(store.clone(), store.clone(), clock, fresh);
         let (counts, secrets) = (store.clone(), secret.keys());
@@ -159,8 +163,8 @@ impl Stores {
         if args.limits.is_some() {
             let engine = engines::open_limits(args).await?;
             if windows != WindowsFor::Service {
-                // For the status.
-                metrics.limits_engine.set_away(engine.check().is_err());
+                // It has a row in the status.
+                metrics.limits_engine.set_away(false);
                 // A command fails while the engine is away; the service decides alone then.
                 return Ok(engine);
             }

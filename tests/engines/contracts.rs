@@ -14,7 +14,10 @@ mod revocation_list;
 use std::fs;
 use std::sync::Arc;
 
-use landing_api::ports::{ContactStore, StoreMaintenance};
+use landing_api::domain::contact::{ImportOutcome, ImportedContact};
+use landing_api::domain::email::EmailAddress;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::ContactStore;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
@@ -38,6 +41,47 @@ async fn an_erasure_beside_sign_ups_leaves_a_contact_or_a_tombstone_in_postgres(
         (totals.contacts, totals.tombstones),
         (contacts, 300 - contacts)
     );
+}
+
+/// In the other order an import and a sign-up of the address could each wait for the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_of_the_forgotten_takes_the_tombstone_last_as_a_sign_up_does() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let email = EmailAddress::parse("ada@example.com").unwrap();
+    let now = Timestamp::from_ms(1_764_000_000_000);
+    store
+        .forget(std::slice::from_ref(&email), now)
+        .await
+        .unwrap();
+    let signs_up = server.client().await;
+    signs_up
+        .batch_execute(
+            "BEGIN; SET LOCAL lock_timeout = '1s';
+             INSERT INTO contact (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at)
+             VALUES ('ada@example.com', gen_random_uuid(), gen_random_uuid(), '{}', '{}', now(), now())",
+        )
+        .await
+        .unwrap();
+    let imported = tokio::spawn(async move {
+        let row = ImportedContact {
+            email,
+            subscribed_at: now,
+            left_at: None,
+            leave_token: None,
+        };
+        store.import(vec![row], true).await
+    });
+    let waits = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    until("the import to wait for the contact", async || {
+        !server.sql(waits).await.is_empty()
+    })
+    .await;
+    let forgets_nothing = signs_up
+        .batch_execute("DELETE FROM tombstone; COMMIT")
+        .await;
+    forgets_nothing.unwrap();
+    assert_eq!(imported.await.unwrap(), Ok(vec![ImportOutcome::Known]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -85,8 +129,6 @@ async fn postgres_behind_a_pooler_keeps_contacts() {
         .await;
     let pooler = Pooler::start(server.port()).await;
     let store = open(&url(pooler.port)).await.unwrap();
-    // Whose its connections are, nobody can tell.
-    assert_eq!(store.nodes().await, Ok(None));
     contact_store::check(store.clone()).await;
     key_issuer::check(store).await;
     let seen = "SELECT DISTINCT durable FROM seen ORDER BY 1";

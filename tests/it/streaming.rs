@@ -96,6 +96,7 @@ async fn the_embedded_model_streams_paragraphs() {
         title: "Keys".to_owned(),
         url: "/docs#keys".to_owned(),
         text: "Keys are free.\n\nAsk for one.".to_owned(),
+        hints: Vec::new(),
         examples: Vec::new(),
         is_own: true,
         language: None,

@@ -112,7 +112,8 @@ impl OwnIndex {
         self.stems.contains_key(stem)
     }
 
-    /// The passage that answers a question of these terms best, if one does. It has the `focus`.
+    /// The passage that answers a question of these terms best, if one does. Only one that has the `focus`
+    /// does, if there is one.
     pub(super) fn best(&self, asked: &BTreeSet<Term>, focus: Option<&Term>) -> Option<Best<'_>> {
         let ranked = self.ranked(asked, focus);
         let best = ranked.iter().find(|it| it.is_answer)?;
@@ -183,7 +184,11 @@ impl OwnPassage {
         let score = covered + sum(&|it| self.bonus(it.term));
         let is_asked = |term| asked.iter().any(|it| it.term.means(term));
         let is_named = !self.heading.is_empty() && self.heading.iter().all(is_asked);
-        let mut lacking = asked.iter().filter(|it| self.share(it) == 0.0);
+        let lacks = |focus: &Term| {
+            asked
+                .iter()
+                .any(|it| it.term.means(focus) && self.share(it) == 0.0)
+        };
         let coverage = covered / whole;
         Ranked {
             score: if is_named {
@@ -192,7 +197,7 @@ impl OwnPassage {
                 score
             },
             coverage,
-            is_answer: coverage >= COVERAGE_MIN && lacking.all(|it| Some(it.term) != focus),
+            is_answer: coverage >= COVERAGE_MIN && !focus.is_some_and(lacks),
             passage: &self.passage,
         }
     }

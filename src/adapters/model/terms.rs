@@ -8,6 +8,9 @@ use crate::domain::{AssistantTexts, Language};
 use super::features::{folded, stem, words};
 use super::shapes::signs;
 
+/// A question word stands among so many words at the beginning of its sentence; a relative pronoun further on.
+const QUESTION_WORD_AT_MAX: usize = 3;
+
 /// The most words of a phrase among the synonyms.
 const PHRASE_WORDS_MAX: usize = 4;
 
@@ -19,8 +22,11 @@ const SYNONYM_SHARE: f64 = 0.9;
 pub(super) struct Terms {
     language: Language,
     stop_words: BTreeSet<String>,
+    /// With their accents: in French `ou` is not `où`.
     question_words: BTreeSet<&'static str>,
     vague_words: BTreeSet<String>,
+    /// The words that are synonyms by themselves, without accents.
+    synonym_words: BTreeSet<String>,
     /// The groups of a phrase, which is stems with a blank between them, or a mark such as `€`.
     groups: HashMap<String, BTreeSet<usize>>,
 }
@@ -48,9 +54,13 @@ impl Terms {
     pub(super) fn new(texts: &AssistantTexts) -> Self {
         let language = texts.language;
         let mut groups: HashMap<_, BTreeSet<_>> = HashMap::new();
+        let mut synonym_words = BTreeSet::new();
         for (number, group) in texts.synonyms.iter().enumerate() {
             for phrase in group {
                 let stems: Vec<_> = words(phrase).map(|it| stem(language, &it)).collect();
+                if stems.len() == 1 {
+                    synonym_words.insert(folded(phrase));
+                }
                 let key = if stems.is_empty() {
                     (*phrase).to_owned()
                 } else {
@@ -68,6 +78,7 @@ impl Terms {
                 .iter()
                 .map(|it| stem(language, it))
                 .collect(),
+            synonym_words,
             groups,
         }
     }
@@ -84,18 +95,27 @@ impl Terms {
         self.stop_words.contains(&folded(word))
     }
 
+    fn is_synonym(&self, word: &str) -> bool {
+        self.synonym_words.contains(&folded(word))
+    }
+
     /// The terms of a question, each once.
     pub(super) fn asked(&self, question: &str) -> BTreeSet<Term> {
         self.terms(question).into_iter().collect()
     }
 
     /// What a question asks for: the first term from its question word on that is not vague, as in "how *heavy*
-    /// is the plate".
+    /// is the plate". None if it has no such word.
     pub(super) fn focus(&self, question: &str) -> Option<Term> {
         let is_question_word = |word: &String| self.question_words.contains(word.as_str());
-        let rest: Vec<_> = words(question)
-            .skip_while(|it| !is_question_word(it))
-            .collect();
+        // What stands before the sentence with the question mark asks nothing.
+        let question = question.split('?').next().unwrap_or_default();
+        let question = question.trim_end_matches(['.', '!']);
+        let sentence = question.rsplit(['.', '!', ':', ';']).next();
+        let words: Vec<_> = words(sentence.unwrap_or_default()).collect();
+        let mut first = words.iter().take(QUESTION_WORD_AT_MAX);
+        let at = first.position(is_question_word)?;
+        let rest = words.get(at..).unwrap_or_default();
         let mut terms = self.terms(&rest.join(" ")).into_iter();
         terms.find(|it| !it.is_vague)
     }
@@ -110,7 +130,11 @@ impl Terms {
         while let Some(word) = words.get(at) {
             let rest = stems.get(at..).unwrap_or_default();
             let of_len = |len: usize| Some((len, rest.get(..len)?.join(" ")));
-            let mut phrases = (1..=PHRASE_WORDS_MAX).rev().filter_map(of_len);
+            // A stop word is none for having the stem of one.
+            let is_synonym =
+                |len: &usize| *len > 1 || !self.is_stop_word(word) || self.is_synonym(word);
+            let phrases = (1..=PHRASE_WORDS_MAX).rev().filter(is_synonym);
+            let mut phrases = phrases.filter_map(of_len);
             let found = phrases.find_map(|(len, stems)| {
                 let groups = self.groups.get(&stems)?.clone();
                 Some((len, stems, groups))

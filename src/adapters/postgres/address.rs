@@ -11,7 +11,7 @@ use crate::domain::{MacKey, macros::hidden};
 
 /// The name by which the database's own lists show these connections.
 const APPLICATION: &str = "landing-api";
-/// Those of a node have a name of their own, by which nodes are counted. It begins so.
+/// How the name of a node's connections begins, by which nodes are counted; a random number follows.
 pub(super) const NODE_PREFIX: &str = "landing-api/";
 const PORT: u16 = 5432;
 
@@ -39,6 +39,8 @@ const PARAMETERS: [&str; 14] = [
 pub struct PostgresAddress {
     /// One for each host, all else alike.
     hosts: Vec<Config>,
+    /// Whether the URL says how the database's own lists show the connections.
+    is_named: bool,
 }
 
 /// What the store is opened with.
@@ -91,6 +93,7 @@ impl PostgresAddress {
         }
         Ok(Self {
             hosts: hosts(&config)?,
+            is_named: config.get_application_name().is_some(),
         })
     }
 
@@ -104,18 +107,12 @@ impl PostgresAddress {
     /// unless the URL names them.
     #[must_use]
     pub fn of_node(mut self, id: u64) -> Self {
-        if !self.is_name_given() {
+        if !self.is_named {
             for host in &mut self.hosts {
                 host.application_name(format!("{NODE_PREFIX}{id:016x}"));
             }
         }
         self
-    }
-
-    /// Whether the URL says how the database's own lists show the connections.
-    pub(super) fn is_name_given(&self) -> bool {
-        let mut names = self.hosts.iter().filter_map(Config::get_application_name);
-        names.any(|name| name != APPLICATION && !name.starts_with(NODE_PREFIX))
     }
 
     pub(super) fn has_password(&self) -> bool {
@@ -247,14 +244,12 @@ mod tests {
 
     #[test]
     fn connections_of_a_node_have_a_name_of_its_own_unless_the_url_names_them() {
-        for (parameter, name, is_given) in [
-            ("", "landing-api/000000000000002a", false),
-            ("?application_name=site", "site", true),
+        for (parameter, name) in [
+            ("", "landing-api/000000000000002a"),
+            ("?application_name=landing-api", "landing-api"),
         ] {
             let address = parse(&format!("postgres://ada@one,two/base{parameter}"));
-            assert_eq!(address.is_name_given(), is_given);
             let node = address.of_node(42);
-            assert_eq!(node.is_name_given(), is_given);
             let names = node.hosts.iter().map(Config::get_application_name);
             assert!(names.eq([Some(name); 2]), "{parameter}");
         }

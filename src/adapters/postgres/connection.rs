@@ -75,11 +75,6 @@ impl Connector {
         })
     }
 
-    /// Whether the URL says how the database's own lists show the connections.
-    pub(super) fn is_name_given(&self) -> bool {
-        self.address.is_name_given()
-    }
-
     /// Connects to the first host that takes writes, and checks that its tables are the right ones.
     pub(super) async fn connect(&self) -> Result<PostgresConnection, PostgresOpenError> {
         let connection = self.connect_unchecked().await?;

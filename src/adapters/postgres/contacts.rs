@@ -101,6 +101,8 @@ const NOTE_MAIL: &str = concat!(
 /// Remembers forgotten addresses by their hashes.
 const REMEMBER: &str = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
 
+const UNFORGET: &str = "DELETE FROM tombstone WHERE address = ANY($1)";
+
 /// Lets an erasure wait for the sign-ups under way, and makes later ones wait until it is committed. Otherwise
 /// a sign-up that began earlier could not see the new tombstone, and the address would have both a contact and
 /// a tombstone. The lock is on `tombstone`, which is small: its vacuum is short.
@@ -279,9 +281,10 @@ impl ContactStore for PostgresStore {
             return Ok(Vec::new());
         }
         let transaction = DedicatedConnection::begin(&self.connector).await?;
-        let forgotten = match unforget {
-            true => HashSet::new(),
-            false => self.forgotten(&transaction, &rows).await?,
+        let forgotten = if unforget {
+            HashSet::new()
+        } else {
+            self.forgotten(&transaction, &rows).await?
         };
         let wanted = rows.iter().filter(|row| !forgotten.contains(&row.email));
         let emails: Vec<&str> = wanted.clone().map(|row| row.email.as_str()).collect();
@@ -300,11 +303,10 @@ impl ContactStore for PostgresStore {
         let created = transaction.ask(IMPORT, parameters).await?;
         let mut created = first_column::<String>(&created)?;
         if unforget {
-            // In the order of a sign-up. In the other one each could wait for the other.
+            // After the contacts, as a sign-up does it: in another order the two could deadlock.
             let hashes = tombstones(&self.tombstone_keys, rows.iter().map(|row| &row.email));
-            let statement = "DELETE FROM tombstone WHERE address = ANY($1)";
             let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
-            transaction.ask(statement, hashes).await?;
+            transaction.ask(UNFORGET, hashes).await?;
         }
         transaction.commit().await?;
         let outcome = |row: &ImportedContact| {

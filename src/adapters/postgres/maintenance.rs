@@ -12,9 +12,8 @@ use super::schema::TABLES;
 use super::store::PostgresStore;
 use super::values::column;
 
-const NODES: &str = "SELECT count(DISTINCT application_name), pg_backend_pid() FROM pg_stat_activity \
+const NODES: &str = "SELECT count(DISTINCT application_name) FROM pg_stat_activity \
      WHERE datname = current_database() AND starts_with(application_name, $1)";
-const SESSION: &str = "SELECT pg_backend_pid()";
 
 #[async_trait]
 impl StoreMaintenance for PostgresStore {
@@ -35,24 +34,12 @@ impl StoreMaintenance for PostgresStore {
         })
     }
 
-    /// None if the URL names the connections, or behind a pooler: its few connections have the name of whoever used
-    /// them last. It shows itself by serving both of the store's with the same one, or one with several.
+    /// None if it finds none: then the URLs name the connections, or a pooler does.
     async fn nodes(&self) -> Result<Option<u64>, StoreError> {
-        if self.connector.is_name_given() {
-            return Ok(None);
-        }
         let rows = self.look_up(NODES, &[(&NODE_PREFIX, Type::TEXT)]).await?;
-        let of_changes = self.change(SESSION, &[]).await?;
-        let again = self.look_up(SESSION, &[]).await?;
-        let (Some(row), Some(of_changes), Some(again)) =
-            (rows.first(), of_changes.first(), again.first())
-        else {
-            return Ok(None);
-        };
-        let (count, session): (i64, i32) = (column(row, 0)?, column(row, 1)?);
-        let (of_changes, again): (i32, i32) = (column(of_changes, 0)?, column(again, 0)?);
-        let is_pooled = session == of_changes || session != again;
-        Ok(u64::try_from(count).ok().filter(|_| !is_pooled))
+        let count = rows.first().map(|row| column::<i64>(row, 0)).transpose()?;
+        let count = count.and_then(|it| u64::try_from(it).ok());
+        Ok(count.filter(|it| *it > 0))
     }
 }
 

@@ -18,7 +18,7 @@ pub enum ContactsCommand {
         #[command(flatten)]
         filter: ContactFilter,
 
-        /// Sort them as the admin page does; up to 200,000 can be sorted [default: as they were added]
+        /// Sort them as the admin page does [default: as they were added]
         #[arg(long, value_name = "ORDER")]
         sort: Option<ContactOrder>,
 
@@ -67,9 +67,9 @@ pub enum ContactsCommand {
 // A variant's doc comment is its help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ContactOrder {
-    /// The last sign-up first
+    /// Newest contact first
     Newest,
-    /// The first sign-up first
+    /// Oldest contact first
     Oldest,
     /// By address
     AToZ,

@@ -89,6 +89,7 @@ fn passage(title: &str, text: &str) -> Passage {
         title: title.to_owned(),
         url: "https://example.com/#it".to_owned(),
         text: text.to_owned(),
+        hints: Vec::new(),
         examples: Vec::new(),
         is_own: true,
         language: None,

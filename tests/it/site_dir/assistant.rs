@@ -1,6 +1,7 @@
 //! The assistant on the operator's own pages, which have no examples beside their sentences.
 
 use landing_api::adapters::model::PassageModelClient;
+use landing_api::site::Site;
 
 use super::render;
 use crate::assistant_pages::ask;
@@ -176,15 +177,82 @@ how deep do your people dig the hole for the plants? |
 #[tokio::test]
 async fn what_is_not_clear_is_refused_and_numbers_are_known_by_their_looks() {
     let site = render(&[("nursery.md", LOOKS)]).unwrap();
+    assert_eq!(wrongly_answered(&site, OF_LOOKS).await, "");
+}
+
+/// The questions that are not answered by what their row tells, or not refused where that is nothing.
+async fn wrongly_answered(site: &Site, questions: &str) -> String {
     let model = PassageModelClient::new(site.passages(), site.assistant_texts());
-    let mut wrong = Vec::new();
-    for [question, fact] in rows(OF_LOOKS) {
+    let mut wrong = String::new();
+    for [question, fact] in rows(questions) {
         let reply = ask(&model, question).await;
         let mut texts = site.assistant_texts().iter();
         let is_refusal = texts.any(|it| reply.starts_with(&it.unanswered));
         if is_refusal != fact.is_empty() || !reply.contains(fact) {
-            wrong.push(format!("{question} -> {reply}"));
+            wrong += &format!("{question} -> {reply}\n");
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    wrong
+}
+
+/// A page in each language. No page says how heavy a table is, or of what colour.
+const INNS: [(&str, &str); 4] = [
+    (
+        "inn.md",
+        "# The inn\n\n## Dogs\n\nDogs are welcome on the ground floor.\n\n## Table\n\nThe oak table seats six.\n",
+    ),
+    (
+        "gasthof.md",
+        "# Der Gasthof\n\n## Hunde\n\nHunde sind im Erdgeschoss willkommen.\n\n## Tisch\n\nAm Tisch aus Eiche \
+         sitzen sechs.\n",
+    ),
+    (
+        "auberge.md",
+        "# L'auberge\n\n## Chiens\n\nLes chiens sont admis au rez-de-chaussée.\n\n## Table\n\nSix s'assoient à la \
+         table en chêne.\n",
+    ),
+    (
+        "posada.md",
+        "# La posada\n\n## Perros\n\nSe admiten perros en la planta baja.\n\n## Mesa\n\nEn la mesa de roble se \
+         sientan seis.\n",
+    ),
+];
+
+/// What is asked, and what the answer tells; nothing where no page has what is asked for.
+const ASKED_FOR: &str = "
+are dogs welcome on the ground floor? | ground floor
+What a nice picture! Are dogs welcome on the ground floor? | ground floor
+Are dogs welcome on the ground floor? What a nice picture! | ground floor
+A friend who cycles asks: are dogs welcome on the ground floor? | ground floor
+Are dogs which are on a lead welcome on the ground floor? | ground floor
+Was für ein Wetter! Sind Hunde im Erdgeschoss willkommen? | Erdgeschoss
+Wieviele Hunde sind im Erdgeschoss willkommen? | Erdgeschoss
+Les chiens que j'ai sont-ils admis au rez-de-chaussée ? | chaussée
+¿Se admiten los perros que tengo en la planta baja? | planta baja
+how heavy is the oak table? |
+and what colour is the oak table? |
+Wie schwer ist der Tisch aus Eiche? |
+In welcher Farbe ist der Tisch aus Eiche? |
+Combien pèse la table en chêne ? |
+De quelle couleur est la table en chêne ? |
+¿Cuánto pesa la mesa de roble? |
+¿De qué color es la mesa de roble? |
+";
+
+#[tokio::test]
+async fn a_passage_answers_only_if_it_has_what_is_asked_for() {
+    let site = render(&INNS).unwrap();
+    assert_eq!(wrongly_answered(&site, ASKED_FOR).await, "");
+}
+
+#[test]
+fn question_words_are_stop_words() {
+    let site = render(&[]).unwrap();
+    for texts in site.assistant_texts() {
+        let language = texts.language;
+        assert!(!texts.question_words.is_empty(), "{language:?}");
+        for word in &texts.question_words {
+            assert!(texts.stop_words.contains(word), "{language:?}: {word}");
+        }
+    }
 }

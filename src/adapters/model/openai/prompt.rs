@@ -190,7 +190,8 @@ mod tests {
             title: format!("Page {number}"),
             url: format!("/docs#{number}"),
             text: "word ".repeat(800),
-            examples: vec!["never shown".into()],
+            hints: vec!["never shown".to_owned()],
+            examples: vec!["never shown"],
             is_own: false,
             language: None,
         };
