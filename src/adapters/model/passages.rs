@@ -26,7 +26,7 @@ const TOPICS: usize = 3;
 pub struct PassageModelClient {
     passages: Vec<Arc<Passage>>,
     texts: Vec<AssistantTexts>,
-    /// Made for the first question, in about 0.1 s: a service that nobody asks starts sooner, and needs 10 MiB
+    /// Made for the first question, in about 0.1 s: a service that nobody asks starts sooner, and needs 14 MiB
     /// less.
     pages: OnceCell<Vec<LanguagePages>>,
     is_fallback: bool,
