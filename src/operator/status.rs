@@ -107,7 +107,8 @@ impl Status {
 
     fn engine_rows(&self) -> Vec<EngineRow> {
         let engines = self.app.metrics.engines();
-        // The service says so of the engine of the limits; a command has it as its limiter.
+        // In the service its guard says whether the engine of the limits is away. A command has no guard: its limiter
+        // is the engine.
         let is_limiter_away = self.app.limiter.check().is_err();
         let engines = engines.map(|(name, health)| EngineRow {
             name: name.to_owned(),

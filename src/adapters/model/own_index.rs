@@ -69,13 +69,11 @@ pub(super) struct Best<'a> {
 }
 
 /// A passage held against a question.
-pub(super) struct Ranked<'a> {
+struct Ranked<'a> {
     score: f64,
     /// The share of the question that it covers, 0 to 1.
     coverage: f64,
-    /// Whether that is enough, and what is asked for is in it.
-    is_answer: bool,
-    pub(super) passage: &'a Arc<Passage>,
+    own: &'a OwnPassage,
 }
 
 /// What is asked, held against the passages.
@@ -115,25 +113,37 @@ impl OwnIndex {
     /// The passage that answers a question of these terms best, if one does. Only one that has the `focus`
     /// does, if there is one.
     pub(super) fn best(&self, asked: &BTreeSet<Term>, focus: Option<&Term>) -> Option<Best<'_>> {
-        let ranked = self.ranked(asked, focus);
-        let best = ranked.iter().find(|it| it.is_answer)?;
+        let asked = self.weighted(asked);
+        let lacks = |own: &OwnPassage, focus| {
+            let mut meaning_it = asked.iter().filter(|it| it.term.means(focus));
+            meaning_it.any(|it| own.share(it) == 0.0)
+        };
+        let is_answer = |it: &&Ranked<'_>| {
+            it.coverage >= COVERAGE_MIN && !focus.is_some_and(|focus| lacks(it.own, focus))
+        };
+        let ranked = self.ranked(&asked);
+        let best = ranked.iter().find(is_answer)?;
         let mut others = ranked.iter().filter(|it| !std::ptr::eq(*it, best));
         let is_behind = |it: &Ranked<'_>| best.score >= LEAD_MIN * it.score;
         Some(Best {
             coverage: best.coverage,
-            passage: best.passage,
+            passage: &best.own.passage,
             is_clear: best.coverage > WHOLE || others.all(is_behind),
         })
     }
 
     /// The passages that have some of the asked terms, best first.
-    pub(super) fn ranked(&self, asked: &BTreeSet<Term>, focus: Option<&Term>) -> Vec<Ranked<'_>> {
-        let asked = self.weighted(asked);
+    pub(super) fn closest(&self, asked: &BTreeSet<Term>) -> impl Iterator<Item = &Arc<Passage>> {
+        let ranked = self.ranked(&self.weighted(asked)).into_iter();
+        ranked.map(|it| &it.own.passage)
+    }
+
+    fn ranked(&self, asked: &[Asked<'_>]) -> Vec<Ranked<'_>> {
         let whole: f64 = asked.iter().map(|it| it.weight).sum();
         let ranked = self
             .passages
             .iter()
-            .map(|it| it.ranked(&asked, whole.max(1.0), focus));
+            .map(|it| it.ranked(asked, whole.max(1.0)));
         let mut ranked: Vec<_> = ranked.filter(|it| it.coverage > 0.0).collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
         ranked
@@ -176,7 +186,7 @@ impl OwnIndex {
 
 impl OwnPassage {
     /// Held against a question, whose terms weigh `whole` together.
-    fn ranked(&self, asked: &[Asked<'_>], whole: f64, focus: Option<&Term>) -> Ranked<'_> {
+    fn ranked(&self, asked: &[Asked<'_>], whole: f64) -> Ranked<'_> {
         let sum = |share: &dyn Fn(&Asked<'_>) -> f64| -> f64 {
             asked.iter().map(|it| it.weight * share(it)).sum()
         };
@@ -184,21 +194,11 @@ impl OwnPassage {
         let score = covered + sum(&|it| self.bonus(it.term));
         let is_asked = |term| asked.iter().any(|it| it.term.means(term));
         let is_named = !self.heading.is_empty() && self.heading.iter().all(is_asked);
-        let lacks = |focus: &Term| {
-            asked
-                .iter()
-                .any(|it| it.term.means(focus) && self.share(it) == 0.0)
-        };
-        let coverage = covered / whole;
+        let factor = if is_named { NAMED_FACTOR } else { 1.0 };
         Ranked {
-            score: if is_named {
-                NAMED_FACTOR * score
-            } else {
-                score
-            },
-            coverage,
-            is_answer: coverage >= COVERAGE_MIN && !focus.is_some_and(lacks),
-            passage: &self.passage,
+            score: factor * score,
+            coverage: covered / whole,
+            own: self,
         }
     }
 

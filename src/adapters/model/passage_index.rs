@@ -176,13 +176,11 @@ impl PassageIndex {
 
     /// The passages that come closest to `question`, whether they answer it or not.
     pub(super) fn closest(&self, question: &str, count: usize) -> Vec<&Passage> {
-        let own = self
-            .own
-            .ranked(&self.terms.asked(question), None)
-            .into_iter();
+        let asked = self.terms.asked(question);
+        let own = self.own.closest(&asked);
         let (sections, _) = self.ranked_sections(question, "");
         let sections = sections.into_iter().map(|(_, passage)| passage);
-        let all = own.map(|it| it.passage).chain(sections);
+        let all = own.chain(sections);
         all.map(Arc::as_ref).take(count).collect()
     }
 

@@ -95,10 +95,6 @@ impl Terms {
         self.stop_words.contains(&folded(word))
     }
 
-    fn is_synonym(&self, word: &str) -> bool {
-        self.synonym_words.contains(&folded(word))
-    }
-
     /// The terms of a question, each once.
     pub(super) fn asked(&self, question: &str) -> BTreeSet<Term> {
         self.terms(question).into_iter().collect()
@@ -130,11 +126,11 @@ impl Terms {
         while let Some(word) = words.get(at) {
             let rest = stems.get(at..).unwrap_or_default();
             let of_len = |len: usize| Some((len, rest.get(..len)?.join(" ")));
-            // A stop word is none for having the stem of one.
-            let is_synonym =
-                |len: &usize| *len > 1 || !self.is_stop_word(word) || self.is_synonym(word);
-            let phrases = (1..=PHRASE_WORDS_MAX).rev().filter(is_synonym);
-            let mut phrases = phrases.filter_map(of_len);
+            let is_stop_word = self.is_stop_word(word);
+            // A stop word is no synonym for having the stem of one.
+            let is_no_synonym = is_stop_word && !self.synonym_words.contains(&folded(word));
+            let len_min = if is_no_synonym { 2 } else { 1 };
+            let mut phrases = (len_min..=PHRASE_WORDS_MAX).rev().filter_map(of_len);
             let found = phrases.find_map(|(len, stems)| {
                 let groups = self.groups.get(&stems)?.clone();
                 Some((len, stems, groups))
@@ -148,7 +144,7 @@ impl Terms {
             };
             let is_phrase = found.is_some();
             let (len, stems, groups) = found.unwrap_or_else(alone);
-            if is_phrase || !self.is_stop_word(word) {
+            if is_phrase || !is_stop_word {
                 let mut of_it = words.iter().skip(at).take(len);
                 let is_vague = of_it.all(|it| self.is_stop_word(it))
                     || groups.is_empty() && self.vague_words.contains(&stems);

@@ -1,8 +1,8 @@
 -- Goes on with the WITH of `settings!`. $1 to $4 are the rows, $5 how long to wait for a row, $6 the tombstones,
--- $7 and $8 consents and tokens of the rows, $9 and $10 the texts that these consents name. $11 to $15 are what is to
--- be delivered where the consent is the one that came with the token, by token, $16 the tombstones of its addresses,
--- and $18 how long it waits. `unforgotten`, which nothing reads, runs after `kept`. $17 says whether new consents are to be confirmed. Who has refused mail gets none for 30
--- days.
+-- $7 and $8 consents and tokens of the rows, $9 and $10 the texts that these consents name. $11 to $15 are what is
+-- to be delivered where the consent is the one that came with the token, by token, $16 the tombstones of its
+-- addresses, and $18 how long it waits. `unforgotten`, which nothing reads, runs after `kept`. $17 says whether
+-- new consents are to be confirmed. Who has refused mail gets none for 30 days.
 , refused AS (SELECT address FROM tombstone
     WHERE address = ANY($6) AND refused_at > now() - interval '30 days')
 , unforgotten AS (DELETE FROM tombstone WHERE address = ANY($6)

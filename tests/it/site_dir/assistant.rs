@@ -123,15 +123,7 @@ where can I leave my car | harbour
 #[tokio::test]
 async fn the_operators_pages_answer_in_other_words_than_theirs_without_a_hint() {
     let site = render(&BAKERY).unwrap();
-    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
-    let mut wrong = Vec::new();
-    for [question, fact] in rows(IN_OTHER_WORDS) {
-        let reply = ask(&model, question).await;
-        if !reply.contains(fact) {
-            wrong.push(format!("{question} -> {reply}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(wrongly_answered(&site, IN_OTHER_WORDS).await, "");
 }
 
 /// A page whose address, number and hours are written without the words for them.
