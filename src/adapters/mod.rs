@@ -28,6 +28,7 @@
 //! | [`systemd`] | the socket that a service manager passes, and what it is told |
 //! | [`tls`] | certificates of the service's own TLS |
 //! | [`acme`] | the certificate that the service orders itself |
+//! | `connect` | TCP to a host with several addresses |
 //! | [`outbound`] | the HTTP client, and TLS of all clients |
 //! | [`service_process`] | the flags of a running service, for a command that begins again with them |
 //! | [`inspection`] | a data directory from outside |
@@ -41,6 +42,7 @@ pub mod acme;
 pub mod admin_socket;
 pub mod backup;
 pub mod block_list;
+mod connect;
 mod consent_entry;
 pub mod counts;
 pub mod credential_cache;

@@ -46,6 +46,36 @@ pub fn in_words(text: &str) -> String {
     words + rest
 }
 
+/// The most characters that are repeated of another program's words.
+const QUOTED_MAX: usize = 200;
+
+/// The words of another program on one line, safe for a terminal, a log and a store: at most 200 characters, bytes
+/// that are not UTF-8 replaced, control and bidi characters left out. A word with an address, or with `name` (the
+/// local part of the address at hand) as a part of its own, is replaced.
+pub fn quoted(words: &[u8], name: Option<&str>) -> String {
+    // Four bytes a character, and as many again for what is left out.
+    let words = words.get(..8 * QUOTED_MAX).unwrap_or(words);
+    let words = String::from_utf8_lossy(words).replace(is_unprintable, " ");
+    let name = name.map(str::to_lowercase).unwrap_or_default();
+    let redacted = words.split_whitespace().map(|word| {
+        let is_address = word.contains('@') || has_part(&word.to_lowercase(), &name);
+        if is_address { "(address)" } else { word }
+    });
+    let words: Vec<_> = redacted.collect();
+    words.join(" ").chars().take(QUOTED_MAX).collect()
+}
+
+/// Whether `part` is in `word`, with neither a letter nor a digit beside it.
+fn has_part(word: &str, part: &str) -> bool {
+    let is_end = |side: Option<char>| side.is_none_or(|c| !c.is_alphanumeric());
+    !part.is_empty()
+        && word.match_indices(part).any(|(at, found)| {
+            let (before, rest) = word.split_at(at);
+            let after = rest.strip_prefix(found).unwrap_or_default();
+            is_end(before.chars().next_back()) && is_end(after.chars().next())
+        })
+}
+
 impl<const MAX: usize> Text<MAX> {
     /// The most Unicode scalar values.
     pub const LENGTH_MAX: usize = MAX;
@@ -124,6 +154,30 @@ mod tests {
         ] {
             assert_eq!(in_words(text), expected);
         }
+    }
+
+    #[test]
+    fn words_of_other_programs_are_quoted_on_one_line_without_addresses() {
+        for (words, expected) in [
+            (&b"Mailbox full"[..], "Mailbox full"),
+            (b"Empf\xe4nger\r\nunbekannt", "Empf\u{FFFD}nger unbekannt"),
+            (b"a\x1b[31mb\x07 \xc2\x9bc", "a [31mb c"),
+            ("x\u{202E}y\u{2028}z".as_bytes(), "x y z"),
+            (b"<Ada.L@example.com>... unknown", "(address) unknown"),
+            (b"user=Ada.L unknown", "(address) unknown"),
+            (b"ada.l", "(address)"),
+            (
+                b"rcpt ada.l=example.com, ada.l%40x.test",
+                "rcpt (address) (address)",
+            ),
+            (b"Granada.Lima is far", "Granada.Lima is far"),
+            (b"", ""),
+        ] {
+            assert_eq!(quoted(words, Some("ada.l")), expected, "{words:?}");
+        }
+        assert_eq!(quoted(b"user=ada", None), "user=ada");
+        assert_eq!(quoted(&b"x".repeat(100_000), None), "x".repeat(200));
+        assert_eq!(quoted(&b"\x1b".repeat(100_000), None), "");
     }
 
     #[test]

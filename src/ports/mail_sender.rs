@@ -27,7 +27,16 @@ pub enum MailError {
     /// It will never take this one.
     #[error("refused: {0}")]
     Refused(String),
-    /// It takes none: the account, the address of the relay, or TLS is wrong.
+    /// A permanent refusal (5xx) from RCPT on, without an enhanced code (RFC 3463) that tells the recipient's fault
+    /// from the account's.
+    #[error("refused: {error}")]
+    Unclear {
+        /// The reply code.
+        code: u16,
+        /// The relay's words, with the code.
+        error: String,
+    },
+    /// The account, the relay or TLS is at fault, and so every other mail would fail as well.
     #[error("the account cannot be used: {0}")]
     Account(String),
 }

@@ -125,7 +125,7 @@ async fn send(
     };
     let (attempt, outcome) = match sender.send(&mail).await {
         Ok(()) => (Attempt::Made, MailOutcome::Taken),
-        Err(MailError::Refused(error)) => {
+        Err(MailError::Refused(error) | MailError::Unclear { error, .. }) => {
             let refused = Attempt::Failed(Failure::Final(error));
             (refused, MailOutcome::Refused)
         }

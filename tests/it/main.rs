@@ -35,6 +35,7 @@ mod drain;
 mod email;
 mod error_pages;
 mod exposition;
+mod field;
 mod fixtures;
 mod flag_files;
 mod generated;

@@ -1,0 +1,1 @@
+//! Certificates, data directories and block lists as other programs leave them.

@@ -1,0 +1,1 @@
+//! Contact files as other programs export them.

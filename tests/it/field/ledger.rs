@@ -1,0 +1,1 @@
+//! Lines and batches at the ledger's bounds.

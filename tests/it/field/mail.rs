@@ -1,0 +1,1 @@
+//! Replies of mail relays.

@@ -1,0 +1,12 @@
+//! The kinds of faults that programs, files and people outside bring along: an input, and the right outcome. Each
+//! module is data-driven; the peers speak bytes.
+
+mod files;
+mod imports;
+mod ledger;
+mod mail;
+mod model;
+mod pages;
+mod queue;
+mod requests;
+mod webhook;

@@ -1,0 +1,1 @@
+//! Pages, elements and links as sites and scanners use them.

@@ -1,0 +1,1 @@
+//! Outages and faults of accounts, and who waits for whom.

@@ -1,0 +1,1 @@
+//! Requests as clients and proxies write them.
