@@ -1,6 +1,6 @@
 //! The flags of the account that sends mail.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
@@ -47,6 +47,16 @@ pub struct MailArgs {
         value_parser = Sender::parse
     )]
     pub mail_from: Sender,
+
+    /// How the service calls itself to the relay (EHLO): a host name or an address such as [192.0.2.1]
+    /// [default: the sender's domain]
+    #[arg(
+        long = "smtp-hello",
+        value_name = "NAME",
+        requires = "smtp_url",
+        value_parser = hello
+    )]
+    pub smtp_hello: Option<String>,
 }
 
 impl MailArgs {
@@ -89,6 +99,28 @@ fn relay(text: &str) -> Result<Relay, &'static str> {
         security,
         user: (!user.is_empty()).then(|| user.into_owned()),
     })
+}
+
+/// A host name, in ASCII, or an address literal (RFC 5321, section 4.1.3).
+fn hello(text: &str) -> Result<String, &'static str> {
+    const FORM: &str = "must be a host name such as mail.example.com, or an address such as [192.0.2.1] or \
+                        [IPv6:2001:db8::1]";
+    let literal = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    let is_address = |literal: &str| match literal.split_at_checked(5) {
+        Some((tag, address)) if tag.eq_ignore_ascii_case("IPv6:") => {
+            address.parse::<Ipv6Addr>().is_ok()
+        }
+        _ => literal.parse::<Ipv4Addr>().is_ok(),
+    };
+    match literal {
+        Some(literal) if is_address(literal) => Ok(text.to_owned()),
+        None if text.parse::<IpAddr>().is_err() => {
+            idna::domain_to_ascii_strict(text).map_err(|_wrong| FORM)
+        }
+        _ => Err(FORM),
+    }
 }
 
 /// Whether nothing that is sent there leaves this machine.
@@ -157,6 +189,38 @@ mod tests {
             };
             assert_eq!(relay(text), Ok(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn the_service_calls_itself_by_a_name_or_an_address() {
+        for (text, name) in [
+            ("mail.example.com", Some("mail.example.com")),
+            ("Mail.Example.com", Some("mail.example.com")),
+            ("bücher.example", Some("xn--bcher-kva.example")),
+            ("localhost", Some("localhost")),
+            ("[192.0.2.1]", Some("[192.0.2.1]")),
+            ("[IPv6:2001:db8::1]", Some("[IPv6:2001:db8::1]")),
+            ("[ipv6:::1]", Some("[ipv6:::1]")),
+            ("", None),
+            ("192.0.2.1", None),
+            ("2001:db8::1", None),
+            ("[2001:db8::1]", None),
+            ("[192.0.2.256]", None),
+            ("[]", None),
+            ("[mail.example.com]", None),
+            ("mail.example.com.", None),
+            ("mail..example.com", None),
+            ("-mail.example.com", None),
+            ("mail_1.example.com", None),
+            ("mail example", None),
+            ("mail.example.com:25", None),
+            ("a.example\r\nMAIL FROM:<a@b.example>", None),
+            ("ada@example.com", None),
+        ] {
+            assert_eq!(hello(text).ok().as_deref(), name, "{text:?}");
+        }
+        assert!(hello(&"a".repeat(64)).is_err());
+        assert!(hello(&["a"; 128].join(".")).is_err());
     }
 
     #[test]

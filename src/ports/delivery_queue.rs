@@ -15,7 +15,7 @@ pub trait DeliveryQueue: Send + Sync {
     async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError>;
 
     /// Takes up to `count` deliveries of a channel that are due, the oldest first. Nobody else gets them until
-    /// they are settled, or until whoever took them is gone for [`LEASE_MS`]. None if the channel is held.
+    /// they are settled, or until whoever took them is gone for [`lease_ms`]. None if the channel is held.
     async fn take_due(
         &self,
         channel: Channel,
@@ -55,5 +55,11 @@ pub trait DeliveryQueue: Send + Sync {
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError>;
 }
 
-/// How long deliveries that were taken are nobody else's: longer than their attempts take.
-pub const LEASE_MS: u64 = 120_000;
+/// How long deliveries that were taken are nobody else's: longer than their attempts take. A relay may take a
+/// minute for each command, and ten for a message.
+pub const fn lease_ms(channel: Channel) -> u64 {
+    match channel {
+        Channel::Webhook => 120_000,
+        Channel::Mail => 1_800_000,
+    }
+}

@@ -13,8 +13,8 @@ pub trait MailSender: Send + Sync {
     /// [`MailError::Refused`] when it has none.
     fn write(&self, letter: &Letter) -> Result<Mail, MailError>;
 
-    /// `Ok` means that the relay has taken it, within a minute. After an error it may have it nonetheless: its
-    /// answer can be lost.
+    /// `Ok` means that the relay has accepted it, which may take twenty minutes. After an error it may have it
+    /// nonetheless: its answer can be lost.
     async fn send(&self, mail: &Mail) -> Result<(), MailError>;
 }
 

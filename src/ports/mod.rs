@@ -27,7 +27,7 @@ pub use block_list::BlockList;
 pub use clock::Clock;
 pub use contact_store::{ContactStore, ContactStream, EXPIRED_MAX, REFUSED_MS};
 pub use count_store::CountStore;
-pub use delivery_queue::{DeliveryQueue, LEASE_MS};
+pub use delivery_queue::{DeliveryQueue, lease_ms};
 pub use entropy::{Entropy, EntropyError, random};
 pub use key_issuer::KeyIssuer;
 pub use mail_sender::{MailError, MailSender};

@@ -86,7 +86,7 @@ pub async fn deliver_mail(
     contacts: &dyn ContactStore,
 ) -> Result<usize, DeliverError> {
     let (queue, clock) = (deliveries.queue, deliveries.meter.clock);
-    // One may take a minute: less than the lease on it.
+    // One may take twenty minutes: less than the lease on it.
     let due = queue.take_due(Channel::Mail, 1, clock.now()).await?;
     let Some(delivery) = due.into_iter().next() else {
         return Ok(0);

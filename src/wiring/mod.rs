@@ -30,7 +30,7 @@ use crate::adapters::tls::CertificateFiles;
 use crate::adapters::webhook::signature::WebhookSecrets;
 use crate::adapters::webhook::{WebhookClient, WebhookNotifier, WebhookSettings};
 use crate::config::{Args, ModelArgs, WebhookMode};
-use crate::domain::{Content, Conversation, Message, Role, Settings};
+use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
 use crate::ports::{MailSender, ModelClient, NullSink, SignUps, WebhookSender, random};
 use crate::site::image::is_image;
 use crate::site::{
@@ -252,8 +252,11 @@ pub fn smtp_mail_sender(args: &Args) -> Result<Option<SmtpMailSender>, String> {
         relay: mail.smtp_url.clone(),
         password_file: password_file.transpose()?,
         sender: mail.mail_from.clone(),
+        hello: mail.smtp_hello.clone(),
     };
-    SmtpMailSender::open(settings, Vec::new())
+    let has_tls = mail.smtp_url.security != RelaySecurity::Clear;
+    roots_for(has_tls, Vec::new())
+        .and_then(|roots| SmtpMailSender::open(settings, roots))
         .map(Some)
         .map_err(of("--smtp-url"))
 }

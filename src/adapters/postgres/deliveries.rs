@@ -10,7 +10,7 @@ use tokio_postgres::types::Type;
 use crate::domain::{
     Channel, Delivery, DeliveryId, DeliveryKind, EmailAddress, QueueStanding, Timestamp,
 };
-use crate::ports::{DeliveryQueue, LEASE_MS, PageStream, StoreError};
+use crate::ports::{DeliveryQueue, PageStream, StoreError, lease_ms};
 
 use super::delivery_columns::{DeliveryColumns, queue};
 use super::link::Parameters;
@@ -116,7 +116,7 @@ impl DeliveryQueue for PostgresStore {
         let values: Parameters<'_> = &[
             (&channel.as_str(), Type::TEXT),
             (&count, Type::INT8),
-            (&LEASE_MS.cast_signed(), Type::INT8),
+            (&lease_ms(channel).cast_signed(), Type::INT8),
             (&&known[..], Type::TEXT_ARRAY),
         ];
         let rows = self.change(TAKE, values).await?;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use landing_api::adapters::operator_file::PasswordFile;
+use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::smtp::{SmtpMailSender, SmtpSettings};
 use landing_api::domain::{EmailAddress, Letter, RelaySecurity, Sender, mail};
 use landing_api::ports::{MailError, MailSender as _};
@@ -42,11 +43,12 @@ fn settings(relay: &Relay, security: RelaySecurity) -> SmtpSettings {
         },
         password_file: None,
         sender: Sender::parse("Café <news@example.org>").unwrap(),
+        hello: None,
     }
 }
 
 fn in_clear(relay: &Relay) -> SmtpMailSender {
-    SmtpMailSender::open(settings(relay, RelaySecurity::Clear), Vec::new()).unwrap()
+    SmtpMailSender::open(settings(relay, RelaySecurity::Clear), Roots::of([])).unwrap()
 }
 
 /// The same with ada's log-in, who has this password.
@@ -62,7 +64,7 @@ fn logging_in(
     settings.relay.user = Some("ada".to_owned());
     settings.password_file = Some(PasswordFile::open(&file).unwrap());
     let roots = authority.map(|authority| authority.root.clone());
-    SmtpMailSender::open(settings, roots.into_iter().collect()).unwrap()
+    SmtpMailSender::open(settings, Roots::of(roots)).unwrap()
 }
 
 fn acceptor(authority: &Authority) -> TlsAcceptor {
@@ -127,18 +129,17 @@ type Kind = fn(String) -> MailError;
 /// What the relay answers to a command, and what that is.
 #[tokio::test]
 async fn each_answer_of_the_relay_concerns_the_mail_or_the_account() {
-    let later = MailError::Later;
-    let (refused, account) = (MailError::Refused, MailError::Account);
+    let (later, refused, account) = (MailError::Later, MailError::Refused, MailError::Account);
     let kinds: [(&str, &str, Kind); 10] = [
         ("EHLO", "554 5.3.2 no service here", account),
         ("MAIL", "550 5.7.1 not your address", account),
-        ("MAIL", "451 4.3.0 try later", later),
+        ("MAIL", "451 4.3.0 try later", account),
         ("RCPT", "450 4.7.1 greylisted", later),
         ("RCPT", "550 5.1.1 nobody of that name", refused),
         ("RCPT", "552 5.2.2 mailbox full", refused),
         ("DATA", "554 5.6.0 no", refused),
-        ("DATA", "421 4.3.2 shutting down", later),
-        (".", "554 5.7.1 spam", refused),
+        ("DATA", "421 4.3.2 shutting down", account),
+        (".", "554 5.7.1 spam", account),
         (".", "452 4.3.1 disk full", later),
     ];
     for (command, answer, kind) in kinds {
@@ -211,11 +212,17 @@ async fn sent_to_silence(command: &'static str) -> Result<(), MailError> {
 }
 
 #[tokio::test]
-async fn a_silent_relay_is_given_up_after_a_minute() {
-    for command in ["EHLO", "MAIL", "RCPT", "DATA", "."] {
-        let told = "no answer within 60 seconds".to_owned();
+async fn a_silent_relay_is_given_up_after_a_minute_and_with_a_message_after_ten() {
+    let (later, account): (Kind, Kind) = (MailError::Later, MailError::Account);
+    for (command, told, kind) in [
+        ("EHLO", "no answer to EHLO within 60 seconds", account),
+        ("MAIL", "no answer to MAIL within 60 seconds", account),
+        ("RCPT", "no answer to RCPT within 60 seconds", later),
+        ("DATA", "no answer to DATA within 60 seconds", later),
+        (".", "no answer to the message within 600 seconds", later),
+    ] {
         let sent = sent_to_silence(command).await;
-        assert_eq!(sent, Err(MailError::Later(told)), "{command}");
+        assert_eq!(sent, Err(kind(told.to_owned())), "{command}");
     }
     // It has the mail.
     assert_eq!(sent_to_silence("QUIT").await, Ok(()));

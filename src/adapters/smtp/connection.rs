@@ -1,0 +1,353 @@
+//! A connection to a relay: commands and replies, TLS, the log-in.
+
+use std::io;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustls::pki_types::ServerName;
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::domain::{in_words, quoted};
+
+use super::reply::Reply;
+
+/// The deadlines of TLS and of the greeting, of each command, and of the reply to a message (RFC 5321, section
+/// 4.5.3.2).
+const GREETING_DEADLINE: Duration = Duration::from_secs(30);
+const COMMAND_DEADLINE: Duration = Duration::from_secs(60);
+const MESSAGE_DEADLINE: Duration = Duration::from_secs(600);
+
+/// The most bytes of a reply.
+const REPLY_BYTES_MAX: u64 = 64 * 1024;
+
+/// A relay did not do its part.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It answered, but not as hoped.
+    Answer(Reply),
+    /// What it sent is no reply: the reason, and its bytes.
+    Garbled(&'static str, Vec<u8>),
+    /// It did not answer in time, or the connection failed.
+    Lost(String),
+    /// It cannot be used with these flags.
+    Unusable(String),
+}
+
+impl Fault {
+    /// It in a line, without addresses and `name`.
+    pub(super) fn words(&self, name: Option<&str>) -> String {
+        match self {
+            Self::Answer(reply) => reply.words(name),
+            Self::Garbled(why, bytes) => format!("{why}: {}", quoted(bytes, name)),
+            Self::Lost(words) | Self::Unusable(words) => words.clone(),
+        }
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(match error.kind() {
+            io::ErrorKind::UnexpectedEof => "the relay closed the connection".to_owned(),
+            _ => in_words(&error.to_string()),
+        })
+    }
+}
+
+/// What a connection goes over.
+pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+/// TLS with a relay of this name.
+pub(super) struct Tls {
+    pub(super) connector: TlsConnector,
+    pub(super) name: ServerName<'static>,
+}
+
+/// A connection over which a relay has greeted.
+pub(super) struct Connection(BufReader<Box<dyn Wire>>);
+
+impl Connection {
+    /// Waits for the greeting, after TLS if there is any.
+    pub(super) async fn greeted(
+        wire: impl Wire + 'static,
+        tls: Option<&Tls>,
+    ) -> Result<Self, Fault> {
+        let begun = async {
+            let wire: Box<dyn Wire> = match tls {
+                Some(tls) => tls_over(wire, tls).await?,
+                None => Box::new(wire),
+            };
+            let mut connection = Self(BufReader::new(wire));
+            accepted(connection.reply().await?, 2)?;
+            Ok(connection)
+        };
+        let hint = match tls {
+            Some(_) => "greeting",
+            None => "greeting (if this port begins with TLS, as 465 does, it needs smtps://)",
+        };
+        within(GREETING_DEADLINE, hint, begun).await
+    }
+
+    /// EHLO, or HELO where the relay knows no other and no extension is needed.
+    pub(super) async fn hello(
+        &mut self,
+        name: &str,
+        needs_extensions: bool,
+    ) -> Result<Reply, Fault> {
+        match self.command(&format!("EHLO {name}"), 2).await {
+            // With 521 and 554 there is no service.
+            Err(Fault::Answer(Reply {
+                code: 500..=520 | 522..=553,
+                ..
+            })) if !needs_extensions => self.command(&format!("HELO {name}"), 2).await,
+            greeted => greeted,
+        }
+    }
+
+    /// TLS after STARTTLS. The relay is greeted again after it: what it said in clear counts no more.
+    pub(super) async fn start_tls(mut self, tls: &Tls) -> Result<Self, Fault> {
+        self.command("STARTTLS", 2).await?;
+        if !self.0.buffer().is_empty() {
+            let why = "the relay, or somebody on the way to it, sent more than its answer to STARTTLS in clear";
+            return Err(Fault::Unusable(why.to_owned()));
+        }
+        let secured = tls_over(self.0.into_inner(), tls);
+        let wire = within(GREETING_DEADLINE, "TLS handshake", secured).await?;
+        Ok(Self(BufReader::new(wire)))
+    }
+
+    /// Logs in with a mechanism that the relay offers.
+    pub(super) async fn log_in(
+        &mut self,
+        hello: &Reply,
+        user: &str,
+        password: &str,
+    ) -> Result<(), Fault> {
+        let offered = hello.extension("AUTH").unwrap_or_default();
+        let offers = |mechanism| offered.iter().any(|offer| offer == mechanism);
+        let secret;
+        let answered = if offers("PLAIN") {
+            secret = STANDARD.encode(format!("\0{user}\0{password}"));
+            let line = format!("AUTH PLAIN {secret}");
+            self.command(&line, 2).await
+        } else if offers("LOGIN") {
+            secret = STANDARD.encode(password);
+            self.command("AUTH LOGIN", 3).await?;
+            self.exchange("AUTH", &STANDARD.encode(user), 3).await?;
+            self.exchange("AUTH", &secret, 2).await
+        } else {
+            let offered = quoted(offered.join(" ").as_bytes(), None);
+            return Err(Fault::Unusable(format!(
+                "the relay offers neither AUTH PLAIN nor AUTH LOGIN, but: {offered}"
+            )));
+        };
+        // Some relays repeat what they do not like.
+        let concealed = |fault: Fault| Fault::Unusable(fault.words(Some(&secret)));
+        answered.map(drop).map_err(concealed)
+    }
+
+    /// Sends a command. Its reply must begin with the digit `expected`.
+    pub(super) async fn command(&mut self, line: &str, expected: u16) -> Result<Reply, Fault> {
+        let name = line.split(' ').next().unwrap_or_default();
+        self.exchange(name, line, expected).await
+    }
+
+    async fn exchange(&mut self, name: &str, line: &str, expected: u16) -> Result<Reply, Fault> {
+        let line = format!("{line}\r\n");
+        let asked = self.ask(line.as_bytes());
+        let reply = within(COMMAND_DEADLINE, &format!("answer to {name}"), asked).await?;
+        accepted(reply, expected)
+    }
+
+    /// Sends a message, once the relay has answered DATA.
+    pub(super) async fn message(&mut self, message: &[u8]) -> Result<Reply, Fault> {
+        let message = stuffed(message);
+        let asked = self.ask(&message);
+        accepted(
+            within(MESSAGE_DEADLINE, "answer to the message", asked).await?,
+            2,
+        )
+    }
+
+    async fn ask(&mut self, bytes: &[u8]) -> Result<Reply, Fault> {
+        self.0.write_all(bytes).await?;
+        self.0.flush().await?;
+        self.reply().await
+    }
+
+    /// The next reply, of up to 64 KiB.
+    async fn reply(&mut self) -> Result<Reply, Fault> {
+        let (mut reply, mut left) = (Reply::default(), REPLY_BYTES_MAX);
+        loop {
+            let mut line = Vec::new();
+            let mut limited = (&mut self.0).take(left);
+            limited.read_until(b'\n', &mut line).await?;
+            left = limited.limit();
+            if left == 0 {
+                let why = "the relay's answer has no end after 64 KiB";
+                return Err(Fault::Garbled(why, line));
+            }
+            match reply.push(&line) {
+                Some(true) => return Ok(reply),
+                // The connection ended within it.
+                _ if !line.ends_with(b"\n") => {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+                }
+                Some(false) => {}
+                None => {
+                    let why = "the relay's answer is not SMTP";
+                    return Err(Fault::Garbled(why, line));
+                }
+            }
+        }
+    }
+}
+
+fn accepted(reply: Reply, expected: u16) -> Result<Reply, Fault> {
+    match reply.code / 100 == expected {
+        true => Ok(reply),
+        false => Err(Fault::Answer(reply)),
+    }
+}
+
+async fn within<T>(
+    deadline: Duration,
+    hoped: &str,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    timeout(deadline, work).await.unwrap_or_else(|_elapsed| {
+        let seconds = deadline.as_secs();
+        Err(Fault::Lost(format!("no {hoped} within {seconds} seconds")))
+    })
+}
+
+async fn tls_over(wire: impl Wire + 'static, tls: &Tls) -> Result<Box<dyn Wire>, Fault> {
+    let secured = tls.connector.connect(tls.name.clone(), wire).await;
+    let secured = secured.map_err(|error| {
+        let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+        let hint = match cause {
+            Some(rustls::Error::InvalidMessage(_)) => {
+                " (if this port does not begin with TLS, as 587 does not, it needs smtp://)"
+            }
+            _ => "",
+        };
+        let words = in_words(&quoted(error.to_string().as_bytes(), None));
+        Fault::Lost(format!("TLS failed: {words}{hint}"))
+    })?;
+    Ok(Box::new(secured))
+}
+
+/// A message as it is sent: lines end with CRLF, a dot that begins one is doubled, and a dot alone ends it.
+fn stuffed(message: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(message.len() + 64);
+    for line in message.split_inclusive(|byte| *byte == b'\n') {
+        // A relay may take either character alone for the end of a line.
+        let mut text = line
+            .iter()
+            .filter(|byte| !b"\r\n".contains(byte))
+            .peekable();
+        if text.peek() == Some(&&b'.') {
+            bytes.push(b'.');
+        }
+        bytes.extend(text);
+        bytes.extend(b"\r\n");
+    }
+    bytes.extend(b".\r\n");
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tokio::io::DuplexStream;
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    /// A connection to a relay that has greeted, and the relay's side.
+    async fn greeted() -> (Connection, DuplexStream) {
+        let (client, mut relay) = tokio::io::duplex(1 << 20);
+        relay.write_all(b"220 relay\r\n").await.unwrap();
+        (Connection::greeted(client, None).await.unwrap(), relay)
+    }
+
+    #[test]
+    fn a_message_ends_where_it_ends() {
+        for (message, sent) in [
+            ("a\r\nb\r\n", "a\r\nb\r\n.\r\n"),
+            ("a", "a\r\n.\r\n"),
+            ("", ".\r\n"),
+            (".\r\n..a\r\nb.\r\n", "..\r\n...a\r\nb.\r\n.\r\n"),
+            ("a\n.\nQUIT\n", "a\r\n..\r\nQUIT\r\n.\r\n"),
+            ("a\r.\r\nb", "a.\r\nb\r\n.\r\n"),
+            ("\r.\r\nMAIL", "..\r\nMAIL\r\n.\r\n"),
+        ] {
+            let found = String::from_utf8(stuffed(message.as_bytes())).unwrap();
+            assert_eq!(found, sent, "{message:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_step_has_its_own_deadline() {
+        for (command, answered_after, is_in_time) in [
+            ("NOOP", 59, true),
+            ("NOOP", 61, false),
+            (".", 599, true),
+            (".", 601, false),
+        ] {
+            let (mut connection, mut relay) = greeted().await;
+            let begun = Instant::now();
+            let answering = tokio::spawn(async move {
+                sleep(Duration::from_secs(answered_after)).await;
+                let _gone = relay.write_all(b"250 ok\r\n").await;
+                relay
+            });
+            let answer = match command {
+                "." => connection.message(b"Hello\r\n").await,
+                _ => connection.command(command, 2).await,
+            };
+            assert_eq!(answer.is_ok(), is_in_time, "{command} {answered_after}");
+            let deadline = if command == "." { 600 } else { 60 };
+            assert_eq!(begun.elapsed().as_secs(), answered_after.min(deadline));
+            answering.await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_relay_that_trickles_is_not_waited_for() {
+        let (mut connection, mut relay) = greeted().await;
+        let begun = Instant::now();
+        let trickling = tokio::spawn(async move {
+            while relay.write_all(b"250-x\r\n").await.is_ok() {
+                sleep(Duration::from_secs(7)).await;
+            }
+        });
+        let Err(fault) = connection.command("NOOP", 2).await else {
+            panic!("it never ends");
+        };
+        assert_eq!(fault.words(None), "no answer to NOOP within 60 seconds");
+        assert_eq!(begun.elapsed(), COMMAND_DEADLINE);
+        trickling.abort();
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_answered_with_a_fault_or_a_reply(bytes: Vec<u8>) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            runtime.block_on(async {
+                let (mut connection, mut relay) = greeted().await;
+                relay.write_all(&bytes).await.unwrap();
+                drop(relay);
+                // Writing fails before anything is read once the relay is gone.
+                if let Err(fault) = connection.reply().await {
+                    assert!(fault.words(Some("ada")).chars().count() < 300);
+                }
+            });
+        }
+    }
+}
