@@ -25,11 +25,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::metrics::Metrics;
+use crate::metrics::workers::Worker;
 use crate::ports::{Clock, CountStore, StoreError};
 
 use super::files::{
     Files as _, SystemFiles, append_whole, is_full, is_irregular, numbered, write_whole,
 };
+use super::supervisor::supervise;
 
 /// A process that is killed loses what was counted since the last time.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -223,9 +225,11 @@ impl HourlyCounting {
         metrics: &Arc<Metrics>,
         clock: &Arc<dyn Clock>,
     ) -> Self {
-        let (counts, metrics, clock) = (counts.clone(), metrics.clone(), clock.clone());
         let stop = CancellationToken::new();
-        let task = tokio::spawn(record_hourly(counts, metrics, clock, stop.clone()));
+        let (counts, counted, clock) = (counts.clone(), metrics.clone(), clock.clone());
+        let task = supervise(Worker::Counts, metrics, &stop, move |stop| {
+            record_hourly(counts.clone(), counted.clone(), clock.clone(), stop)
+        });
         Self { stop, task }
     }
 

@@ -23,6 +23,7 @@
 //! | `secret_file` | the secret's file, looked after while the service runs |
 //! | [`open_error`] | why a data directory cannot be opened |
 //! | `sled_db` | opening and closing sled, with its panics as errors |
+//! | [`supervisor`] | workers, started again when they end |
 //! | [`threads`] | whether the system grants enough threads, and work with a deadline |
 //! | [`listener`] | the public listener |
 //! | [`systemd`] | the socket that a service manager passes, and what it is told |
@@ -66,6 +67,7 @@ pub mod service_process;
 pub mod site_dir;
 mod sled_db;
 pub mod smtp;
+pub mod supervisor;
 pub mod system;
 pub mod systemd;
 pub mod threads;

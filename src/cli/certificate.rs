@@ -59,35 +59,31 @@ pub(super) fn judge_validity(validity: &Range<Timestamp>, now: Timestamp) -> Che
 ///
 /// # Errors
 /// When SIGHUP cannot be waited for.
-pub(super) fn watch(
-    files: CertificateFiles,
+pub(super) async fn watch(
+    files: Arc<CertificateFiles>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
 ) -> io::Result<()> {
     let mut hang_ups = signal(SignalKind::hangup())?;
     tell(&files, clock.now(), &metrics);
-    let files = Arc::new(files);
-    tokio::spawn(async move {
-        let mut told = None;
-        loop {
-            tokio::select! {
-                _ = hang_ups.recv() => told = None,
-                () = sleep(INTERVAL) => {}
-            }
-            let read = Arc::clone(&files);
-            match spawn_blocking(move || read.reread()).await {
-                Ok(Ok(true)) => tell(&files, clock.now(), &metrics),
-                Ok(Ok(false)) => {}
-                Ok(Err(error)) if told.as_ref() == Some(&error) => continue,
-                Ok(Err(error)) => {
-                    tracing::warn!(%error, "the certificate is not replaced, and the old one stays");
-                    told = Some(error);
-                    continue;
-                }
-                Err(error) => tracing::error!(%error, "cannot read the certificate"),
-            }
-            told = None;
+    let mut told = None;
+    loop {
+        tokio::select! {
+            _ = hang_ups.recv() => told = None,
+            () = sleep(INTERVAL) => {}
         }
-    });
-    Ok(())
+        let read = Arc::clone(&files);
+        match spawn_blocking(move || read.reread()).await {
+            Ok(Ok(true)) => tell(&files, clock.now(), &metrics),
+            Ok(Ok(false)) => {}
+            Ok(Err(error)) if told.as_ref() == Some(&error) => continue,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the certificate is not replaced, and the old one stays");
+                told = Some(error);
+                continue;
+            }
+            Err(error) => tracing::error!(%error, "cannot read the certificate"),
+        }
+        told = None;
+    }
 }

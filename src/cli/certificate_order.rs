@@ -26,42 +26,35 @@ const INTERVAL_MS: u64 = 60_000;
 ///
 /// # Errors
 /// When SIGHUP cannot be waited for.
-pub(super) fn keep_renewed(
-    acme: AcmeCertificate,
+pub(super) async fn keep_renewed(
+    acme: Arc<AcmeCertificate>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
 ) -> io::Result<()> {
     let mut hang_ups = signal(SignalKind::hangup())?;
-    let acme = Arc::new(acme);
-    tokio::spawn(async move {
-        tell(&acme, clock.now(), &metrics);
-        loop {
-            let now = clock.now();
-            let wait_ms = acme.next_order(now).ms_since(now);
-            if wait_ms > 0 {
-                tokio::select! {
-                    _ = hang_ups.recv() => {}
-                    () = sleep(Duration::from_millis(wait_ms.min(INTERVAL_MS))) => {}
-                }
-                // Told when it failed first, and shown by `status` until it succeeds.
-                if acme.keep().await.is_ok() {
-                    tell(&acme, clock.now(), &metrics);
-                }
-                continue;
+    tell(&acme, clock.now(), &metrics);
+    loop {
+        let now = clock.now();
+        let wait_ms = acme.next_order(now).ms_since(now);
+        if wait_ms > 0 {
+            tokio::select! {
+                _ = hang_ups.recv() => {}
+                () = sleep(Duration::from_millis(wait_ms.min(INTERVAL_MS))) => {}
             }
-            tracing::info!("a certificate is ordered");
-            let ordering = Arc::clone(&acme);
-            // A task of its own: should it panic, there is a next one.
-            let outcome = tokio::spawn(async move { ordering.order(now).await }).await;
-            let next = tell(&acme, clock.now(), &metrics);
-            match outcome {
-                Ok(Ok(())) => tracing::info!(next, "the ordered certificate is in use"),
-                Ok(Err(error)) => tracing::warn!(next, %error, "no certificate is given"),
-                Err(error) => tracing::error!(next, %error, "an order broke off"),
+            // Told when it failed first, and shown by `status` until it succeeds.
+            if acme.keep().await.is_ok() {
+                tell(&acme, clock.now(), &metrics);
             }
+            continue;
         }
-    });
-    Ok(())
+        tracing::info!("a certificate is ordered");
+        let outcome = acme.order(now).await;
+        let next = tell(&acme, clock.now(), &metrics);
+        match outcome {
+            Ok(()) => tracing::info!(next, "the ordered certificate is in use"),
+            Err(error) => tracing::warn!(next, %error, "no certificate is given"),
+        }
+    }
 }
 
 /// Tells the metrics until when the certificate is valid, and how the last order went. Returns when the next one

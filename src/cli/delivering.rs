@@ -7,9 +7,12 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::adapters::supervisor::supervise;
 use crate::app::App;
+use crate::domain::Channel;
+use crate::metrics::workers::Worker;
 use crate::ports::{MailSender, WebhookSender};
-use crate::usecases::deliver::{DeliverError, deliver_mail, deliver_to_webhook};
+use crate::usecases::deliver::{DeliverError, Mailing, deliver_mail, deliver_to_webhook};
 use crate::usecases::opt_in::expire_unconfirmed;
 
 /// How often a worker looks for what is due.
@@ -17,10 +20,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often what is over is dropped.
 const TRIM_INTERVAL: Duration = Duration::from_secs(3600);
-
-/// How long an account that cannot be used is left alone: at first, and at most.
-const ACCOUNT_PAUSE: Duration = Duration::from_secs(60);
-const ACCOUNT_PAUSE_MAX: Duration = Duration::from_secs(3600);
 
 /// How long mail waits, at most, before it is looked whether there may be more.
 const LIMIT_PAUSE_MAX: Duration = Duration::from_secs(600);
@@ -37,19 +36,24 @@ pub(super) struct Delivering {
 impl Delivering {
     /// Starts them.
     pub(super) fn start(app: &Arc<App>) -> Self {
-        let stop = CancellationToken::new();
-        let mut workers = vec![tokio::spawn(trim(Arc::clone(app), stop.clone()))];
+        let (metrics, stop) = (&app.metrics, CancellationToken::new());
+        let trimmed = Arc::clone(app);
+        let trimming = move |stop| trim(Arc::clone(&trimmed), stop);
+        let mut workers = vec![supervise(Worker::Trimming, metrics, &stop, trimming)];
         if let Some(webhook) = app.webhook.clone() {
-            let (app, stop) = (Arc::clone(app), stop.clone());
-            workers.push(tokio::spawn(tell_webhook(app, webhook, stop)));
+            let app = Arc::clone(app);
+            let telling = move |stop| tell_webhook(Arc::clone(&app), Arc::clone(&webhook), stop);
+            workers.push(supervise(Worker::Webhook, metrics, &stop, telling));
         }
         if let Some(mail) = app.mail.clone() {
-            let (app, stop) = (Arc::clone(app), stop.clone());
-            workers.push(tokio::spawn(send_mail(app, mail, stop)));
+            let app = Arc::clone(app);
+            let mailing = move |stop| send_mail(Arc::clone(&app), Arc::clone(&mail), stop);
+            workers.push(supervise(Worker::Mail, metrics, &stop, mailing));
         }
         if let Some(kept_ms) = app.settings.opt_in_ms {
-            let (app, stop) = (Arc::clone(app), stop.clone());
-            workers.push(tokio::spawn(erase(app, kept_ms, stop)));
+            let app = Arc::clone(app);
+            let erasing = move |stop| erase(Arc::clone(&app), kept_ms, stop);
+            workers.push(supervise(Worker::Upkeep, metrics, &stop, erasing));
         }
         Self { stop, workers }
     }
@@ -72,6 +76,8 @@ impl Delivering {
 /// Tells the operator's program what is due, until `stop` is cancelled.
 async fn tell_webhook(app: Arc<App>, webhook: Arc<dyn WebhookSender>, stop: CancellationToken) {
     let mut is_failing = false;
+    // What an earlier run of this worker had taken.
+    app.deliveries.release(Channel::Webhook);
     while !stop.is_cancelled() {
         let round = deliver_to_webhook(app.deliveries(), &*webhook).await;
         log(&round, &mut is_failing);
@@ -85,15 +91,15 @@ async fn tell_webhook(app: Arc<App>, webhook: Arc<dyn WebhookSender>, stop: Canc
 /// Sends the mail that is due, until `stop` is cancelled. An account that cannot be used is left alone for a while, and
 /// so it is when all mails of a time are sent.
 async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationToken) {
-    let (mut is_failing, mut wait) = (false, ACCOUNT_PAUSE);
+    let (mut is_failing, mut mailing) = (false, Mailing::default());
+    app.deliveries.release(Channel::Mail);
     while !stop.is_cancelled() {
-        let round = deliver_mail(app.deliveries(), &*mail, &*app.contacts).await;
+        let round = deliver_mail(app.deliveries(), &*mail, &*app.contacts, &mut mailing).await;
         log(&round, &mut is_failing);
         match round {
-            Ok(1..) => wait = ACCOUNT_PAUSE,
-            Err(DeliverError::Account(_)) => {
-                pause(wait, &stop).await;
-                wait = (wait * 2).min(ACCOUNT_PAUSE_MAX);
+            Ok(1..) => {}
+            Err(DeliverError::Account { wait_ms, .. }) => {
+                pause(Duration::from_millis(wait_ms), &stop).await;
             }
             Err(DeliverError::Limit(wait_s)) => {
                 let wait = Duration::from_secs(wait_s.max(1));

@@ -17,6 +17,7 @@ use crate::adapters::admin_socket::AdminSocket;
 use crate::adapters::counts::HourlyCounting;
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::model::openai::SLOW_READER_GRACE;
+use crate::adapters::supervisor::supervise;
 use crate::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
 use crate::adapters::systemd::{self, NotifyState, PassedSockets};
 use crate::adapters::threads::write_to_pipe;
@@ -30,6 +31,7 @@ use crate::http::request::client_ip::TrustedProxies;
 use crate::http::server::{Listeners, STOP_GRACE, ServerLimits, serve};
 use crate::http::service::LandingService;
 use crate::metrics::Metrics;
+use crate::metrics::workers::Worker;
 use crate::operator::page::AdminPage;
 use crate::operator::page::web::serve_web;
 use crate::operator::sessions::Sessions;
@@ -42,7 +44,7 @@ use crate::wiring::{self, OwnCertificate, StoresError};
 use super::certificate;
 use super::certificate_order;
 use super::delivering::Delivering;
-use super::signals::StopSignals;
+use super::signals::{self, StopSignals};
 
 const DEADLINES: RequestDeadlines = RequestDeadlines {
     head: STOP_GRACE,
@@ -80,6 +82,7 @@ pub async fn serve_until_stopped(
     metrics: Arc<Metrics>,
     stores: &mut Stores,
 ) -> Result<(), ServeError> {
+    signals::outlive_others(args.speaks_tls());
     // Raises the limit on open files, so it comes before any is opened.
     let connections_max = fit_connections(u64::from(args.connections_max));
     // An address in use is reported before the data directory is touched.
@@ -128,14 +131,15 @@ pub async fn serve_until_stopped(
         ..ServerLimits::default()
     };
     let stop = stop_signal(interrupt.clone(), Arc::clone(&metrics), args.drain_notice)?;
-    match sockets.certificate {
-        Some(OwnCertificate::Files(files)) => {
-            certificate::watch(files, Arc::new(SystemClock), Arc::clone(&metrics))?;
-        }
-        Some(OwnCertificate::Acme(acme)) => {
-            certificate_order::keep_renewed(acme, Arc::new(SystemClock), Arc::clone(&metrics))?;
-        }
-        None => {}
+    if let Some(certificate) = sockets.certificate {
+        let (certificate, counted) = (Arc::new(certificate), Arc::clone(&metrics));
+        let keeping = move |_stop| keep_certificate(Arc::clone(&certificate), counted.clone());
+        supervise(
+            Worker::Certificate,
+            &metrics,
+            &CancellationToken::new(),
+            keeping,
+        );
     }
     let listeners = Listeners {
         web: sockets.web.listen()?,
@@ -151,6 +155,20 @@ pub async fn serve_until_stopped(
     delivering.finish().await;
     counting.finish().await;
     Ok(())
+}
+
+/// Reads the certificate again now and then, or renews it.
+async fn keep_certificate(certificate: Arc<OwnCertificate>, metrics: Arc<Metrics>) {
+    let clock = Arc::new(SystemClock);
+    let ended = match &*certificate {
+        OwnCertificate::Files(files) => certificate::watch(Arc::clone(files), clock, metrics).await,
+        OwnCertificate::Acme(acme) => {
+            certificate_order::keep_renewed(Arc::clone(acme), clock, metrics).await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::error!(%error, "SIGHUP cannot be waited for");
+    }
 }
 
 /// Where the service will listen, and with which certificate.
@@ -265,18 +283,18 @@ impl AdminSide {
             sessions = Some(Arc::clone(&page_sessions));
             let page = Arc::new(AdminPage::new(Arc::clone(app), page_sessions)?);
             tracing::info!(%address, "the admin page is there: see landing-api admin link");
-            served = Some(tokio::spawn(serve_web(listener, page, stop.clone())));
+            let listener = Arc::new(listener);
+            let serving = move |stop| serve_web(Arc::clone(&listener), Arc::clone(&page), stop);
+            served = Some(supervise(Worker::AdminPage, &app.metrics, &stop, serving));
         }
         if let Some(socket) = &socket {
-            let listener = UnixListener::from_std(socket.listener()?)?;
-            let app = Arc::clone(app);
-            tokio::spawn(serve_socket(
-                listener,
-                user_id(),
-                app,
-                sessions,
-                stop.clone(),
-            ));
+            let listener = Arc::new(UnixListener::from_std(socket.listener()?)?);
+            let (uid, served) = (user_id(), Arc::clone(app));
+            let serving = move |stop| {
+                let (listener, app) = (Arc::clone(&listener), Arc::clone(&served));
+                serve_socket(listener, uid, app, sessions.clone(), stop)
+            };
+            supervise(Worker::Commands, &app.metrics, &stop, serving);
         }
         Ok(Self {
             socket,

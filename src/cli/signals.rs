@@ -1,15 +1,19 @@
-//! The signals that ask the process to end.
+//! What signals do. SIGTERM, SIGINT and SIGQUIT stop the service; no other one ends it that can be caught and is not
+//! a fault of the program.
 
 use std::io;
+use std::ops::RangeInclusive;
 
+use rustix::process::Signal as Other;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::outcome::CommandError;
 
-/// SIGTERM and SIGINT, from the moment that it is made.
+/// SIGTERM, SIGINT and SIGQUIT, from the moment that it is made.
 pub(super) struct StopSignals {
     terminations: Signal,
     interruptions: Signal,
+    quits: Signal,
 }
 
 impl StopSignals {
@@ -17,6 +21,7 @@ impl StopSignals {
         Ok(Self {
             terminations: signal(SignalKind::terminate())?,
             interruptions: signal(SignalKind::interrupt())?,
+            quits: signal(SignalKind::quit())?,
         })
     }
 
@@ -25,7 +30,37 @@ impl StopSignals {
         tokio::select! {
             _ = self.terminations.recv() => {}
             _ = self.interruptions.recv() => {}
+            _ = self.quits.recv() => {}
         }
+    }
+}
+
+/// Signals whose default is to end the process: those with a name, two of Linux that POSIX does not have (STKFLT and
+/// PWR), and the real-time ones of glibc.
+#[rustfmt::skip]
+const OTHERS: [i32; 11] = [
+    Other::HUP.as_raw(), Other::USR1.as_raw(), Other::USR2.as_raw(), Other::ALARM.as_raw(), Other::VTALARM.as_raw(),
+    Other::PROF.as_raw(), Other::IO.as_raw(), Other::XCPU.as_raw(), Other::XFSZ.as_raw(), 16, 30,
+];
+const REAL_TIME: RangeInclusive<i32> = 34..=64;
+
+/// Has the service go on at all other signals, from now on, with a line in the log. At SIGHUP, whoever keeps a
+/// certificate reads it again.
+pub(super) fn outlive_others(has_certificate: bool) {
+    for number in OTHERS.into_iter().chain(REAL_TIME) {
+        // Fails where the system has no such signal.
+        let Ok(mut received) = signal(SignalKind::from_raw(number)) else {
+            continue;
+        };
+        let effect = match has_certificate && number == Other::HUP.as_raw() {
+            true => "the certificate is read again",
+            false => "nothing changes",
+        };
+        tokio::spawn(async move {
+            while received.recv().await.is_some() {
+                tracing::info!(signal = number, "signal received: {effect}");
+            }
+        });
     }
 }
 

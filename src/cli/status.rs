@@ -131,7 +131,8 @@ fn print(
     }
     let engines = report.engines.iter();
     fields.extend(engines.map(|it| ("Engine", engine(it, report.is_running))));
-    let used = |it: &&QueueRow| it.waiting + it.given_up > 0 || it.is_held;
+    let used =
+        |it: &&QueueRow| it.waiting + it.given_up > 0 || it.is_held || it.paused_until.is_some();
     let queues = report.queues.iter().filter(used);
     fields.extend(queues.map(|queue| ("Deliveries", deliveries(queue))));
     if let Some(contacts) = &report.contacts {
@@ -183,6 +184,10 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
             format!("{}{paused}; chat turns: {turns}", service.model),
         ),
     ];
+    if !service.failing_workers.is_empty() {
+        let failing = service.failing_workers.join(", ");
+        fields.push(("Failing", format!("{failing}: restarted; see the log")));
+    }
     if let Some(until) = &service.certificate_expires_at {
         let days = Timestamp::parse(until).map(|it| it.ms_since(SystemClock.now()) / DAY_MS);
         let days = days.unwrap_or_default();
@@ -263,7 +268,15 @@ fn deliveries(queue: &QueueRow) -> String {
     };
     let (waiting, given_up) = (grouped(queue.waiting), grouped(queue.given_up));
     let channel = &queue.channel;
-    format!("{channel}: {waiting} waiting{oldest}, {given_up} given up{held}")
+    let paused = queue
+        .paused_until
+        .as_deref()
+        .zip(queue.pause_reason.as_deref());
+    let paused = paused.map_or_else(String::new, |(until, reason)| {
+        let (until, reason) = (short_minute(until), in_words(reason));
+        format!("; paused until {until} UTC: {reason}")
+    });
+    format!("{channel}: {waiting} waiting{oldest}, {given_up} given up{held}{paused}")
 }
 
 /// How the last order of a certificate went.

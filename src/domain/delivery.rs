@@ -5,7 +5,8 @@ use std::fmt;
 
 use data_encoding::HEXLOWER;
 
-use super::consent::LeaveToken;
+use super::client::LimitKey;
+use super::consent::{LeaveToken, MailOutcome};
 use super::email::EmailAddress;
 use super::macros::{hidden, names};
 use super::time::{DAY_MS, Timestamp};
@@ -98,6 +99,8 @@ pub struct Delivery {
     pub email: Option<EmailAddress>,
     /// What is sent, the same in each attempt.
     pub body: String,
+    /// The IPv4 /24 or IPv6 /48 that asked for it, if networks take turns: the key that its mails are counted under.
+    pub network: Option<LimitKey>,
     /// When it was made.
     pub queued_at: Timestamp,
     /// When the next attempt is due.
@@ -161,6 +164,7 @@ impl Delivery {
             kind,
             email,
             body,
+            network: None,
             queued_at: now,
             due_at: now,
             attempts: 0,
@@ -197,6 +201,11 @@ impl Delivery {
         }
     }
 
+    /// The attempt does not count, and others come first.
+    pub const fn put_back(&mut self, now: Timestamp) {
+        self.due_at = now;
+    }
+
     /// It is due at once, with all its attempts.
     pub fn retry(&mut self, now: Timestamp) {
         (self.due_at, self.attempts, self.dead_at) = (now, 0, None);
@@ -206,6 +215,43 @@ impl Delivery {
 /// Whether an attempt that is due at `due_at` is to be made. A clock that was set back holds up nothing.
 pub fn is_due(due_at: Timestamp, now: Timestamp) -> bool {
     due_at <= now || due_at > now.plus_ms(WAIT_MS_MAX)
+}
+
+/// Which network's turn it is. The networks take turns, so that one with many deliveries holds up no other.
+#[derive(Clone, Debug, Default)]
+pub struct Turn {
+    /// The network whose turn was the last.
+    pub after: Option<LimitKey>,
+    /// Networks that have used up their share.
+    pub without: Vec<LimitKey>,
+}
+
+impl Turn {
+    /// The place of a network in the order of turns. None if it has to wait.
+    pub fn rank(&self, network: Option<LimitKey>) -> Option<(bool, Option<LimitKey>)> {
+        let has_to_wait = network.is_some_and(|key| self.without.contains(&key));
+        (!has_to_wait).then_some((network <= self.after, network))
+    }
+}
+
+/// How deliveries that were taken ended.
+#[derive(Clone, Debug, Default)]
+pub struct Settled {
+    /// They are removed.
+    pub made: Vec<DeliveryId>,
+    /// They are stored as they are now.
+    pub failed: Vec<Delivery>,
+    /// How the mails ended that ask these addresses to confirm.
+    pub mails: Vec<(EmailAddress, MailOutcome)>,
+}
+
+/// Why no delivery of a channel is attempted, and until when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelPause {
+    /// The other side's words, without any address.
+    pub reason: String,
+    /// When the next attempt is made.
+    pub until: Timestamp,
 }
 
 /// How the deliveries of one channel stand.

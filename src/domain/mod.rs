@@ -22,6 +22,7 @@
 //! | [`window`] | the sliding window itself |
 //! | [`decision`] | what the limiter decided about one request |
 //! | [`delivery`] | what leaves the house, and when it is tried again |
+//! | [`mail_fault`] | whose fault a refused mail is |
 //! | [`hourly_counts`] | how much happened in each hour |
 //! | [`settings`] | what the operator decided |
 //! | [`deprecation`] | the notice that an operation will be removed |
@@ -47,6 +48,7 @@ pub mod hourly_counts;
 pub mod language;
 pub(crate) mod macros;
 pub mod mail;
+pub mod mail_fault;
 pub mod passage;
 pub mod policy;
 pub mod proof_of_work;
@@ -73,13 +75,17 @@ pub use contact::{
 };
 pub use credential::{ApiKey, Fingerprint, KeyId, KeyName, KeyRecord, KeyState};
 pub use decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
-pub use delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Failure, QueueStanding};
+pub use delivery::{
+    Channel, ChannelPause, Delivery, DeliveryId, DeliveryKind, Failure, QueueStanding, Settled,
+    Turn,
+};
 pub use deprecation::Deprecation;
 pub use email::{EmailAddress, EmailError};
 pub use form_stamp::FormStamp;
 pub use hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 pub use language::Language;
 pub use mail::{Letter, LetterTemplate, Mail, Relay, RelaySecurity, Sender, SenderError};
+pub use mail_fault::{Fault, FaultJudge};
 pub use passage::{AssistantTexts, Courtesy, Passage};
 pub use policy::{CountedBy, Policies, PolicyName, Quota};
 pub use proof_of_work::Proof;

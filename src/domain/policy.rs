@@ -81,14 +81,18 @@ policies! {
         "mails that ask to confirm, by e-mail address, from all networks together";
     /// Past it the sign-up is taken, and its mail waits.
     MailAll "mail-all": 500 in HOUR_S, Everyone, "mails that ask to confirm, all together";
+    /// Past it the mails of that network wait, and those of others leave.
+    MailPrefix "mail-prefix": 125 in HOUR_S, Prefix,
+        "mails that ask to confirm, by IPv4 /24 or IPv6 /48";
 }
 
 /// Policies that count all clients together, each with the one that keeps a prefix from using it up. Unless
 /// the operator sets that, it is a quarter.
-const PREFIX_POLICIES: [(PolicyName, PolicyName); 3] = [
+const PREFIX_POLICIES: [(PolicyName, PolicyName); 4] = [
     (PolicyName::NewsletterAll, PolicyName::NewsletterPrefix),
     (PolicyName::KeysAll, PolicyName::KeysPrefix),
     (PolicyName::AssistantAll, PolicyName::AssistantPrefix),
+    (PolicyName::MailAll, PolicyName::MailPrefix),
 ];
 
 impl PolicyName {

@@ -2,10 +2,12 @@
 //! requests; what else happens is recorded where it is known. `/metrics`, `status` and the hourly counts
 //! read it.
 //!
-//! [`process`] has what the kernel counts of the process, `histogram` what numbers are counted in.
+//! [`process`] has what the kernel counts of the process, `histogram` what numbers are counted in,
+//! [`workers`] how the tasks do that run for as long as the service.
 
 mod histogram;
 pub mod process;
+pub mod workers;
 
 use parking_lot::Mutex;
 use std::ops::Range;
@@ -13,10 +15,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::domain::{Channel, Counted, Counts, Decision, PolicyName, Timestamp, macros::names};
+use crate::domain::{
+    Channel, ChannelPause, Counted, Counts, Decision, PolicyName, Timestamp, macros::names,
+};
 
 pub use self::histogram::{Counter, Histogram};
 use self::process::{DiskSpace, disk_space};
+use self::workers::WorkerMetrics;
 
 /// Upper bounds of durations, in microseconds.
 const DURATION_BOUNDS_US: &[u64] = &[
@@ -165,6 +170,19 @@ pub struct DeliveryCounters {
     pub failed: Counter,
     /// It was given up, after the last attempt or at once.
     pub given_up: Counter,
+    pause: Mutex<Option<ChannelPause>>,
+}
+
+impl DeliveryCounters {
+    /// Why none is attempted, if the channel is paused.
+    pub fn pause(&self, now: Timestamp) -> Option<ChannelPause> {
+        self.pause.lock().clone().filter(|pause| pause.until > now)
+    }
+
+    /// Pauses the channel.
+    pub fn set_pause(&self, pause: ChannelPause) {
+        *self.pause.lock() = Some(pause);
+    }
 }
 
 impl DeliveryMetrics {
@@ -342,6 +360,8 @@ pub struct Metrics {
     pub confirmations: ConfirmationMetrics,
     /// Deliveries from the queue.
     pub deliveries: DeliveryMetrics,
+    /// The tasks that run for as long as the service.
+    pub workers: WorkerMetrics,
     /// TLS of the service itself.
     pub tls: TlsMetrics,
     /// The ledger's batches.

@@ -382,6 +382,25 @@ impl Status {
             "landing_api_deliveries_held",
             "Whether nothing leaves until the operator says so.",
             by_channel(|it, _now| u64::from(it.is_held)),
+        )?;
+        let channels = Channel::ALL.into_iter();
+        let paused = channels.map(|channel| {
+            let labels = [("channel", channel.as_str())];
+            (labels, u64::from(self.pause(channel).is_some()))
+        });
+        out.gauges(
+            "landing_api_deliveries_paused",
+            "Whether nothing leaves for a while because the account is refused.",
+            paused,
+        )?;
+        let workers = &self.app.metrics.workers;
+        let restarts = workers
+            .all()
+            .map(|(worker, health)| (worker.as_str(), &health.restarts));
+        out.counters(
+            "landing_api_worker_restarts",
+            "How often a worker ended and was started again.",
+            labelled("worker", restarts),
         )
     }
 

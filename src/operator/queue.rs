@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::domain::{Channel, Delivery, DeliveryId, QueueStanding, Timestamp};
+use crate::domain::{Channel, ChannelPause, Delivery, DeliveryId, QueueStanding, Timestamp};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
 
@@ -160,17 +160,27 @@ pub struct QueueRow {
     pub given_up: u64,
     /// Whether none leaves until it is released.
     pub is_held: bool,
+    /// Until when none leaves, in RFC 3339, because the other side wants none.
+    pub paused_until: Option<String>,
+    /// The other side's words.
+    pub pause_reason: Option<String>,
 }
 
 impl QueueRow {
     /// That of a channel.
-    pub(super) fn new(channel: Channel, standing: &QueueStanding) -> Self {
+    pub(super) fn new(
+        channel: Channel,
+        standing: &QueueStanding,
+        pause: Option<ChannelPause>,
+    ) -> Self {
         Self {
             channel: channel.as_str().to_owned(),
             waiting: standing.waiting,
             oldest_at: standing.oldest.map(Timestamp::to_rfc3339),
             given_up: standing.dead,
             is_held: standing.is_held,
+            paused_until: pause.as_ref().map(|pause| pause.until.to_rfc3339()),
+            pause_reason: pause.map(|pause| pause.reason),
         }
     }
 }

@@ -78,7 +78,7 @@ impl From<OperatorError> for Failure {
 /// admin page, if there is one. `uid` is the user that the service runs as: apart from root only that one is
 /// answered.
 pub async fn serve_socket(
-    listener: UnixListener,
+    listener: Arc<UnixListener>,
     uid: u32,
     app: Arc<App>,
     sessions: Option<Arc<Sessions>>,

@@ -8,7 +8,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::app::App;
-use crate::domain::{Channel, Counted, Counts, Hour, HourlyCounts, QueueStanding, Timestamp};
+use crate::domain::{
+    Channel, ChannelPause, Counted, Counts, Hour, HourlyCounts, QueueStanding, Timestamp,
+};
 use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
 use crate::metrics::{CertificateOrder, Counter, LIMITS_ENGINE, LastError, Metrics, StatusClass};
 use crate::ports::{LimiterStats, StoreError};
@@ -75,6 +77,11 @@ impl Status {
             started_at: process.map(|it| it.started_at.to_rfc3339()),
             uptime_s: process.map(|it| self.now.ms_since(it.started_at) / 1000),
             takes_writes: self.takes_writes,
+            failing_workers: metrics
+                .workers
+                .failing()
+                .map(|worker| worker.as_str().to_owned())
+                .collect(),
             requests: requests.into(),
             refusals: refusals
                 .map(|row| CountRow::new(&row.policy, row.refused))
@@ -103,6 +110,20 @@ impl Status {
                 confirmed: metrics.confirmations.given.get(),
             }),
         }
+    }
+
+    fn queue_rows(&self) -> Vec<QueueRow> {
+        let queues = self.queues.iter();
+        let row = |(channel, standing): &(Channel, QueueStanding)| {
+            let pause = self.pause(*channel);
+            QueueRow::new(*channel, standing, pause)
+        };
+        queues.map(row).collect()
+    }
+
+    /// Why this service attempts no delivery of a channel.
+    pub(super) fn pause(&self, channel: Channel) -> Option<ChannelPause> {
+        self.app.metrics.deliveries.of(channel).pause(self.now)
     }
 
     fn engine_rows(&self) -> Vec<EngineRow> {
@@ -166,6 +187,8 @@ pub struct ServiceStatus {
     pub uptime_s: Option<u64>,
     /// Whether the stores take changes.
     pub takes_writes: bool,
+    /// Workers that have ended, and are started again.
+    pub failing_workers: Vec<String>,
     /// Requests by class of status; `none` if the client hung up.
     pub requests: Vec<CountRow>,
     /// Refusals by policy. Policies without any are left out.
@@ -350,11 +373,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
         service: Some(status.service()),
         nodes: nodes.ok().and_then(Result::ok).flatten(),
         engines: status.engine_rows(),
-        queues: status
-            .queues
-            .iter()
-            .map(|(channel, it)| QueueRow::new(*channel, it))
-            .collect(),
+        queues: status.queue_rows(),
         contacts,
         hours: rows.unwrap_or_default(),
         files: Vec::new(),

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::domain::{
     Confirming, Contact, DAY_MS, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact,
-    LeaveToken, Leaving, MailOutcome, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
+    LeaveToken, Leaving, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
 };
 
 use super::{PageStream, StoreError};
@@ -59,14 +59,6 @@ pub trait ContactStore: Send + Sync {
     /// Forgets the contact with this token, if it is to be confirmed, durably, and sends its address no mail for
     /// [`REFUSED_MS`]. The next compaction erases it from the files. Returns whether there was such a contact.
     async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError>;
-
-    /// Notes durably how the mail ended that asks the contact with this address to confirm.
-    async fn note_mail(
-        &self,
-        email: &EmailAddress,
-        outcome: MailOutcome,
-        now: Timestamp,
-    ) -> Result<(), StoreError>;
 
     /// How many of all contacts get no newsletter.
     async fn status_counts(&self) -> Result<StatusCounts, StoreError>;

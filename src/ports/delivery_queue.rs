@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::domain::{Channel, Delivery, DeliveryId, QueueStanding, Timestamp};
+use crate::domain::{Channel, Delivery, DeliveryId, QueueStanding, Settled, Timestamp, Turn};
 
 use super::{PageStream, StoreError};
 
@@ -14,23 +14,24 @@ pub trait DeliveryQueue: Send + Sync {
     /// Adds deliveries durably, all or none.
     async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError>;
 
-    /// Takes up to `count` deliveries of a channel that are due, the oldest first. Nobody else gets them until
-    /// they are settled, or until whoever took them is gone for [`lease_ms`]. None if the channel is held.
+    /// Takes up to `count` deliveries of a channel that are due, in the order of turns, and the oldest of a network
+    /// first. Nobody else gets them until they are settled or released, or until whoever took them is gone for
+    /// [`lease_ms`]. None if the channel is held.
     async fn take_due(
         &self,
         channel: Channel,
         count: usize,
+        turn: &Turn,
         now: Timestamp,
     ) -> Result<Vec<Delivery>, StoreError>;
 
-    /// Ends what [`Self::take_due`] began, durably: `made` ones are removed, `failed` ones kept as they are now.
+    /// Ends what [`Self::take_due`] began, durably and in one change with what contacts are noted of their mail.
     /// What was dropped meanwhile stays so.
-    async fn settle(
-        &self,
-        made: Vec<DeliveryId>,
-        failed: Vec<Delivery>,
-        now: Timestamp,
-    ) -> Result<(), StoreError>;
+    async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Lets go of what this process has taken of a channel: its worker has ended. A store that several nodes share
+    /// waits for [`lease_ms`].
+    fn release(&self, channel: Channel);
 
     /// The delivery with this id.
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError>;
@@ -55,8 +56,8 @@ pub trait DeliveryQueue: Send + Sync {
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError>;
 }
 
-/// How long deliveries that were taken are nobody else's: longer than their attempts take. A relay may take a
-/// minute for each command, and ten for a message.
+/// How long deliveries that were taken are nobody else's: longer than their attempts take. A relay may take ten minutes
+/// for a mail, and as long to let itself be asked.
 pub const fn lease_ms(channel: Channel) -> u64 {
     match channel {
         Channel::Webhook => 120_000,

@@ -3,7 +3,8 @@
 use futures_util::{StreamExt as _, stream};
 
 use crate::domain::{
-    Channel, Delivery, EmailAddress, Failure, Mail, MailOutcome, PolicyName, Standing, Timestamp,
+    Channel, ChannelPause, Delivery, EmailAddress, Failure, Fault, FaultJudge, LimitKey, Mail,
+    MailOutcome, PolicyName, Settled, Standing, Timestamp, Turn,
 };
 use crate::ports::{
     ContactStore, DeliveryQueue, Entropy, LimiterError, MailError, MailSender, StoreError,
@@ -30,12 +31,23 @@ enum Attempt {
     Gone,
 }
 
+impl Attempt {
+    const fn later(error: String) -> Self {
+        let wait_ms = None;
+        Self::Failed(Failure::Later { error, wait_ms })
+    }
+
+    const fn refused(error: String) -> Self {
+        Self::Failed(Failure::Final(error))
+    }
+}
+
 /// A round of deliveries ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliverError {
-    /// The account that sends mail cannot be used.
-    #[error("the mail account cannot be used: {0}")]
-    Account(String),
+    /// The account that sends mail cannot be used, and is left alone for so many milliseconds.
+    #[error("the mail account cannot be used: {reason}")]
+    Account { reason: String, wait_ms: u64 },
     /// All mails of the policy `mail-all` are sent. The rest waits so many seconds.
     #[error("all mails of the policy mail-all are sent, the next one in {0} s")]
     Limit(u64),
@@ -56,14 +68,16 @@ pub struct Deliveries<'a> {
     pub meter: Meter<'a>,
 }
 
-/// Tells the operator's program what is due, and returns how much was. A program that wants no more messages gets
-/// none until the operator releases the channel.
+/// Tells the operator's program what is due, and returns how much was. Each message is settled as its attempt ends, so
+/// that a process that is killed repeats only those under way. A program that wants no more messages gets none until
+/// the operator releases the channel.
 pub async fn deliver_to_webhook(
     deliveries: Deliveries<'_>,
     webhook: &dyn WebhookSender,
 ) -> Result<usize, DeliverError> {
     let (queue, clock) = (deliveries.queue, deliveries.meter.clock);
-    let due = queue.take_due(Channel::Webhook, ROUND_MAX, clock.now());
+    let turn = Turn::default();
+    let due = queue.take_due(Channel::Webhook, ROUND_MAX, &turn, clock.now());
     let attempts = stream::iter(due.await?).map(|delivery| async move {
         let sent = webhook.send(delivery.id, &delivery.body, clock.now()).await;
         let attempt = match sent {
@@ -72,10 +86,95 @@ pub async fn deliver_to_webhook(
             Err(WebhookError::Gone) => Attempt::Gone,
             Err(WebhookError::Stopped) => Attempt::NotMade,
         };
-        (delivery, attempt)
+        let is_gone = matches!(attempt, Attempt::Gone);
+        let settled = settle(deliveries, Channel::Webhook, vec![(delivery, attempt)]).await;
+        (settled, is_gone)
     });
-    let attempts: Vec<_> = attempts.buffer_unordered(CONCURRENT_MAX).collect().await;
-    settle(deliveries, Channel::Webhook, attempts).await
+    let ended: Vec<_> = attempts.buffer_unordered(CONCURRENT_MAX).collect().await;
+    if ended.iter().any(|(_, is_gone)| *is_gone) {
+        tracing::error!(
+            delivery.channel = Channel::Webhook.as_str(),
+            "the other side wants no more messages: they are held until `landing-api queue release`"
+        );
+        queue.hold(Channel::Webhook, true).await?;
+    }
+    ended.into_iter().map(|(settled, _)| settled).sum()
+}
+
+/// What the worker remembers from one mail to the next. What is lost with it is due again.
+#[derive(Default)]
+pub struct Mailing {
+    judge: FaultJudge,
+    /// Refused mails, with the relay's words: the next mails decide whose fault it is.
+    undecided: Vec<(Delivery, String)>,
+    /// The network whose turn was the last.
+    last: Option<LimitKey>,
+    /// Networks that have used up their share, and until when.
+    used_up: Vec<(LimitKey, Timestamp)>,
+}
+
+/// How attempts ended, and why no further mail can be sent, if none can.
+type Ended = (Vec<(Delivery, Attempt)>, Result<(), DeliverError>);
+
+impl Mailing {
+    fn turn(&mut self, now: Timestamp) -> Turn {
+        self.used_up.retain(|(_, until)| *until > now);
+        Turn {
+            after: self.last,
+            without: self.used_up.iter().map(|(network, _)| *network).collect(),
+        }
+    }
+
+    /// Ends the attempts that are undecided.
+    fn decide(&mut self, attempt: fn(String) -> Attempt) -> Vec<(Delivery, Attempt)> {
+        let undecided = self.undecided.drain(..);
+        undecided
+            .map(|(delivery, error)| (delivery, attempt(error)))
+            .collect()
+    }
+
+    /// The relay has answered a mail to `to`.
+    fn judge(
+        &mut self,
+        delivery: Delivery,
+        to: &EmailAddress,
+        sent: Result<(), MailError>,
+        now: Timestamp,
+    ) -> Ended {
+        let (attempt, is_judged) = match sent {
+            Ok(()) => (Attempt::Made, true),
+            Err(MailError::Refused(error)) => (Attempt::refused(error), true),
+            Err(MailError::Later(error)) => (Attempt::later(error), false),
+            Err(MailError::Unclear { code, error }) => match self.judge.judge(to, code) {
+                Fault::Recipient => (Attempt::refused(error), false),
+                Fault::Account => return self.give_back(delivery, error, now),
+                Fault::Undecided => {
+                    self.undecided.push((delivery, error));
+                    return (Vec::new(), Ok(()));
+                }
+            },
+            Err(MailError::Account(error)) => return self.give_back(delivery, error, now),
+        };
+        let mut ended = Vec::new();
+        if is_judged {
+            self.judge.note_judged();
+            ended = self.decide(Attempt::refused);
+        }
+        ended.push((delivery, attempt));
+        (ended, Ok(()))
+    }
+
+    /// The account is at fault: nothing was tried. The next one to try is another mail, so that none is in the way of
+    /// the others for good.
+    fn give_back(&mut self, delivery: Delivery, reason: String, now: Timestamp) -> Ended {
+        let mut ended = self.decide(|_error| Attempt::NotMade);
+        ended.push((delivery, Attempt::NotMade));
+        for (delivery, _) in &mut ended {
+            delivery.put_back(now);
+        }
+        let wait_ms = self.judge.pause_ms();
+        (ended, Err(DeliverError::Account { reason, wait_ms }))
+    }
 }
 
 /// Sends a mail that is due, and returns how many were. No mail pays for an account that cannot be used or for
@@ -84,65 +183,71 @@ pub async fn deliver_mail(
     deliveries: Deliveries<'_>,
     mail: &dyn MailSender,
     contacts: &dyn ContactStore,
+    mailing: &mut Mailing,
 ) -> Result<usize, DeliverError> {
     let (queue, clock) = (deliveries.queue, deliveries.meter.clock);
+    let turn = mailing.turn(clock.now());
     // One may take twenty minutes: less than the lease on it.
-    let due = queue.take_due(Channel::Mail, 1, clock.now()).await?;
+    let due = queue.take_due(Channel::Mail, 1, &turn, clock.now()).await?;
     let Some(delivery) = due.into_iter().next() else {
+        // There is no mail that could decide.
+        let undecided = mailing.decide(Attempt::later);
+        settle(deliveries, Channel::Mail, undecided).await?;
         return Ok(0);
     };
-    let (attempt, waits) = match send(deliveries.meter, mail, contacts, &delivery).await {
-        Ok(attempt) => (attempt, Ok(())),
-        Err(error) => (Attempt::NotMade, Err(error)),
+    mailing.last = delivery.network;
+    let (ended, waits) = match prepare(deliveries.meter, contacts, &delivery, mailing).await {
+        Ok(Ok(to_send)) => {
+            let sent = mail.send(&to_send).await;
+            mailing.judge(delivery, &to_send.to, sent, clock.now())
+        }
+        Ok(Err(attempt)) => (vec![(delivery, attempt)], Ok(())),
+        Err(error) => (vec![(delivery, Attempt::NotMade)], Err(error)),
     };
-    let count = settle(deliveries, Channel::Mail, vec![(delivery, attempt)]).await?;
-    waits.map(|()| count)
+    if let Err(DeliverError::Account { reason, wait_ms }) = &waits {
+        let pause = ChannelPause {
+            reason: reason.clone(),
+            until: clock.now().plus_ms(*wait_ms),
+        };
+        let counters = deliveries.meter.metrics.deliveries.of(Channel::Mail);
+        counters.set_pause(pause);
+    }
+    settle(deliveries, Channel::Mail, ended).await?;
+    waits.map(|()| 1)
 }
 
-/// Sends a mail, unless nobody waits for it.
-async fn send(
+/// The mail that is to be sent; otherwise how the attempt has ended.
+async fn prepare(
     meter: Meter<'_>,
-    sender: &dyn MailSender,
     contacts: &dyn ContactStore,
     delivery: &Delivery,
-) -> Result<Attempt, DeliverError> {
+    mailing: &mut Mailing,
+) -> Result<Result<Mail, Attempt>, DeliverError> {
     let Some(to) = delivery.email.clone() else {
-        let nobody = Failure::Final("it is for nobody".to_owned());
-        return Ok(Attempt::Failed(nobody));
+        return Ok(Err(Attempt::refused("it is for nobody".to_owned())));
     };
     if is_needless(contacts, &to).await {
-        return Ok(Attempt::Needless);
+        return Ok(Err(Attempt::Needless));
     }
-    let charged = meter.charge_everyone(PolicyName::MailAll, meter.clock.now());
-    let charged = charged.await?;
-    if charged.is_refused() {
-        let wait_s = charged.binding().map_or(0, Standing::reset_s);
+    let now = meter.clock.now();
+    let charged = meter.charge_mail(delivery.network, now).await?;
+    let wait_s = |policy| {
+        let mut violated = charged.violated();
+        let refused = violated.find(|standing| standing.policy == policy);
+        refused.map(Standing::reset_s)
+    };
+    if let Some(wait_s) = wait_s(PolicyName::MailAll) {
         return Err(DeliverError::Limit(wait_s));
     }
-    let mail = Mail {
+    if let Some((wait_s, network)) = wait_s(PolicyName::MailPrefix).zip(delivery.network) {
+        let until = now.plus_ms(wait_s * 1000);
+        mailing.used_up.push((network, until));
+        return Ok(Err(Attempt::NotMade));
+    }
+    Ok(Ok(Mail {
         to,
         message: delivery.body.clone().into_bytes(),
-    };
-    let (attempt, outcome) = match sender.send(&mail).await {
-        Ok(()) => (Attempt::Made, MailOutcome::Taken),
-        Err(MailError::Refused(error) | MailError::Unclear { error, .. }) => {
-            let refused = Attempt::Failed(Failure::Final(error));
-            (refused, MailOutcome::Refused)
-        }
-        Err(MailError::Later(error)) => {
-            let wait_ms = None;
-            return Ok(Attempt::Failed(Failure::Later { error, wait_ms }));
-        }
-        Err(MailError::Account(error)) => return Err(DeliverError::Account(error)),
-    };
-    // It is not sent again if that fails.
-    if let Err(error) = contacts
-        .note_mail(&mail.to, outcome, meter.clock.now())
-        .await
-    {
-        tracing::warn!(%error, "how a mail ended is not noted");
-    }
-    Ok(attempt)
+    }))
 }
 
 /// Whether the contact that the mail asks to confirm has confirmed by an earlier one. Where that cannot be told, the
@@ -152,7 +257,7 @@ async fn is_needless(contacts: &dyn ContactStore, email: &EmailAddress) -> bool 
     found.is_some_and(|it| !it.is_pending())
 }
 
-/// Keeps what became of a round.
+/// Stores how attempts ended.
 async fn settle(
     deliveries: Deliveries<'_>,
     channel: Channel,
@@ -163,34 +268,34 @@ async fn settle(
         return Ok(0);
     }
     let counters = deliveries.meter.metrics.deliveries.of(channel);
-    let (mut made, mut failed, mut is_gone) = (Vec::new(), Vec::new(), false);
+    let mut settled = Settled::default();
     for (mut delivery, attempt) in attempts {
+        let outcome = match &attempt {
+            Attempt::Made => Some(MailOutcome::Taken),
+            Attempt::Failed(Failure::Final(_)) => Some(MailOutcome::Refused),
+            Attempt::Failed(Failure::Later { .. })
+            | Attempt::Needless
+            | Attempt::NotMade
+            | Attempt::Gone => None,
+        };
+        let mail = delivery.email.clone().zip(outcome);
+        settled
+            .mails
+            .extend(mail.filter(|_| channel == Channel::Mail));
         match attempt {
             Attempt::Made => {
                 counters.made.increase();
-                made.push(delivery.id);
+                settled.made.push(delivery.id);
             }
-            Attempt::Needless => made.push(delivery.id),
+            Attempt::Needless => settled.made.push(delivery.id),
             Attempt::Failed(failure) => {
                 fail(deliveries, &mut delivery, failure, now);
-                failed.push(delivery);
+                settled.failed.push(delivery);
             }
-            Attempt::NotMade => failed.push(delivery),
-            Attempt::Gone => {
-                is_gone = true;
-                failed.push(delivery);
-            }
+            Attempt::NotMade | Attempt::Gone => settled.failed.push(delivery),
         }
     }
-    // What was sent is kept in any case.
-    deliveries.queue.settle(made, failed, now).await?;
-    if is_gone {
-        tracing::error!(
-            delivery.channel = channel.as_str(),
-            "the other side wants no more messages: they are held until `landing-api queue release`"
-        );
-        deliveries.queue.hold(channel, true).await?;
-    }
+    deliveries.queue.settle(settled, now).await?;
     Ok(count)
 }
 

@@ -51,20 +51,28 @@ impl<'a> Meter<'a> {
         Ok(admission)
     }
 
-    /// Charges what everybody together may do, whoever asked for it.
-    pub async fn charge_everyone(
+    /// Charges a mail: to the network that asked for it, and to everybody together, or to neither.
+    pub async fn charge_mail(
         &self,
-        policy: PolicyName,
+        network: Option<LimitKey>,
         now: Timestamp,
     ) -> Result<Decision, LimiterError> {
-        let charge = self.policies.quota(policy).map(|quota| Charge {
-            policy,
-            quota,
-            key: LimitKey::tagged(policy, Subject::Everyone.hashed(self.key)),
-            group: None,
+        let everyone = LimitKey::new(self.key, PolicyName::MailAll, Subject::Everyone);
+        let keys = [
+            network.map(|key| (PolicyName::MailPrefix, key)),
+            Some((PolicyName::MailAll, everyone)),
+        ];
+        let charges = keys.into_iter().flatten().filter_map(|(policy, key)| {
+            let quota = self.policies.quota(policy)?;
+            Some(Charge {
+                policy,
+                quota,
+                key,
+                group: None,
+            })
         });
-        let admission = self.acquire(charge.as_slice(), now).await?;
-        Ok(admission.decision)
+        let charges: ArrayVec<_, 2> = charges.collect();
+        Ok(self.acquire(&charges, now).await?.decision)
     }
 
     /// Makes all charges or none. A refusal is a decision, not an error.

@@ -4,7 +4,7 @@ use futures_util::StreamExt as _;
 
 use crate::domain::{
     Channel, Client, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, Language,
-    LeaveToken, LetterTemplate, PolicyName, Subject, Timestamp,
+    LeaveToken, LetterTemplate, LimitKey, PolicyName, Subject, Timestamp,
 };
 use crate::ports::{Admission, ContactStore, DeliveryQueue, LimiterError, MailSender, StoreError};
 
@@ -60,7 +60,12 @@ impl OptIn<'_> {
         // It is ASCII, as mail is.
         let body = String::from_utf8_lossy(&mail.message).into_owned();
         let kind = DeliveryKind::ConfirmationMail;
-        let delivery = Delivery::new(id, kind, Some(email.clone()), body, now);
+        // Charged when it is sent, not now: past its share a network's mails wait, and none is lost.
+        let network = Subject::Prefix(client.network);
+        let delivery = Delivery {
+            network: Some(LimitKey::new(meter.key, PolicyName::MailPrefix, network)),
+            ..Delivery::new(id, kind, Some(email.clone()), body, now)
+        };
         Ok(Some((delivery, admission)))
     }
 

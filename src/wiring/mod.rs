@@ -265,9 +265,9 @@ pub fn smtp_mail_sender(args: &Args) -> Result<Option<SmtpMailSender>, String> {
 #[derive(Debug)]
 pub enum OwnCertificate {
     /// From files that the flags name.
-    Files(CertificateFiles),
+    Files(Arc<CertificateFiles>),
     /// Ordered by the service.
-    Acme(AcmeCertificate),
+    Acme(Arc<AcmeCertificate>),
 }
 
 impl OwnCertificate {
@@ -289,7 +289,7 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
     match (&args.tls_cert, &args.tls_key, &args.data_dir) {
         (Some(chain), Some(key), _) => {
             let files = CertificateFiles::open(chain, key)?;
-            Ok(Some(OwnCertificate::Files(files)))
+            Ok(Some(OwnCertificate::Files(Arc::new(files))))
         }
         (None, _, Some(data_dir)) if acme.is_given() => {
             let settings = AcmeSettings {
@@ -301,7 +301,7 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
             };
             let jitter = random(&SystemEntropy).map_err(|error| error.to_string())?;
             let opened = AcmeCertificate::open(settings, u8::from_be_bytes(jitter))?;
-            Ok(Some(OwnCertificate::Acme(opened)))
+            Ok(Some(OwnCertificate::Acme(Arc::new(opened))))
         }
         _ => Ok(None),
     }

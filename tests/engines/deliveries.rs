@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use landing_api::adapters::postgres::PostgresStore;
 use landing_api::domain::consent::LeaveToken;
-use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind};
+use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Turn};
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::DeliveryQueue;
 
-use crate::fixtures::START;
+use crate::fixtures::{START, settled};
 use crate::postgres::{Postgres, open};
 
 const CHANNEL: Channel = Channel::Webhook;
@@ -25,7 +25,10 @@ fn deliveries(count: u64) -> Vec<Delivery> {
 async fn take(store: &PostgresStore) -> Vec<DeliveryId> {
     let mut taken = Vec::new();
     loop {
-        let due = store.take_due(CHANNEL, 7, START).await.unwrap();
+        let due = store
+            .take_due(CHANNEL, 7, &Turn::default(), START)
+            .await
+            .unwrap();
         if due.is_empty() {
             return taken;
         }
@@ -52,8 +55,8 @@ async fn of_three_nodes_each_takes_others_and_what_one_left_another_makes() {
     assert_eq!(taken.len(), 300);
     assert_eq!(taken.iter().copied().collect::<BTreeSet<_>>(), ids);
     // Two have made theirs; the third is gone, and its leases run out.
-    second.settle(a, Vec::new(), START).await.unwrap();
-    second.settle(b, Vec::new(), START).await.unwrap();
+    second.settle(settled(a, Vec::new()), START).await.unwrap();
+    second.settle(settled(b, Vec::new()), START).await.unwrap();
     assert!(take(first).await.is_empty());
     server
         .sql("UPDATE delivery SET leased_until = now() - interval '1 ms' RETURNING place")

@@ -20,14 +20,14 @@ use landing_api::adapters::open_error::OpenError;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::consent::{
-    Confirming, Consent, LeaveToken, Leaving, MailOutcome, SignUpWay, StatusCounts, TextDigest,
+    Confirming, Consent, LeaveToken, Leaving, SignUpWay, StatusCounts, TextDigest,
 };
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, SignUp, Subscription,
 };
 use landing_api::domain::credential::{Fingerprint, KeyId, KeyRecord};
 use landing_api::domain::decision::Decision;
-use landing_api::domain::delivery::Delivery;
+use landing_api::domain::delivery::{Delivery, DeliveryId, Settled};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::policy::{Policies, PolicyName, Quota};
 use landing_api::domain::secret::{MacKey, Secret};
@@ -279,6 +279,15 @@ pub(crate) async fn sign_up_at(
     at: Timestamp,
 ) -> Result<Subscription, StoreError> {
     store.keep(sign_up_of(address(name), origin, at)).await
+}
+
+/// Deliveries that ended, and no mail among them.
+pub(crate) fn settled(made: Vec<DeliveryId>, failed: Vec<Delivery>) -> Settled {
+    Settled {
+        made,
+        failed,
+        mails: Vec::new(),
+    }
 }
 
 /// A sign-up that shows nothing of its consent. Its token is of the address and the time.
@@ -691,15 +700,6 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
 
     async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError> {
         delayed(self.0.refuse(token, now)).await
-    }
-
-    async fn note_mail(
-        &self,
-        email: &EmailAddress,
-        outcome: MailOutcome,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        delayed(self.0.note_mail(email, outcome, now)).await
     }
 
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 
 use landing_api::domain::consent::{
-    Confirming, ContactStatus, LeaveToken, Leaving, MailOutcome, StatusCounts, TextDigest,
+    Confirming, ContactStatus, LeaveToken, Leaving, StatusCounts, TextDigest,
 };
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
@@ -24,16 +24,16 @@ use super::{lock, pages};
 /// Contacts in a map. It can be set to fail.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryContactStore {
-    contacts: Mutex<Contacts>,
+    pub(super) contacts: Mutex<Contacts>,
     pub(super) deliveries: Deliveries,
     pub(super) fault: Fault,
     keep_fault: Fault,
 }
 
 #[derive(Debug, Default)]
-struct Contacts {
+pub(super) struct Contacts {
     /// By address, each with its place in the order in which they were added.
-    kept: BTreeMap<String, (u64, Contact)>,
+    pub(super) kept: BTreeMap<String, (u64, Contact)>,
     forgotten: BTreeSet<String>,
     /// How many were ever added.
     added: u64,
@@ -189,22 +189,6 @@ impl ContactStore for MemoryContactStore {
         contacts.refused.insert(email, now);
         self.deliveries.forget(&contact.email);
         Ok(true)
-    }
-
-    async fn note_mail(
-        &self,
-        email: &EmailAddress,
-        outcome: MailOutcome,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        self.fault.check()?;
-        let mut contacts = lock(&self.contacts);
-        let found = contacts.kept.get_mut(email.as_str());
-        let found = found.filter(|(_, it)| it.is_pending());
-        if let Some(confirmation) = found.and_then(|(_, it)| it.confirmation.as_mut()) {
-            confirmation.note_mail(outcome, now);
-        }
-        Ok(())
     }
 
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {

@@ -1,11 +1,11 @@
 //! What is to be delivered, in the twin of contacts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, QueueStanding};
+use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, QueueStanding, Settled, Turn};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{DeliveryQueue, PageStream, StoreError};
@@ -16,7 +16,7 @@ use super::{MemoryContactStore, lock, pages};
 #[derive(Debug, Default)]
 pub(super) struct Deliveries {
     kept: Mutex<Vec<Delivery>>,
-    in_flight: Mutex<HashSet<DeliveryId>>,
+    in_flight: Mutex<HashMap<DeliveryId, Channel>>,
     held: Mutex<HashSet<Channel>>,
 }
 
@@ -31,7 +31,7 @@ impl Deliveries {
         let is_naming = |it: &Delivery| it.email.as_ref() == Some(email);
         let mut kept = lock(&self.kept);
         let naming = kept.iter().filter(|it| is_naming(it));
-        let count = naming.filter(|it| in_flight.contains(&it.id)).count();
+        let count = naming.filter(|it| in_flight.contains_key(&it.id)).count();
         kept.retain(|it| !is_naming(it));
         count as u64
     }
@@ -49,6 +49,7 @@ impl DeliveryQueue for MemoryContactStore {
         &self,
         channel: Channel,
         count: usize,
+        turn: &Turn,
         now: Timestamp,
     ) -> Result<Vec<Delivery>, StoreError> {
         self.fault.check()?;
@@ -58,22 +59,32 @@ impl DeliveryQueue for MemoryContactStore {
         let mut in_flight = lock(&self.deliveries.in_flight);
         let kept = lock(&self.deliveries.kept);
         let due = kept.iter().filter(|it| {
-            it.kind.channel() == channel && it.is_due(now) && !in_flight.contains(&it.id)
+            it.kind.channel() == channel && it.is_due(now) && !in_flight.contains_key(&it.id)
         });
+        let due = due.filter(|it| turn.rank(it.network).is_some());
         let mut due: Vec<_> = due.cloned().collect();
-        due.sort_by_key(|it| it.due_at);
+        due.sort_by_key(|it| (turn.rank(it.network), it.due_at));
         due.truncate(count);
-        in_flight.extend(due.iter().map(|it| it.id));
+        in_flight.extend(due.iter().map(|it| (it.id, channel)));
         Ok(due)
     }
 
-    async fn settle(
-        &self,
-        made: Vec<DeliveryId>,
-        failed: Vec<Delivery>,
-        _now: Timestamp,
-    ) -> Result<(), StoreError> {
+    async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
         self.fault.check()?;
+        let Settled {
+            made,
+            failed,
+            mails,
+        } = settled;
+        let mut contacts = lock(&self.contacts);
+        for (email, outcome) in mails {
+            let found = contacts.kept.get_mut(email.as_str());
+            let found = found.filter(|(_, it)| it.is_pending());
+            if let Some(confirmation) = found.and_then(|(_, it)| it.confirmation.as_mut()) {
+                confirmation.note_mail(outcome, now);
+            }
+        }
+        drop(contacts);
         let mut in_flight = lock(&self.deliveries.in_flight);
         let mut kept = lock(&self.deliveries.kept);
         for id in &made {
@@ -87,6 +98,11 @@ impl DeliveryQueue for MemoryContactStore {
             }
         }
         Ok(())
+    }
+
+    fn release(&self, channel: Channel) {
+        let mut in_flight = lock(&self.deliveries.in_flight);
+        in_flight.retain(|_, taken| *taken != channel);
     }
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {

@@ -130,30 +130,6 @@ impl ContactStore for LedgerStore {
         .await
     }
 
-    async fn note_mail(
-        &self,
-        email: &EmailAddress,
-        outcome: MailOutcome,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let identity = identity(email);
-        self.commit(move |draft| {
-            let found = draft.find(&identity)?.cloned();
-            let Some(mut contact) = found
-                .and_then(Event::into_contact)
-                .filter(Contact::is_pending)
-            else {
-                return Ok(());
-            };
-            if let Some(confirmation) = contact.confirmation.as_mut() {
-                confirmation.note_mail(outcome, now);
-                draft.record(Event::ContactConfirmed((&contact).into()))?;
-            }
-            Ok(())
-        })
-        .await
-    }
-
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
         Ok(self.shared.generation().table().status_counts())
     }
@@ -288,6 +264,25 @@ fn with_token(draft: &mut Draft<'_>, token: &LeaveToken) -> Result<Option<Contac
     let last = draft.find(&identity(&contact.email))?.cloned();
     let last = last.and_then(Event::into_contact);
     Ok(last.filter(|last| last.consents_by(*token)))
+}
+
+/// Notes how the mail ended that asks the contact with this address to confirm, if it is still pending.
+pub(super) fn note_mail(
+    draft: &mut Draft<'_>,
+    email: &EmailAddress,
+    outcome: MailOutcome,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let found = draft.find(&identity(email))?.cloned();
+    let contact = found.and_then(Event::into_contact);
+    let Some(mut contact) = contact.filter(Contact::is_pending) else {
+        return Ok(());
+    };
+    if let Some(confirmation) = contact.confirmation.as_mut() {
+        confirmation.note_mail(outcome, now);
+        draft.record(Event::ContactConfirmed((&contact).into()))?;
+    }
+    Ok(())
 }
 
 /// Adds what is to be delivered because of a change.

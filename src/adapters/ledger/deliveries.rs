@@ -11,10 +11,12 @@ use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
 use crate::adapters::files::{Files, remove_for_good, sync_parent};
-use crate::domain::{Channel, Delivery, DeliveryId, EmailAddress, QueueStanding, Timestamp};
+use crate::domain::{
+    Channel, Delivery, DeliveryId, EmailAddress, QueueStanding, Settled, Timestamp, Turn,
+};
 use crate::ports::{DeliveryQueue, PageStream, StoreError};
 
-use super::delivery_state::Settled;
+use super::contacts::note_mail;
 use super::draft::Draft;
 use super::generation::{Generation, unreadable};
 use super::record::{DeliveryEntry, Event, EventLines, Flaw, Hex, Identity, Place};
@@ -32,17 +34,17 @@ impl DeliveryQueue for LedgerStore {
         &self,
         channel: Channel,
         count: usize,
+        turn: &Turn,
         now: Timestamp,
     ) -> Result<Vec<Delivery>, StoreError> {
         if self.deliveries.is_held(channel) {
             return Ok(Vec::new());
         }
-        let Settled { made, failed } = self.deliveries.take_unsettled();
-        if !made.is_empty() || !failed.is_empty() {
-            self.settle(made, failed, now).await?;
+        if let Some(settled) = self.deliveries.take_unsettled() {
+            self.settle(settled, now).await?;
         }
         let generation = self.shared.generation();
-        let due = self.deliveries.take(&generation, channel, count, now);
+        let due = self.deliveries.take(&generation, channel, count, turn, now);
         if due.is_empty() {
             return Ok(Vec::new());
         }
@@ -51,23 +53,21 @@ impl DeliveryQueue for LedgerStore {
         let read = read.map_err(|_panic| self.shared.unavailable());
         let read = read.and_then(|read| read);
         read.inspect_err(|error| {
-            self.deliveries.end(due);
+            self.deliveries.end(&due);
             self.shared.count_failure(error);
         })
     }
 
-    async fn settle(
-        &self,
-        made: Vec<DeliveryId>,
-        failed: Vec<Delivery>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let settled = Settled { made, failed };
+    async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
         let kept = self.keep_settled(settled.clone(), now).await;
         if kept.is_err() {
             self.deliveries.add_unsettled(settled);
         }
         kept
+    }
+
+    fn release(&self, channel: Channel) {
+        self.deliveries.release(channel);
     }
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
@@ -169,10 +169,13 @@ impl LedgerStore {
                     draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
                 }
             }
+            for (email, outcome) in settled.mails {
+                note_mail(draft, &email, outcome, now)?;
+            }
             Ok(())
         });
         kept.await?;
-        self.deliveries.end(ids);
+        self.deliveries.end(&ids);
         Ok(())
     }
 

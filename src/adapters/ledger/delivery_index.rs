@@ -5,7 +5,9 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use parking_lot::Mutex;
 
-use crate::domain::{Channel, DeliveryId, DeliveryKind, QueueStanding, Timestamp, delivery};
+use crate::domain::{
+    Channel, DeliveryId, DeliveryKind, LimitKey, QueueStanding, Timestamp, Turn, delivery,
+};
 
 use super::record::{DeliveryEntry, Event, Place};
 
@@ -24,6 +26,7 @@ struct IndexEntry {
     channel: Option<Channel>,
     /// The hash of the address that it names.
     email: Option<u64>,
+    network: Option<LimitKey>,
     queued_at: Timestamp,
     due_at: Timestamp,
     dead_at: Option<Timestamp>,
@@ -47,17 +50,19 @@ impl DeliveryIndex {
             place,
             channel: kind.map(DeliveryKind::channel),
             email: state.email.as_deref().map(|it| self.hasher.hash_one(it)),
+            network: state.network(),
             queued_at: Timestamp::from_ms(state.at),
             due_at: Timestamp::from_ms(state.due_at),
             dead_at: state.dead_at.map(Timestamp::from_ms),
         }
     }
 
-    /// Up to `count` that are due, the oldest first, without those that are not `wanted`.
+    /// Up to `count` that are due, in the order of turns, without those that are not `wanted`.
     pub(super) fn due(
         &self,
         channel: Channel,
         count: usize,
+        turn: &Turn,
         now: Timestamp,
         wanted: impl Fn(&DeliveryId) -> bool,
     ) -> Vec<DeliveryId> {
@@ -66,11 +71,15 @@ impl DeliveryIndex {
             it.channel == Some(channel) && it.dead_at.is_none() && delivery::is_due(it.due_at, now)
         };
         let due = entries.iter().filter(|(id, it)| is_due(it) && wanted(id));
-        let mut due: Vec<_> = due.map(|(id, it)| (it.due_at, it.place, *id)).collect();
+        let due = due.filter_map(|(id, it)| {
+            let rank = turn.rank(it.network)?;
+            Some((rank, it.due_at, it.place, *id))
+        });
+        let mut due: Vec<_> = due.collect();
         // The writer needs them meanwhile.
         drop(entries);
         due.sort_unstable();
-        due.into_iter().map(|(_, _, id)| id).take(count).collect()
+        due.into_iter().map(|(.., id)| id).take(count).collect()
     }
 
     /// Those that were given up, the oldest first, with the time when they were.

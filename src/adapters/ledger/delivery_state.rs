@@ -1,29 +1,22 @@
 //! What of deliveries is known beside the ledger: which are being tried, and which channels are held.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
 use crate::adapters::data_dir::held;
-use crate::domain::{Channel, Delivery, DeliveryId, Timestamp};
+use crate::domain::{Channel, DeliveryId, Settled, Timestamp, Turn};
 
 use super::generation::Generation;
-
-/// What became of deliveries that were taken.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Settled {
-    pub(super) made: Vec<DeliveryId>,
-    pub(super) failed: Vec<Delivery>,
-}
 
 /// What the deliveries' workers and the operator need to know of each other. This process alone takes any.
 #[derive(Debug)]
 pub(super) struct DeliveryState {
     /// Those that somebody tries at the moment.
-    in_flight: Mutex<HashSet<DeliveryId>>,
+    in_flight: Mutex<HashMap<DeliveryId, Channel>>,
     /// What became of some and is not kept yet: a disk that fails must not have them sent again and again.
-    unsettled: Mutex<Settled>,
+    unsettled: Mutex<Option<Settled>>,
     /// The channels that are held.
     held: Mutex<HashSet<Channel>>,
     /// The data directory.
@@ -63,19 +56,21 @@ impl DeliveryState {
     /// How many of these somebody tries at the moment.
     pub(super) fn count_in_flight(&self, ids: impl Iterator<Item = DeliveryId>) -> u64 {
         let in_flight = self.in_flight.lock();
-        ids.filter(|id| in_flight.contains(id)).count() as u64
+        ids.filter(|id| in_flight.contains_key(id)).count() as u64
     }
 
     /// What is to be kept before more is taken; it is handed out once.
-    pub(super) fn take_unsettled(&self) -> Settled {
-        std::mem::take(&mut *self.unsettled.lock())
+    pub(super) fn take_unsettled(&self) -> Option<Settled> {
+        self.unsettled.lock().take()
     }
 
     /// These could not be kept.
     pub(super) fn add_unsettled(&self, settled: Settled) {
         let mut unsettled = self.unsettled.lock();
+        let unsettled = unsettled.get_or_insert_default();
         unsettled.made.extend(settled.made);
         unsettled.failed.extend(settled.failed);
+        unsettled.mails.extend(settled.mails);
     }
 
     /// Takes up to `count` that are due and that nobody has taken.
@@ -84,18 +79,27 @@ impl DeliveryState {
         generation: &Generation,
         channel: Channel,
         count: usize,
+        turn: &Turn,
         now: Timestamp,
     ) -> Vec<DeliveryId> {
         let index = generation.table().deliveries();
         let mut in_flight = self.in_flight.lock();
-        let due = index.due(channel, count, now, |id| !in_flight.contains(id));
-        in_flight.extend(&due);
+        let is_free = |id: &DeliveryId| !in_flight.contains_key(id);
+        let due = index.due(channel, count, turn, now, is_free);
+        in_flight.extend(due.iter().map(|id| (*id, channel)));
         due
     }
 
     /// They are nobody's any more.
-    pub(super) fn end(&self, taken: Vec<DeliveryId>) {
+    pub(super) fn end(&self, taken: &[DeliveryId]) {
         let mut in_flight = self.in_flight.lock();
-        in_flight.retain(|id| !taken.contains(id));
+        for id in taken {
+            in_flight.remove(id);
+        }
+    }
+
+    /// Nobody tries any of the channel any more. Results that are not stored yet are, before others are taken.
+    pub(super) fn release(&self, channel: Channel) {
+        self.in_flight.lock().retain(|_, taken| *taken != channel);
     }
 }

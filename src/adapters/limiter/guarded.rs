@@ -10,13 +10,16 @@ use arrayvec::ArrayVec;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
 
+use crate::adapters::supervisor::supervise;
 use crate::domain::macros::hidden;
 use crate::domain::{
     Decision, LATE_ARRIVAL_MS_MAX, LimitKey, POLICIES_PER_REQUEST_MAX, Policies, PolicyName, Quota,
     Standing, Timestamp, Usage,
 };
 use crate::metrics::Metrics;
+use crate::metrics::workers::Worker;
 use crate::ports::{
     Admission, BusyWindow, Charge, Clock, LimiterError, LimiterStats, RateLimiter, Receipt,
     ReceiptEntry, WindowSet,
@@ -191,7 +194,10 @@ impl GuardedRateLimiter {
             refusals: Mutex::default(),
             metrics,
         });
-        tokio::spawn(watch(Arc::downgrade(&guarded)));
+        let watched = Arc::downgrade(&guarded);
+        let watching = move |stop| watch(Weak::clone(&watched), stop);
+        let stop = CancellationToken::new();
+        supervise(Worker::LimitsWatch, &guarded.metrics, &stop, watching);
         Ok(guarded)
     }
 
@@ -283,7 +289,7 @@ impl LocalRun {
     }
 }
 
-async fn watch(guarded: Weak<GuardedRateLimiter>) {
+async fn watch(guarded: Weak<GuardedRateLimiter>, stop: CancellationToken) {
     let mut run = LocalRun::default();
     let mut ticks = interval(WATCH_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -291,7 +297,7 @@ async fn watch(guarded: Weak<GuardedRateLimiter>) {
         ticks.tick().await;
         match guarded.upgrade() {
             Some(guarded) => guarded.observe(&mut run),
-            None => return,
+            None => return stop.cancel(),
         }
     }
 }

@@ -25,6 +25,7 @@ mod writer;
 
 use parking_lot::Mutex;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::slice;
 use std::sync::Arc;
@@ -88,7 +89,11 @@ impl SledRateLimiter {
             .spawn(move || {
                 let mut wait = Duration::ZERO;
                 while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                    writer.lock().tick(clock.now());
+                    let now = clock.now();
+                    let ticked = catch_unwind(AssertUnwindSafe(|| writer.lock().tick(now)));
+                    if ticked.is_err() {
+                        writer.lock().fail();
+                    }
                     wait = TICK;
                 }
             })?;

@@ -109,6 +109,12 @@ impl Writer {
         }
     }
 
+    /// A tick has panicked: what it had taken is not stored.
+    pub(super) fn fail(&mut self) {
+        self.is_failing = true;
+        self.health.is_failing.store(true, Relaxed);
+    }
+
     /// Writes all changes, if there is a store, and returns whether none is left.
     pub(super) fn write_out(&mut self) -> bool {
         if self.store.is_some() {

@@ -1,9 +1,11 @@
 //! Sign-ups, in batches.
 
 use std::collections::{BTreeMap, HashMap};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use futures_util::FutureExt as _;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
@@ -112,9 +114,16 @@ impl Committer {
                 waiting.push(next);
             }
             let batch = next_batch(&mut waiting);
-            if let Some(locked) = self.settle(batch, BATCH_LOCK).await {
-                self.settle_each(locked).await;
-            }
+            // A panic fails the batch, not the committer: it drops the way to whoever waits, who learns of it.
+            let _ = AssertUnwindSafe(self.settle_whole(batch))
+                .catch_unwind()
+                .await;
+        }
+    }
+
+    async fn settle_whole(&self, batch: Batch) {
+        if let Some(locked) = self.settle(batch, BATCH_LOCK).await {
+            self.settle_each(locked).await;
         }
     }
 
@@ -213,6 +222,7 @@ impl Committer {
             (&addresses, Type::BYTEA_ARRAY),
             (&is_to_be_confirmed, Type::BOOL),
             (&notices.waits, Type::INT8_ARRAY),
+            (&notices.networks, Type::BYTEA_ARRAY),
         ];
         self.link.ask(UPSERT, parameters, deadline).await
     }

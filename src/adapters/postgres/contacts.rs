@@ -11,8 +11,8 @@ use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 
 use crate::domain::{
     Confirmation, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure,
-    ImportOutcome, ImportedContact, LeaveToken, Leaving, MailOutcome, SignUp, StatusCounts,
-    Subscription, TextDigest, Timestamp,
+    ImportOutcome, ImportedContact, LeaveToken, Leaving, SignUp, StatusCounts, Subscription,
+    TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, EXPIRED_MAX, StoreError};
 
@@ -50,7 +50,8 @@ const LEAVE: &str = concat!(
      undelivered AS (DELETE FROM delivery USING gone WHERE delivery.email = gone.email), \
      queued AS (",
     queue!(
-        "gone, unnest($3, $4, $5, $6, $7, $8, $9) AS new (id, kind, channel, email, body, at, wait_ms)"
+        "gone, unnest($3, $4, $5, $6, $7, $8, $9, $10) \
+             AS new (id, kind, channel, email, body, at, wait_ms, network)"
     ),
     ") SELECT place FROM gone"
 );
@@ -67,11 +68,12 @@ const STATUS_COUNTS: &str = "SELECT count(*) FILTER (WHERE is_pending), \
 
 const CONFIRM: &str = concat!(
     settings!(),
-    ", confirmed AS (UPDATE contact SET confirmed_at = $2, confirmed_ip = $10, left_at = NULL FROM settings \
+    ", confirmed AS (UPDATE contact SET confirmed_at = $2, confirmed_ip = $11, left_at = NULL FROM settings \
          WHERE leave_token = $1 AND is_pending RETURNING place), \
      queued AS (",
     queue!(
-        "confirmed, unnest($3, $4, $5, $6, $7, $8, $9) AS new (id, kind, channel, email, body, at, wait_ms)"
+        "confirmed, unnest($3, $4, $5, $6, $7, $8, $9, $10) \
+             AS new (id, kind, channel, email, body, at, wait_ms, network)"
     ),
     ") SELECT place FROM confirmed"
 );
@@ -90,13 +92,6 @@ const DROP_NAMING: &str =
 /// Remembers who wanted no mail.
 const REMEMBER_REFUSAL: &str = "INSERT INTO tombstone SELECT unnest($1), now() \
      ON CONFLICT (address) DO UPDATE SET refused_at = now()";
-
-const NOTE_MAIL: &str = concat!(
-    settings!(),
-    " UPDATE contact SET mailed_at = CASE WHEN $3 THEN $2 ELSE mailed_at END, \
-         undeliverable_at = CASE WHEN $3 THEN NULL ELSE $2 END \
-     FROM settings WHERE email = $1 AND is_pending"
-);
 
 /// Remembers forgotten addresses by their hashes.
 const REMEMBER: &str = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
@@ -223,23 +218,6 @@ impl ContactStore for PostgresStore {
             count += (stay.len() + gone.len()) as u64;
         }
         Ok(count)
-    }
-
-    async fn note_mail(
-        &self,
-        email: &EmailAddress,
-        outcome: MailOutcome,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let (email, now) = (email.as_str(), instant(now));
-        let is_taken = outcome == MailOutcome::Taken;
-        let values: Parameters<'_> = &[
-            (&email, Type::TEXT),
-            (&now, Type::TIMESTAMPTZ),
-            (&is_taken, Type::BOOL),
-        ];
-        self.change(NOTE_MAIL, values).await?;
-        Ok(())
     }
 
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {

@@ -4,8 +4,8 @@
 use tokio_postgres::types::Type;
 
 use crate::domain::{
-    Confirmation, Contact, Delivery, HourlyCounts, KeyRecord, RevokedRegistration, TextDigest,
-    Timestamp, Tombstone,
+    Confirmation, Contact, Delivery, HourlyCounts, KeyRecord, RevokedRegistration, Settled,
+    TextDigest, Timestamp, Tombstone,
 };
 use crate::ports::{DeliveryQueue as _, StoreError};
 
@@ -135,7 +135,11 @@ impl PostgresStore {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.add(deliveries.clone()).await?;
-        self.settle(Vec::new(), deliveries, now).await
+        let settled = Settled {
+            failed: deliveries,
+            ..Settled::default()
+        };
+        self.settle(settled, now).await
     }
 
     /// Copies keys, in their order.

@@ -8,7 +8,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::domain::{
-    Channel, Delivery, DeliveryId, DeliveryKind, EmailAddress, QueueStanding, Timestamp,
+    Channel, Delivery, DeliveryId, DeliveryKind, EmailAddress, LimitKey, MailOutcome,
+    QueueStanding, Settled, Timestamp, Turn,
 };
 use crate::ports::{DeliveryQueue, PageStream, StoreError, lease_ms};
 
@@ -21,12 +22,13 @@ const ADD: &str = concat!(
     settings!(),
     " ",
     queue!(
-        "settings, unnest($1, $2, $3, $4, $5, $6, $7) AS new (id, kind, channel, email, body, at, wait_ms)"
+        "settings, unnest($1, $2, $3, $4, $5, $6, $7, $8) \
+             AS new (id, kind, channel, email, body, at, wait_ms, network)"
     )
 );
 
 /// A clock that was set back holds up nothing: no wait is longer than 27 hours. What a later version has queued is
-/// left to it.
+/// left to it. Networks take turns as [`Turn::rank`] has it; no network is an empty one.
 const TAKE: &str = concat!(
     settings!(),
     " UPDATE delivery SET leased_until = now() + $3::bigint * interval '1 ms' FROM settings WHERE id IN \
@@ -34,14 +36,19 @@ const TAKE: &str = concat!(
              AND (due_at <= now() OR due_at > now() + interval '27 hours') \
              AND coalesce(leased_until <= now(), true) AND kind = ANY($4) \
              AND NOT EXISTS (SELECT FROM held_channel WHERE channel = $1) \
-          ORDER BY due_at, place LIMIT $2 FOR UPDATE SKIP LOCKED) \
-     RETURNING place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at"
+             AND coalesce(network, '') <> ALL($6) \
+          ORDER BY coalesce(network, '') <= $5, coalesce(network, ''), due_at, place LIMIT $2 FOR UPDATE SKIP LOCKED) \
+     RETURNING place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at, network"
 );
 
 /// `$7` is when the deliveries were tried, by the clock of which their next attempts are due.
 const SETTLE: &str = concat!(
     settings!(),
-    ", made AS (DELETE FROM delivery USING settings WHERE id = ANY($1)) \
+    ", made AS (DELETE FROM delivery USING settings WHERE id = ANY($1)), \
+     noted AS (UPDATE contact SET mailed_at = CASE WHEN mail.is_taken THEN $7 ELSE mailed_at END, \
+         undeliverable_at = CASE WHEN mail.is_taken THEN NULL ELSE $7 END \
+     FROM settings, unnest($8, $9) AS mail (email, is_taken) \
+     WHERE contact.email = mail.email AND is_pending) \
      UPDATE delivery SET due_at = now() + (new.due_at - $7), attempts = new.attempts, \
          last_error = new.last_error, leased_until = NULL, \
          dead_at = CASE WHEN new.is_dead THEN coalesce(dead_at, now()) END \
@@ -85,7 +92,7 @@ const STANDING: &str = "SELECT count(*) FILTER (WHERE dead_at IS NULL), \
 macro_rules! select_delivery {
     ($rest:literal) => {
         concat!(
-            "SELECT place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at FROM delivery ",
+            "SELECT place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at, network FROM delivery ",
             $rest
         )
     };
@@ -109,32 +116,41 @@ impl DeliveryQueue for PostgresStore {
         &self,
         channel: Channel,
         count: usize,
+        turn: &Turn,
         _now: Timestamp,
     ) -> Result<Vec<Delivery>, StoreError> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let known = DeliveryKind::ALL.map(DeliveryKind::as_str);
+        let after = turn.after.as_ref().map_or(&[][..], |key| key.as_bytes());
+        let without = turn.without.iter().map(|key| &key.as_bytes()[..]);
+        let without: Vec<&[u8]> = without.collect();
         let values: Parameters<'_> = &[
             (&channel.as_str(), Type::TEXT),
             (&count, Type::INT8),
             (&lease_ms(channel).cast_signed(), Type::INT8),
             (&&known[..], Type::TEXT_ARRAY),
+            (&after, Type::BYTEA),
+            (&without, Type::BYTEA_ARRAY),
         ];
         let rows = self.change(TAKE, values).await?;
         rows.iter().map(delivery).collect()
     }
 
-    async fn settle(
-        &self,
-        made: Vec<DeliveryId>,
-        failed: Vec<Delivery>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
+        let Settled {
+            made,
+            failed,
+            mails,
+        } = settled;
         let made: Vec<&[u8]> = made.iter().map(|it| &it.as_bytes()[..]).collect();
         let ids: Vec<&[u8]> = failed.iter().map(|it| &it.id.as_bytes()[..]).collect();
         let due: Vec<SystemTime> = failed.iter().map(|it| instant(it.due_at)).collect();
         let attempts: Vec<i32> = failed.iter().map(|it| it.attempts.cast_signed()).collect();
         let errors: Vec<Option<&str>> = failed.iter().map(|it| it.last_error.as_deref()).collect();
         let dead: Vec<bool> = failed.iter().map(|it| it.dead_at.is_some()).collect();
+        let emails: Vec<&str> = mails.iter().map(|(email, _)| email.as_str()).collect();
+        let taken = mails.iter().map(|(_, it)| *it == MailOutcome::Taken);
+        let taken: Vec<bool> = taken.collect();
         let values: Parameters<'_> = &[
             (&made, Type::BYTEA_ARRAY),
             (&ids, Type::BYTEA_ARRAY),
@@ -143,10 +159,15 @@ impl DeliveryQueue for PostgresStore {
             (&errors, Type::TEXT_ARRAY),
             (&dead, Type::BOOL_ARRAY),
             (&instant(now), Type::TIMESTAMPTZ),
+            (&emails, Type::TEXT_ARRAY),
+            (&taken, Type::BOOL_ARRAY),
         ];
         self.change(SETTLE, values).await?;
         Ok(())
     }
+
+    /// Leases run out.
+    fn release(&self, _channel: Channel) {}
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
         let rows = self
@@ -207,11 +228,14 @@ fn delivery(row: &Row) -> Result<Delivery, StoreError> {
     let id: Vec<u8> = column(row, 1)?;
     let kind: String = column(row, 2)?;
     let email: Option<String> = column(row, 3)?;
+    let network: Option<Vec<u8>> = column(row, 10)?;
+    let network = network.map(|key| key.try_into().map_err(|_other_length| unexpected()));
     Ok(Delivery {
         id: DeliveryId::from_bytes(id.try_into().map_err(|_other_length| unexpected())?),
         kind: DeliveryKind::from_name(&kind).ok_or_else(unexpected)?,
         email: email.map(EmailAddress::from_stored),
         body: column(row, 4)?,
+        network: network.transpose()?.map(LimitKey::from_bytes),
         queued_at: instant_column(row, 5)?,
         due_at: instant_column(row, 6)?,
         attempts: column::<i32>(row, 7)?.cast_unsigned(),

@@ -13,9 +13,9 @@ use super::values::instant;
 macro_rules! queue {
     ($from:literal) => {
         concat!(
-            "INSERT INTO delivery (id, kind, channel, email, body, queued_at, due_at) \
+            "INSERT INTO delivery (id, kind, channel, email, body, queued_at, due_at, network) \
              SELECT new.id, new.kind, new.channel, new.email, new.body, new.at, \
-                 now() + new.wait_ms * interval '1 ms' FROM ",
+                 now() + new.wait_ms * interval '1 ms', new.network FROM ",
             $from,
             " ON CONFLICT DO NOTHING"
         )
@@ -34,6 +34,7 @@ pub(super) struct DeliveryColumns<'a> {
     instants: Vec<SystemTime>,
     /// How long each waits for its first attempt, in milliseconds.
     pub(super) waits: Vec<i64>,
+    pub(super) networks: Vec<Option<&'a [u8]>>,
 }
 
 impl<'a> DeliveryColumns<'a> {
@@ -49,12 +50,14 @@ impl<'a> DeliveryColumns<'a> {
             columns.instants.push(instant(it.queued_at));
             let wait_ms = it.due_at.ms_since(it.queued_at);
             columns.waits.push(wait_ms.cast_signed());
+            let network = it.network.as_ref().map(|key| &key.as_bytes()[..]);
+            columns.networks.push(network);
         }
         columns
     }
 
     /// The parameters of [`queue`].
-    pub(super) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 7] {
+    pub(super) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 8] {
         [
             (&self.ids, Type::BYTEA_ARRAY),
             (&self.kinds, Type::TEXT_ARRAY),
@@ -63,6 +66,7 @@ impl<'a> DeliveryColumns<'a> {
             (&self.bodies, Type::TEXT_ARRAY),
             (&self.instants, Type::TIMESTAMPTZ_ARRAY),
             (&self.waits, Type::INT8_ARRAY),
+            (&self.networks, Type::BYTEA_ARRAY),
         ]
     }
 }

@@ -11,10 +11,11 @@ use super::error::PostgresOpenError;
 use super::values::column;
 
 /// What makes the tables of each version out of those of the version before.
-pub(super) const STEPS: [&str; 3] = [
+pub(super) const STEPS: [&str; 4] = [
     include_str!("schema.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
 ];
 
 /// The tables that hold the record.

@@ -7,10 +7,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
+use tokio_util::sync::CancellationToken;
 use uuid::{Builder, Uuid};
 
+use crate::adapters::supervisor::keep_running;
 use crate::domain::{MacKey, SignUp, Subscription};
 use crate::metrics::Metrics;
+use crate::metrics::workers::Worker;
 use crate::ports::{Entropy, StoreError, random};
 
 use super::address::PostgresSettings;
@@ -65,12 +68,16 @@ impl PostgresStore {
         let (writes, keep_writes) = Link::new(Arc::clone(&connector), told);
         let (reads, keep_reads) = Link::new(Arc::clone(&connector), None);
         let tombstone_keys = settings.tombstone_keys.clone();
-        let (queue, commit) = Committer::queued(writes.clone(), tombstone_keys.clone(), metrics);
+        let (queue, commit) =
+            Committer::queued(writes.clone(), tombstone_keys.clone(), Arc::clone(&metrics));
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_writes);
         tasks.spawn(keep_reads);
         tasks.spawn(commit);
-        tasks.spawn(sweep_hourly(Arc::clone(&connector)));
+        let swept = Arc::clone(&connector);
+        let sweeping = move |_stop| sweep_hourly(Arc::clone(&swept));
+        let never = CancellationToken::new();
+        tasks.spawn(keep_running(Worker::Expiry, metrics, never, sweeping));
         for link in [&writes, &reads] {
             // If there is none again, changes and look-ups say so.
             let _ = link.connection(Instant::now() + CONNECT_DEADLINE).await;

@@ -16,7 +16,7 @@ pub(crate) const HEALTH: Endpoint = Endpoint {
     ..Endpoint::get(|context, _body| Box::pin(health(context)))
 };
 
-/// Asks the limiter and the stores that this configuration writes to. The newsletter's provider is
+/// Asks the limiter and the stores that this configuration writes to, and whether the workers do what was promised. The newsletter's provider is
 /// not asked: its outage would take the whole service out of rotation.
 async fn health(context: RequestContext) -> Result<Reply, Problem> {
     let app = context.app();
@@ -24,6 +24,9 @@ async fn health(context: RequestContext) -> Result<Reply, Problem> {
     app.keys.check()?;
     if app.provider.is_none() {
         app.contacts.check()?;
+    }
+    if !app.metrics.workers.are_healthy() {
+        return Err(Problem::of(Code::WorkerFailing));
     }
     Ok(Reply::serialised(context.state.health.clone()))
 }

@@ -41,7 +41,7 @@ const HEADERS_MAX: usize = 100;
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// Answers browsers and monitors, until `stop` is cancelled.
-pub async fn serve_web(listener: TcpListener, page: Arc<AdminPage>, stop: CancellationToken) {
+pub async fn serve_web(listener: Arc<TcpListener>, page: Arc<AdminPage>, stop: CancellationToken) {
     let places = Places {
         all: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
         monitors: Arc::new(Semaphore::new(MONITORS_MAX)),

@@ -6,7 +6,7 @@ use landing_api::domain::consent::LeaveToken;
 use landing_api::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use landing_api::ports::{DeliveryQueue, KeyIssuer};
 
-use crate::fixtures::{House, Opened, START, copy_dir, key_record};
+use crate::fixtures::{House, Opened, START, copy_dir, key_record, settled};
 use crate::random::Random;
 
 use super::house;
@@ -54,7 +54,7 @@ impl Left {
                         true => (vec![id], Vec::new()),
                         false => (Vec::new(), vec![delivery]),
                     };
-                    store.settle(made, failed, START).await.unwrap();
+                    store.settle(settled(made, failed), START).await.unwrap();
                 }
                 _ => {}
             }

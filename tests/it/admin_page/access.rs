@@ -312,7 +312,7 @@ async fn a_connection_that_says_nothing_or_half_a_head_is_closed() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let stop = CancellationToken::new();
-    tokio::spawn(serve_web(listener, Arc::new(page), stop.clone()));
+    tokio::spawn(serve_web(listener.into(), Arc::new(page), stop.clone()));
     for said in ["", "GET / HTTP/1.1\r\nHost:"] {
         let began = Instant::now();
         let mut connection = TcpStream::connect(address).await.unwrap();

@@ -60,7 +60,7 @@ async fn monitors_are_answered_while_others_hold_all_places() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let stop = CancellationToken::new();
-    let served = tokio::spawn(serve_web(listener, page, stop.clone()));
+    let served = tokio::spawn(serve_web(listener.into(), page, stop.clone()));
     assert!(ask(address, "/login").await.starts_with("HTTP/1.1 403 "));
     let mut held = Vec::new();
     for _ in 0..64 {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use landing_api::domain::consent::{
-    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, Leaving, MailOutcome, SignUpWay,
-    Source, TextDigest,
+    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, Leaving, SignUpWay, Source,
+    TextDigest,
 };
 use landing_api::domain::contact::{
     Contact, ImportOutcome, ImportedContact, Origin, SignUp, Signers, Subscription,
@@ -168,20 +168,11 @@ async fn a_contact_counts_once_it_is_confirmed(store: &dyn ContactStore) {
         (ContactStatus::Pending, Some(token))
     );
     assert_eq!(again.consent, pending.consent);
-    for (outcome, at) in [(MailOutcome::Refused, EARLY), (MailOutcome::Taken, LATE)] {
-        for name in [name, "nobody@example.com"] {
-            store.note_mail(&email(name), outcome, at).await.unwrap();
-        }
-        let noted = kept(store, name).await.confirmation.unwrap();
-        let is_taken = outcome == MailOutcome::Taken;
-        assert_eq!(noted.mailed_at, is_taken.then_some(at));
-        assert_eq!(noted.undeliverable_at, (!is_taken).then_some(at));
-    }
     let confirmed = store.confirm(&token, ip, None, LATE).await;
     assert_eq!(confirmed, Ok(Confirming::Confirmed));
     let confirmed = kept(store, name).await;
     let expected = Confirmation {
-        mailed_at: Some(LATE),
+        mailed_at: None,
         undeliverable_at: None,
         confirmed_at: Some(LATE),
         ip,

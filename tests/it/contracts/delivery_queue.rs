@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use landing_api::adapters::system::SystemClock;
-use landing_api::domain::consent::Leaving;
+use landing_api::domain::client::LimitKey;
+use landing_api::domain::consent::{Leaving, MailOutcome};
 use landing_api::domain::contact::SignUp;
 use landing_api::domain::delivery::{
-    Channel, Delivery, DeliveryId, DeliveryKind, Failure, QueueStanding,
+    Channel, Delivery, DeliveryId, DeliveryKind, Failure, QueueStanding, Settled, Turn,
 };
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{Clock as _, ContactStore, DeliveryQueue};
 
-use crate::fixtures::{origin, sign_up_of};
+use crate::fixtures::{origin, settled, sign_up_of};
 
 const CHANNEL: Channel = Channel::Webhook;
 
@@ -50,7 +51,9 @@ async fn bodies(queue: &dyn DeliveryQueue) -> Vec<String> {
 
 /// Takes what is due.
 async fn due(queue: &dyn DeliveryQueue, count: usize) -> Vec<Delivery> {
-    let due = queue.take_due(CHANNEL, count, SystemClock.now()).await;
+    let due = queue
+        .take_due(CHANNEL, count, &Turn::default(), SystemClock.now())
+        .await;
     due.unwrap()
 }
 
@@ -67,6 +70,8 @@ pub(crate) async fn check(store: Arc<impl ContactStore + DeliveryQueue>) {
     what_is_given_up_stays_for_a_while(queue, now).await;
     an_erasure_drops_what_names_the_address(contacts, queue, now).await;
     who_refuses_is_sent_no_mail(contacts, queue, now).await;
+    a_contact_is_noted_how_its_mail_ended(contacts, queue, now).await;
+    networks_take_turns(queue, now).await;
 
     // What is held is kept and not taken.
     contacts.keep(sign_up("eve", now)).await.unwrap();
@@ -77,7 +82,7 @@ pub(crate) async fn check(store: Arc<impl ContactStore + DeliveryQueue>) {
     let taken = due(queue, 10).await;
     assert_eq!(taken.len(), 1);
     queue
-        .settle(Vec::new(), taken, SystemClock.now())
+        .settle(settled(Vec::new(), taken), SystemClock.now())
         .await
         .unwrap();
     queue.hold(CHANNEL, true).await.unwrap();
@@ -138,7 +143,7 @@ async fn what_is_taken_is_nobody_elses(queue: &dyn DeliveryQueue, now: Timestamp
     let [made, untried] = two.try_into().unwrap();
     let failed = vec![one[0].clone(), untried.clone()];
     queue
-        .settle(vec![made.id], failed, SystemClock.now())
+        .settle(settled(vec![made.id], failed), SystemClock.now())
         .await
         .unwrap();
     assert_eq!(queue.find(made.id).await, Ok(None));
@@ -152,7 +157,7 @@ async fn what_is_taken_is_nobody_elses(queue: &dyn DeliveryQueue, now: Timestamp
     assert_eq!(again.len(), 1);
     assert_eq!((again[0].id, again[0].attempts), (untried.id, 0));
     queue
-        .settle(vec![untried.id], Vec::new(), SystemClock.now())
+        .settle(settled(vec![untried.id], Vec::new()), SystemClock.now())
         .await
         .unwrap();
     // Until somebody wants it at once. What was dropped meanwhile stays so.
@@ -162,7 +167,7 @@ async fn what_is_taken_is_nobody_elses(queue: &dyn DeliveryQueue, now: Timestamp
     assert_eq!(queue.drop_one(again[0].id, now).await, Ok(true));
     assert_eq!(queue.drop_one(again[0].id, now).await, Ok(false));
     queue
-        .settle(Vec::new(), again, SystemClock.now())
+        .settle(settled(Vec::new(), again), SystemClock.now())
         .await
         .unwrap();
     assert!(bodies(queue).await.is_empty());
@@ -176,7 +181,7 @@ async fn what_is_given_up_stays_for_a_while(queue: &dyn DeliveryQueue, now: Time
     let mut taken = due(queue, 10).await;
     taken[0].fail(Failure::Final("refused".to_owned()), 0, now);
     queue
-        .settle(Vec::new(), taken, SystemClock.now())
+        .settle(settled(Vec::new(), taken), SystemClock.now())
         .await
         .unwrap();
     assert!(due(queue, 10).await.is_empty());
@@ -189,7 +194,7 @@ async fn what_is_given_up_stays_for_a_while(queue: &dyn DeliveryQueue, now: Time
     assert_eq!(taken.len(), 1);
     taken[0].fail(Failure::Final("refused".to_owned()), 0, now);
     queue
-        .settle(Vec::new(), taken, SystemClock.now())
+        .settle(settled(Vec::new(), taken), SystemClock.now())
         .await
         .unwrap();
 }
@@ -250,4 +255,78 @@ async fn an_erasure_drops_what_names_the_address(
     assert_eq!(bodies(queue).await.len(), 1);
     let nobody = contacts.forget(&[address("nobody")], now).await.unwrap();
     assert_eq!(nobody.in_flight, 0);
+}
+
+async fn a_contact_is_noted_how_its_mail_ended(
+    contacts: &dyn ContactStore,
+    queue: &dyn DeliveryQueue,
+    now: Timestamp,
+) {
+    let asked = SignUp {
+        is_to_be_confirmed: true,
+        notice: None,
+        ..sign_up("gus", now)
+    };
+    contacts.keep(asked).await.unwrap();
+    for (outcome, at) in [
+        (MailOutcome::Refused, now),
+        (MailOutcome::Taken, now.plus_ms(1)),
+    ] {
+        let mails = ["gus", "nobody"].map(|name| (address(name), outcome));
+        let settled = Settled {
+            mails: mails.into(),
+            ..Settled::default()
+        };
+        queue.settle(settled, at).await.unwrap();
+        let found = contacts.find(&address("gus")).await.unwrap().unwrap();
+        let noted = found.confirmation.unwrap();
+        let is_taken = outcome == MailOutcome::Taken;
+        assert_eq!(noted.mailed_at, is_taken.then_some(at));
+        assert_eq!(noted.undeliverable_at, (!is_taken).then_some(at));
+    }
+    contacts.forget(&[address("gus")], now).await.unwrap();
+}
+
+/// One network has four mails, another two, and one has none; two mails are of nobody.
+async fn networks_take_turns(queue: &dyn DeliveryQueue, now: Timestamp) {
+    let network = |number: u8| Some(LimitKey::from_bytes([number; 16]));
+    let networks = [1, 1, 1, 1, 2, 2].map(network);
+    for (number, network) in networks.into_iter().chain([None, None]).enumerate() {
+        let at = Timestamp::from_ms(now.as_ms() - 100 + number as u64);
+        let mail = Delivery {
+            network,
+            ..delivery(DeliveryKind::ConfirmationMail, &sign_up("hal", at), at)
+        };
+        queue.add(vec![mail]).await.unwrap();
+    }
+    let mut turn = Turn::default();
+    let mut taken = Vec::new();
+    let take = async |turn: &Turn| {
+        let due = queue.take_due(Channel::Mail, 1, turn, SystemClock.now());
+        due.await.unwrap().pop()
+    };
+    while let Some(mail) = take(&turn).await {
+        turn.after = mail.network;
+        taken.push(mail);
+    }
+    let order: Vec<_> = taken.iter().map(|mail| mail.network).collect();
+    let [nobody, one, two] = [None, network(1), network(2)];
+    assert_eq!(order, [one, two, nobody, one, two, nobody, one, one]);
+    let ones = taken.iter().filter(|mail| mail.network == one);
+    assert!(ones.is_sorted_by_key(|mail| mail.queued_at));
+    // A network that has used up its share waits, and what a worker had taken is free again.
+    let count = taken.len();
+    let release = settled(Vec::new(), taken);
+    queue.settle(release, SystemClock.now()).await.unwrap();
+    turn.without = one.into_iter().collect();
+    let due = queue.take_due(Channel::Mail, count, &turn, SystemClock.now());
+    let rest = due.await.unwrap();
+    assert_eq!(rest.len(), 4);
+    assert!(rest.iter().all(|mail| mail.network != one));
+    let turn = Turn::default();
+    let all = queue.take_due(Channel::Mail, count, &turn, SystemClock.now());
+    let all = all.await.unwrap().into_iter().chain(rest);
+    let done = settled(all.map(|mail| mail.id).collect(), Vec::new());
+    queue.settle(done, SystemClock.now()).await.unwrap();
+    assert_eq!(queue.standing(Channel::Mail).await.unwrap().waiting, 0);
 }

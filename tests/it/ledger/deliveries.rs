@@ -1,12 +1,12 @@
 //! What is to be delivered, on a disk that fails and as the ledger grows.
 
 use landing_api::domain::consent::LeaveToken;
-use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind};
+use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Turn};
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{DeliveryQueue, StoreMaintenance as _};
 
 use super::faults::{faulty, set};
-use crate::fixtures::{House, START};
+use crate::fixtures::{House, START, settled};
 
 const CHANNEL: Channel = Channel::Webhook;
 
@@ -25,18 +25,29 @@ async fn what_was_made_on_a_full_disk_is_not_made_again_and_again() {
     let (house, files, opened) = faulty(["zoe"]).await;
     let store = opened.store.clone();
     store.add(vec![delivery(1), delivery(2)]).await.unwrap();
-    let taken = store.take_due(CHANNEL, 10, LATER).await.unwrap();
+    let taken = store
+        .take_due(CHANNEL, 10, &Turn::default(), LATER)
+        .await
+        .unwrap();
     assert_eq!(taken.len(), 2);
     set(files.fault(|faults| &faults.disk_full), true);
-    let settled = store
-        .settle(vec![taken[0].id], vec![taken[1].clone()], LATER)
+    let result = store
+        .settle(settled(vec![taken[0].id], vec![taken[1].clone()]), LATER)
         .await;
-    assert!(settled.is_err());
+    assert!(result.is_err());
     for _ in 0..3 {
-        assert!(store.take_due(CHANNEL, 10, LATER).await.is_err());
+        assert!(
+            store
+                .take_due(CHANNEL, 10, &Turn::default(), LATER)
+                .await
+                .is_err()
+        );
     }
     set(files.fault(|faults| &faults.disk_full), false);
-    let due = store.take_due(CHANNEL, 10, LATER).await.unwrap();
+    let due = store
+        .take_due(CHANNEL, 10, &Turn::default(), LATER)
+        .await
+        .unwrap();
     let bodies: Vec<_> = due.iter().map(|it| &*it.body).collect();
     assert_eq!(bodies, ["body 2"]);
     assert_eq!(store.standing(CHANNEL).await.unwrap().waiting, 1);
@@ -52,11 +63,14 @@ async fn what_was_delivered_does_not_make_the_ledger_grow() {
     for round in 0..20 {
         let numbers = 1 + round * 100..=100 + round * 100;
         store.add(numbers.map(delivery).collect()).await.unwrap();
-        let taken = store.take_due(CHANNEL, 1000, LATER).await.unwrap();
+        let taken = store
+            .take_due(CHANNEL, 1000, &Turn::default(), LATER)
+            .await
+            .unwrap();
         let (kept, made): (Vec<_>, Vec<_>) = taken.into_iter().partition(|it| it.body == "body 0");
         assert_eq!((kept.len(), made.len()), (1, 100));
         let made = made.iter().map(|it| it.id).collect();
-        store.settle(made, kept, LATER).await.unwrap();
+        store.settle(settled(made, kept), LATER).await.unwrap();
     }
     store.compact().await.unwrap();
     let text = house.ledger_text();
@@ -75,15 +89,27 @@ async fn of_many_the_oldest_are_taken_first_and_what_was_given_up_is_bounded() {
         .add((0..many).rev().map(delivery).collect())
         .await
         .unwrap();
-    let first = store.take_due(CHANNEL, 2, LATER).await.unwrap();
+    let first = store
+        .take_due(CHANNEL, 2, &Turn::default(), LATER)
+        .await
+        .unwrap();
     let bodies: Vec<_> = first.iter().map(|it| &*it.body).collect();
     assert_eq!(bodies, ["body 0", "body 1"]);
-    store.settle(Vec::new(), first, LATER).await.unwrap();
-    let mut dead = store.take_due(CHANNEL, usize::MAX, LATER).await.unwrap();
+    store
+        .settle(settled(Vec::new(), first), LATER)
+        .await
+        .unwrap();
+    let mut dead = store
+        .take_due(CHANNEL, usize::MAX, &Turn::default(), LATER)
+        .await
+        .unwrap();
     for (delivery, number) in dead.iter_mut().zip(0..) {
         delivery.dead_at = Some(LATER.plus_ms(number));
     }
-    store.settle(Vec::new(), dead, LATER).await.unwrap();
+    store
+        .settle(settled(Vec::new(), dead), LATER)
+        .await
+        .unwrap();
     assert_eq!(store.drop_dead(LATER).await, Ok(10));
     let standing = store.standing(CHANNEL).await.unwrap();
     assert_eq!(

@@ -6,7 +6,7 @@ use crate::adapters::consent_entry::{ConfirmationEntry, ConsentEntry};
 use crate::adapters::hex::Hex;
 use crate::domain::{
     Contact, ContactStatus, Delivery, DeliveryId, DeliveryKind, EmailAddress, Fingerprint, KeyId,
-    KeyRecord, Label, LeaveToken, Origin, OriginHash, Timestamp,
+    KeyRecord, Label, LeaveToken, LimitKey, Origin, OriginHash, Timestamp,
 };
 
 /// A contact in the ledger.
@@ -115,6 +115,8 @@ pub(crate) struct DeliveryEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) email: Option<String>,
     body: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    network: Option<Hex<16>>,
     pub(crate) at: u64,
     /// When the state became this one.
     pub(super) changed_at: u64,
@@ -140,6 +142,7 @@ impl DeliveryEntry {
             kind: delivery.kind.as_str().to_owned(),
             email: delivery.email.as_ref().map(|it| it.as_str().to_owned()),
             body: delivery.body.clone(),
+            network: delivery.network.map(|key| Hex(*key.as_bytes())),
             at: delivery.queued_at.as_ms(),
             changed_at: at.as_ms(),
             due_at: delivery.due_at.as_ms(),
@@ -153,10 +156,15 @@ impl DeliveryEntry {
         DeliveryId::from_bytes(self.id.0)
     }
 
+    pub(crate) fn network(&self) -> Option<LimitKey> {
+        self.network.map(|key| LimitKey::from_bytes(key.0))
+    }
+
     /// `None` if it is one of a later version.
     pub(crate) fn into_delivery(self) -> Option<Delivery> {
         Some(Delivery {
             id: self.id(),
+            network: self.network(),
             kind: DeliveryKind::from_name(&self.kind)?,
             email: self.email.map(EmailAddress::from_stored),
             body: self.body,

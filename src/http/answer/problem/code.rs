@@ -268,6 +268,12 @@ codes! {
          sent.",
         resolution: "Send {\"type\":\"anonymous\"} instead.",
     }
+    WorkerFailing "worker_failing" SERVICE_UNAVAILABLE {
+        title: "Deliveries or erasures are not made",
+        meaning: "A part of the service that works on what was promised before, such as confirmation emails, has \
+        failed for ten minutes. Requests are still answered.",
+        resolution: "Operators: see the log. Clients need not do anything.",
+    }
 }
 
 #[cfg(test)]

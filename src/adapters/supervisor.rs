@@ -1,0 +1,69 @@
+//! Runs workers for as long as the service. One that panics or returns is started again.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::pin;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::metrics::Metrics;
+use crate::metrics::workers::{Worker, WorkerHealth};
+
+/// How long to wait before a worker is started again: at first, and at most.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// A worker that has run for so long works.
+const WORKS_AFTER: Duration = Duration::from_secs(60);
+
+/// Starts a worker, which `run` makes each time. It may end once `stop` is cancelled.
+pub fn supervise<W: Future<Output = ()> + Send + 'static>(
+    worker: Worker,
+    metrics: &Arc<Metrics>,
+    stop: &CancellationToken,
+    run: impl Fn(CancellationToken) -> W + Send + Sync + 'static,
+) -> JoinHandle<()> {
+    tokio::spawn(keep_running(worker, Arc::clone(metrics), stop.clone(), run))
+}
+
+/// The same without a task of its own.
+pub async fn keep_running<W: Future<Output = ()> + Send>(
+    worker: Worker,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+    run: impl Fn(CancellationToken) -> W + Send + Sync,
+) {
+    let mut pause = PAUSE;
+    while !stop.is_cancelled() {
+        // The call may panic, too.
+        let work = AssertUnwindSafe(async { run(stop.clone()).await }).catch_unwind();
+        pin!(work);
+        let has_panicked = tokio::select! {
+            ended = &mut work => ended.is_err(),
+            () = sleep(WORKS_AFTER) => {
+                metrics.workers.note(worker, WorkerHealth::note_works);
+                pause = PAUSE;
+                work.await.is_err()
+            }
+        };
+        if stop.is_cancelled() {
+            return;
+        }
+        metrics.workers.note(worker, WorkerHealth::note_end);
+        tracing::error!(
+            worker = worker.as_str(),
+            has_panicked,
+            pause_s = pause.as_secs(),
+            "a worker has ended: it is started again"
+        );
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = stop.cancelled() => {}
+        }
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}

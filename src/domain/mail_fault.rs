@@ -1,0 +1,180 @@
+//! Whose fault a refused mail is: the recipient's, or the account's. A relay that refuses without saying why is judged
+//! by its other answers.
+
+use std::collections::HashMap;
+
+use super::email::EmailAddress;
+
+/// As many different recipients in a row that are refused with the same code are the account's fault.
+const ROW_MAX: usize = 3;
+
+/// Most refusals that are remembered. Past it the judge starts over.
+const REFUSALS_MAX: usize = 1000;
+
+/// How long an account at fault is left alone, in minutes, and every time after these.
+const ACCOUNT_WAITS_MIN: [u64; 3] = [1, 5, 15];
+const ACCOUNT_WAIT_MIN_MAX: u64 = 60;
+
+/// Whose fault a refusal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This mail is refused for good.
+    Recipient,
+    /// Every mail would be refused.
+    Account,
+    /// The next mails decide.
+    Undecided,
+}
+
+/// Judges refusals that do not tell the recipient's fault from the account's.
+#[derive(Debug, Default)]
+pub struct FaultJudge {
+    /// How many mails the relay has judged by their recipients.
+    judged: u64,
+    /// The last refusal of each recipient.
+    refused: HashMap<EmailAddress, Refusal>,
+    /// How often the account was at fault since the relay last judged a recipient.
+    account_faults: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Refusal {
+    code: u16,
+    /// [`FaultJudge::judged`] at that time.
+    judged: u64,
+    /// The account was at fault soon after.
+    is_doubtful: bool,
+}
+
+impl FaultJudge {
+    /// The relay has accepted a mail, or refused one because of its recipient: the account works.
+    pub fn note_judged(&mut self) {
+        self.judged += 1;
+        self.account_faults = 0;
+    }
+
+    /// The relay has refused a mail to `to` with `code`. A recipient who was refused before is at fault if the relay
+    /// has judged others since, unless the account was at fault then: it may be again.
+    pub fn judge(&mut self, to: &EmailAddress, code: u16) -> Fault {
+        if let Some(before) = self.refused.get(to).filter(|it| it.judged < self.judged) {
+            return match before.is_doubtful {
+                true => Fault::Undecided,
+                false => Fault::Recipient,
+            };
+        }
+        if self.refused.len() >= REFUSALS_MAX {
+            self.refused.clear();
+        }
+        let refusal = Refusal {
+            code,
+            judged: self.judged,
+            is_doubtful: false,
+        };
+        self.refused.insert(to.clone(), refusal);
+        let is_in_row = |it: &&Refusal| (it.code, it.judged) == (code, self.judged);
+        match self.refused.values().filter(is_in_row).count() {
+            ROW_MAX.. => Fault::Account,
+            _ => Fault::Undecided,
+        }
+    }
+
+    /// The account is at fault. Returns how long it is left alone, in milliseconds.
+    pub fn pause_ms(&mut self) -> u64 {
+        for refusal in self.refused.values_mut() {
+            refusal.is_doubtful |= refusal.judged == self.judged;
+        }
+        let minutes = ACCOUNT_WAITS_MIN.get(self.account_faults);
+        self.account_faults += 1;
+        minutes.unwrap_or(&ACCOUNT_WAIT_MIN_MAX) * 60_000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fault::{Account, Recipient, Undecided};
+    use super::*;
+
+    #[test]
+    fn refusals_are_judged_by_what_else_the_relay_says() {
+        // Each mail is a recipient and the code of its refusal; 0 is one that the relay accepts.
+        type Row<'a> = (&'a str, &'a [(&'a str, u16)], &'a [Fault]);
+        let rows: [Row<'_>; 9] = [
+            ("one alone", &[("a", 550)], &[Undecided]),
+            (
+                "the third in a row",
+                &[("a", 550), ("b", 550), ("c", 550)],
+                &[Undecided, Undecided, Account],
+            ),
+            (
+                "and all after it",
+                &[("a", 550), ("b", 550), ("c", 550), ("d", 550), ("a", 550)],
+                &[Undecided, Undecided, Account, Account, Account],
+            ),
+            (
+                "one recipient again and again",
+                &[("a", 550), ("a", 550), ("a", 550)],
+                &[Undecided, Undecided, Undecided],
+            ),
+            (
+                "different codes",
+                &[("a", 550), ("b", 554), ("c", 553)],
+                &[Undecided, Undecided, Undecided],
+            ),
+            (
+                "an accepted mail breaks the row",
+                &[("a", 550), ("b", 550), ("c", 0), ("d", 550), ("e", 550)],
+                &[Undecided, Undecided, Undecided, Undecided],
+            ),
+            (
+                "refused again after others were accepted",
+                &[("a", 550), ("b", 0), ("a", 550)],
+                &[Undecided, Recipient],
+            ),
+            (
+                "refused again after the account was at fault: it may be again",
+                &[("a", 550), ("b", 550), ("c", 550), ("d", 0), ("a", 550)],
+                &[Undecided, Undecided, Account, Undecided],
+            ),
+            (
+                "refused in another way after others were accepted",
+                &[("a", 550), ("b", 0), ("a", 554)],
+                &[Undecided, Recipient],
+            ),
+        ];
+        for (name, mails, expected) in rows {
+            let mut judge = FaultJudge::default();
+            let mut faults = Vec::new();
+            for &(to, code) in mails {
+                let to = EmailAddress::parse(&format!("{to}@example.com")).unwrap();
+                let fault = (code > 0).then(|| judge.judge(&to, code));
+                match fault {
+                    None => judge.note_judged(),
+                    Some(Account) => drop(judge.pause_ms()),
+                    Some(Recipient | Undecided) => {}
+                }
+                faults.extend(fault);
+            }
+            assert_eq!(faults, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_account_is_left_alone_longer_each_time_until_it_works() {
+        let mut judge = FaultJudge::default();
+        let mut minutes = || [0; 5].map(|_| judge.pause_ms() / 60_000);
+        assert_eq!(minutes(), [1, 5, 15, 60, 60]);
+        judge.note_judged();
+        assert_eq!(judge.pause_ms(), 60_000);
+    }
+
+    #[test]
+    fn what_is_remembered_of_refusals_is_bounded() {
+        let mut judge = FaultJudge::default();
+        for number in 0..5000 {
+            let to = EmailAddress::parse(&format!("user{number}@example.com")).unwrap();
+            judge.judge(&to, 550);
+            judge.note_judged();
+        }
+        assert!(judge.refused.len() <= REFUSALS_MAX);
+    }
+}
