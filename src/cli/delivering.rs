@@ -21,6 +21,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// How often what is over is dropped.
 const TRIM_INTERVAL: Duration = Duration::from_secs(3600);
 
+/// In every so manyth of these rounds addresses are erased from the files: within a day.
+const ERASING_ROUNDS: u32 = 23;
+
 /// How long mail waits, at most, before it is looked whether there may be more.
 const LIMIT_PAUSE_MAX: Duration = Duration::from_secs(600);
 
@@ -110,9 +113,8 @@ async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationT
     }
 }
 
-/// Erases those who have not confirmed in time, and from the files those who refused, until `stop` is cancelled.
+/// Lets those go who have not confirmed in time, until `stop` is cancelled.
 async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
-    let mut refused = 0;
     while !stop.is_cancelled() {
         let now = app.clock.now();
         match expire_unconfirmed(&*app.contacts, &*app.deliveries, kept_ms, now).await {
@@ -123,17 +125,22 @@ async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
             }
             Err(error) => tracing::warn!(%error, "contacts that have not confirmed in time stay"),
         }
-        let counted = app.metrics.confirmations.refused.get();
-        if counted > refused && app.maintenance.compact().await.is_ok() {
-            refused = counted;
-        }
         pause(TRIM_INTERVAL, &stop).await;
     }
 }
 
-/// Drops what was given up long ago, until `stop` is cancelled.
+/// Drops what was given up long ago, and erases from the files who refused or expired, until `stop` is cancelled.
 async fn trim(app: Arc<App>, stop: CancellationToken) {
+    // A start has finished the erasures before it.
+    let mut rounds = ERASING_ROUNDS;
     while !stop.is_cancelled() {
+        rounds = rounds.saturating_sub(1);
+        if rounds == 0 {
+            match app.maintenance.finish_erasures().await {
+                Ok(()) => rounds = ERASING_ROUNDS,
+                Err(error) => tracing::warn!(%error, "erased addresses are still in the files"),
+            }
+        }
         match app.deliveries.drop_dead(app.clock.now()).await {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "deliveries that were given up are dropped"),

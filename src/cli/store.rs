@@ -127,9 +127,13 @@ pub(super) async fn repair(consent: Consent, data_dir: &Path) -> Result<Done, Co
         let value = json!({"damage": null});
         return show(form, &value, |output| output.fields(&fields));
     };
+    let kept = repair.kept.as_ref().map_or_else(
+        || "no: it held an address that was erased".to_owned(),
+        |kept| kept.display().to_string(),
+    );
     let fields = [
         ("Damage", repair.damage.clone()),
-        ("Kept as it was", repair.kept.display().to_string()),
+        ("Kept as it was", kept),
         ("Entries that stay", grouped(repair.entries)),
     ];
     show(form, &repair, |output| output.fields(&fields))

@@ -244,14 +244,14 @@ impl Contact {
         self.left_at.is_some()
     }
 
-    /// Until when it can be confirmed, if it is to be: so long after its mail was taken or refused for good. A mail
+    /// Since when its time to be confirmed runs, if it is to be: since its mail was taken or refused for good. A mail
     /// that was not taken in all its attempts never is.
-    pub fn pending_until(&self, kept_ms: u64) -> Option<Timestamp> {
+    pub fn pending_since(&self) -> Option<Timestamp> {
         let confirmation = self.confirmation.as_ref()?;
         let asked_at = self.consent.as_ref().map_or(self.last_seen_at, |it| it.at);
         let ended_at = confirmation.mail_ended_at();
         let begin = ended_at.unwrap_or_else(|| asked_at.plus_ms(Delivery::ATTEMPTS_MS_MAX));
-        self.is_pending().then(|| begin.plus_ms(kept_ms))
+        self.is_pending().then_some(begin)
     }
 }
 

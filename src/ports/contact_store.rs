@@ -17,8 +17,8 @@ pub type ContactStream = PageStream<Contact>;
 /// For how long nobody is asked again who has refused: 30 days.
 pub const REFUSED_MS: u64 = 30 * DAY_MS;
 
-/// How many contacts [`ContactStore::expire`] lets go in one change: sign-ups do not wait for all of them.
-pub const EXPIRED_MAX: usize = 500;
+/// How many contacts or deliveries go in one change: sign-ups do not wait for all of them.
+pub const ERASED_MAX: usize = 500;
 
 /// Keeps the newsletter's contacts.
 #[async_trait]
@@ -57,8 +57,25 @@ pub trait ContactStore: Send + Sync {
     ) -> Result<Confirming, StoreError>;
 
     /// Forgets the contact with this token, if it is to be confirmed, durably, and sends its address no mail for
-    /// [`REFUSED_MS`]. The next compaction erases it from the files. Returns whether there was such a contact.
+    /// [`REFUSED_MS`]. [`super::StoreMaintenance::finish_erasures`] erases it from the files. Returns whether there was
+    /// such a contact.
     async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Until when this address is sent no mail because whoever reads it refused, if it is `now`.
+    async fn suppressed_until(
+        &self,
+        email: &EmailAddress,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Up to `count` contacts whose time to be confirmed runs since `before` or longer ([`Contact::pending_since`]);
+    /// if `is_mailed`, only those whose mail has ended.
+    async fn overdue(
+        &self,
+        before: Timestamp,
+        is_mailed: bool,
+        count: usize,
+    ) -> Result<Vec<Contact>, StoreError>;
 
     /// How many of all contacts get no newsletter.
     async fn status_counts(&self) -> Result<StatusCounts, StoreError>;
@@ -97,8 +114,9 @@ pub trait ContactStore: Send + Sync {
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError>;
 
     /// Lets those of the contacts with these tokens go that are still to be confirmed, durably, and drops what is to be
-    /// delivered to them. One that had left before is one that left again; the others are erased as by
-    /// [`ContactStore::forget`]. Returns how many they were.
+    /// delivered to them. One that had left before is one that left again; the others are forgotten as by
+    /// [`ContactStore::forget`], and [`super::StoreMaintenance::finish_erasures`] erases them from the files. Returns
+    /// how many they were.
     async fn expire(&self, tokens: Vec<LeaveToken>, now: Timestamp) -> Result<u64, StoreError>;
 
     /// Whether the store takes writes, as far as it knows at once.

@@ -25,7 +25,7 @@ mod webhook_sender;
 
 pub use block_list::BlockList;
 pub use clock::Clock;
-pub use contact_store::{ContactStore, ContactStream, EXPIRED_MAX, REFUSED_MS};
+pub use contact_store::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS};
 pub use count_store::CountStore;
 pub use delivery_queue::{DeliveryQueue, lease_ms};
 pub use entropy::{Entropy, EntropyError, random};

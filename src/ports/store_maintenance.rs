@@ -10,6 +10,11 @@ pub trait StoreMaintenance: Send + Sync {
     /// Removes what no longer counts from the store's files. Changes wait meanwhile.
     async fn compact(&self) -> Result<Compaction, StoreError>;
 
+    /// Erases from the store's files who has refused or expired since the last time. Nobody waits for it.
+    async fn finish_erasures(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// How many nodes of the service work on the store, as far as it can tell them apart. None if it cannot, or
     /// if only one can work on it.
     async fn nodes(&self) -> Result<Option<u64>, StoreError> {

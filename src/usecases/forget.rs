@@ -1,7 +1,7 @@
 //! Erasing contacts at the request of whoever is behind them.
 
 use crate::domain::{DeliveryKind, EmailAddress, Erasure, Timestamp};
-use crate::ports::{ContactStore, DeliveryQueue, StoreError};
+use crate::ports::{ContactStore, DeliveryQueue, ERASED_MAX, StoreError};
 
 use super::notices::Notices;
 
@@ -15,15 +15,19 @@ pub async fn forget(
     emails: &[EmailAddress],
     now: Timestamp,
 ) -> Result<Erasure, StoreError> {
-    let mut told = Vec::new();
-    if notices.webhook.is_some() {
+    // Sign-ups do not wait for all of them.
+    for emails in emails
+        .chunks(ERASED_MAX)
+        .filter(|_| notices.webhook.is_some())
+    {
+        let mut told = Vec::new();
         for email in emails {
             let contact = contacts.find(email).await?;
             told.extend(contact.and_then(|it| notices.of_contact(DeliveryKind::Erased, &it, now)));
         }
-    }
-    if !told.is_empty() {
-        deliveries.add(told).await?;
+        if !told.is_empty() {
+            deliveries.add(told).await?;
+        }
     }
     contacts.forget(emails, now).await
 }

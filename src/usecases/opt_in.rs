@@ -1,12 +1,12 @@
 //! Double opt-in: the mail that asks whoever reads it to confirm a sign-up, and what becomes of those who do not.
 
-use futures_util::StreamExt as _;
-
 use crate::domain::{
     Channel, Client, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, Language,
     LeaveToken, LetterTemplate, LimitKey, PolicyName, Subject, Timestamp,
 };
-use crate::ports::{Admission, ContactStore, DeliveryQueue, LimiterError, MailSender, StoreError};
+use crate::ports::{
+    Admission, ContactStore, DeliveryQueue, ERASED_MAX, LimiterError, MailSender, StoreError,
+};
 
 use super::meter::{ChargeError, Meter};
 
@@ -90,31 +90,26 @@ pub async fn expire_unconfirmed(
     kept_ms: u64,
     now: Timestamp,
 ) -> Result<u64, StoreError> {
-    if contacts.status_counts().await?.pending == 0 {
-        return Ok(0);
-    }
     let is_old = |at: Timestamp| at.plus_ms(Delivery::ATTEMPTS_MS_MAX) <= now;
     let is_stuck = queue
         .standing(Channel::Mail)
         .await?
         .oldest
         .is_some_and(is_old);
-    let is_over = |it: &Contact| {
-        let mail = it.confirmation.as_ref();
-        let has_ended = mail.is_some_and(|it| it.mail_ended_at().is_some());
-        let is_late = it.pending_until(kept_ms).is_some_and(|until| until <= now);
-        is_late && (has_ended || !is_stuck)
-    };
-    let mut expired = Vec::new();
-    let mut pages = contacts.list(None, None).await?;
-    while let Some(page) = pages.next().await {
-        let over = page?.into_iter().filter(is_over);
-        expired.extend(over.filter_map(|it| it.leave_token));
+    let before = Timestamp::from_ms(now.as_ms().saturating_sub(kept_ms));
+    let mut count = 0;
+    loop {
+        let overdue = contacts.overdue(before, is_stuck, ERASED_MAX).await?;
+        let tokens: Vec<_> = overdue
+            .iter()
+            .filter_map(|contact| contact.leave_token)
+            .collect();
+        let expired = contacts.expire(tokens, now).await?;
+        count += expired;
+        if expired == 0 {
+            return Ok(count);
+        }
     }
-    if expired.is_empty() {
-        return Ok(0);
-    }
-    contacts.expire(expired, now).await
 }
 
 /// The token of the contact with this address, if it is to be confirmed: its links stay good.

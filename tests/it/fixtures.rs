@@ -702,6 +702,23 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
         delayed(self.0.refuse(token, now)).await
     }
 
+    async fn suppressed_until(
+        &self,
+        email: &EmailAddress,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        delayed(self.0.suppressed_until(email, now)).await
+    }
+
+    async fn overdue(
+        &self,
+        before: Timestamp,
+        is_mailed: bool,
+        count: usize,
+    ) -> Result<Vec<Contact>, StoreError> {
+        delayed(self.0.overdue(before, is_mailed, count)).await
+    }
+
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
         delayed(self.0.status_counts()).await
     }

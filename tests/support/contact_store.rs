@@ -191,6 +191,36 @@ impl ContactStore for MemoryContactStore {
         Ok(true)
     }
 
+    async fn suppressed_until(
+        &self,
+        email: &EmailAddress,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        self.fault.check()?;
+        let refused_at = lock(&self.contacts).refused.get(email.as_str()).copied();
+        let until = refused_at.map(|at| at.plus_ms(REFUSED_MS));
+        Ok(until.filter(|until| now < *until))
+    }
+
+    async fn overdue(
+        &self,
+        before: Timestamp,
+        is_mailed: bool,
+        count: usize,
+    ) -> Result<Vec<Contact>, StoreError> {
+        self.fault.check()?;
+        let is_overdue = |contact: &Contact| {
+            let mail = contact.confirmation.as_ref();
+            let has_ended = mail.is_some_and(|mail| mail.mail_ended_at().is_some());
+            let is_late = contact.pending_since().is_some_and(|at| at <= before);
+            is_late && (has_ended || !is_mailed)
+        };
+        let contacts = lock(&self.contacts);
+        let contacts = contacts.kept.values().map(|(_, contact)| contact);
+        let overdue = contacts.filter(|contact| is_overdue(contact));
+        Ok(overdue.take(count).cloned().collect())
+    }
+
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
         self.fault.check()?;
         let contacts = lock(&self.contacts);

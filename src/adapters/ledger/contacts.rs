@@ -1,21 +1,22 @@
 //! The newsletter's contacts.
 
-use std::collections::HashSet;
 use std::net::IpAddr;
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
+use tokio::task::spawn_blocking;
 
 use crate::domain::{
     Channel, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome,
     ImportedContact, LeaveToken, Leaving, MacKey, MailOutcome, SignUp, StatusCounts, Subscription,
     TextDigest, Timestamp, Tombstone,
 };
-use crate::ports::{ContactStore, ContactStream, EXPIRED_MAX, PageStream, StoreError};
+use crate::ports::{ContactStore, ContactStream, ERASED_MAX, PageStream, StoreError};
 
 use super::deliveries::{queue, remove_naming};
 use super::draft::Draft;
-use super::erasure::{forget, has_tombstone, hash, is_refused, remove_tombstone};
+use super::erasure::{forget, has_tombstone, hash, refused_until, remove_tombstone};
+use super::generation::unreadable;
 use super::record::{Event, Hex, Identity};
 use super::store::LedgerStore;
 
@@ -28,7 +29,8 @@ impl ContactStore for LedgerStore {
             let known = draft.find(&identity(&sign_up.email))?.cloned();
             keep_text(draft, &sign_up)?;
             let address = hash(&tombstones, &sign_up.email);
-            let is_refused = is_refused(draft, &address, sign_up.at)?;
+            let tombstone = draft.find(&Identity::tombstone(&address.0))?;
+            let is_refused = refused_until(tombstone, sign_up.at).is_some();
             if !is_refused {
                 remove_tombstone(draft, &address)?;
             }
@@ -130,6 +132,28 @@ impl ContactStore for LedgerStore {
         .await
     }
 
+    async fn suppressed_until(
+        &self,
+        email: &EmailAddress,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let address = hash(&self.tombstone_key, email);
+        let found = self.look_up(Identity::tombstone(&address.0)).await?;
+        Ok(refused_until(found.as_ref(), now))
+    }
+
+    async fn overdue(
+        &self,
+        before: Timestamp,
+        is_mailed: bool,
+        count: usize,
+    ) -> Result<Vec<Contact>, StoreError> {
+        let generation = self.shared.generation();
+        let found = spawn_blocking(move || generation.overdue(before, is_mailed, count)).await;
+        let found = found.map_err(|_panic| self.shared.unavailable())?;
+        found.map_err(unreadable)
+    }
+
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
         Ok(self.shared.generation().table().status_counts())
     }
@@ -179,23 +203,19 @@ impl ContactStore for LedgerStore {
     }
 
     async fn expire(&self, tokens: Vec<LeaveToken>, now: Timestamp) -> Result<u64, StoreError> {
-        let (mut count, mut erased) = (0, HashSet::new());
+        let mut count = 0;
         // Sign-ups do not wait for all of them.
-        for tokens in tokens.chunks(EXPIRED_MAX) {
+        for tokens in tokens.chunks(ERASED_MAX) {
             let (tokens, tombstones) = (tokens.to_vec(), self.tombstone_key.clone());
             let expired = self.commit(move |draft| {
-                let mut expired = Vec::new();
+                let mut expired = 0;
                 for token in tokens {
-                    expired.extend(expire(draft, &tombstones, &token, now)?);
+                    expired += u64::from(expire(draft, &tombstones, &token, now)?);
                 }
                 Ok(expired)
             });
-            let expired = expired.await?;
-            count += expired.len() as u64;
-            let is_gone = |(email, stays): (String, bool)| (!stays).then_some(email);
-            erased.extend(expired.into_iter().filter_map(is_gone));
+            count += expired.await?;
         }
-        self.erase_from_files(erased, Erasure::default()).await?;
         Ok(count)
     }
 
@@ -208,25 +228,23 @@ impl ContactStore for LedgerStore {
     }
 }
 
-/// Lets the contact with this token go, if it is still to be confirmed. Returns its address, and whether it stays as
-/// one that left.
+/// Lets the contact with this token go, if it is still to be confirmed. Returns whether it was.
 fn expire(
     draft: &mut Draft<'_>,
     tombstones: &MacKey,
     token: &LeaveToken,
     now: Timestamp,
-) -> Result<Option<(String, bool)>, StoreError> {
+) -> Result<bool, StoreError> {
     let Some(mut contact) = with_token(draft, token)?.filter(Contact::is_pending) else {
-        return Ok(None);
+        return Ok(false);
     };
-    let stays = contact.expire();
-    if stays {
+    if contact.expire() {
         draft.record(Event::ContactLeft((&contact).into()))?;
         remove_naming(draft, &contact.email, now)?;
     } else {
         forget(draft, tombstones, &contact.email, now, false)?;
     }
-    Ok(Some((contact.email.as_str().to_owned(), stays)))
+    Ok(true)
 }
 
 impl LedgerStore {

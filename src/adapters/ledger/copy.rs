@@ -19,6 +19,7 @@ use crate::adapters::files::{Files, UNSYNCED_BYTES_MAX, parent};
 use crate::domain::Timestamp;
 
 use super::generation::Generation;
+use super::kept_files::remove_kept;
 use super::record::{Event, Flaw, Identity, Ledger, Place, unfinished};
 use super::room::check_room;
 
@@ -52,6 +53,9 @@ impl CopyPlan {
         let line_bytes = self.from.end() / self.lines.max(1) + 1;
         check_room(parent(&self.path), line_bytes * table.len(), table.bytes())?;
         let aside = Aside(unfinished(&self.path));
+        if table.has_forgotten() {
+            remove_kept(self.files.as_ref(), &self.path)?;
+        }
         let ledger = Ledger::create(&self.files, &self.path, self.number, &self.secret)?;
         let mut copy = Copy {
             generation: Generation::empty(ledger.to_read()?),
@@ -153,8 +157,8 @@ impl Copy {
             let identity = event.identity();
             let before = self.last_of(&identity)?;
             let is_creation = !event.is_update() && !event.is_removal();
-            // What another changes or removes has expired.
-            if before.is_some() || is_creation {
+            // What another changes or removes has expired; but kept files may hold a contact that is unknown.
+            if before.is_some() || is_creation || identity.is_contact() {
                 self.append(&identity, before, &event)?;
             }
         }

@@ -14,7 +14,7 @@ use crate::adapters::files::{Files, remove_for_good, sync_parent};
 use crate::domain::{
     Channel, Delivery, DeliveryId, EmailAddress, QueueStanding, Settled, Timestamp, Turn,
 };
-use crate::ports::{DeliveryQueue, PageStream, StoreError};
+use crate::ports::{DeliveryQueue, ERASED_MAX, PageStream, StoreError};
 
 use super::contacts::note_mail;
 use super::draft::Draft;
@@ -86,20 +86,8 @@ impl DeliveryQueue for LedgerStore {
             || dead().into_iter().map(|(_, id)| id).collect(),
             |id| vec![id],
         );
-        self.commit(move |draft| {
-            let mut count = 0;
-            for id in ids {
-                let found = draft.find(&identity(id))?.cloned();
-                let Some(mut delivery) = found.and_then(Event::into_delivery) else {
-                    continue;
-                };
-                delivery.retry(now);
-                draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
-                count += 1;
-            }
-            Ok(count)
-        })
-        .await
+        self.for_each(ids, move |draft, id| retry(draft, id, now))
+            .await
     }
 
     async fn drop_one(&self, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
@@ -115,17 +103,8 @@ impl DeliveryQueue for LedgerStore {
         let dropped = dead.into_iter().enumerate();
         let dropped = dropped.filter(|(number, (at, _))| is_dropped(*number, *at));
         let dropped: Vec<_> = dropped.map(|(_, (_, id))| id).collect();
-        if dropped.is_empty() {
-            return Ok(0);
-        }
-        self.commit(move |draft| {
-            let mut count = 0;
-            for id in dropped {
-                count += u64::from(remove(draft, id, now)?);
-            }
-            Ok(count)
-        })
-        .await
+        self.for_each(dropped, move |draft, id| remove(draft, id, now))
+            .await
     }
 
     async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
@@ -156,6 +135,25 @@ impl DeliveryQueue for LedgerStore {
 }
 
 impl LedgerStore {
+    /// Makes a change to each of many deliveries, in batches that no sign-up waits long for. Returns how many it
+    /// concerned.
+    async fn for_each(
+        &self,
+        ids: Vec<DeliveryId>,
+        change: impl Fn(&mut Draft<'_>, DeliveryId) -> Result<bool, StoreError> + Copy + Send + 'static,
+    ) -> Result<u64, StoreError> {
+        let mut count = 0;
+        for ids in ids.chunks(ERASED_MAX) {
+            let ids = ids.to_vec();
+            let changed = self.commit(move |draft| {
+                ids.into_iter()
+                    .try_fold(0, |count, id| Ok(count + u64::from(change(draft, id)?)))
+            });
+            count += changed.await?;
+        }
+        Ok(count)
+    }
+
     /// Keeps what became of deliveries, which are nobody's then.
     async fn keep_settled(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
         let ids = settled.failed.iter().map(|it| it.id);
@@ -232,6 +230,17 @@ pub(super) fn queue(draft: &mut Draft<'_>, delivery: &Delivery) -> Result<(), St
     )))
 }
 
+/// Makes a delivery due, if it is there.
+fn retry(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
+    let found = draft.find(&identity(id))?.cloned();
+    let Some(mut delivery) = found.and_then(Event::into_delivery) else {
+        return Ok(false);
+    };
+    delivery.retry(now);
+    draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
+    Ok(true)
+}
+
 /// Removes a delivery, if it is there.
 fn remove(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
     if draft.find(&identity(id))?.is_none() {
@@ -254,16 +263,7 @@ pub(super) fn remove_naming(
         let state = event.delivery();
         state.is_some_and(|it| it.email.as_deref() == Some(email.as_str()))
     };
-    let here = draft.events().iter().filter(|event| is_naming(event));
-    let mut ids: Vec<_> = here.filter_map(|it| Some(it.delivery()?.id())).collect();
-    ids.extend(
-        draft
-            .generation()
-            .table()
-            .deliveries()
-            .naming(email.as_str()),
-    );
-    for id in ids {
+    for id in draft.naming(email.as_str()) {
         if draft.find(&identity(id))?.is_some_and(is_naming) {
             remove(draft, id, now)?;
         }

@@ -1,6 +1,7 @@
 //! Which deliveries the ledger has, in memory: what is due is found without a look at the disk.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher as _, RandomState};
 
 use parking_lot::Mutex;
@@ -15,6 +16,8 @@ use super::record::{DeliveryEntry, Event, Place};
 #[derive(Default)]
 pub(super) struct DeliveryIndex {
     entries: Mutex<HashMap<DeliveryId, IndexEntry>>,
+    /// Those that name an address, by its hash. Locked after `entries`.
+    named: Mutex<HashMap<u64, Vec<DeliveryId>>>,
     /// Hashes addresses.
     hasher: RandomState,
 }
@@ -37,10 +40,23 @@ impl DeliveryIndex {
     pub(super) fn replace(&self, before: Option<&Event>, now: Option<(Place, &Event)>) {
         let now = now.and_then(|(place, event)| Some((place, event.delivery()?)));
         if let Some((place, state)) = now {
-            let entry = self.entry(place, state);
-            self.entries.lock().insert(state.id(), entry);
+            let (id, entry) = (state.id(), self.entry(place, state));
+            let mut entries = self.entries.lock();
+            if entries.insert(id, entry).is_none()
+                && let Some(email) = entry.email
+            {
+                self.named.lock().entry(email).or_default().push(id);
+            }
         } else if let Some(state) = before.and_then(Event::delivery) {
-            self.entries.lock().remove(&state.id());
+            let (id, mut entries) = (state.id(), self.entries.lock());
+            if let Some(email) = entries.remove(&id).and_then(|entry| entry.email)
+                && let Entry::Occupied(mut named) = self.named.lock().entry(email)
+            {
+                named.get_mut().retain(|other| *other != id);
+                if named.get().is_empty() {
+                    named.remove();
+                }
+            }
         }
     }
 
@@ -95,10 +111,8 @@ impl DeliveryIndex {
 
     /// Those that may name this address, and surely all that do.
     pub(super) fn naming(&self, email: &str) -> Vec<DeliveryId> {
-        let hash = Some(self.hasher.hash_one(email));
-        let entries = self.entries.lock();
-        let naming = entries.iter().filter(|(_, it)| it.email == hash);
-        naming.map(|(id, _)| *id).collect()
+        let hash = self.hasher.hash_one(email);
+        self.named.lock().get(&hash).cloned().unwrap_or_default()
     }
 
     /// How a channel stands, which may be held.

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::domain::Timestamp;
+use crate::domain::{DeliveryId, Timestamp};
 use crate::ports::StoreError;
 
 use super::generation::{Generation, unreadable};
-use super::record::{Event, Identity, Place};
+use super::record::{EVENT_BYTES_MAX, Event, Identity, Place};
+use super::writer::ledger_failed;
 
 /// The events of a batch so far. Changes of one batch see each other.
 pub(super) struct Draft<'a> {
@@ -15,7 +16,16 @@ pub(super) struct Draft<'a> {
     /// The identities that were looked at.
     known: HashMap<Identity, Known>,
     events: Vec<Event>,
+    /// The events as JSON.
+    lines: Vec<Vec<u8>>,
+    /// Of each event, which one was the last of its identity before it.
+    replaced: Vec<Option<usize>>,
+    /// The deliveries among the events, by the address that they name.
+    named: HashMap<String, Vec<DeliveryId>>,
 }
+
+/// The longest delivery that is queued, as JSON: room is left for what becomes of it.
+const QUEUED_BYTES_MAX: usize = EVENT_BYTES_MAX - 3 * 1024;
 
 /// What is known of an identity.
 struct Known {
@@ -31,7 +41,28 @@ impl<'a> Draft<'a> {
             generation,
             known: HashMap::new(),
             events: Vec::new(),
+            lines: Vec::new(),
+            replaced: Vec::new(),
+            named: HashMap::new(),
         }
+    }
+
+    /// Decides a change. After an error the batch is as it was before.
+    pub(super) fn attempt<T>(
+        &mut self,
+        decide: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let begin = self.events.len();
+        let decided = decide(self);
+        while decided.is_err() && self.events.len() > begin {
+            self.lines.pop();
+            let (event, replaced) = (self.events.pop(), self.replaced.pop().flatten());
+            let identity = event.map(|event| event.identity());
+            if let Some(known) = identity.and_then(|identity| self.known.get_mut(&identity)) {
+                known.now = replaced;
+            }
+        }
+        decided
     }
 
     /// The last event of `identity`, if anything is left of it.
@@ -51,23 +82,48 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds an event to the batch.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it is longer than what is read.
     pub(super) fn record(&mut self, event: Event) -> Result<(), StoreError> {
+        let line = serde_json::to_vec(&event).map_err(|error| ledger_failed(error.into()))?;
+        let bytes_max = match matches!(event, Event::DeliveryQueued(_)) {
+            true => QUEUED_BYTES_MAX,
+            false => EVENT_BYTES_MAX,
+        };
+        if line.len() > bytes_max {
+            let length = line.len();
+            return Err(StoreError::Unavailable(format!(
+                "an entry of {length} bytes is too long for the ledger, which takes {bytes_max}"
+            )));
+        }
         let identity = event.identity();
         self.find(&identity)?;
-        if let Some(known) = self.known.get_mut(&identity) {
-            known.now = Some(self.events.len());
+        let known = self.known.get_mut(&identity);
+        let number = self.events.len();
+        let replaced = known.and_then(|known| known.now.replace(number));
+        if let Some(delivery) = event.delivery()
+            && let Some(email) = &delivery.email
+        {
+            let named = self.named.entry(email.clone()).or_default();
+            named.push(delivery.id());
         }
         self.events.push(event);
+        self.lines.push(line);
+        self.replaced.push(replaced);
         Ok(())
     }
 
-    /// What is known before this batch.
-    pub(super) const fn generation(&self) -> &'a Generation {
-        self.generation
+    /// The deliveries that may name this address, and surely all that do.
+    pub(super) fn naming(&self, email: &str) -> Vec<DeliveryId> {
+        let mut naming = self.generation.table().deliveries().naming(email);
+        naming.extend(self.named.get(email).into_iter().flatten());
+        naming
     }
 
-    pub(super) fn events(&self) -> &[Event] {
-        &self.events
+    /// The events as JSON.
+    pub(super) fn lines(&self) -> &[Vec<u8>] {
+        &self.lines
     }
 
     /// When the last of its events happened.

@@ -1,23 +1,16 @@
 //! Erasing addresses from every file of the store.
 //!
-//! First it is recorded that they are forgotten, in lines that name them: from then on they are no contacts.
-//! While these lines stand in the ledger, every start repeats what follows: the addresses are blanked in the
-//! files that were kept beside the ledger, and the ledger is compacted. So a process that is killed at any
-//! point leaves nothing behind for good. Erasures that are asked for while one runs share the next compaction.
-
-use std::collections::HashSet;
-use std::path::Path;
-use std::sync::Arc;
-
-use tokio::task::spawn_blocking;
+//! First it is recorded that they are forgotten, in lines that name them: from then on they are no contacts. While
+//! the ledger has such lines, every compaction also removes the files that were kept beside it, and every start
+//! compacts it. So a process that is killed at any point leaves nothing behind for good. Erasures that are asked for
+//! while one runs share the next compaction.
 
 use crate::domain::{EmailAddress, Erasure, MacKey, Remainder, Timestamp};
-use crate::ports::{REFUSED_MS, StoreError};
+use crate::ports::{ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::deliveries::remove_naming;
 use super::draft::Draft;
-use super::kept_files::blank;
-use super::record::{Event, Hex, Identity};
+use super::record::{Event, Hex, Identity, LEDGER};
 use super::store::LedgerStore;
 
 impl LedgerStore {
@@ -27,57 +20,36 @@ impl LedgerStore {
         emails: Vec<EmailAddress>,
         at: Timestamp,
     ) -> Result<Erasure, StoreError> {
-        let addresses: HashSet<_> = emails.iter().map(|it| it.as_str().to_owned()).collect();
-        let in_flight = self.count_in_flight(&emails);
-        let tombstones = self.tombstone_key.clone();
-        let forgotten = self.commit(move |draft| {
-            let emails = emails.iter();
-            emails
-                .map(|email| forget(draft, &tombstones, email, at, false))
-                .collect()
-        });
-        let erasure = Erasure {
-            was_known: forgotten.await?,
-            in_flight,
-            ..Erasure::default()
-        };
-        self.erase_from_files(addresses, erasure).await
-    }
-
-    /// Erases forgotten addresses from every file, and adds what became of each file to `erasure`.
-    pub(super) async fn erase_from_files(
-        &self,
-        addresses: HashSet<String>,
-        mut erasure: Erasure,
-    ) -> Result<Erasure, StoreError> {
-        if addresses.is_empty() {
+        let mut erasure = Erasure::default();
+        // Sign-ups do not wait for all of them.
+        for emails in emails.chunks(ERASED_MAX) {
+            erasure.in_flight += self.count_in_flight(emails);
+            let (emails, tombstones) = (emails.to_vec(), self.tombstone_key.clone());
+            let forgotten: Vec<_> = self
+                .commit(move |draft| {
+                    let emails = emails.iter();
+                    emails
+                        .map(|email| forget(draft, &tombstones, email, at, false))
+                        .collect()
+                })
+                .await?;
+            erasure.was_known.extend(forgotten);
+        }
+        if erasure.was_known.is_empty() {
             return Ok(erasure);
         }
-        let (files, ledger) = (Arc::clone(&self.files), self.path.clone());
-        let blanked = spawn_blocking(move || blank(files.as_ref(), &ledger, &addresses)).await;
-        let blanked = blanked.map_err(|_panic| self.shared.unavailable())?;
-        for (file, done) in blanked {
-            let way_out = "forget the addresses again, or remove the file";
-            report(&mut erasure, &file, done, way_out);
+        let (file, way_out) = (
+            LEDGER.to_owned(),
+            "run `landing-api ledger compact`, or restart",
+        );
+        match self.compacted().await {
+            Ok(_) => erasure.rewritten.push(file),
+            Err(error) => erasure.remaining.push(Remainder {
+                file,
+                reason: format!("{error}; once the cause is fixed, {way_out}"),
+            }),
         }
-        let compacted = self.compacted().await;
-        let done = compacted.map(drop).map_err(|error| error.to_string());
-        let way_out = "the next compaction drops them: `landing-api ledger compact`, or a restart";
-        report(&mut erasure, &self.path, done, way_out);
         Ok(erasure)
-    }
-}
-
-/// Adds what became of `file` to the report. After an error `way_out` says what to do.
-fn report(erasure: &mut Erasure, file: &Path, done: Result<(), String>, way_out: &str) {
-    let name = file.file_name().unwrap_or_default();
-    let file = name.to_string_lossy().into_owned();
-    match done {
-        Ok(()) => erasure.rewritten.push(file),
-        Err(error) => erasure.remaining.push(Remainder {
-            file,
-            reason: format!("{error}; {way_out}"),
-        }),
     }
 }
 
@@ -98,18 +70,11 @@ pub(super) fn remove_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Resu
     Ok(())
 }
 
-/// Whether whoever reads its mail wanted none within [`REFUSED_MS`].
-pub(super) fn is_refused(
-    draft: &mut Draft<'_>,
-    address: &Hex<16>,
-    now: Timestamp,
-) -> Result<bool, StoreError> {
-    Ok(match draft.find(&Identity::tombstone(&address.0))? {
-        Some(Event::TombstoneSet { at, refused, .. }) => {
-            *refused && now < Timestamp::from_ms(*at).plus_ms(REFUSED_MS)
-        }
-        Some(_) | None => false,
-    })
+/// Until when the address with this tombstone is sent no mail, if whoever reads it refused within [`REFUSED_MS`].
+pub(super) fn refused_until(tombstone: Option<&Event>, now: Timestamp) -> Option<Timestamp> {
+    let refused_at = tombstone?.clone().into_tombstone()?.refused_at;
+    let until = refused_at.map(|at| at.plus_ms(REFUSED_MS));
+    until.filter(|until| now < *until)
 }
 
 /// Records that the address is forgotten, known or not, and whether whoever reads its mail wants none. Returns

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::domain::{Confirmation, Contact, Timestamp};
 use crate::ports::StoreError;
 
 use super::record::{Event, EventLines, FIRST_PLACE, Flaw, Identity, Place, event_at};
@@ -87,6 +88,29 @@ impl Generation {
             }
         }
         Ok(None)
+    }
+
+    /// Up to `count` contacts whose time to be confirmed runs since `before` or longer; if `is_mailed`, only those whose
+    /// mail has ended.
+    pub(super) fn overdue(
+        &self,
+        before: Timestamp,
+        is_mailed: bool,
+        count: usize,
+    ) -> Result<Vec<Contact>, Flaw> {
+        let is_overdue = |contact: &Contact| {
+            let mail_ended_at = contact
+                .confirmation
+                .as_ref()
+                .and_then(Confirmation::mail_ended_at);
+            let is_late = contact.pending_since().is_some_and(|since| since <= before);
+            is_late && (mail_ended_at.is_some() || !is_mailed)
+        };
+        let places = self.table.pending_until(before).into_iter();
+        let contacts = places.map(|place| Ok(event_at(&self.file, place)?.into_contact()));
+        let overdue =
+            contacts.filter_map(|contact| contact.map(|it| it.filter(is_overdue)).transpose());
+        overdue.take(count).collect()
     }
 
     /// The last event of the identity that `event`, which is at `place`, created, and its place. `None` if it

@@ -24,6 +24,13 @@ impl StoreMaintenance for LedgerStore {
     async fn compact(&self) -> Result<Compaction, StoreError> {
         self.compacted().await
     }
+
+    async fn finish_erasures(&self) -> Result<(), StoreError> {
+        if self.shared.generation().table().has_forgotten() {
+            self.compacted().await?;
+        }
+        Ok(())
+    }
 }
 
 /// The state of a ledger.
@@ -116,8 +123,8 @@ fn count(path: &Path) -> Result<(u64, u64), Flaw> {
 pub struct LedgerRepair {
     /// What was damaged, in one line.
     pub damage: String,
-    /// The file as it was, which is kept for people to look at.
-    pub kept: PathBuf,
+    /// The file as it was, which is kept for people to look at, unless an erasure in it was not finished.
+    pub kept: Option<PathBuf>,
     /// How many entries were whole and stay.
     pub entries: u64,
 }
@@ -146,7 +153,7 @@ pub fn repair_ledger(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
     let entries = verify_ledger(path)?.entries;
     Ok(Some(LedgerRepair {
         damage,
-        kept,
+        kept: kept.exists().then_some(kept),
         entries,
     }))
 }

@@ -24,16 +24,16 @@
 //! | a bad line, and lines of later batches | damage: the start is refused, with the lines and what to do; once accepted, all good lines are kept |
 //! | an unfinished compaction | removed; the ledger is complete without it |
 //! | a new secret | the ledger is compacted |
-//! | an erasure that was not finished | the address is blanked in the kept files, and the ledger is compacted |
+//! | an erasure that was not finished | the kept files are removed, and the ledger is compacted |
 //!
 //! **A compaction** writes a new generation of the ledger with what is left of each identity. A thread copies
 //! it beside the writer (`copy`, `compaction`), which then adds what has happened since, and renames it into
 //! place. It is due when superfluous lines outnumber the others, and is put off where the disk or memory has no
 //! room for it (`room`).
 //!
-//! **An erasure** (`erasure`) rids every file of an address before it is answered: the ledger by a
-//! compaction, the files kept beside the ledger by overwriting (`kept_files`). A keyed hash of the address
-//! stays, the tombstone, so that an import does not bring it back.
+//! **An erasure** (`erasure`) rids every file of an address: the ledger by a compaction, which also removes the files
+//! kept beside it (`kept_files`). The operator's is answered after that, and `upkeep` does it for contacts that
+//! refused or expired, once a day. A keyed hash of the address stays, the tombstone, so that an import does not bring it back.
 //!
 //! **Deliveries** (`deliveries`) are due until a line says that they were made or given up. An index in memory has
 //! what is due (`delivery_index`).

@@ -18,9 +18,8 @@ use crate::metrics::Metrics;
 use super::compaction::Compactions;
 use super::copy::CopyPlan;
 use super::generation::Generation;
-use super::kept_files::{blank, forgotten};
 use super::mark::{self, Mark};
-use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, Verified, unfinished};
+use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, unfinished};
 use super::shared_state::SharedState;
 use super::writer::{LedgerWriter, ledger_failed};
 
@@ -60,7 +59,7 @@ impl Default for Tuning {
 /// Opens the ledger. The acceptance of damage, of a new secret or of a loss is withdrawn.
 pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, OpenError> {
     let refused = |flaw| refusal(data_dir.path(), flaw);
-    let (ledger, has_forgotten) = open_ledger(data_dir, &tuning.files)?;
+    let ledger = open_ledger(data_dir, &tuning.files)?;
     let secret = data_dir.secret().id();
     let is_new_secret = ledger.head().secret != secret;
     if is_new_secret && ledger.sequence() > 0 {
@@ -70,6 +69,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         );
     }
     let generation = read_generation(&ledger).map_err(refused)?;
+    let has_forgotten = generation.table().has_forgotten();
     let mut writer = LedgerWriter {
         ledger,
         shared: Arc::new(SharedState::new(Arc::new(generation))),
@@ -81,7 +81,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         secret: data_dir.secret_file(&tuning.files, tuning.secret_interval),
     };
     if is_new_secret || has_forgotten {
-        match compact(&mut writer, secret, has_forgotten) {
+        match compact(&mut writer, secret) {
             Err(Flaw::Io(error)) if has_no_room(&error) && !is_new_secret => tracing::warn!(
                 %error,
                 "the ledger still holds addresses that were forgotten: the next start with enough \
@@ -115,16 +115,7 @@ fn read_generation(ledger: &Ledger) -> Result<Generation, Flaw> {
 }
 
 /// Rids the ledger of addresses that were forgotten, and of another secret than this.
-fn compact(writer: &mut LedgerWriter, secret: String, has_forgotten: bool) -> Result<(), Flaw> {
-    if has_forgotten {
-        // Failures are logged.
-        let forgotten = forgotten(&writer.ledger.to_read()?)?;
-        blank(
-            writer.ledger.files().as_ref(),
-            writer.ledger.path(),
-            &forgotten,
-        );
-    }
+fn compact(writer: &mut LedgerWriter, secret: String) -> Result<(), Flaw> {
     let copy = writer.plan(secret).copy(&AtomicBool::new(false))?;
     writer.switch_to(copy)
 }
@@ -139,8 +130,7 @@ fn probe_disk(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
     written.and(removed)
 }
 
-/// Opens the ledger. Also returns whether it has addresses that were forgotten.
-fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bool), OpenError> {
+fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<Ledger, OpenError> {
     let path = data_dir.path().join(LEDGER);
     // A compaction may have been interrupted.
     let unfinished = unfinished(&path);
@@ -163,7 +153,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
         opened => opened,
     };
     match opened {
-        Ok((ledger, verified)) => Ok((ledger, verified.has_forgotten)),
+        Ok(ledger) => Ok(ledger),
         Err(Flaw::Damaged { line, reason }) if exists(&data_dir.accept_damage())? => {
             let kept = numbered(&path, "damaged");
             tracing::warn!(
@@ -176,13 +166,14 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
             let ledger = salvage(files, &path, secret, &kept);
             let ledger = ledger.map_err(|flaw| refusal(data_dir.path(), flaw))?;
             forget_mark()?;
-            Ok((ledger, false))
+            Ok(ledger)
         }
         Err(flaw) => Err(refusal(data_dir.path(), flaw)),
     }
 }
 
-/// Makes a ledger of what is whole in the one at `path`, which stays as `kept`.
+/// Makes a ledger of what is whole in the one at `path`, which stays as `kept`, unless an erasure in it was not
+/// finished.
 fn salvage(
     files: &Arc<dyn Files>,
     path: &Path,
@@ -190,9 +181,8 @@ fn salvage(
     kept: &Path,
 ) -> Result<Ledger, Flaw> {
     let preview = record::preview(path)?;
-    let file = File::open(path)?;
-    let forgotten = forgotten(&file)?;
-    let from = Arc::new(Generation::salvage(file)?);
+    let from = Arc::new(Generation::salvage(File::open(path)?)?);
+    let has_forgotten = from.table().has_forgotten();
     let plan = CopyPlan {
         lines: from.table().len(),
         from,
@@ -208,9 +198,10 @@ fn salvage(
         fs::copy(path, kept)?;
         files.open(kept)?.sync()
     };
-    let (ledger, _) = copy.publish(|| fs::hard_link(path, kept).or_else(copied))?;
-    // Failures are logged.
-    blank(files.as_ref(), path, &forgotten);
+    let (ledger, _) = copy.publish(|| match has_forgotten {
+        true => Ok(()),
+        false => fs::hard_link(path, kept).or_else(copied),
+    })?;
     Ok(ledger)
 }
 
@@ -221,13 +212,12 @@ fn verify_and_open(
     path: &Path,
     stamp: Option<&Stamp>,
     is_trusted: bool,
-) -> Result<(Ledger, Verified), Flaw> {
+) -> Result<Ledger, Flaw> {
     let verified = record::verify(path, stamp)?;
     let is_all = stamp.is_some_and(|stamp| {
         stamp.generation == verified.head.generation && stamp.length == verified.length
     });
-    let ledger = Ledger::open(files, path, &verified, is_all && is_trusted)?;
-    Ok((ledger, verified))
+    Ok(Ledger::open(files, path, &verified, is_all && is_trusted)?)
 }
 
 /// Why the ledger in `directory` is refused.

@@ -1,7 +1,6 @@
 //! The store that the ports stand for.
 
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
@@ -17,7 +16,7 @@ use super::delivery_state::DeliveryState;
 use super::draft::Draft;
 use super::generation::unreadable;
 use super::open::{Tuning, open};
-use super::record::{Event, Identity, LEDGER};
+use super::record::{Event, Identity};
 use super::shared_state::SharedState;
 
 /// Contacts, what is to be delivered, keys and revoked tokens in a data directory.
@@ -26,8 +25,6 @@ pub struct LedgerStore {
     queue: CommitQueue,
     pub(super) shared: Arc<SharedState>,
     pub(super) files: Arc<dyn Files>,
-    /// Where the ledger should be.
-    pub(super) path: PathBuf,
     pub(super) deliveries: DeliveryState,
     /// Hashes forgotten addresses.
     pub(super) tombstone_key: MacKey,
@@ -57,7 +54,6 @@ impl LedgerStore {
             queue,
             shared,
             files: Arc::clone(&tuning.files),
-            path: data_dir.path().join(LEDGER),
             deliveries: DeliveryState::open(data_dir.path()),
             tombstone_key: data_dir.secret().keys().tombstone,
             _lock: data_dir.lock(),

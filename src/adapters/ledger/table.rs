@@ -7,18 +7,22 @@
 //! A shard is an array with open addressing: an entry stands at the first free slot behind its home, the slot
 //! that its hash names. hashbrown's tables double, and would take up to twice as much memory.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
-use crate::domain::{ContactStatus, StatusCounts};
+use crate::domain::{Contact, ContactStatus, DAY_MS, StatusCounts, Timestamp};
 
 use super::delivery_index::DeliveryIndex;
 use super::record::{Event, Identity, Place};
 
 /// How many parts the table has: one that grows holds up only the look-ups in it.
 const SHARDS: usize = 256;
+
+/// Places are below 2^40, which is 1 TiB.
+const PLACE_MAX: Place = (1 << 40) - 1;
 
 /// The places of identities.
 pub(super) struct PlaceTable {
@@ -27,13 +31,15 @@ pub(super) struct PlaceTable {
     len: AtomicU64,
     /// How many of these are of contacts.
     contacts: AtomicU64,
-    /// How many of those are to be confirmed.
-    pending: AtomicU64,
+    /// Those that are to be confirmed: the hour since which they are, and their places.
+    pending: Mutex<BTreeSet<u64>>,
     /// How many of those have left.
     left: AtomicU64,
     deliveries: DeliveryIndex,
     /// Whether an identity of which nothing is left was in it.
     has_removed: AtomicBool,
+    /// Whether one of these was a contact, whose address is still in the file.
+    has_forgotten: AtomicBool,
     /// Random, so that nobody can choose addresses that all fall into one shard.
     hasher: RandomState,
 }
@@ -150,16 +156,27 @@ impl PlaceShard {
     }
 }
 
+fn pending_since((_, event): (Place, &Event)) -> Option<Timestamp> {
+    let contact = event.clone().into_contact();
+    contact.as_ref().and_then(Contact::pending_since)
+}
+
+/// Sorts by the hour: 8 bytes are enough for it and a place.
+const fn pending_key(since: Timestamp, place: Place) -> u64 {
+    ((since.as_ms() / (DAY_MS / 24)) << 40) | place
+}
+
 impl PlaceTable {
     pub(super) fn new() -> Self {
         Self {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             len: AtomicU64::new(0),
             contacts: AtomicU64::new(0),
-            pending: AtomicU64::new(0),
+            pending: Mutex::default(),
             left: AtomicU64::new(0),
             deliveries: DeliveryIndex::default(),
             has_removed: AtomicBool::new(false),
+            has_forgotten: AtomicBool::new(false),
             hasher: RandomState::new(),
         }
     }
@@ -200,17 +217,35 @@ impl PlaceTable {
                 }
             }
         }
-        let counter = |event: Option<(Place, &Event)>| match event?.1.status()? {
-            ContactStatus::Pending => Some(&self.pending),
-            ContactStatus::Subscribed => None,
-            ContactStatus::Unsubscribed => Some(&self.left),
+        let status = |event: Option<(Place, &Event)>| event.and_then(|(_, event)| event.status());
+        match status(before) {
+            Some(ContactStatus::Pending) => self.set_pending(before, |all, key| all.remove(&key)),
+            Some(ContactStatus::Unsubscribed) => self.left.fetch_sub(1, Ordering::Relaxed) > 0,
+            Some(ContactStatus::Subscribed) | None => false,
         };
-        if let Some(counter) = counter(before) {
-            counter.fetch_sub(1, Ordering::Relaxed);
-        }
-        if let Some(counter) = counter(now) {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
+        match status(now) {
+            Some(ContactStatus::Pending) => self.set_pending(now, |all, key| all.insert(key)),
+            Some(ContactStatus::Unsubscribed) => self.left.fetch_add(1, Ordering::Relaxed) > 0,
+            Some(ContactStatus::Subscribed) | None => false,
+        };
+    }
+
+    fn set_pending(
+        &self,
+        event: Option<(Place, &Event)>,
+        set: impl FnOnce(&mut BTreeSet<u64>, u64) -> bool,
+    ) -> bool {
+        let (Some(since), Some((place, _))) = (event.and_then(pending_since), event) else {
+            return false;
+        };
+        set(&mut self.pending.lock(), pending_key(since, place))
+    }
+
+    /// The places of contacts that are to be confirmed since the hour of `until` or an earlier one, the longest first.
+    pub(super) fn pending_until(&self, until: Timestamp) -> Vec<Place> {
+        let last = pending_key(until, PLACE_MAX);
+        let pending = self.pending.lock();
+        pending.range(..=last).map(|key| key & PLACE_MAX).collect()
     }
 
     /// Replaces the place of `identity`; `None` stands for no event.
@@ -228,6 +263,8 @@ impl PlaceTable {
         }
         let is_removed = now.is_none() && entry == 1;
         self.has_removed.fetch_or(is_removed, Ordering::Relaxed);
+        let is_forgotten = is_removed && identity.is_contact();
+        self.has_forgotten.fetch_or(is_forgotten, Ordering::Relaxed);
         if let Some(place) = now {
             shard.insert(PlaceSlot::new(hash, place));
             self.len.fetch_add(entry, Ordering::Relaxed);
@@ -248,7 +285,7 @@ impl PlaceTable {
     /// How many contacts get no newsletter.
     pub(super) fn status_counts(&self) -> StatusCounts {
         StatusCounts {
-            pending: self.pending.load(Ordering::Relaxed),
+            pending: self.pending.lock().len() as u64,
             unsubscribed: self.left.load(Ordering::Relaxed),
         }
     }
@@ -260,6 +297,10 @@ impl PlaceTable {
 
     pub(super) fn has_removed(&self) -> bool {
         self.has_removed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_forgotten(&self) -> bool {
+        self.has_forgotten.load(Ordering::Relaxed)
     }
 
     /// What it takes of memory.

@@ -24,9 +24,9 @@ use super::mark::Mark;
 use super::record::{Flaw, Ledger, Stamp};
 use super::shared_state::SharedState;
 
-/// Decides one change. Dropping it, or its reply, tells the caller that nothing was kept.
-pub(super) type PendingChange =
-    Box<dyn FnOnce(&mut Draft<'_>) -> Result<ChangeReply, StoreError> + Send>;
+/// Decides one change. One that cannot be decided answers its caller alone. Dropping it, or its reply, tells the
+/// caller that nothing was kept.
+pub(super) type PendingChange = Box<dyn FnOnce(&mut Draft<'_>) -> Option<ChangeReply> + Send>;
 
 /// Answers one decided change.
 type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
@@ -36,10 +36,14 @@ pub(super) fn pending<T: Send + 'static>(
     decide: impl FnOnce(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
     reply: impl FnOnce(Result<T, StoreError>) + Send + 'static,
 ) -> PendingChange {
-    Box::new(move |draft| {
-        let decided = decide(draft)?;
-        let reply: ChangeReply = Box::new(move |outcome| reply(outcome.map(|()| decided)));
-        Ok(reply)
+    Box::new(move |draft| match draft.attempt(decide) {
+        Ok(decided) => Some(Box::new(move |outcome| {
+            reply(outcome.map(|()| decided));
+        })),
+        Err(error) => {
+            reply(Err(error));
+            None
+        }
     })
 }
 
@@ -131,12 +135,12 @@ impl LedgerWriter {
         let generation = self.shared.generation();
         let mut draft = Draft::new(&generation);
         for change in changes {
-            replies.push(change(&mut draft)?);
+            replies.extend(change(&mut draft));
         }
-        if draft.events().is_empty() {
+        if draft.lines().is_empty() {
             return Ok(());
         }
-        let appended = self.ledger.append(draft.events());
+        let appended = self.ledger.append(draft.lines());
         let places = appended.map_err(|error| match self.check_place() {
             Err(displaced) => displaced,
             Ok(()) => ledger_failed(error),

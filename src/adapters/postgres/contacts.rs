@@ -14,7 +14,7 @@ use crate::domain::{
     ImportOutcome, ImportedContact, LeaveToken, Leaving, SignUp, StatusCounts, Subscription,
     TextDigest, Timestamp,
 };
-use crate::ports::{ContactStore, ContactStream, EXPIRED_MAX, StoreError};
+use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::committer::tombstones;
 use super::dedicated::DedicatedConnection;
@@ -77,6 +77,17 @@ const CONFIRM: &str = concat!(
     ),
     ") SELECT place FROM confirmed"
 );
+
+/// As [`Contact::pending_since`] has it.
+const OVERDUE: &str = select_contact!(
+    "WHERE is_pending AND (NOT $2 OR coalesce(mailed_at, undeliverable_at) IS NOT NULL) \
+         AND coalesce(greatest(mailed_at, undeliverable_at), \
+             coalesce(to_timestamp((consent::json->>'at')::float8 / 1000), last_seen_at) \
+                 + make_interval(secs => $3)) <= $1 \
+     ORDER BY place LIMIT $4"
+);
+
+const REFUSED_AT: &str = "SELECT max(refused_at) FROM tombstone WHERE address = ANY($1)";
 
 /// Of contacts that are still to be confirmed, the first that had left before, and then all others.
 const EXPIRE: &str = "UPDATE contact SET asked = false, consent = NULL \
@@ -206,7 +217,7 @@ impl ContactStore for PostgresStore {
 
     async fn expire(&self, tokens: Vec<LeaveToken>, _now: Timestamp) -> Result<u64, StoreError> {
         let mut count = 0;
-        for tokens in tokens.chunks(EXPIRED_MAX) {
+        for tokens in tokens.chunks(ERASED_MAX) {
             let tokens: Vec<_> = tokens.iter().map(|it| &it.as_bytes()[..]).collect();
             let transaction = self.begin_erasure().await?;
             let stay = transaction.emails(EXPIRE, &tokens).await?;
@@ -218,6 +229,39 @@ impl ContactStore for PostgresStore {
             count += (stay.len() + gone.len()) as u64;
         }
         Ok(count)
+    }
+
+    async fn suppressed_until(
+        &self,
+        email: &EmailAddress,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let hashes = tombstones(&self.tombstone_keys, [email].into_iter());
+        let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
+        let rows = self.look_up(REFUSED_AT, hashes).await?;
+        let refused_at = rows.first().map(|row| optional_instant(row, 0));
+        let until = refused_at.transpose()?.flatten();
+        let until = until.map(|at| at.plus_ms(REFUSED_MS));
+        Ok(until.filter(|until| now < *until))
+    }
+
+    async fn overdue(
+        &self,
+        before: Timestamp,
+        is_mailed: bool,
+        count: usize,
+    ) -> Result<Vec<Contact>, StoreError> {
+        let attempts_s = Delivery::ATTEMPTS_MS_MAX as f64 / 1000.0;
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let values: Parameters<'_> = &[
+            (&instant(before), Type::TIMESTAMPTZ),
+            (&is_mailed, Type::BOOL),
+            (&attempts_s, Type::FLOAT8),
+            (&count, Type::INT8),
+        ];
+        let connection = DedicatedConnection::open(&self.connector).await?;
+        let rows = connection.ask(OVERDUE, values).await?;
+        rows.iter().map(contact).collect()
     }
 
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
@@ -304,25 +348,23 @@ impl ContactStore for PostgresStore {
         emails: &[EmailAddress],
         _now: Timestamp,
     ) -> Result<Erasure, StoreError> {
-        if emails.is_empty() {
-            return Ok(Erasure::default());
+        let mut erasure = Erasure::default();
+        // Sign-ups do not wait for all of them.
+        for emails in emails.chunks(ERASED_MAX) {
+            let addresses = column_of(emails);
+            let transaction = self.begin_erasure().await?;
+            let delete = "DELETE FROM contact WHERE email = ANY($1) RETURNING email";
+            let deleted = transaction
+                .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])
+                .await?;
+            let mut deleted = first_column::<String>(&deleted)?;
+            erasure.in_flight += self.erase(&transaction, emails, REMEMBER).await?;
+            transaction.commit().await?;
+            // An address that is named twice was known once.
+            let was_known = addresses.iter().map(|address| deleted.remove(*address));
+            erasure.was_known.extend(was_known);
         }
-        let addresses = column_of(emails);
-        let transaction = self.begin_erasure().await?;
-        let delete = "DELETE FROM contact WHERE email = ANY($1) RETURNING email";
-        let deleted = transaction
-            .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])
-            .await?;
-        let mut deleted = first_column::<String>(&deleted)?;
-        let in_flight = self.erase(&transaction, emails, REMEMBER).await?;
-        transaction.commit().await?;
-        // An address that is named twice was known once.
-        let was_known = addresses.iter().map(|address| deleted.remove(*address));
-        Ok(Erasure {
-            was_known: was_known.collect(),
-            in_flight,
-            ..Erasure::default()
-        })
+        Ok(erasure)
     }
 
     fn check(&self) -> Result<(), StoreError> {

@@ -1,2 +1,4 @@
 -- Of a delivery: the keyed hash of the IPv4 /24 or IPv6 /48 that asked for it.
-ALTER TABLE delivery ADD COLUMN network bytea
+ALTER TABLE delivery ADD COLUMN network bytea;
+-- The contacts that are to be confirmed, which upkeep looks through every hour.
+CREATE INDEX contact_pending ON contact (place) WHERE is_pending

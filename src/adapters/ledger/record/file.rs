@@ -13,7 +13,7 @@ use crate::adapters::files::{
 
 use super::event::Event;
 use super::head::{FORMAT, Head};
-use super::line::Line;
+use super::line::{LINE_BYTES_MAX, Line};
 use super::reader::Place;
 use super::verify::Verified;
 
@@ -138,7 +138,7 @@ impl Ledger {
     /// place.
     pub(crate) fn append_unsynced(&mut self, event: &Event) -> io::Result<Place> {
         let place = self.length;
-        let (bytes, _places) = self.batch_of(std::slice::from_ref(event))?;
+        let (bytes, _places) = self.batch_of(&[serde_json::to_vec(event)?])?;
         self.unwritten.extend_from_slice(&bytes);
         self.advance(1, bytes.len());
         if self.unwritten.len() >= BUFFER_BYTES {
@@ -221,9 +221,9 @@ impl Ledger {
         )))
     }
 
-    /// Appends `events` as one batch, syncs it, and returns their places. After an error nothing of it counts,
-    /// and [`Ledger::repair`] must succeed before the next append.
-    pub(crate) fn append(&mut self, events: &[Event]) -> io::Result<Vec<Place>> {
+    /// Appends `events`, which are JSON, as one batch, syncs it, and returns their places. After an error nothing of
+    /// it counts, and [`Ledger::repair`] must succeed before the next append.
+    pub(crate) fn append(&mut self, events: &[Vec<u8>]) -> io::Result<Vec<Place>> {
         let (bytes, places) = self.batch_of(events)?;
         // Set first, so that a panic also leaves `Failed`.
         self.state = State::Failed;
@@ -242,20 +242,24 @@ impl Ledger {
     }
 
     /// The lines of the next batch, and where each will be.
-    fn batch_of(&self, events: &[Event]) -> io::Result<(Vec<u8>, Vec<Place>)> {
+    fn batch_of(&self, events: &[Vec<u8>]) -> io::Result<(Vec<u8>, Vec<Place>)> {
         let mut bytes = Vec::with_capacity(events.len() * LINE_CAPACITY);
         let mut places = Vec::with_capacity(events.len());
         let mut left = events.len() as u64;
         for (event, sequence) in events.iter().zip(self.sequence + 1..) {
             left -= 1;
-            places.push(self.length + bytes.len() as u64);
+            let begin = bytes.len();
+            places.push(self.length + begin as u64);
             let line = Line {
                 sequence,
                 batch: self.batch + 1,
                 left,
-                event: &serde_json::to_vec(event)?,
+                event,
             };
             line.write(&mut bytes);
+            if bytes.len() - begin > LINE_BYTES_MAX {
+                return Err(io::Error::other("an entry is too long to be read again"));
+            }
         }
         Ok((bytes, places))
     }

@@ -13,8 +13,11 @@ use std::io::{self, BufRead, Read};
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 
-/// Longest line, in bytes. The longest event has a key's label of 64 characters, each escaped.
-const LINE_BYTES_MAX: usize = 16 * 1024;
+/// The longest line with its newline, in bytes. A longer one is bad to a reader, so none is written.
+pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
+
+/// The longest event, as JSON. A compaction may write it with longer numbers and a longer name.
+pub(crate) const EVENT_BYTES_MAX: usize = LINE_BYTES_MAX - 256;
 
 /// What every line begins with.
 pub(crate) const CRC_OPEN: &[u8] = b"{\"crc\":\"";

@@ -15,9 +15,6 @@ use super::head::Head;
 use super::line::{Found, Line};
 use super::reader::{Flaw, Reader};
 
-/// How the events of forgotten contacts begin.
-const FORGOTTEN: &[u8] = b"{\"contact_forgotten\":";
-
 /// A state that the ledger was synced in. Its events stay in the file until the next generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
@@ -62,8 +59,6 @@ pub(crate) struct Verified {
     pub(crate) length: u64,
     /// Whether the last line has no newline.
     pub(crate) is_unterminated: bool,
-    /// Whether a contact was forgotten, whose address is still in the file.
-    pub(crate) has_forgotten: bool,
     /// What follows the last acknowledged batch.
     pub(crate) torn: Option<Torn>,
 }
@@ -127,7 +122,6 @@ pub(crate) fn verify_file(file: File, required: Option<&Stamp>) -> Result<Verifi
         batch_begin: head_bytes,
         length: head_bytes,
         is_unterminated,
-        has_forgotten: false,
         torn: None,
     };
     let mut chain = Chain::default();
@@ -149,7 +143,6 @@ pub(crate) fn verify_file(file: File, required: Option<&Stamp>) -> Result<Verifi
                 ),
             });
         }
-        verified.has_forgotten |= line.event.starts_with(FORGOTTEN);
         if chain.push(&line) {
             verified.sequence = chain.sequence;
             verified.batch = chain.batch;
