@@ -59,7 +59,7 @@ confirm-refuse = Das war ich nicht
 confirmed-title = Bestätigt
 confirmed-lead = Sie bekommen den Newsletter ab jetzt und können ihn jederzeit wieder abbestellen.
 refused-title = Entfernt
-refused-lead = Wir haben die Adresse entfernt und fragen dort nicht wieder nach.
+refused-lead = Wir haben die Adresse entfernt und schreiben ihr 30 Tage lang nicht, auch wenn sie jemand erneut anmeldet. Wenn Sie den Newsletter doch möchten, bitten Sie uns, die Sperre aufzuheben, oder melden Sie sich danach wieder an.
 unconfirmed-title = Dieser Link gilt nicht mehr
 unconfirmed-lead = Die Adresse wurde über ihn entfernt, oder es ist zu viel Zeit vergangen. Wenn Sie den Newsletter möchten, melden Sie sich bitte noch einmal an.
 

@@ -59,7 +59,7 @@ confirm-refuse = It was not me
 confirmed-title = Confirmed
 confirmed-lead = You get the newsletter from now on, and can leave it at any time.
 refused-title = Removed
-refused-lead = The address was removed, and we ask it no more.
+refused-lead = We’ve removed this address and won’t email it for 30 days, even if someone signs it up again. Changed your mind? Ask us to lift this, or sign up again after that.
 unconfirmed-title = This link is good no longer
 unconfirmed-lead = It was used to remove the address, or too much time has passed. If you want the newsletter, sign up again.
 

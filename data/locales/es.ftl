@@ -59,7 +59,7 @@ confirm-refuse = No he sido yo
 confirmed-title = Suscripción confirmada
 confirmed-lead = A partir de ahora recibirá el boletín, y podrá darse de baja cuando quiera.
 refused-title = Dirección eliminada
-refused-lead = Hemos eliminado la dirección y no volveremos a escribirle.
+refused-lead = Hemos eliminado la dirección y no le escribiremos durante 30 días, aunque alguien vuelva a registrarla. Si cambia de opinión, pídanos que levantemos este bloqueo o suscríbase de nuevo después.
 unconfirmed-title = Este enlace ya no es válido
 unconfirmed-lead = Se usó para eliminar la dirección, o ha pasado demasiado tiempo. Si desea el boletín, suscríbase de nuevo.
 

@@ -59,7 +59,7 @@ confirm-refuse = Ce n’était pas moi
 confirmed-title = Inscription confirmée
 confirmed-lead = Vous recevrez désormais la newsletter et pourrez vous désinscrire à tout moment.
 refused-title = Adresse supprimée
-refused-lead = Nous avons supprimé l’adresse et ne la solliciterons plus.
+refused-lead = Nous avons supprimé l’adresse et ne lui écrirons plus pendant 30 jours, même si quelqu’un l’inscrit à nouveau. Si vous changez d’avis, demandez-nous de lever ce blocage ou inscrivez-vous après ce délai.
 unconfirmed-title = Ce lien n’est plus valable
 unconfirmed-lead = Il a servi à supprimer l’adresse, ou le délai est écoulé. Si vous souhaitez recevoir la newsletter, inscrivez-vous de nouveau.
 

@@ -78,6 +78,7 @@ pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Don
                 ("Signed up", "subscribed_at"),
                 ("Last seen", "last_seen_at"),
                 ("Status", "status"),
+                ("Suppressed until", "suppressed_until"),
             ];
             if proof {
                 members.extend(PROOF);

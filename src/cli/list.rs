@@ -88,6 +88,9 @@ pub(super) async fn print_rows(
     Ok(Done::Whole)
 }
 
+/// The field that is left out for people where it has no value: few contacts have one.
+const SHOWN_IF_SET: &str = "suppressed_until";
+
 /// Prints the one value that `operation` answers: as it is, or the members of these headings.
 pub(super) async fn show_members(
     operation: &Operation,
@@ -100,6 +103,9 @@ pub(super) async fn show_members(
     let mut fields = Vec::new();
     for (heading, member) in members {
         let found = client::member(&value, member)?;
+        if found.is_null() && *member == SHOWN_IF_SET {
+            continue;
+        }
         let text = found.as_u64().map(grouped);
         let text = text.or_else(|| found.as_str().map(str::to_owned));
         fields.push((*heading, text.unwrap_or_default()));

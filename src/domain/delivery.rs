@@ -136,6 +136,9 @@ const MAIL_WAITS_S: [u64; 9] = [
     300, 900, 1_800, 3_600, 14_400, 28_800, 43_200, 79_200, 86_400,
 ];
 
+/// How many characters of an error are kept.
+const ERROR_LENGTH_MAX: usize = 400;
+
 /// The longest wait that the other side can ask for.
 const ASKED_WAIT_MS_MAX: u64 = 3_600_000;
 
@@ -194,7 +197,9 @@ impl Delivery {
             }
             (Failure::Later { error, .. } | Failure::Final(error), _) => (error, None),
         };
-        self.last_error = Some(error);
+        // A store has room for so much of it, whatever it is.
+        let error = error.chars().filter(|char| !char.is_control());
+        self.last_error = Some(error.take(ERROR_LENGTH_MAX).collect());
         match wait_ms {
             Some(wait_ms) => self.due_at = now.plus_ms(wait_ms),
             None => self.dead_at = Some(now),

@@ -65,6 +65,15 @@ pub struct ProofRow {
     pub left_at: Option<String>,
 }
 
+/// A contact as it is shown.
+#[derive(Debug, Serialize)]
+struct ShownRow<R> {
+    #[serde(flatten)]
+    row: R,
+    /// Until when the address is sent no mail, in RFC 3339, if whoever reads it refused.
+    suppressed_until: Option<String>,
+}
+
 /// Makes rows of contacts.
 struct Rows {
     app: Arc<App>,
@@ -140,20 +149,29 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let [email] = emails(&request.params)?.try_into().map_err(|_emails| {
         OperatorError::Input("one address is shown, not none and not several".to_owned())
     })?;
-    let Some(contact) = request.app.contacts.find(&email).await? else {
-        let none = "no contact has this address".to_owned();
+    let (contacts, now) = (&request.app.contacts, request.app.clock.now());
+    let suppressed_until = contacts.suppressed_until(&email, now).await?;
+    let suppressed_until = suppressed_until.map(Timestamp::to_rfc3339);
+    let Some(contact) = contacts.find(&email).await? else {
+        let mut none = "no contact has this address".to_owned();
+        if let Some(until) = suppressed_until {
+            none += &format!("; it is suppressed until {until}: its owner refused our email");
+        }
         return Err(OperatorError::NotFound(none));
     };
     let row = Rows::new(&request.app).row(&contact).await?;
     if !request.params.is_set("proof") {
-        return Answer::one(&row);
+        return Answer::one(&ShownRow {
+            row,
+            suppressed_until,
+        });
     }
     let consent = contact.consent.as_ref();
     let confirmation = contact.confirmation.as_ref();
     let is_imported = contact.signers.iter().next().is_none();
     let way = consent.map(|it| it.way);
     let way = way.or_else(|| is_imported.then_some(SignUpWay::Import));
-    Answer::one(&ProofRow {
+    let row = ProofRow {
         contact: row,
         consent_at: consent.map(|it| it.at.to_rfc3339()),
         consent_by: way.map(|it| it.as_str().to_owned()),
@@ -163,6 +181,10 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
         undeliverable_at: confirmation.and_then(|it| Some(it.undeliverable_at?.to_rfc3339())),
         confirmed_ip: confirmation.and_then(|it| Some(it.ip?.to_string())),
         left_at: contact.left_at.map(Timestamp::to_rfc3339),
+    };
+    Answer::one(&ShownRow {
+        row,
+        suppressed_until,
     })
 }
 

@@ -76,6 +76,14 @@ impl House {
         Self { _root: root, path }
     }
 
+    /// The same directory, or one that was moved there.
+    pub(crate) fn at(path: &Path) -> Self {
+        Self {
+            _root: tempfile::tempdir().unwrap(),
+            path: path.to_path_buf(),
+        }
+    }
+
     /// One whose store has these contacts.
     pub(crate) async fn with(names: impl IntoIterator<Item: AsRef<str>>) -> (Self, Opened) {
         let house = Self::new();

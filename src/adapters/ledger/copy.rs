@@ -53,13 +53,15 @@ impl CopyPlan {
         let line_bytes = self.from.end() / self.lines.max(1) + 1;
         check_room(parent(&self.path), line_bytes * table.len(), table.bytes())?;
         let aside = Aside(unfinished(&self.path));
+        // Read first: of all that is before it, the table knows whether it was forgotten.
+        let copied = self.from.end();
         if table.has_forgotten() {
             remove_kept(self.files.as_ref(), &self.path)?;
         }
         let ledger = Ledger::create(&self.files, &self.path, self.number, &self.secret)?;
         let mut copy = Copy {
             generation: Generation::empty(ledger.to_read()?),
-            copied: self.from.end(),
+            copied,
             from: self.from,
             ledger,
             _aside: aside,

@@ -90,6 +90,13 @@ impl Generation {
         Ok(None)
     }
 
+    /// Reads its first event, if there is one, for the time that it takes.
+    pub(super) fn read_any(&self) {
+        if self.end() > FIRST_PLACE {
+            let _ = event_at(&self.file, FIRST_PLACE);
+        }
+    }
+
     /// Up to `count` contacts whose time to be confirmed runs since `before` or longer; if `is_mailed`, only those whose
     /// mail has ended.
     pub(super) fn overdue(

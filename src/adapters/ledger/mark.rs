@@ -1,26 +1,42 @@
 //! The mark: how far the ledger was durable. It is overwritten behind each batch, and not synced then: so it
 //! is exact after SIGKILL, and behind the ledger after a power cut, never ahead. A ledger that has not reached
 //! it has lost events. That stays true, so the mark is only removed when the operator accepts a loss.
+//!
+//! It also names its own file by when that was created, which no copy keeps: a ledger beside a mark that does not, or
+//! beside none, is a copy, and another service may have made its deliveries.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
-use crate::adapters::files::{AppendFile, Files, write_whole};
+use serde::{Deserialize, Serialize};
+
+use crate::adapters::files::{AppendFile, Files, append_whole, publish};
 
 use super::record::{Stamp, checked, seal};
 
 /// The length of a mark in bytes, whatever its numbers, so that one overwrites the other.
-const LENGTH: usize = 160;
+const LENGTH: usize = 192;
+
+/// What is in the file.
+#[derive(Serialize, Deserialize)]
+struct Content<S> {
+    #[serde(flatten)]
+    stamp: S,
+    #[serde(default)]
+    place: u64,
+}
 
 /// The mark's file.
 #[derive(Debug)]
 pub(super) struct Mark {
     files: Arc<dyn Files>,
     path: PathBuf,
-    /// Open once it was written.
-    file: Option<Box<dyn AppendFile>>,
+    /// Open once it was written, with what names it.
+    file: Option<(Box<dyn AppendFile>, u64)>,
 }
 
 impl Mark {
@@ -32,7 +48,7 @@ impl Mark {
     /// Overwrites the mark. A failure is logged, and leaves less to hold the ledger against.
     pub(super) fn note(&mut self, stamp: &Stamp) {
         let written = match &mut self.file {
-            Some(file) => seal(stamp, LENGTH).and_then(|line| file.overwrite(0, &line)),
+            Some((file, place)) => line(stamp, *place).and_then(|line| file.overwrite(0, &line)),
             None => self.write(stamp),
         };
         if let Err(error) = written {
@@ -47,26 +63,52 @@ impl Mark {
 
     /// Writes the mark durably.
     pub(super) fn write(&mut self, stamp: &Stamp) -> io::Result<()> {
-        write_whole(self.files.as_ref(), &self.path, &seal(stamp, LENGTH)?)?;
-        self.file = Some(self.files.open(&self.path)?);
+        let beside = self.path.with_extension("new");
+        let mut file = self.files.create(&beside)?;
+        let place = place(file.as_file())?;
+        append_whole(file.as_mut(), &line(stamp, place)?)?;
+        publish(self.files.as_ref(), file.as_mut(), &beside, &self.path)?;
+        self.file = Some((self.files.open(&self.path)?, place));
         Ok(())
     }
 }
 
-/// Reads the mark. One that is not as it was written counts as none.
-pub(super) fn read(path: &Path) -> io::Result<Option<Stamp>> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
+fn line(stamp: &Stamp, place: u64) -> io::Result<Vec<u8>> {
+    seal(&Content { stamp, place }, LENGTH)
+}
+
+/// When the file was created, in nanoseconds; its number where the file system does not tell.
+fn place(file: &File) -> io::Result<u64> {
+    let metadata = file.metadata()?;
+    let created = metadata
+        .created()
+        .ok()
+        .and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let nanos = created.and_then(|created| u64::try_from(created.as_nanos()).ok());
+    Ok(nanos.unwrap_or_else(|| metadata.ino()))
+}
+
+/// Reads the mark, and whether it is where it was written. One that is not as it was written counts as none.
+pub(super) fn read(path: &Path) -> io::Result<Option<(Stamp, bool)>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
     let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-    let stamp = checked(line).and_then(|_members| serde_json::from_slice(line).ok());
-    if stamp.is_none() {
+    let content = checked(line).and_then(|_members| serde_json::from_slice(line).ok());
+    let Some(Content {
+        stamp,
+        place: named,
+    }) = content
+    else {
         tracing::warn!(
             path = %path.display(),
             "the mark of the ledger's end cannot be read: a missing end would not be noticed"
         );
-    }
-    Ok(stamp)
+        return Ok(None);
+    };
+    Ok(Some((stamp, named == place(&file)?)))
 }

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::adapters::data_dir::{DataDir, exists};
+use crate::adapters::data_dir::{DataDir, exists, held};
 use crate::adapters::files::{
     Files, SystemFiles, append_whole, is_full, numbered, remove_for_good,
 };
 use crate::adapters::open_error::OpenError;
-use crate::domain::Timestamp;
+use crate::domain::{Channel, Timestamp};
 use crate::metrics::Metrics;
 
 use super::compaction::Compactions;
 use super::copy::CopyPlan;
+use super::deliveries::mark_held;
 use super::generation::Generation;
 use super::mark::{self, Mark};
 use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, unfinished};
@@ -59,7 +60,7 @@ impl Default for Tuning {
 /// Opens the ledger. The acceptance of damage, of a new secret or of a loss is withdrawn.
 pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, OpenError> {
     let refused = |flaw| refusal(data_dir.path(), flaw);
-    let ledger = open_ledger(data_dir, &tuning.files)?;
+    let (ledger, is_copy) = open_ledger(data_dir, &tuning.files)?;
     let secret = data_dir.secret().id();
     let is_new_secret = ledger.head().secret != secret;
     if is_new_secret && ledger.sequence() > 0 {
@@ -89,6 +90,9 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
             ),
             compacted => compacted.map_err(refused)?,
         }
+    }
+    if is_copy {
+        hold_deliveries(data_dir, &writer)?;
     }
     // The rename of a new generation is not durable yet.
     let repaired = writer.ledger.repair();
@@ -130,7 +134,8 @@ fn probe_disk(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
     written.and(removed)
 }
 
-fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<Ledger, OpenError> {
+/// Opens the ledger. Also returns whether it is a copy, as far as the mark tells.
+fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bool), OpenError> {
     let path = data_dir.path().join(LEDGER);
     // A compaction may have been interrupted.
     let unfinished = unfinished(&path);
@@ -142,7 +147,9 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<Ledger, Ope
         // It is that of a ledger that is lost.
         forget_mark()?;
     }
-    let stamp = mark::read(&mark).map_err(OpenError::io("read", &mark))?;
+    let found = mark::read(&mark).map_err(OpenError::io("read", &mark))?;
+    let is_copy = found.as_ref().is_none_or(|(_, is_here)| !is_here);
+    let stamp = found.map(|(stamp, _)| stamp);
     let opened = match verify_and_open(files, &path, stamp.as_ref(), true) {
         Err(Flaw::Io(error)) => {
             // The first sync also reports what the last process wrote and the disk then lost. It
@@ -153,7 +160,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<Ledger, Ope
         opened => opened,
     };
     match opened {
-        Ok(ledger) => Ok(ledger),
+        Ok(ledger) => Ok((ledger, is_copy)),
         Err(Flaw::Damaged { line, reason }) if exists(&data_dir.accept_damage())? => {
             let kept = numbered(&path, "damaged");
             tracing::warn!(
@@ -166,10 +173,29 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<Ledger, Ope
             let ledger = salvage(files, &path, secret, &kept);
             let ledger = ledger.map_err(|flaw| refusal(data_dir.path(), flaw))?;
             forget_mark()?;
-            Ok(ledger)
+            Ok((ledger, is_copy))
         }
         Err(flaw) => Err(refusal(data_dir.path(), flaw)),
     }
+}
+
+/// Holds what waits to be delivered in a copy of a ledger: where it was copied from, some may have been.
+fn hold_deliveries(data_dir: &DataDir, writer: &LedgerWriter) -> Result<(), OpenError> {
+    let generation = writer.shared.generation();
+    for channel in Channel::ALL {
+        if generation.table().deliveries().standing(channel).waiting == 0 {
+            continue;
+        }
+        let path = held(data_dir.path(), channel);
+        mark_held(writer.ledger.files().as_ref(), &path).map_err(OpenError::io("write", &path))?;
+        tracing::warn!(
+            delivery.channel = channel.as_str(),
+            "the data directory has no mark that was written here, so it seems to be a copy: pending deliveries are \
+             held, because they may have been made elsewhere; look at `landing-api queue list`, then run \
+             `landing-api queue release`"
+        );
+    }
+    Ok(())
 }
 
 /// Makes a ledger of what is whole in the one at `path`, which stays as `kept`, unless an erasure in it was not

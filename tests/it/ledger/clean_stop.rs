@@ -197,6 +197,16 @@ async fn what_was_marked_is_required_after_every_crash() {
     house.open().assert_has(&["ada", "held"], &["x"]).await;
 }
 
+/// A mark without what names its file: checksum and place.
+fn counted(mark: &[u8]) -> String {
+    let text = str::from_utf8(mark).unwrap();
+    let (from, to) = (
+        text.find(",\"secret\"").unwrap(),
+        text.find(",\"place\"").unwrap(),
+    );
+    text[from..to].to_owned()
+}
+
 #[tokio::test]
 async fn a_mark_with_any_byte_changed_holds_no_ledger_up() {
     let (house, whole, _) = ended(false).await;
@@ -214,7 +224,7 @@ async fn a_mark_with_any_byte_changed_holds_no_ledger_up() {
             "{position}: {log}"
         );
         opened.stop();
-        assert_eq!(fs::read(&mark).unwrap(), written);
+        assert_eq!(counted(&fs::read(&mark).unwrap()), counted(&written));
     }
     for bytes in [
         &b""[..],

@@ -32,7 +32,10 @@ confirmation.md | Please\n\n{{ confirm_url }} | confirmation.md: must begin with
 confirmation.md | # \n\n{{ confirm_url }} | confirmation.md: must begin with the subject
 confirmation.md | # Please\n\nNow. | confirmation.md: must have the link
 confirmation.fr.md | # S’il vous plaît\n\nOui. | confirmation.fr.md: must have the link
-confirmation.md | # A\n{{ 'long' * 999 }}{{ confirm_url }} | confirmation.md: is a mail of more than 4,000
+confirmation.md | # A\n{{ 'long' * 999 }}{{ confirm_url }} | confirmation.md: is an email of more than 8,000 bytes
+confirmation.md | # A\n{{ 'é' * 1400 }}{{ confirm_url }} | confirmation.md: is an email of more than 8,000 bytes
+confirmation.md | # A\n{{ '=' * 1400 }}{{ confirm_url }} | confirmation.md: is an email of more than 8,000 bytes
+confirmation.md | # A\n{{ (confirm_url ~ ' ') * 40 }} | confirmation.md: is an email of more than 8,000 bytes
 ";
 
 #[test]
