@@ -1,12 +1,12 @@
 //! Reads contacts from a file, CSV or JSON Lines, as the rows of an import. What cannot be read is named by
 //! its line.
 
+mod source;
+
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 
-use bytes::Bytes;
 use csv::{ByteRecord, ReaderBuilder};
 use futures_util::{StreamExt as _, stream};
 use serde::Deserialize;
@@ -15,10 +15,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::adapters::part_file;
-use crate::operator::contact_csv::{EMAIL, STATUS, SUBSCRIBED_AT, original};
+use crate::config::ColumnMeaning;
+use crate::domain::{ContactStatus, EmailAddress, quoted};
+use crate::operator::contact_csv::{STATUS, original};
 use crate::operator::import::ImportRow;
-use crate::operator::operation::{Lines, json_lines};
+use crate::operator::operation::Lines;
 
+use self::source::{Source, begin};
+use super::import_columns::{Standing, meaning_of, standing, unusable};
 use super::outcome::CommandError;
 use super::output::Progress;
 
@@ -31,8 +35,9 @@ const PIECES_MAX: usize = 4;
 const ROW_BYTES_MAX: usize = 64 * 1024;
 /// The most columns.
 const COLUMNS_MAX: usize = 1024;
-/// Names of the address's column, without what is no letter.
-const EMAIL_NAMES: [&str; 3] = [EMAIL, "emailaddress", "mail"];
+
+/// What the operator says of columns.
+pub(super) type Given = Vec<(String, ColumnMeaning)>;
 
 /// A form of files with contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +54,23 @@ enum FileError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(
-        "line {line}: no column is named email. The first row must name the columns, which commas \
-         separate, such as email,subscribed_at"
+        "line {line}: no column is named email. The first row must name the columns, which commas, semicolons or \
+         tabs separate, such as email,subscribed_at; --column NAME=email names another one"
     )]
     Header { line: u64 },
+    #[error(
+        "line {line}: what {} means is unknown, and it may tell who must not be written to. Nothing of this row and \
+         those after it was imported. Say what a yes in it means, for each: --column NAME=unsubscribed, \
+         NAME=subscribed or NAME=confirmed; NAME=status if it has words, NAME=ignore if none of these",
+        quoted(names.as_bytes(), None)
+    )]
+    Consent { line: u64, names: String },
+    #[error("the file has no column {0}, which --column names")]
+    Missing(String),
+    #[error("line {0}: the file is not UTF-8: save it as CSV UTF-8, and import it again")]
+    Encoding(u64),
+    #[error("line {0}: the row that begins here does not end: is a quote open?")]
+    Endless(u64),
 }
 
 impl From<csv::Error> for FileError {
@@ -70,6 +88,7 @@ impl ContactFileEnd {
     pub(super) async fn open(
         path: &Path,
         format: FileFormat,
+        given: Given,
     ) -> Result<(Lines<io::Error>, Self), CommandError> {
         const WHAT: &str = "Importing";
         let name = path.display().to_string();
@@ -87,12 +106,16 @@ impl ContactFileEnd {
         let (sender, mut receiver) = mpsc::channel(PIECES_MAX);
         let (ended, end) = oneshot::channel();
         spawn_blocking(move || {
-            let inner = without_byte_order_mark(inner).map_err(FileError::Io);
-            let read =
-                inner.and_then(|inner| read(format, Source::new(inner, progress, sender.clone())));
+            let read = begin(inner).and_then(|(inner, delimiter)| {
+                let source = Source::new(inner, progress, sender.clone());
+                match format {
+                    FileFormat::Csv => read_csv(source, delimiter, &given),
+                    FileFormat::JsonLines => read_json_lines(source, &given),
+                }
+            });
             let read = read.map_err(|error| match error {
                 FileError::Io(error) => unreadable(error),
-                FileError::Header { .. } => CommandError::Input(error.to_string()),
+                wrong => CommandError::Input(wrong.to_string()),
             });
             let is_whole = read.is_ok();
             // Fails only if nobody waits for the rows.
@@ -119,100 +142,6 @@ impl ContactFileEnd {
     }
 }
 
-/// A file, and where its rows go. They are sent before it is read on, which may wait for whoever writes it.
-struct Source<R> {
-    inner: R,
-    progress: Progress,
-    pending: Vec<u8>,
-    sender: mpsc::Sender<io::Result<Bytes>>,
-    /// How much has been read.
-    at: u64,
-    last: u8,
-    /// Where line feeds are that follow the end of a line: they belong to no row, or to the end of the one
-    /// before.
-    blank: VecDeque<u64>,
-}
-
-impl<R: Read> Source<R> {
-    fn new(inner: R, progress: Progress, sender: mpsc::Sender<io::Result<Bytes>>) -> Self {
-        Self {
-            inner,
-            progress,
-            pending: Vec::new(),
-            sender,
-            at: 0,
-            last: b'\n',
-            blank: VecDeque::new(),
-        }
-    }
-
-    fn push(&mut self, row: ImportRow<'_>) -> io::Result<()> {
-        self.pending.extend_from_slice(&json_lines([row])?);
-        if self.pending.len() >= PIECE_BYTES {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let rows = std::mem::take(&mut self.pending).into();
-        let sent = self.sender.blocking_send(Ok(rows));
-        sent.map_err(|_nobody_reads| io::ErrorKind::BrokenPipe.into())
-    }
-
-    /// The line in which the row begins that the reader found at `position`, which may be before line
-    /// feeds that are not the row's.
-    fn line(&mut self, position: &csv::Position) -> u64 {
-        let (mut at, mut line) = (position.byte(), position.line());
-        while let Some(&blank) = self.blank.front().filter(|blank| **blank <= at + 1) {
-            self.blank.pop_front();
-            if blank >= at {
-                line += 1;
-                at = blank + 1;
-            }
-        }
-        line
-    }
-}
-
-impl<R: Read> Read for Source<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.flush()?;
-        let length = self.inner.read(buffer)?;
-        self.progress.advance(length);
-        for &byte in buffer.get(..length).unwrap_or_default() {
-            if byte == b'\n' && matches!(self.last, b'\r' | b'\n') {
-                self.blank.push_back(self.at);
-            }
-            self.last = byte;
-            self.at += 1;
-        }
-        Ok(length)
-    }
-}
-
-/// The file without the byte order mark that spreadsheets begin UTF-8 with. csv knows it only if it arrives
-/// with what follows.
-fn without_byte_order_mark(mut file: impl Read) -> io::Result<impl Read> {
-    let mut head = Vec::new();
-    file.by_ref().take(3).read_to_end(&mut head)?;
-    if head == b"\xef\xbb\xbf" {
-        head.clear();
-    }
-    Ok(io::Cursor::new(head).chain(file))
-}
-
-/// Reads the rows of a file. Returns the names of the columns or members that are not read.
-fn read<R: Read>(format: FileFormat, source: Source<R>) -> Result<Vec<String>, FileError> {
-    match format {
-        FileFormat::Csv => read_csv(source),
-        FileFormat::JsonLines => Ok(read_json_lines(source)?),
-    }
-}
-
 fn bad(line: u64, reason: impl Into<String>) -> ImportRow<'static> {
     ImportRow {
         line,
@@ -223,111 +152,200 @@ fn bad(line: u64, reason: impl Into<String>) -> ImportRow<'static> {
     }
 }
 
-fn read_csv<R: Read>(source: Source<R>) -> Result<Vec<String>, FileError> {
+/// Reads the rows of a file. Returns the names of the columns that are not read.
+fn read_csv<R: Read>(
+    source: Source<R>,
+    delimiter: u8,
+    given: &Given,
+) -> Result<Vec<String>, FileError> {
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
+        .delimiter(delimiter)
         .buffer_capacity(PIECE_BYTES)
         .from_reader(source);
     let mut record = ByteRecord::new();
     let mut columns: Option<Columns> = None;
-    while reader.read_byte_record(&mut record)? {
-        let line = match record.position() {
-            Some(position) => reader.get_mut().line(position),
-            None => 0,
-        };
-        let is_too_long = record.as_slice().len() > ROW_BYTES_MAX || record.len() > COLUMNS_MAX;
-        let cells = record
+    loop {
+        match reader.read_byte_record(&mut record) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                let line = reader.position().line();
+                return Err(reader.get_ref().failure(error.into(), line));
+            }
+        }
+        // Each row ends with a line feed, unless a quote is open at the end of the file.
+        let is_open = reader.get_ref().is_ended;
+        let more_lines = record
+            .as_slice()
             .iter()
-            .map(|cell| str::from_utf8(cell).map(str::trim));
-        let cells = cells.collect::<Result<Vec<&str>, _>>();
-        let row = match (&columns, cells) {
-            (Some(_), _) if is_too_long => bad(
-                line,
-                "the row is longer than 64 KiB or has more than 1024 columns",
-            ),
-            (Some(_), Err(_)) => bad(line, "the row is not UTF-8"),
-            (Some(columns), Ok(cells)) => columns.row(line, &cells),
-            (None, Ok(cells)) if !is_too_long => {
-                let found = Columns::parse(&cells).ok_or(FileError::Header { line })?;
-                let (found, is_header) = found;
+            .filter(|byte| **byte == b'\n')
+            .count() as u64;
+        let line = reader.position().line() - more_lines - u64::from(!is_open);
+        let is_too_long = record.as_slice().len() > ROW_BYTES_MAX || record.len() > COLUMNS_MAX;
+        let columns = match &columns {
+            Some(columns) => columns,
+            // Excel names the delimiter so, before the header.
+            None if record.get(0) == Some(b"sep=") => continue,
+            None if is_too_long || is_open => return Err(FileError::Header { line }),
+            None => {
+                let (found, is_header) = Columns::parse(&record, given, line)?;
                 let columns = columns.insert(found);
                 if is_header {
                     continue;
                 }
-                columns.row(line, &cells)
+                columns
             }
-            (None, Ok(_) | Err(_)) => return Err(FileError::Header { line }),
+        };
+        let is_swallowed = is_open || swallows(&record, delimiter);
+        let row = match columns.row(line, &record) {
+            _ if is_swallowed || more_lines > 0 && is_too_long => bad(
+                line,
+                format!(
+                    "a quote opens in this row, and {} lines are one cell by it: close it or remove it, and import \
+                     the file again",
+                    more_lines + u64::from(!is_open)
+                ),
+            ),
+            _ if is_too_long => bad(
+                line,
+                "the row is longer than 64 KiB or has more than 1024 columns",
+            ),
+            Ok(row) => row,
+            Err(reason) => bad(line, reason),
         };
         reader.get_mut().push(row)?;
     }
     reader.get_mut().flush()?;
-    Ok(columns.map(|it| it.ignored).unwrap_or_default())
+    Ok(columns.map(|columns| columns.ignored).unwrap_or_default())
 }
 
-/// Which columns are read.
+/// Whether a cell has a line that looks like a row: one with an address.
+fn swallows(record: &ByteRecord, delimiter: u8) -> bool {
+    let is_address = |part: &str| EmailAddress::parse(part.trim_matches([' ', '"'])).is_ok();
+    let is_row = |line: &[u8]| {
+        let is_parted = record.len() == 1 || line.contains(&delimiter);
+        let mut parts = line.split(|byte| *byte == delimiter);
+        is_parted && parts.any(|part| str::from_utf8(part).is_ok_and(is_address))
+    };
+    let mut lines = record
+        .iter()
+        .flat_map(|cell| cell.split(|byte| *byte == b'\n').skip(1));
+    lines.any(is_row)
+}
+
+/// The columns that are read.
 #[derive(Debug, Default)]
 struct Columns {
     email: usize,
     subscribed_at: Option<usize>,
-    status: Option<usize>,
+    /// Those that say who may be written to.
+    standing: Vec<(usize, (ColumnMeaning, String))>,
     count: usize,
     /// The names of all others.
     ignored: Vec<String>,
 }
 
 impl Columns {
-    /// Reads the header. A row of one column that is an address is no header, and the column is that of
+    /// Reads the header, in `line`. A row of one column that is an address is no header, and the column is that of
     /// addresses. Returns whether it is one.
-    fn parse(cells: &[&str]) -> Option<(Self, bool)> {
-        let name = |cell: &&str| {
-            let letters = cell.chars().filter(char::is_ascii_alphabetic);
-            letters.collect::<String>().to_ascii_lowercase()
+    fn parse(record: &ByteRecord, given: &Given, line: u64) -> Result<(Self, bool), FileError> {
+        let cells = record.iter().map(|cell| text(cell));
+        let cells = cells.collect::<Option<Vec<&str>>>();
+        let cells = cells.ok_or(FileError::Encoding(line))?;
+        let mut columns = Self {
+            count: cells.len(),
+            ..Self::default()
         };
-        let email = cells
-            .iter()
-            .position(|cell| EMAIL_NAMES.contains(&&*name(cell)));
+        let (mut email, mut unknown) = (None, Vec::new());
+        for (index, name) in cells.iter().enumerate() {
+            match meaning_of(name, given) {
+                Some(ColumnMeaning::Email) if email.is_none() => email = Some(index),
+                Some(ColumnMeaning::SubscribedAt) => columns.subscribed_at = Some(index),
+                Some(ColumnMeaning::Ignore | ColumnMeaning::Email) => {
+                    columns.ignored.push((*name).to_owned());
+                }
+                Some(meaning) => columns
+                    .standing
+                    .push((index, (meaning, (*name).to_owned()))),
+                None => unknown.push(*name),
+            }
+        }
         let Some(email) = email else {
-            let [cell] = cells else { return None };
-            let column = Self {
-                count: 1,
-                ..Self::default()
+            return match cells.as_slice() {
+                [cell] if cell.contains('@') => {
+                    let column = Self {
+                        count: 1,
+                        ..Self::default()
+                    };
+                    Ok((column, false))
+                }
+                _ => Err(FileError::Header { line }),
             };
-            return cell.contains('@').then_some((column, false));
         };
-        let named = |name| {
+        columns.email = email;
+        let is_there = |name: &str| {
             cells
                 .iter()
-                .position(|cell| cell.eq_ignore_ascii_case(name))
+                .any(|cell| cell.eq_ignore_ascii_case(name.trim()))
         };
-        let (subscribed_at, status) = (named(SUBSCRIBED_AT), named(STATUS));
-        let read = [Some(email), subscribed_at, status];
-        let others = cells.iter().enumerate();
-        let others = others.filter(|(index, _)| !read.contains(&Some(*index)));
-        let columns = Self {
-            email,
-            subscribed_at,
-            status,
-            count: cells.len(),
-            ignored: others.map(|(_, cell)| (*cell).to_owned()).collect(),
-        };
-        Some((columns, true))
+        if let Some((name, _)) = given.iter().find(|(name, _)| !is_there(name)) {
+            return Err(FileError::Missing(name.clone()));
+        }
+        match unknown.join(", ") {
+            names if names.is_empty() => Ok((columns, true)),
+            names => Err(FileError::Consent { line, names }),
+        }
     }
 
-    fn row<'a>(&self, line: u64, cells: &[&'a str]) -> ImportRow<'a> {
-        if cells.len() > self.count {
-            let (found, count) = (cells.len(), self.count);
-            let reason = format!("the row has {found} cells, and the header {count}");
-            return bad(line, reason);
+    fn row<'a>(&self, line: u64, record: &'a ByteRecord) -> Result<ImportRow<'a>, String> {
+        if record.len() > self.count {
+            let (found, count) = (record.len(), self.count);
+            return Err(format!("the row has {found} cells, and the header {count}"));
         }
-        let cell = |index: usize| cells.get(index).map(|cell| Cow::Borrowed(original(cell)));
-        ImportRow {
+        let cell = |index: usize| text(record.get(index).unwrap_or_default()).map(original);
+        let encoded = || "the row is not UTF-8".to_owned();
+        let email = cell(self.email).ok_or_else(encoded)?;
+        let subscribed_at = self
+            .subscribed_at
+            .map(|index| cell(index).ok_or_else(encoded));
+        let said = self.standing.iter().map(|(index, column)| {
+            let cell = String::from_utf8_lossy(record.get(*index).unwrap_or_default());
+            ((column.0, &*column.1), cell)
+        });
+        Ok(ImportRow {
             line,
-            email: cell(self.email).unwrap_or_default(),
-            subscribed_at: self.subscribed_at.and_then(cell),
-            status: self.status.and_then(cell),
+            email: email.into(),
+            subscribed_at: subscribed_at.transpose()?.map(Cow::Borrowed),
+            status: status(said)?,
             bad: None,
+        })
+    }
+}
+
+fn text(cell: &[u8]) -> Option<&str> {
+    str::from_utf8(cell).ok().map(str::trim)
+}
+
+/// What a cell says, with the meaning and the name of its column.
+type Said<'a> = ((ColumnMeaning, &'a str), Cow<'a, str>);
+
+/// The status of a contact of which cells, each with its column, say this.
+fn status<'a, 'b>(said: impl Iterator<Item = Said<'a>>) -> Result<Option<Cow<'b, str>>, String> {
+    let mut left_out = None;
+    let mut worst = Standing::Subscribed;
+    for (column, cell) in said {
+        let found = standing(column, &cell)?;
+        worst = worst.max(found);
+        if found == Standing::Unconfirmed {
+            left_out = Some(unusable(column.1, &cell, "unconfirmed"));
         }
+    }
+    match (worst, left_out) {
+        (Standing::Unconfirmed, Some(reason)) => Err(reason),
+        (Standing::Unsubscribed, _) => Ok(Some(ContactStatus::Unsubscribed.as_str().into())),
+        (Standing::Subscribed | Standing::Unconfirmed, _) => Ok(None),
     }
 }
 
@@ -340,18 +358,24 @@ struct JsonRow<'a> {
     subscribed_at: Option<Cow<'a, str>>,
     #[serde(borrow)]
     status: Option<Cow<'a, str>>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
-fn read_json_lines<R: Read>(source: Source<R>) -> io::Result<Vec<String>> {
+/// Reads the lines of a file. Returns the names of the members of the first one that are not read.
+fn read_json_lines<R: Read>(source: Source<R>, given: &Given) -> Result<Vec<String>, FileError> {
     let mut reader = BufReader::with_capacity(PIECE_BYTES, source);
     let (mut line, mut number) = (Vec::new(), 0);
     let mut ignored = None;
     loop {
         line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
+        let read = reader.read_until(b'\n', &mut line);
         number += 1;
+        match read {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => return Err(reader.get_ref().failure(error, number)),
+        }
         let text = line.trim_ascii();
         if text.is_empty() {
             continue;
@@ -363,13 +387,17 @@ fn read_json_lines<R: Read>(source: Source<R>) -> io::Result<Vec<String>> {
                 "the line is no JSON object with a string email, and strings subscribed_at and status if any",
             ),
             Ok(row) => {
-                ignored.get_or_insert_with(|| others(text));
-                ImportRow {
-                    line: number,
-                    email: row.email,
-                    subscribed_at: row.subscribed_at,
-                    status: row.status,
-                    bad: None,
+                let (columns, others) = members(&row, given, number)?;
+                ignored.get_or_insert(others);
+                match status(columns.into_iter()) {
+                    Err(reason) => bad(number, reason),
+                    Ok(status) => ImportRow {
+                        line: number,
+                        email: row.email,
+                        subscribed_at: row.subscribed_at,
+                        status,
+                        bad: None,
+                    },
                 }
             }
         };
@@ -379,13 +407,38 @@ fn read_json_lines<R: Read>(source: Source<R>) -> io::Result<Vec<String>> {
     Ok(ignored.unwrap_or_default())
 }
 
-/// The names of the members that are not read.
-fn others(line: &[u8]) -> Vec<String> {
-    let members: Map<String, Value> = serde_json::from_slice(line).unwrap_or_default();
-    let names = members.into_iter().map(|(name, _)| name);
-    names
-        .filter(|name| ![EMAIL, SUBSCRIBED_AT, STATUS].contains(&name.as_str()))
-        .collect()
+/// The members of `row` that say who may be written to, and the names of those that are not read.
+fn members<'a>(
+    row: &'a JsonRow<'_>,
+    given: &Given,
+    line: u64,
+) -> Result<(Vec<Said<'a>>, Vec<String>), FileError> {
+    let said = row
+        .status
+        .as_deref()
+        .map(|status| (STATUS, Cow::Borrowed(status)));
+    let others = row.others.iter().map(|(name, value)| {
+        let value = match value {
+            Value::Null => Cow::default(),
+            Value::String(text) => Cow::Borrowed(text.as_str()),
+            other => Cow::Owned(other.to_string()),
+        };
+        (name.as_str(), value)
+    });
+    let (mut columns, mut ignored) = (Vec::new(), Vec::new());
+    for (name, value) in said.into_iter().chain(others) {
+        match meaning_of(name, given) {
+            Some(ColumnMeaning::Ignore | ColumnMeaning::Email | ColumnMeaning::SubscribedAt) => {
+                ignored.push(name.to_owned());
+            }
+            Some(meaning) => columns.push(((meaning, name), value)),
+            None => {
+                let names = name.to_owned();
+                return Err(FileError::Consent { line, names });
+            }
+        }
+    }
+    Ok((columns, ignored))
 }
 
 #[cfg(test)]

@@ -194,7 +194,7 @@ pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), Comma
 
 async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError> {
     let format = format_of(args.format.as_deref(), &args.file);
-    let (rows, end) = ContactFileEnd::open(&args.file, format).await?;
+    let (rows, end) = ContactFileEnd::open(&args.file, format, args.columns.clone()).await?;
     let params = json!({"unforget": args.unforget});
     let answered: Result<ImportReport, _> = client.send(&IMPORT, params, rows).await;
     let (mut report, ignored) = end.of(answered)?;

@@ -5,7 +5,7 @@
 //! | [`serve`] | the service |
 //! | `client` | what answers commands: the running service, or this process |
 //! | `output`, `list`, `outcome` | printing, and how commands end |
-//! | `source`, `contact_file`, `consent`, `signals` | what commands read and ask, and what ends them |
+//! | `source`, `contact_file`, `import_columns`, `consent`, `signals` | what commands read and ask, and what ends them |
 //! | `admin`, `block`, `contacts`, `keys`, `limits`, `mail`, `migration`, `status`, `store` | a file for each group of commands |
 //! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
 //! | `handbook`, `systemd_units` | what is printed of the program itself |
@@ -25,6 +25,7 @@ mod delivering;
 mod doctor;
 mod findings;
 mod handbook;
+mod import_columns;
 mod keys;
 mod limits;
 mod list;

@@ -14,7 +14,7 @@ use clap::{Subcommand, ValueEnum};
 
 pub use self::block::{BlockCommand, NamedNetwork};
 pub use self::contacts::{
-    ContactFilter, ContactOrder, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs,
+    ColumnMeaning, ContactFilter, ContactOrder, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs,
 };
 pub use self::form::{Consent, OutputForm};
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};

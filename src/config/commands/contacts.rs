@@ -139,6 +139,11 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["csv", "jsonl"]))]
     pub format: Option<String>,
 
+    /// What a column means, if its name does not tell: email, subscribed_at, status, unsubscribed (a yes, or a time,
+    /// forbids), subscribed or confirmed (a yes, or a time, allows), ignore; may be repeated
+    #[arg(long = "column", value_name = "NAME=MEANING", value_parser = column)]
+    pub columns: Vec<(String, ColumnMeaning)>,
+
     /// Add addresses that were erased, too
     #[arg(long)]
     pub unforget: bool,
@@ -146,6 +151,38 @@ pub struct ImportArgs {
     /// How to print the result.
     #[command(flatten)]
     pub form: OutputForm,
+}
+
+/// What a column of an imported file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum ColumnMeaning {
+    /// The address.
+    Email,
+    /// When the contact signed up.
+    SubscribedAt,
+    /// A word for the contact's status.
+    Status,
+    /// Such a word, or anything else.
+    #[value(skip)]
+    MaybeStatus,
+    /// Whether, or since when, the contact must not be written to.
+    Unsubscribed,
+    /// Whether, or since when, it may be.
+    Subscribed,
+    /// Whether, or when, it has confirmed.
+    Confirmed,
+    /// Nothing of these.
+    Ignore,
+}
+
+fn column(text: &str) -> Result<(String, ColumnMeaning), String> {
+    let (name, meaning) = text.rsplit_once('=').unwrap_or((text, ""));
+    let meaning = ColumnMeaning::from_str(meaning, true);
+    let meaning = meaning.map_err(|_unknown| {
+        "must be NAME=MEANING: email, subscribed_at, status, unsubscribed, subscribed, confirmed or ignore"
+    })?;
+    Ok((name.to_owned(), meaning))
 }
 
 /// Whom to forget.
