@@ -22,6 +22,8 @@ use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, fmt, registry};
 
+use crate::domain::printable;
+
 /// The most that waits to be written.
 const BUFFER_BYTES_MAX: usize = 1024 * 1024;
 
@@ -126,11 +128,16 @@ impl LogBuffer {
 struct LineWriter {
     buffer: Arc<LogBuffer>,
     is_urgent: bool,
+    /// The character that begins the subscriber's colours. It spells out those of others.
+    kept: &'static [char],
 }
 
 impl Write for LineWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.buffer.push(line, self.is_urgent);
+        let text = String::from_utf8_lossy(line);
+        let shown = printable(text.strip_suffix('\n').unwrap_or(&text), self.kept);
+        let shown = [shown.as_bytes(), b"\n"].concat();
+        self.buffer.push(&shown, self.is_urgent);
         Ok(line.len())
     }
 
@@ -203,6 +210,7 @@ impl Visit for LineText {
 /// # Errors
 /// When standard error cannot be written.
 pub fn write_failure(is_json: bool, message: &str) -> io::Result<()> {
+    let message = printable(message, &[]);
     if !is_json {
         return writeln!(stderr().lock(), "error: {message}");
     }
@@ -232,11 +240,14 @@ pub fn init(
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
         .with_target("landing_api", level);
+    let is_coloured = !is_json && stderr().is_terminal();
+    let kept: &[char] = if is_coloured { &['\x1b'] } else { &[] };
     let writer = |is_urgent| {
         let buffer = Arc::clone(&buffer);
         move || LineWriter {
             buffer: Arc::clone(&buffer),
             is_urgent,
+            kept,
         }
     };
     let lines = fmt::layer()
@@ -251,7 +262,7 @@ pub fn init(
     let lines = if is_json {
         lines.json().flatten_event(true).boxed()
     } else {
-        lines.with_ansi(stderr().is_terminal()).boxed()
+        lines.with_ansi(is_coloured).boxed()
     };
     // Fails only if a subscriber is set already.
     let layers = registry().with(lines).with(Warnings(on_warning));

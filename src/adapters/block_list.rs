@@ -1,7 +1,8 @@
-//! [`BlockList`] over a file of the data directory, which is written whole at each change. A line is a network
-//! and when it was blocked:
+//! [`BlockList`] over a file of the data directory, which is written whole at each change. Its first line counts the
+//! others, so that a lost one is noticed; each of them is a network and when it was blocked:
 //!
 //! ```text
+//! {"blocks":1}
 //! {"network":"192.0.2.0/24","since":"2026-11-25T16:02:11.000Z"}
 //! ```
 
@@ -52,6 +53,13 @@ struct Blocks {
 struct BlockLine {
     network: String,
     since: String,
+}
+
+/// The first line.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeadLine {
+    blocks: usize,
 }
 
 impl FileBlockList {
@@ -167,15 +175,30 @@ fn read(path: &Path) -> io::Result<BTreeMap<BlockedNetwork, Timestamp>> {
         return Err(io::Error::other("it is no file of blocked networks"));
     }
     let text = fs::read_to_string(path)?;
-    let lines = (1..).zip(text.lines());
-    lines
+    let mut lines = (1..).zip(text.lines()).peekable();
+    // Without it the operator made the file.
+    let head = |line: &str| serde_json::from_str::<HeadLine>(line).ok();
+    let counted = lines.peek().and_then(|(_, line)| head(line));
+    lines.next_if(|_| counted.is_some());
+    let added: BTreeMap<_, _> = lines
         .map(|(number, line)| {
             parse(line).ok_or_else(|| {
                 let bad = format!("line {number} is no blocked network: correct or remove it");
                 io::Error::new(io::ErrorKind::InvalidData, bad)
             })
         })
-        .collect()
+        .collect::<io::Result<_>>()?;
+    let wrong = match counted.map(|head| head.blocks) {
+        None if text.is_empty() => "it is empty: restore it, or remove it".to_owned(),
+        Some(count) if count != added.len() => {
+            let found = added.len();
+            format!(
+                "it has {found} blocked networks, but line 1 counts {count}: restore it, or correct line 1"
+            )
+        }
+        None | Some(_) => return Ok(added),
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidData, wrong))
 }
 
 fn parse(line: &str) -> Option<(BlockedNetwork, Timestamp)> {
@@ -184,9 +207,10 @@ fn parse(line: &str) -> Option<(BlockedNetwork, Timestamp)> {
     Some((network, Timestamp::parse(&line.since)?))
 }
 
-/// A line for each of these.
+/// The first line, and one for each of these.
 fn text(added: &BTreeMap<BlockedNetwork, Timestamp>) -> io::Result<String> {
-    let mut text = String::new();
+    let blocks = added.len();
+    let mut text = serde_json::to_string(&HeadLine { blocks })? + "\n";
     for (network, since) in added {
         let line = BlockLine {
             network: network.to_string(),

@@ -15,8 +15,8 @@ use super::admin_socket;
 use super::block_list;
 use super::counts;
 use super::files::{
-    Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, if_there, is_irregular, remove_for_good,
-    sync_parent, write_whole,
+    Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, close_to_others, if_there, is_irregular,
+    remove_for_good, sync_parent, write_whole,
 };
 use super::ledger::record::{LEDGER, Ledger, Preview, preview};
 use super::open_error::OpenError;
@@ -163,14 +163,7 @@ impl DataDir {
         create_private(files.as_ref(), path).map_err(OpenError::io("create", path))?;
         refuse_irregular(path)?;
         let lock = lock(path)?;
-        warn_if_exposed(
-            path,
-            "the data directory is open to other users; chmod 700 closes it",
-        );
-        warn_if_exposed(
-            &path.join(LEDGER),
-            "ledger.jsonl, which holds addresses, is open to other users; chmod 600 closes it",
-        );
+        tighten(path);
         let secret = Self::secret_of(files, path, entropy)?;
         // Behind the last step of a restore that was killed. It holds addresses.
         let restoring = path.join(RESTORING);
@@ -334,6 +327,7 @@ impl NodeDir {
         create_private(&SystemFiles, path).map_err(OpenError::io("create", path))?;
         refuse_irregular(path)?;
         let lock = lock(path)?;
+        tighten(path);
         if exists(&path.join(LEDGER))? {
             tracing::warn!(
                 "the data directory holds a ledger, which is not used: contacts and keys are in the \
@@ -489,10 +483,45 @@ pub(super) fn exists(path: &Path) -> Result<bool, OpenError> {
     path.try_exists().map_err(OpenError::io("look at", path))
 }
 
-fn warn_if_exposed(path: &Path, warning: &str) {
-    let mode = fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
-    if mode & 0o077 != 0 {
-        tracing::warn!("{warning}");
+/// Closes what the service keeps in `directory` to other users: an orchestrator may open a volume to a group at each
+/// mount. What belongs to another user is only warned of.
+fn tighten(directory: &Path) {
+    let stem = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let is_kept = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut names = entry_names().filter(|name| !ACCEPTANCES.contains(name));
+        names.any(|kept| stem(kept) == stem(&name))
+    };
+    let list = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten();
+    let kept = list(directory).map(|entry| entry.path()).filter(is_kept);
+    let tls = list(&directory.join(TLS)).map(|entry| entry.path());
+    let paths: Vec<PathBuf> = [directory.to_path_buf()]
+        .into_iter()
+        .chain(kept)
+        .chain(tls)
+        .collect();
+    let is_exposed = |path: &&PathBuf| {
+        let metadata = fs::symlink_metadata(path);
+        metadata.is_ok_and(|metadata| {
+            let is_ours = metadata.is_file() || metadata.is_dir();
+            is_ours && metadata.permissions().mode() & 0o077 != 0
+        })
+    };
+    let closed = paths
+        .iter()
+        .filter(|path| close_to_others(path).unwrap_or_default());
+    let closed = closed.count();
+    if closed > 0 {
+        tracing::warn!(
+            files = closed,
+            "the data directory was open to other users: it and its files are its owner's alone again"
+        );
+    }
+    if let Some(path) = paths.iter().find(is_exposed) {
+        tracing::warn!(
+            path = %path.display(),
+            "what holds addresses is open to other users, and cannot be closed: chmod -R go= the data directory"
+        );
     }
 }
 

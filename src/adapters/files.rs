@@ -2,10 +2,12 @@
 //! see what is synced; and the few that need no such seam.
 
 use std::fmt::Debug;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use super::system::user_id;
 
 /// Mode of files that only the service's own user may read or write.
 pub(crate) const PRIVATE_FILE: u32 = 0o600;
@@ -233,7 +235,27 @@ pub(crate) fn remove_for_good(files: &dyn Files, path: &Path) -> io::Result<()> 
 
 /// Syncs the directory that contains `path`.
 pub(crate) fn sync_parent(files: &dyn Files, path: &Path) -> io::Result<()> {
-    files.sync_directory(parent(path))
+    let directory = parent(path);
+    files.sync_directory(directory).map_err(|error| {
+        let directory = directory.display();
+        io::Error::new(
+            error.kind(),
+            format!("the directory {directory} cannot be synced: {error}"),
+        )
+    })
+}
+
+/// Closes a file or directory of this user to others. Returns whether it was open to them; others' files and links
+/// stay as they are.
+pub(crate) fn close_to_others(path: &Path) -> io::Result<bool> {
+    let metadata = fs::symlink_metadata(path)?;
+    let (kind, mode) = (metadata.file_type(), metadata.mode());
+    let is_ours = metadata.uid() == user_id() && (kind.is_file() || kind.is_dir());
+    let is_open = is_ours && mode & 0o077 != 0;
+    if is_open {
+        fs::set_permissions(path, Permissions::from_mode(mode & 0o7700))?;
+    }
+    Ok(is_open)
 }
 
 /// The directory that contains `path`.

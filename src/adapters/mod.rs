@@ -59,6 +59,7 @@ pub mod open_error;
 pub mod operator_file;
 pub mod outbound;
 pub mod part_file;
+mod pem;
 pub mod postgres;
 pub mod probe;
 pub mod redis;

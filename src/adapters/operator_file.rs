@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tokio::task::spawn_blocking;
 
 const FILE_BYTES_MAX: u64 = 64 * 1024;
+const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Why a file is refused, beside what the system says. No error quotes the content.
 const NOT_REGULAR: &str = "is no regular file";
@@ -28,7 +29,15 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// # Errors
 /// When there is none.
 pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    read_open(open(path)?)
+    read_open(open(path)?, FILE_BYTES_MAX)
+}
+
+/// Like [`read_bytes`], for certificates of many authorities: up to 16 MiB.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn read_authorities(path: &Path) -> io::Result<Vec<u8>> {
+    read_open(open(path)?, AUTHORITIES_BYTES_MAX)
 }
 
 /// Like [`read`], for a file that others may not read.
@@ -75,7 +84,7 @@ pub fn read_secret_bytes(path: &Path) -> io::Result<Vec<u8>> {
     if !is_private(metadata.uid(), metadata.mode()) {
         return Err(io::Error::other(EXPOSED));
     }
-    read_open(file)
+    read_open(file, FILE_BYTES_MAX)
 }
 
 /// Whether other users can neither read nor change a file of this owner and mode. The group may read root's
@@ -94,7 +103,7 @@ fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// When the file is missing or not a regular one.
-pub(super) fn check_regular(path: &Path) -> io::Result<()> {
+fn check_regular(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.is_file() {
         Ok(())
     } else {
@@ -102,15 +111,14 @@ pub(super) fn check_regular(path: &Path) -> io::Result<()> {
     }
 }
 
-fn read_open(file: File) -> io::Result<Vec<u8>> {
+fn read_open(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 {
-        ..=FILE_BYTES_MAX => Ok(bytes),
-        _ => Err(io::Error::other(format!(
-            "is larger than {FILE_BYTES_MAX} bytes"
-        ))),
+    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        let reason = format!("is larger than {bytes_max} bytes");
+        return Err(io::Error::other(reason));
     }
+    Ok(bytes)
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {

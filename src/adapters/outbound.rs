@@ -25,7 +25,7 @@ use tower_service::Service;
 
 use crate::domain::in_words;
 
-use super::operator_file::check_regular;
+use super::{operator_file, pem};
 
 /// The deadline of DNS, TCP and TLS together.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -56,14 +56,14 @@ impl Roots {
     /// # Errors
     /// Why there are none, in words.
     pub fn of_system(named_file: Option<&Path>, more: Certificates) -> Result<Self, String> {
-        if let Some(path) = named_file {
-            // Otherwise, as long as `SSL_CERT_DIR` holds one, the mistake would show only when a
-            // connection is refused.
-            let named = certificates_in(path);
-            named.map_err(|why| format!("SSL_CERT_FILE: {}: {why}", path.display()))?;
-        }
+        // As long as `SSL_CERT_DIR` holds one, a mistake would show only when a connection is refused.
+        let named = named_file.map(|path| {
+            certificates_in(path).map_err(|why| format!("SSL_CERT_FILE: {}: {why}", path.display()))
+        });
+        let mut named = named.transpose()?.unwrap_or_default();
         let found = rustls_native_certs::load_native_certs();
-        let roots = Self::of(found.certs.into_iter().chain(more));
+        named.retain(|certificate| !found.certs.contains(certificate));
+        let roots = Self::of(found.certs.into_iter().chain(named).chain(more));
         if roots.0.is_empty() {
             let first = found.errors.first();
             let why = first.map_or_else(String::new, |error| format!(": {error}"));
@@ -88,13 +88,14 @@ impl Roots {
 /// # Errors
 /// Why there are none, in words.
 pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
-    check_regular(path).map_err(|error| error.to_string())?;
-    let found = rustls_native_certs::load_certs_from_paths(Some(path), None);
-    if !found.certs.is_empty() {
-        return Ok(found.certs);
+    let bytes = operator_file::read_authorities(path).map_err(|error| error.to_string())?;
+    let (good, bad): (Vec<_>, Vec<_>) = pem::certificates(&bytes)?
+        .into_iter()
+        .partition(Result::is_ok);
+    match bad.into_iter().next() {
+        Some(Err(why)) if good.is_empty() => Err(why),
+        _ => Ok(good.into_iter().flatten().collect()),
     }
-    let reason = found.errors.first().and_then(|error| error.source());
-    Err(reason.map_or_else(|| "holds no certificate".to_owned(), ToString::to_string))
 }
 
 /// A client that keeps up to `connections_max` idle connections.

@@ -1,11 +1,13 @@
 //! Requests and connections that only find out whether something answers.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::header::USER_AGENT;
 use hyper::{HeaderMap, Request, Uri};
 use hyper_rustls::MaybeHttpsStream;
+use tokio::net::lookup_host;
 use tokio::time::timeout;
 use tower_service::Service as _;
 
@@ -48,6 +50,18 @@ pub async fn get(
     Ok(ProbeAnswer {
         status: head.status.as_u16(),
         headers: head.headers,
+    })
+}
+
+/// That `host` has an IPv6 address, where a service that listens on the IPv4 address `listen` is not, if so.
+pub async fn unheard_ipv6(host: &str, listen: SocketAddr) -> Option<String> {
+    let found = lookup_host((host, listen.port())).await;
+    let is_unheard = listen.is_ipv4() && found.ok()?.any(|address| address.is_ipv6());
+    is_unheard.then(|| {
+        format!(
+            "{host} has an AAAA record, and the service listens on IPv4 alone ({listen}): listen on [::]:443, or \
+             remove that record"
+        )
     })
 }
 

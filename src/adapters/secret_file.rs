@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::domain::Secret;
 
-use super::files::{Files, if_there, write_whole};
+use super::files::{Files, close_to_others, if_there, write_whole};
 use super::open_error::OpenError;
 
 /// The file of the secret that the service runs with.
@@ -85,6 +85,8 @@ impl SecretFile {
 /// # Errors
 /// [`OpenError`] when it cannot be read, others may read it, or it is none.
 pub(super) fn read(path: &Path) -> Result<Option<Secret>, OpenError> {
+    // If that fails, the mode below tells.
+    let _ = close_to_others(path);
     let metadata = if_there(fs::metadata(path)).map_err(OpenError::io("read", path))?;
     let Some(metadata) = metadata else {
         return Ok(None);

@@ -13,8 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::ServerName;
 use rustls::server::{ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use x509_cert::der::Decode as _;
@@ -22,7 +21,7 @@ use x509_cert::time::Time;
 
 use crate::domain::Timestamp;
 
-use super::operator_file;
+use super::{operator_file, pem};
 
 /// The protocol of an authority's proofs, as it offers it (RFC 8737).
 pub(super) const ACME_TLS: &[u8] = b"acme-tls/1";
@@ -49,27 +48,25 @@ pub(super) enum Flaw {
 impl Certificate {
     /// A chain in PEM, its own certificate first, and its key in PEM.
     pub(super) fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, Flaw> {
-        let certificates: Vec<_> = CertificateDer::pem_slice_iter(chain)
-            .collect::<Result<_, _>>()
-            .map_err(|error| Flaw::Chain(error.to_string()))?;
-        let Some(first) = certificates.first() else {
-            return Err(Flaw::Chain("holds no certificate in PEM".to_owned()));
-        };
+        let certificates = pem::certificates(chain).map_err(Flaw::Chain)?;
+        let certificates = certificates.into_iter().collect::<Result<Vec<_>, _>>();
+        let certificates = certificates.map_err(Flaw::Chain)?;
+        let first = certificates.first().map_or(&[][..], |first| first.as_ref());
         let parsed = x509_cert::Certificate::from_der(first);
         let validity = parsed
             .map_err(|error| Flaw::Chain(format!("its first certificate: {error}")))?
             .tbs_certificate
             .validity;
-        // The parser's error might quote the file.
-        let private = PrivateKeyDer::from_pem_slice(key).map_err(|_error| {
-            Flaw::Key("holds no private key in PEM, or an encrypted one".to_owned())
-        })?;
+        let private = pem::private_key(key).map_err(Flaw::Key)?;
+        let kind = pem::unusable_kind(&private);
         let certified = CertifiedKey::from_der(certificates, private, &ring::default_provider());
         let certified = certified.map_err(|error| {
             if matches!(error, rustls::Error::InconsistentKeys(_)) {
                 return Flaw::Foreign;
             }
-            Flaw::Key(error.to_string())
+            Flaw::Key(format!(
+                "holds {kind}, which cannot be used: take P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
+            ))
         })?;
         Ok(Self {
             key: Arc::new(certified),
@@ -118,7 +115,7 @@ pub(super) fn server_config(
 /// What the files held, to see whether they changed.
 #[derive(Debug, PartialEq, Eq)]
 struct Contents {
-    chain: String,
+    chain: Vec<u8>,
     key: Vec<u8>,
 }
 
@@ -189,13 +186,13 @@ impl CertificateFiles {
 
 fn read(chain: &Path, key: &Path) -> Result<Contents, String> {
     Ok(Contents {
-        chain: operator_file::read(chain).map_err(|error| of_chain(chain, error))?,
+        chain: operator_file::read_bytes(chain).map_err(|error| of_chain(chain, error))?,
         key: operator_file::read_secret_bytes(key).map_err(|error| of_key(key, error))?,
     })
 }
 
 fn parse(contents: &Contents, chain: &Path, key: &Path) -> Result<Certificate, String> {
-    Certificate::from_pem(contents.chain.as_bytes(), &contents.key).map_err(|flaw| match flaw {
+    Certificate::from_pem(&contents.chain, &contents.key).map_err(|flaw| match flaw {
         Flaw::Chain(why) => of_chain(chain, why),
         Flaw::Key(why) => of_key(key, why),
         Flaw::Foreign => {

@@ -51,7 +51,10 @@ pub(super) async fn keep_renewed(
         let outcome = acme.order(now).await;
         let next = tell(&acme, clock.now(), &metrics);
         match outcome {
-            Ok(()) => tracing::info!(next, "the ordered certificate is in use"),
+            Ok(()) => match acme.last_order(clock.now()).error {
+                None => tracing::info!(next, "the ordered certificate is in use"),
+                Some(error) => tracing::warn!(next, %error, "the ordered certificate lacks names"),
+            },
             Err(error) => tracing::warn!(next, %error, "no certificate is given"),
         }
     }
@@ -91,7 +94,7 @@ fn judge_order(acme: &AcmeCertificate) -> Checked {
         (Some(validity), Some(error)) => {
             let until = validity.end.to_rfc3339();
             failed(format!(
-                "is valid until {until}, and is not renewed: {error}; the next order is at {next}"
+                "is valid until {until}, but the last order failed, or lacks names: {error}; the next order is at {next}"
             ))
         }
         (None, Some(error)) => failed(format!(

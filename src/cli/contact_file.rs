@@ -198,14 +198,15 @@ fn read_csv<R: Read>(
                 columns
             }
         };
+        let lines = more_lines + u64::from(!is_open);
         let is_swallowed = is_open || swallows(&record, delimiter);
         let row = match columns.row(line, &record) {
             _ if is_swallowed || more_lines > 0 && is_too_long => bad(
                 line,
                 format!(
-                    "a quote opens in this row, and {} lines are one cell by it: close it or remove it, and import \
-                     the file again",
-                    more_lines + u64::from(!is_open)
+                    "a quote opens in this row, and with it {lines} lines (to line {}) are one cell: close it or \
+                     remove it, and import the file again",
+                    line + lines - 1
                 ),
             ),
             _ if is_too_long => bad(

@@ -1,5 +1,6 @@
 //! `doctor`: the machine, and what the service depends on.
 
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
@@ -176,7 +177,7 @@ async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) 
     }
     if args.speaks_tls() {
         if let Ok(Some(OwnCertificate::Acme(acme))) = wiring::own_certificate(args) {
-            findings.add("name", name(base_url, &acme).await);
+            findings.add("name", name(base_url, &acme, args.listen).await);
         }
         // At the address listened on, the certificate is valid for another name, and there is no proxy.
         match ask_outside(base_url).await {
@@ -200,7 +201,10 @@ async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) 
 
 /// Looks whose certificate is presented at the public address: the proof that the authority asks for has to pass
 /// the same way.
-async fn name(base_url: &str, acme: &AcmeCertificate) -> Checked {
+async fn name(base_url: &str, acme: &AcmeCertificate, listen: SocketAddr) -> Checked {
+    let host = base_url.rsplit('/').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default();
+    let unheard = probe::unheard_ipv6(host, listen).await;
     let presented = match wiring::roots(base_url) {
         Ok(roots) => probe::connect(base_url, roots).await,
         Err(error) => Err(error),
@@ -209,6 +213,7 @@ async fn name(base_url: &str, acme: &AcmeCertificate) -> Checked {
         (Ok(Some(there)), Some(ours)) if there == ours => ok(format!(
             "{base_url} presents the certificate of this service"
         )),
+        (_, _) if unheard.is_some() => failed(unheard.unwrap_or_default()),
         (Ok(_), _) => failed(format!(
             "{base_url} presents another certificate: the name leads elsewhere, or a CDN or a load balancer is in \
              front, such as Cloudflare's proxy, through which no certificate can be ordered; have it pass TLS on \
@@ -257,19 +262,10 @@ async fn ask(base: &str, header: Option<(&str, &str)>) -> Result<ProbeAnswer, St
     probe::get(&format!("{base}{HEALTH}"), header, wiring::roots(base)?).await
 }
 
-/// Whether two answers come from one process. The ids of its requests begin with a number that grows by
-/// one in thousands of requests.
+/// Whether two answers come from one process: the ids of its requests begin with the same random digits.
 fn is_same_process(one: &ProbeAnswer, other: &ProbeAnswer) -> bool {
-    const REQUESTS_BETWEEN: u64 = 64;
-    let start = |answer: &ProbeAnswer| {
-        let id = answer.header("x-request-id")?;
-        let digits = id.chars().filter(char::is_ascii_hexdigit);
-        u64::from_str_radix(&digits.take(12).collect::<String>(), 16).ok()
-    };
-    match (start(one), start(other)) {
-        (Some(one), Some(other)) => one.abs_diff(other) <= REQUESTS_BETWEEN,
-        _ => false,
-    }
+    let [one, other] = [one, other].map(|answer| answer.header("x-request-id")?.get(..13));
+    one.is_some() && one == other
 }
 
 fn https(base_url: &str, outside: &ProbeAnswer) -> Checked {

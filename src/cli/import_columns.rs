@@ -45,7 +45,7 @@ const NAMES: [(ColumnMeaning, &str); 8] = [
     ),
     (
         Ignore,
-        "confirmedat confirmtime confirmip confirmedip confirmationtime confirmationip optintime optinip optindate \
+        "confirmedat acceptssmsmarketing confirmtime confirmip confirmedip confirmationtime confirmationip optintime optinip optindate \
          doubleoptinat consenttext unsubscribeurl unsubcampaigntitle unsubcampaignid unsubreason unsubreasonother \
          cleancampaigntitle cleancampaignid activesubscription bouncecount numberofbounces howmanybounces \
          subscribepage whichpagewasusedtosubscribe subscriberid",

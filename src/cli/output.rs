@@ -12,7 +12,7 @@ use serde::Serialize;
 use textwrap::termwidth;
 
 use crate::config::OutputForm;
-use crate::domain::in_words;
+use crate::domain::{in_words, printable};
 
 use super::outcome::{CommandError, Done};
 
@@ -77,10 +77,11 @@ impl Output {
         width: usize,
         value: &str,
     ) -> Result<(), CommandError> {
+        let value = printable(value, &[]);
         let is_terminal = io::stdout().is_terminal();
-        let folded = is_terminal.then(|| fold(value, width + 2));
-        let value = folded.as_deref().unwrap_or(value);
-        self.line(&format!("{style}{name:width$}{style:#}  {value}"))
+        let folded = is_terminal.then(|| fold(&value, width + 2));
+        let value = folded.as_deref().unwrap_or(&value);
+        self.styled(&format!("{style}{name:width$}{style:#}  {value}"))
     }
 
     /// Prints a table. Without rows it is its headings.
@@ -91,7 +92,11 @@ impl Output {
     ) -> Result<(), CommandError> {
         let head = columns.iter().map(|column| column.0.to_owned());
         let width = io::stdout().is_terminal().then(termwidth);
-        let mut table = table_of(head.collect(), rows.to_vec(), width);
+        let rows = rows.iter().map(|row| {
+            let cells = row.iter().map(|cell| printable(cell, &[]).into_owned());
+            cells.collect()
+        });
+        let mut table = table_of(head.collect(), rows, width);
         for (drawn, column) in table.column_iter_mut().zip(columns) {
             if column.1 {
                 drawn.set_cell_alignment(CellAlignment::Right);
@@ -108,17 +113,32 @@ impl Output {
 
     /// Prints a heading.
     pub(super) fn heading(&mut self, text: &str) -> Result<(), CommandError> {
-        self.line(&format!("{HEADING}{text}{HEADING:#}"))
+        self.styled(&format!("{HEADING}{}{HEADING:#}", printable(text, &[])))
     }
 
     /// Prints a line.
     pub(super) fn line(&mut self, text: &str) -> Result<(), CommandError> {
-        writeln!(self.out, "{text}").map_err(unwritten)
+        self.styled(&printable(text, &[]))
     }
 
-    /// Prints bytes as they are.
+    fn styled(&mut self, line: &str) -> Result<(), CommandError> {
+        writeln!(self.out, "{line}").map_err(unwritten)
+    }
+
+    /// Prints whole lines, as they are unless a terminal shows them.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
-        self.out.write_all(bytes).map_err(unwritten)
+        if !io::stdout().is_terminal() {
+            return self.out.write_all(bytes).map_err(unwritten);
+        }
+        let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+        let text = printable(&text, &['\n', '\t']);
+        self.out.write_all(text.as_bytes()).map_err(unwritten)
+    }
+
+    /// Clears the terminal.
+    pub(super) fn clear(&mut self) -> Result<(), CommandError> {
+        const ERASE: &[u8] = b"\x1b[H\x1b[2J";
+        self.out.write_all(ERASE).map_err(unwritten)
     }
 
     /// Prints what is in the buffer. A command ends with it: an error after that would be lost.
@@ -242,6 +262,7 @@ fn fold(text: &str, indent: usize) -> String {
 /// Tells the operator something that is no result, on standard error.
 pub(super) fn note(text: &str) {
     // There is no other place to report a failure.
+    let text = printable(text, &[]);
     let _ = writeln!(anstream::stderr(), "{NOTE}note{NOTE:#}: {text}");
 }
 
@@ -250,6 +271,7 @@ pub fn report(error: &CommandError) {
     if !matches!(error, CommandError::OutputClosed) {
         // There is no other place to report a failure.
         let error = in_words(&error.to_string());
+        let error = printable(&error, &[]);
         let _ = writeln!(anstream::stderr(), "{ERROR}error{ERROR:#}: {error}");
     }
 }

@@ -26,8 +26,6 @@ use super::output::{Output, grouped, short_minute, short_time};
 const PAUSE: Duration = Duration::from_secs(2);
 /// The longest bar of a chart.
 const BAR_CHARS: u64 = 24;
-/// Erases a terminal.
-const ERASE: &str = "\x1b[H\x1b[2J";
 /// Has a terminal show a second screen, and again the first one, as it was.
 const SCREENS: [&str; 2] = ["\x1b[?1049h", "\x1b[?1049l"];
 
@@ -54,7 +52,7 @@ pub(super) async fn run(
             output.json(&report)?;
         } else {
             if watch {
-                output.bytes(ERASE.as_bytes())?;
+                output.clear()?;
             }
             print(&mut output, &report, no_service, each_hour)?;
         }

@@ -93,6 +93,6 @@ pub use pseudonym::{Pseudonym, SoughtSigner};
 pub use quota_token::QuotaToken;
 pub use secret::{MacKey, Secret, SecretKeys, SharedSecret, TokenKey};
 pub use settings::{Settings, SignUpsGo};
-pub use text::{EchoMessage, Label, TextError, in_words, quoted};
+pub use text::{EchoMessage, Label, TextError, in_words, printable, quoted};
 pub use time::{DAY_MS, TimeUnit, Timestamp};
 pub use window::{Admitted, Bucket, LATE_ARRIVAL_MS_MAX, Usage, Window};

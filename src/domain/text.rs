@@ -1,5 +1,7 @@
 //! Texts of bounded length, counted in Unicode scalar values.
 
+use std::borrow::Cow;
+
 /// A text of 1 to `MAX` Unicode scalar values, unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text<const MAX: usize>(String);
@@ -44,6 +46,21 @@ pub fn in_words(text: &str) -> String {
         rest = after;
     }
     words + rest
+}
+
+/// `text` as a terminal and a log can show it: a character that would act on them is spelled as in JSON, unless it is
+/// one of `kept`.
+pub fn printable<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
+    let acts = |c: char| is_unprintable(c) && !kept.contains(&c);
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let spelled = text.chars().map(|c| match c {
+        c if !acts(c) => c.to_string(),
+        '\n' => "\\n".to_owned(),
+        c => format!("\\u{:04x}", u32::from(c)),
+    });
+    Cow::Owned(spelled.collect())
 }
 
 /// The most characters that are repeated of another program's words.
@@ -178,6 +195,17 @@ mod tests {
         assert_eq!(quoted(b"user=ada", None), "user=ada");
         assert_eq!(quoted(&b"x".repeat(100_000), None), "x".repeat(200));
         assert_eq!(quoted(&b"\x1b".repeat(100_000), None), "");
+    }
+
+    #[test]
+    fn characters_that_act_on_a_terminal_are_spelled_out() {
+        for (text, expected) in [
+            ("plain, ü and 日本", "plain, ü and 日本"),
+            ("a\x1b[31m\u{9b}2J", "a\\u001b[31m\\u009b2J"),
+            ("x\u{202e}y\r\nz\tt\u{7f}", "x\\u202ey\\u000d\\nz\tt\\u007f"),
+        ] {
+            assert_eq!(printable(text, &['\t']), expected);
+        }
     }
 
     #[test]

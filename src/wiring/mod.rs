@@ -298,6 +298,7 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
                 directory: acme.directory().to_owned(),
                 dir: data_dir::tls(data_dir),
                 roots: roots(acme.directory()).map_err(of("--acme-directory"))?,
+                listen: args.listen,
             };
             let jitter = random(&SystemEntropy).map_err(|error| error.to_string())?;
             let opened = AcmeCertificate::open(settings, u8::from_be_bytes(jitter))?;

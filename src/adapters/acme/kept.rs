@@ -52,7 +52,7 @@ pub(super) struct Kept(pub(super) PathBuf);
 
 impl Kept {
     pub(super) fn certificate(&self) -> io::Result<Option<String>> {
-        if_there(operator_file::read_secret(&self.path("certificate.pem")))
+        if_there(operator_file::read(&self.path("certificate.pem")))
     }
 
     pub(super) fn keep_certificate(&self, pem: &str) -> io::Result<()> {
@@ -94,7 +94,7 @@ impl Kept {
 
     fn json<T: DeserializeOwned>(&self, name: &str) -> io::Result<Option<T>> {
         let path = self.path(name);
-        let Some(text) = if_there(operator_file::read_secret(&path))? else {
+        let Some(text) = if_there(operator_file::read(&path))? else {
             return Ok(None);
         };
         // The parser's error might quote a key.

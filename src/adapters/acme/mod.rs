@@ -9,6 +9,7 @@ mod kept;
 mod problem;
 
 use std::io;
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use self::kept::{Kept, KeptAccount, Order as KeptOrder};
 use self::problem::{NO_ACCOUNT, error_in_words, kind};
 
 use super::outbound::Roots;
+use super::probe::unheard_ipv6;
 use super::tls::{ACME_TLS, Certificate, server_config};
 
 /// How long an order may take. Authorities look from several places, and some wait in between.
@@ -59,6 +61,15 @@ pub struct AcmeSettings {
     pub dir: PathBuf,
     /// Who vouches for the authority's own server.
     pub roots: Roots,
+    /// The address that the service listens on.
+    pub listen: SocketAddr,
+}
+
+/// A chain and its key, in PEM, and why names were left out of it.
+#[derive(Clone, Debug)]
+struct Issued {
+    pem: String,
+    left_out: Option<String>,
 }
 
 /// A certificate that the service orders itself.
@@ -69,7 +80,7 @@ pub struct AcmeCertificate {
     answers: Arc<Answers>,
     order: Mutex<KeptOrder>,
     /// The certificate in use, in PEM, while it could not be kept.
-    unkept: Mutex<Option<String>>,
+    unkept: Mutex<Option<Issued>>,
     jitter: u8,
 }
 
@@ -160,7 +171,7 @@ impl AcmeCertificate {
         let mut order = self.begin(now);
         // What cannot be kept must not be tried: every restart would spend one of the authority's few orders.
         let begun = match self.keep_order(order.clone()).await {
-            Ok(()) => self.certificate().await,
+            Ok(()) => self.certificate(now).await,
             Err(error) => Err(format!(
                 "nothing is ordered, because it cannot be kept: {}",
                 words(&error)
@@ -168,11 +179,11 @@ impl AcmeCertificate {
         };
         self.answers.forget_proofs();
         match begun {
-            Ok((pem, certificate)) => {
+            Ok((issued, certificate)) => {
                 self.answers.replace(certificate);
                 order.issued_by = Some(order.directory.clone());
                 *self.order.lock() = order;
-                *self.unkept.lock() = Some(pem);
+                *self.unkept.lock() = Some(issued);
                 self.keep().await
             }
             Err(why) => {
@@ -189,11 +200,14 @@ impl AcmeCertificate {
     /// # Errors
     /// Why it cannot be kept, in words. It is used nevertheless.
     pub async fn keep(&self) -> Result<(), String> {
-        let Some(pem) = self.unkept.lock().clone() else {
+        let Some(Issued { pem, left_out }) = self.unkept.lock().clone() else {
             return Ok(());
         };
         let mut order = self.order.lock().clone();
-        (order.error, order.failures) = (None, 0);
+        if left_out.is_none() {
+            order.failures = 0;
+        }
+        order.error = left_out;
         let whole = order.clone();
         let kept = self.blocking(move |kept| {
             kept.keep_certificate(&pem)?;
@@ -241,42 +255,69 @@ impl AcmeCertificate {
         done.unwrap_or_else(|panic| Err(io::Error::other(panic)))
     }
 
-    /// A chain and its key, in PEM, which fit and are for all names.
-    async fn certificate(&self) -> Result<(String, Certificate), String> {
-        match timeout(DEADLINE, self.ordered()).await {
-            Ok(Err(Failure::Acme(error))) => {
-                if matches!(&error, Error::Api(problem) if kind(problem) == NO_ACCOUNT) {
-                    let forgotten = self.blocking(Kept::forget_account).await;
-                    forgotten.map_err(|error| format!("account.json: {}", words(&error)))?;
+    /// A certificate that fits its key, for all names. Those that fail are left out if there are others, unless the
+    /// certificate in use is for these already.
+    async fn certificate(&self, now: Timestamp) -> Result<(Issued, Certificate), String> {
+        let mut names = self.settings.names.clone();
+        let mut left_out: Vec<String> = Vec::new();
+        loop {
+            match timeout(DEADLINE, self.ordered(&names)).await {
+                Ok(Err(Failure::Names(failed))) => {
+                    left_out.extend(failed.iter().map(|(_, words)| words.clone()));
+                    let before = names.len();
+                    names.retain(|name| !failed.iter().any(|(bad, _)| bad == name));
+                    let is_stuck = names.is_empty() || names.len() == before;
+                    if is_stuck || self.is_in_use(&names, now) {
+                        return Err(left_out.join("; "));
+                    }
                 }
-                Err(error_in_words(&self.settings.names.join(", "), &error))
-            }
-            Ok(Err(Failure::Words(words))) => Err(words),
-            Ok(Ok(pem)) => {
-                let of_authority = |why| format!("the authority's certificate {why}");
-                let certificate = parse(&pem).map_err(of_authority)?;
-                let mut names = self.settings.names.iter();
-                match names.find(|name| !certificate.is_for(name)) {
-                    Some(name) => Err(of_authority(format!("is not for {name}"))),
-                    None => Ok((pem, certificate)),
+                Ok(Err(Failure::Acme(error))) => {
+                    if matches!(&error, Error::Api(problem) if kind(problem) == NO_ACCOUNT) {
+                        let forgotten = self.blocking(Kept::forget_account).await;
+                        forgotten.map_err(|error| format!("account.json: {}", words(&error)))?;
+                    }
+                    return Err(error_in_words(&names.join(", "), &error));
+                }
+                Ok(Err(Failure::Words(words))) => return Err(words),
+                Ok(Ok(pem)) => {
+                    let of_authority = |why| format!("the authority's certificate {why}");
+                    let certificate = parse(&pem).map_err(of_authority)?;
+                    if let Some(name) = names.iter().find(|name| !certificate.is_for(name)) {
+                        return Err(of_authority(format!("is not for {name}")));
+                    }
+                    let left_out = (!left_out.is_empty()).then(|| left_out.join("; "));
+                    return Ok((Issued { pem, left_out }, certificate));
+                }
+                Err(_elapsed) => {
+                    return Err("the authority did not finish the order in time".to_owned());
                 }
             }
-            Err(_elapsed) => Err("the authority did not finish the order in time".to_owned()),
         }
     }
 
-    async fn ordered(&self) -> Result<String, Failure> {
+    /// Whether the certificate in use is for these names, and need not be renewed yet.
+    fn is_in_use(&self, names: &[String], now: Timestamp) -> bool {
+        let is_fresh = |certificate: &Certificate| {
+            let due = order_due(Some(&certificate.validity), None, self.jitter, now);
+            due > now && names.iter().all(|name| certificate.is_for(name))
+        };
+        self.answers.of_certificate(is_fresh).unwrap_or_default()
+    }
+
+    async fn ordered(&self, names: &[String]) -> Result<String, Failure> {
         let account = self.account().await?;
-        let names = self.settings.names.iter();
-        let identifiers: Vec<_> = names.map(|name| Identifier::Dns(name.clone())).collect();
+        let identifiers = names.iter().map(|name| Identifier::Dns(name.clone()));
+        let identifiers: Vec<_> = identifiers.collect();
         let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
         self.prove(&mut order).await?;
         match order.poll_ready(&POLLS).await {
             Ok(OrderStatus::Ready) => {}
-            Ok(_) | Err(Error::Api(_)) => return Err(refusal(&mut order).await),
+            Ok(_) | Err(Error::Api(_)) => {
+                return Err(refusal(&mut order, self.settings.listen).await);
+            }
             Err(error) => return Err(error.into()),
         }
-        let mut params = CertificateParams::new(self.settings.names.clone())?;
+        let mut params = CertificateParams::new(names)?;
         params.distinguished_name = DistinguishedName::new();
         let key = KeyPair::generate()?;
         let request = params.serialize_request(&key)?;
@@ -348,12 +389,17 @@ impl AcmeCertificate {
 /// Why an order failed.
 enum Failure {
     Acme(Error),
+    /// Because of these names, each in words.
+    Names(Vec<(String, String)>),
     Words(String),
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Acme(error)
+        match problem::by_name(&error) {
+            names if names.is_empty() => Self::Acme(error),
+            names => Self::Names(names),
+        }
     }
 }
 
@@ -363,9 +409,10 @@ impl From<rcgen::Error> for Failure {
     }
 }
 
-/// Why an order is invalid: what the authority found at the first name that has a reason.
-async fn refusal(order: &mut Order) -> Failure {
+/// Why an order is invalid: what the authority found at each name that failed.
+async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
     let of_order = order.state().error.clone();
+    let mut failed = Vec::new();
     let mut authorizations = order.authorizations();
     while let Some(Ok(mut authorization)) = authorizations.next().await {
         let name = authorization.identifier().to_string();
@@ -373,11 +420,14 @@ async fn refusal(order: &mut Order) -> Failure {
             break;
         };
         if let Some(problem) = state.challenges.iter().find_map(|it| it.error.as_ref()) {
-            return Failure::Words(problem::in_words(&name, problem));
+            let cause = unheard_ipv6(&name, listen).await;
+            let words = problem::in_words(&name, problem, cause);
+            failed.push((name, words));
         }
     }
     match of_order {
-        Some(problem) => Failure::Acme(Error::Api(problem)),
+        _ if !failed.is_empty() => Failure::Names(failed),
+        Some(problem) => Error::Api(problem).into(),
         None => Failure::Words("the authority refuses the order without a reason".to_owned()),
     }
 }

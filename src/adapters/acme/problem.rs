@@ -3,12 +3,10 @@
 use instant_acme::{Error, Problem};
 
 use crate::adapters::outbound::root_cause;
+use crate::domain::quoted;
 
 /// What precedes the types of problems (RFC 8555, section 6.7).
 const TYPES: &str = "urn:ietf:params:acme:error:";
-
-/// The most characters of the authority's own words.
-const DETAIL_CHARS_MAX: usize = 400;
 
 /// The account is not known any more. The next order makes another one.
 pub(super) const NO_ACCOUNT: &str = "accountDoesNotExist";
@@ -19,8 +17,8 @@ pub(super) fn kind(problem: &Problem) -> &str {
     kind.strip_prefix(TYPES).unwrap_or(kind)
 }
 
-/// What is wrong with `names`, and what to do.
-pub(super) fn in_words(names: &str, problem: &Problem) -> String {
+/// What is wrong with `names`, and what to do: if there is a `cause`, about that.
+pub(super) fn in_words(names: &str, problem: &Problem, cause: Option<String>) -> String {
     let first = problem.subproblems.first();
     let (kind, detail) = match first.and_then(|it| it.r#type.as_deref()) {
         Some(of_name) => (
@@ -29,15 +27,30 @@ pub(super) fn in_words(names: &str, problem: &Problem) -> String {
         ),
         None => (kind(problem), problem.detail.as_deref()),
     };
-    let words = advice(kind, names);
-    let detail = detail.unwrap_or("no reason is given");
-    let is_shown = |c: &char| !c.is_control();
-    let detail: String = detail
-        .chars()
-        .filter(is_shown)
-        .take(DETAIL_CHARS_MAX)
-        .collect();
+    told(kind, names, cause, detail)
+}
+
+fn told(kind: &str, names: &str, cause: Option<String>, detail: Option<&str>) -> String {
+    let is_of_network = ["connection", "tls", "unauthorized", "incorrectResponse"].contains(&kind);
+    let words = cause.filter(|_| is_of_network);
+    let words = words.unwrap_or_else(|| advice(kind, names));
+    let detail = quoted(detail.unwrap_or("no reason is given").as_bytes(), None);
     format!("{words} (the authority: {detail})")
+}
+
+/// What is wrong with each name that an error blames.
+pub(super) fn by_name(error: &Error) -> Vec<(String, String)> {
+    let Error::Api(problem) = error else {
+        return Vec::new();
+    };
+    let blamed = problem.subproblems.iter().filter_map(|of_name| {
+        let name = of_name.identifier.as_ref()?.authorized(false).to_string();
+        let kind = of_name.r#type.as_deref().unwrap_or_default();
+        let kind = kind.strip_prefix(TYPES).unwrap_or(kind);
+        let words = told(kind, &name, None, of_name.detail.as_deref());
+        Some((name, words))
+    });
+    blamed.collect()
 }
 
 fn advice(kind: &str, names: &str) -> String {
@@ -66,14 +79,17 @@ fn advice(kind: &str, names: &str) -> String {
             "the authority does not know the account: the next order makes another one".to_owned()
         }
         "serverInternal" => "the authority has a fault of its own".to_owned(),
-        other => format!("the authority refuses an order for {names} ({other})"),
+        other => {
+            let other = quoted(other.as_bytes(), None);
+            format!("the authority refuses an order for {names} ({other})")
+        }
     }
 }
 
 /// What failed, in words.
 pub(super) fn error_in_words(names: &str, error: &Error) -> String {
     match error {
-        Error::Api(problem) => in_words(names, problem),
+        Error::Api(problem) => in_words(names, problem, None),
         Error::Json(_) => "the authority's answer is not of ACME: see --acme-directory".to_owned(),
         Error::Timeout(_) => "the authority did not finish the order in time".to_owned(),
         Error::Other(other) => format!("the authority cannot be asked: {}", root_cause(&**other)),
@@ -83,7 +99,10 @@ pub(super) fn error_in_words(names: &str, error: &Error) -> String {
         | Error::InvalidUri(_)
         | Error::Unsupported(_)
         | Error::Str(_)
-        | _ => format!("the order failed: {error}"),
+        | _ => format!(
+            "the order failed: {}",
+            quoted(error.to_string().as_bytes(), None)
+        ),
     }
 }
 
@@ -109,12 +128,16 @@ mod tests {
             let error = Error::Api(serde_json::from_value(problem).unwrap());
             let words = error_in_words("api.example", &error);
             assert!(words.contains(told), "{kind}: {words}");
-            assert!(words.ends_with("(the authority: because[1m)"), "{words}");
+            assert!(words.ends_with("(the authority: because [1m)"), "{words}");
         }
         let problem = json!({"type": "malformed", "subproblems": [
             {"type": format!("{TYPES}caa"), "detail": "x".repeat(1000)},
         ]});
-        let words = in_words("api.example", &serde_json::from_value(problem).unwrap());
+        let words = in_words(
+            "api.example",
+            &serde_json::from_value(problem).unwrap(),
+            None,
+        );
         assert!(words.starts_with("a CAA record of api.example"), "{words}");
         assert!(words.len() < 600, "{words}");
     }

@@ -25,7 +25,8 @@ impl RequestIds {
         // Multiplication by an odd number is a bijection, so no id comes twice.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let count = self.counter.fetch_add(1, Ordering::Relaxed);
-        let bits = self.seed.wrapping_add(u128::from(count.wrapping_mul(STEP)));
+        // The first half is that of the seed in all of them.
+        let bits = self.seed ^ u128::from(count.wrapping_mul(STEP));
         RequestId(Uuid::new_v8(bits.to_be_bytes()))
     }
 }

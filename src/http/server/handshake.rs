@@ -29,6 +29,29 @@ const BUFFER_BYTES: usize = 16 * 1024;
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
+/// How a client begins that does not speak the protocol of the port, and what to do.
+const FOREIGN: [(&[u8], &str); 6] = [
+    (b"PROXY ", PROXY_PROTOCOL),
+    (b"\r\n\r\n\0\r\nQUIT\n", PROXY_PROTOCOL),
+    (b"\x16\x03", TLS),
+    (b"GET /", NO_TLS),
+    (b"POST /", NO_TLS),
+    (b"HEAD /", NO_TLS),
+];
+const PROXY_PROTOCOL: &str = "it is the PROXY protocol, which is not spoken: turn it off where connections are passed on \
+                              (send-proxy, proxy_protocol)";
+const TLS: &str = "it is TLS, and this port has none: see --tls-cert and --https-domain";
+pub(crate) const NO_TLS: &str = "it is HTTP without TLS";
+
+/// What a connection is that begins like this, if it cannot be served.
+pub(crate) async fn foreign(stream: &TcpStream) -> io::Result<Option<&'static str>> {
+    let mut first = [0; 12];
+    let count = stream.peek(&mut first).await?;
+    let first = first.get(..count).unwrap_or_default();
+    let found = FOREIGN.iter().find(|(begin, _)| first.starts_with(begin));
+    Ok(found.map(|(_, cause)| *cause))
+}
+
 /// The handshakes of a listener.
 pub(crate) struct Handshakes {
     /// How TLS is spoken below each version of HTTP.
@@ -37,12 +60,17 @@ pub(crate) struct Handshakes {
     /// How the authority is answered that gives the certificate. Its protocol is no HTTP.
     proof: Option<Arc<ServerConfig>>,
     metrics: Arc<Metrics>,
-    failures: Mutex<Failures>,
+    failures: Failures,
 }
+
+/// Connections that do not speak the protocol of the port, or fail at it. Anybody can make some, so that only their
+/// number and the last reason are worth a line.
+#[derive(Debug, Default)]
+pub(crate) struct Failures(Mutex<Unlogged>);
 
 /// Failures since the last line about them.
 #[derive(Debug, Default)]
-struct Failures {
+struct Unlogged {
     count: u64,
     logged_at: Option<Instant>,
 }
@@ -60,7 +88,7 @@ impl Handshakes {
             http2: below(HTTP2),
             proof: (!tls.alpn_protocols.is_empty()).then(|| Arc::new(tls.clone())),
             metrics,
-            failures: Mutex::default(),
+            failures: Failures::default(),
         }
     }
 
@@ -88,7 +116,8 @@ impl Handshakes {
             ),
         };
         outcome.increase();
-        self.log(&error);
+        let message = "TLS handshakes failed since the last such line";
+        self.failures.log(&error, message);
         Err(error)
     }
 
@@ -97,7 +126,9 @@ impl Handshakes {
         stream: TcpStream,
         http2_place: impl FnOnce() -> Option<P>,
     ) -> io::Result<(TlsStream<TcpStream>, Option<P>)> {
-        let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let foreign = foreign(&stream).await?.filter(|cause| *cause != TLS);
+        let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await;
+        let begun = begun.map_err(|error| foreign.map_or(error, io::Error::other))?;
         let offers = |protocol: &[u8]| {
             let offered = begun.client_hello().alpn();
             offered.is_some_and(|mut names| names.any(|name| name == protocol))
@@ -117,10 +148,11 @@ impl Handshakes {
         };
         Ok((begun.into_stream(Arc::clone(tls)).await?, place))
     }
+}
 
-    /// Anybody can make handshakes fail, so that only their number and the last reason are worth a line.
-    fn log(&self, error: &str) {
-        let mut failures = self.failures.lock();
+impl Failures {
+    pub(crate) fn log(&self, error: &str, message: &str) {
+        let mut failures = self.0.lock();
         failures.count += 1;
         let is_recent = |at: Instant| at.elapsed() < LOG_INTERVAL;
         if failures.logged_at.is_some_and(is_recent) {
@@ -128,10 +160,6 @@ impl Handshakes {
         }
         failures.logged_at = Some(Instant::now());
         let count = std::mem::take(&mut failures.count);
-        tracing::info!(
-            count,
-            error,
-            "TLS handshakes failed since the last such line"
-        );
+        tracing::info!(count, error, "{message}");
     }
 }

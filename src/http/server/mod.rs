@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::http::server::connection::{Connection, Speaks};
-use crate::http::server::handshake::Handshakes;
+use crate::http::server::handshake::{Failures, Handshakes};
 pub use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
 use crate::http::server::slots::{Places, Slots};
@@ -98,6 +98,7 @@ pub async fn serve(
         slots: Slots::new(&service, &places),
         limits,
         speaks,
+        failures: Arc::default(),
         connections: &connections,
         stopped: &stopped,
     };
@@ -146,6 +147,7 @@ struct Acceptor<'a> {
     slots: Slots,
     limits: ServerLimits,
     speaks: Speaks,
+    failures: Arc<Failures>,
     connections: &'a TaskTracker,
     stopped: &'a watch::Receiver<bool>,
 }
@@ -183,6 +185,7 @@ impl Acceptor<'_> {
             peer,
             limits: self.limits,
             speaks: self.speaks.clone(),
+            failures: Arc::clone(&self.failures),
             network: slot.network,
             places: Arc::clone(&self.slots.places),
             activity: Arc::clone(&slot.activity),

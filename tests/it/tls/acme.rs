@@ -32,6 +32,7 @@ fn open(dir: &Path, names: &[&str]) -> Result<AcmeCertificate, String> {
         directory: DIRECTORY.to_owned(),
         dir: dir.to_path_buf(),
         roots: Roots::of([]),
+        listen: "127.0.0.1:443".parse().unwrap(),
     };
     AcmeCertificate::open(settings, 0)
 }
@@ -44,6 +45,7 @@ fn ordered_from(scripted: &ScriptedAuthority, dir: &Path, email: Option<&str>) -
         directory: scripted.url.clone(),
         dir: dir.to_path_buf(),
         roots: Roots::of(certificates_in(&scripted.root).unwrap()),
+        listen: "127.0.0.1:443".parse().unwrap(),
     };
     AcmeCertificate::open(settings, 0).unwrap()
 }
@@ -255,6 +257,7 @@ async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
                 directory: scripted.url.clone(),
                 dir: dir.path().join("tls"),
                 roots: Roots::of(certificates_in(&scripted.root).unwrap()),
+                listen: "127.0.0.1:443".parse().unwrap(),
             };
             AcmeCertificate::open(settings, jitter).unwrap()
         };
@@ -315,6 +318,7 @@ async fn nothing_is_ordered_where_nothing_can_be_kept() {
         directory: scripted.url.clone(),
         dir: dir.path().to_path_buf(),
         roots: Roots::of([vouching.root]),
+        listen: "127.0.0.1:443".parse().unwrap(),
     };
     // In the way of what is written beside its place.
     fs::create_dir(dir.path().join("order.new")).unwrap();
@@ -339,6 +343,7 @@ async fn an_authority_that_nobody_vouches_for_learns_nothing() {
         directory: scripted.url.clone(),
         dir: dir.path().join("tls"),
         roots: Roots::of([Authority::new().root]),
+        listen: "127.0.0.1:443".parse().unwrap(),
     };
     let acme = AcmeCertificate::open(settings, 0).unwrap();
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
