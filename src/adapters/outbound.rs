@@ -1,5 +1,5 @@
-//! The HTTP client for the model and the newsletter's provider: pooled connections, TLS for `https`,
-//! and a deadline on connecting.
+//! The HTTP client for the model, the newsletter's provider and the certificate authority: pooled connections,
+//! TLS for `https`, and bounds on connecting and on the head of a response.
 //!
 //! Requests may hold secrets and personal data, so they go to the configured address alone:
 //! redirects are not followed, and the environment's proxy variables are not read.
@@ -8,23 +8,28 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use http_body_util::Full;
-use hyper::Uri;
-use hyper::body::Bytes;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper::body::{Bytes, Incoming};
+use hyper::ext::on_informational;
+use hyper::header::{DATE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use hyper::{Request, Response, StatusCode, Uri};
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tower_service::Service;
 
-use crate::domain::in_words;
+use crate::domain::{in_words, quoted};
 
+use super::connect::connect;
 use super::{operator_file, pem};
 
 /// The deadline of DNS, TCP and TLS together.
@@ -32,6 +37,13 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// How long an idle connection is kept. Some servers close theirs after five seconds, and a request
 /// sent at that moment is lost.
 const IDLE_DEADLINE: Duration = Duration::from_secs(4);
+
+/// How much of a response is buffered, in bytes: its head has to fit.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// The most interim responses (1xx) before the final one.
+const INTERIM_MAX: usize = 8;
+/// The pause for a date when the time is unknown.
+const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
 
 /// The `User-Agent` of every request.
 pub(super) const PRODUCT: &str = concat!("landing-api/", env!("CARGO_PKG_VERSION"));
@@ -104,7 +116,73 @@ pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient,
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_DEADLINE)
         .pool_max_idle_per_host(connections_max)
+        .http1_max_buf_size(HEAD_BYTES_MAX)
         .build(connector(roots)?))
+}
+
+/// Sends `request`. A server that only sends interim responses is hung up on: hyper skips any number of them.
+///
+/// # Errors
+/// Why there is no response, in words.
+pub(super) async fn send(
+    http: &HttpClient,
+    mut request: Request<Full<Bytes>>,
+) -> Result<Response<Incoming>, String> {
+    let flooded = Arc::new(Notify::new());
+    let (notify, interim) = (Arc::clone(&flooded), AtomicUsize::new(0));
+    on_informational(&mut request, move |_interim| {
+        if interim.fetch_add(1, Relaxed) == INTERIM_MAX {
+            notify.notify_one();
+        }
+    });
+    let response = tokio::select! {
+        response = http.request(request) => response,
+        () = flooded.notified() => return Err("too many interim responses (1xx)".to_owned()),
+    };
+    response.map_err(|error| {
+        let what = match error.is_connect() {
+            true => "cannot connect",
+            false => "the connection broke before the response",
+        };
+        format!("{what}: {}", root_cause(&error))
+    })
+}
+
+/// The status of a response that is no success, and where a redirect leads, without its query.
+pub(super) fn refusal_in_words(status: StatusCode, headers: &HeaderMap) -> String {
+    let words = format!("answered {}", status.as_u16());
+    if !status.is_redirection() {
+        return words;
+    }
+    let location = headers.get(LOCATION).map(HeaderValue::as_bytes);
+    let address = location.and_then(|location| location.split(|byte| b"?#".contains(byte)).next());
+    let target = address.map_or_else(String::new, |address| {
+        format!(" to \"{}\"", quoted(address, None))
+    });
+    format!("{words}, a redirect{target}; redirects are not followed")
+}
+
+/// The pause that `Retry-After` (RFC 9110, section 10.2.3) asks for, if any.
+///
+/// A date is measured from the response's own `Date`, as both are by the server's clock, or else from `now`.
+pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Option<Duration> {
+    let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
+    let asked = text(RETRY_AFTER)?;
+    let (seconds, fraction) = asked.split_once('.').unwrap_or((asked, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let pause = if !seconds.is_empty() && is_number(seconds) && is_number(fraction) {
+        // Only overflow is left to fail. Fractions are no standard, but in use.
+        let seconds = seconds.parse().unwrap_or(u64::MAX);
+        let is_more = fraction.bytes().any(|digit| digit != b'0');
+        Duration::from_secs(seconds.saturating_add(is_more.into()))
+    } else {
+        let until = httpdate::parse_http_date(asked).ok()?;
+        let date = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok());
+        date.or(now).map_or(UNKNOWN_PAUSE, |now| {
+            until.duration_since(now).unwrap_or_default()
+        })
+    };
+    (!pause.is_zero()).then_some(pause)
 }
 
 /// How clients use TLS: they verify the server's certificate, and have none themselves.
@@ -119,24 +197,39 @@ pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
 
 /// What a client connects with.
 pub(super) fn connector(roots: Roots) -> Result<TimelyConnector, rustls::Error> {
-    let tls = tls_config(roots)?;
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(tcp);
-    Ok(TimelyConnector(connector))
+    let https = HttpsConnector::from((TcpConnector, tls_config(roots)?));
+    Ok(TimelyConnector(https))
+}
+
+/// Connects to the host and port of a URL.
+#[derive(Clone)]
+pub(super) struct TcpConnector;
+
+impl Service<Uri> for TcpConnector {
+    type Response = TokioIo<TcpStream>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(async move {
+            let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+            let is_https = uri.scheme_str() == Some("https");
+            let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+            Ok(TokioIo::new(connect(host, port).await?))
+        })
+    }
 }
 
 /// A connector with a deadline.
 #[derive(Clone)]
-pub(super) struct TimelyConnector(HttpsConnector<HttpConnector>);
+pub(super) struct TimelyConnector(HttpsConnector<TcpConnector>);
 
 impl Service<Uri> for TimelyConnector {
-    type Response = <HttpsConnector<HttpConnector> as Service<Uri>>::Response;
+    type Response = <HttpsConnector<TcpConnector> as Service<Uri>>::Response;
     type Error = Box<dyn Error + Send + Sync>;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
@@ -155,10 +248,144 @@ impl Service<Uri> for TimelyConnector {
     }
 }
 
-/// The innermost source of an error: the outer ones only say that something went wrong.
+/// The innermost source of an error, quoted: the outer ones only say that something went wrong.
 pub(super) fn root_cause(mut error: &dyn Error) -> String {
     while let Some(inner) = error.source() {
         error = inner;
     }
-    in_words(&error.to_string())
+    quoted(in_words(&error.to_string()).as_bytes(), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn seconds_and_dates_are_read_and_nonsense_is_not() {
+        const NOON: &str = "Sat, 21 Nov 2026 12:00:00 GMT";
+        let now = httpdate::parse_http_date("Sat, 21 Nov 2026 11:59:00 GMT").unwrap();
+        let date = Some(NOON);
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        for (value, date, now, expected) in [
+            ("7", None, None, seconds(7)),
+            (" 7 ", date, None, seconds(7)),
+            ("0", None, None, None),
+            ("0.0", None, None, None),
+            ("7.5", date, None, seconds(8)),
+            ("7.000", date, None, seconds(7)),
+            ("99999999999999999999", None, None, seconds(u64::MAX)),
+            ("99999999999999999999.5", None, None, seconds(u64::MAX)),
+            ("Sat, 21 Nov 2026 12:00:30 GMT", date, None, seconds(30)),
+            ("Saturday, 21-Nov-26 12:01:00 GMT", date, None, seconds(60)),
+            ("Sat Nov 21 12:00:01 2026", date, None, seconds(1)),
+            ("Sat, 21 Nov 2026 11:59:59 GMT", date, None, None),
+            ("Sat, 21 Nov 2026 12:00:30 GMT", None, None, seconds(10)),
+            (
+                "Sat, 21 Nov 2026 12:00:30 GMT",
+                Some("yesterday"),
+                None,
+                seconds(10),
+            ),
+            (
+                "Sat, 21 Nov 2026 12:00:30 GMT",
+                None,
+                Some(now),
+                seconds(90),
+            ),
+            (
+                "Sat, 21 Nov 2026 12:00:30 GMT",
+                Some(""),
+                Some(now),
+                seconds(90),
+            ),
+            (
+                "Sat, 21 Nov 2026 12:00:30 GMT",
+                date,
+                Some(now),
+                seconds(30),
+            ),
+            ("Sat, 21 Nov 2020 12:00:30 GMT", None, Some(now), None),
+            ("", date, None, None),
+            ("-7", date, None, None),
+            (".5", date, None, None),
+            ("7.5.1", date, None, None),
+            ("7,5", date, None, None),
+            ("0x7", date, None, None),
+            ("1e3", date, None, None),
+            ("soon", date, None, None),
+            ("\u{e9}", date, None, None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, value.parse().unwrap());
+            if let Some(date) = date {
+                headers.insert(DATE, date.parse().unwrap());
+            }
+            assert_eq!(retry_after(&headers, now), expected, "{value:?} {date:?}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new(), None), None);
+    }
+
+    #[test]
+    fn a_refusal_tells_where_a_redirect_leads_without_its_query() {
+        for (status, location, expected) in [
+            (500, &b"https://a.test/"[..], "answered 500"),
+            (
+                308,
+                b"",
+                "answered 308, a redirect to \"\"; redirects are not followed",
+            ),
+            (
+                308,
+                b"https://a.test/hook?token=t#top",
+                "answered 308, a redirect to \"https://a.test/hook\"; redirects are not followed",
+            ),
+            (
+                301,
+                b"/caf\xe9?ada@example.com",
+                "answered 301, a redirect to \"/caf\u{FFFD}\"; redirects are not followed",
+            ),
+            (
+                302,
+                b"https://ada@a.test/",
+                "answered 302, a redirect to \"(address)\"; redirects are not followed",
+            ),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(LOCATION, HeaderValue::from_bytes(location).unwrap());
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(refusal_in_words(status, &headers), expected);
+        }
+        let words = refusal_in_words(StatusCode::NOT_MODIFIED, &HeaderMap::new());
+        assert_eq!(
+            words,
+            "answered 304, a redirect; redirects are not followed"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_of_a_server_are_read(
+            bytes: Vec<u8>,
+            text in "[-0-9.GMTadenov: ]{0,40}",
+            now_s in 0_u64..1 << 40,
+        ) {
+            let now = UNIX_EPOCH + Duration::from_secs(now_s);
+            for value in [bytes.as_slice(), text.as_bytes()] {
+                let Ok(value) = HeaderValue::from_bytes(value) else {
+                    continue;
+                };
+                let mut headers = HeaderMap::new();
+                headers.insert(RETRY_AFTER, value.clone());
+                headers.insert(LOCATION, value);
+                let pause = retry_after(&headers, Some(now));
+                prop_assert!(pause.is_none_or(|pause| !pause.is_zero()));
+                let words = refusal_in_words(StatusCode::FOUND, &headers);
+                prop_assert!(words.len() < 1000 && !words.contains('\n'));
+            }
+        }
+    }
 }

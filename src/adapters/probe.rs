@@ -11,7 +11,7 @@ use tokio::net::lookup_host;
 use tokio::time::timeout;
 use tower_service::Service as _;
 
-use super::outbound::{PRODUCT, Roots, client, connector, root_cause};
+use super::outbound::{PRODUCT, Roots, client, connector, root_cause, send};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -43,10 +43,10 @@ pub async fn get(
     }
     let request = request.body(Full::default());
     let request = request.map_err(|error| error.to_string())?;
-    let answered = timeout(DEADLINE, http.request(request)).await;
+    let answered = timeout(DEADLINE, send(&http, request)).await;
     let seconds = DEADLINE.as_secs();
     let answered = answered.map_err(|_elapsed| format!("no answer within {seconds} s"))?;
-    let (head, _body) = answered.map_err(|error| root_cause(&error))?.into_parts();
+    let (head, _body) = answered?.into_parts();
     Ok(ProbeAnswer {
         status: head.status.as_u16(),
         headers: head.headers,

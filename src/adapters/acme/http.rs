@@ -11,7 +11,7 @@ use hyper::{Request, Response};
 use instant_acme::{BodyWrapper, BytesResponse, Error};
 use tokio::time::timeout;
 
-use crate::adapters::outbound::{HttpClient, Roots, client, root_cause};
+use crate::adapters::outbound::{HttpClient, Roots, client, root_cause, send};
 
 /// How long a request may take.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -55,8 +55,7 @@ async fn exchange(
     // It is in memory, and never fails.
     let body = body.collect().await.map_err(|never| never.to_string())?;
     let request = Request::from_parts(head, Full::new(body.to_bytes()));
-    let answer = http.request(request).await;
-    let (head, body) = answer.map_err(|error| root_cause(&error))?.into_parts();
+    let (head, body) = send(&http, request).await?.into_parts();
     let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
     let body = body.map_err(|error| root_cause(error.as_ref() as &(dyn StdError + 'static)))?;
     Ok(Response::from_parts(head, Full::new(body.to_bytes())))

@@ -1,12 +1,12 @@
 //! Messages to the program.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use data_encoding::HEXLOWER;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER, USER_AGENT};
+use hyper::header::{CONTENT_TYPE, HeaderMap, USER_AGENT};
 use hyper::{Request, StatusCode, Uri};
 use serde_json::json;
 use tokio::time::timeout;
@@ -18,7 +18,9 @@ use crate::domain::{
 use crate::ports::{WebhookError, WebhookSender};
 
 use super::signature::WebhookSecrets;
-use crate::adapters::outbound::{self, HttpClient, PRODUCT, Roots, root_cause};
+use crate::adapters::outbound::{
+    self, HttpClient, PRODUCT, Roots, refusal_in_words, retry_after, send,
+};
 
 /// The deadline of a message from the queue: the wait for a connection, DNS, TCP, TLS and the response.
 const QUEUED_DEADLINE: Duration = Duration::from_secs(15);
@@ -129,8 +131,7 @@ impl WebhookClient {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<(StatusCode, HeaderMap), String> {
-        let response = self.http.request(request).await;
-        let (head, body) = response.map_err(|error| root_cause(&error))?.into_parts();
+        let (head, body) = send(&self.http, request).await?.into_parts();
         // Reading the body to its end lets the connection be used again.
         let body = Limited::new(body, RESPONSE_BYTES_MAX).collect();
         let _ = timeout(RESPONSE_DEADLINE, body).await;
@@ -170,12 +171,14 @@ impl WebhookSender for WebhookClient {
             }),
             PostError::Stopped => WebhookError::Stopped,
         })?;
+        let now = UNIX_EPOCH + Duration::from_millis(now.as_ms());
+        let in_ms = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         match status {
             _ if status.is_success() => Ok(()),
             StatusCode::GONE => Err(WebhookError::Gone),
             _ => Err(WebhookError::Failed(Failure::Later {
-                error: format!("answered {}", status.as_u16()),
-                wait_ms: retry_after_ms(&headers),
+                error: refusal_in_words(status, &headers),
+                wait_ms: retry_after(&headers, Some(now)).map(in_ms),
             })),
         }
     }
@@ -190,10 +193,4 @@ pub(super) fn message(kind: DeliveryKind, at: Timestamp, data: &serde_json::Valu
 fn contact_name(token: &LeaveToken) -> String {
     let digest = TextDigest::of(&token.to_string());
     format!("con_{}", HEXLOWER.encode_display(digest.as_bytes()))
-}
-
-/// How long the program wants to be left alone (RFC 9110, section 10.2.3), if it says so in seconds.
-fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
-    text.trim().parse::<u64>().ok()?.checked_mul(1000)
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use crate::adapters::outbound::refusal_in_words;
 use crate::domain::{DeliveryId, DeliveryKind, SignUp};
 use crate::ports::{Entropy, NotifyError, SignUps, random};
 
@@ -46,13 +47,13 @@ impl WebhookNotifier {
         let data = json!({ "email": sign_up.email.as_str() });
         let body = message(DeliveryKind::Subscribed, sign_up.at, &data);
         let posted = self.webhook.post(&id, body, sign_up.at, DEADLINE).await;
-        let (status, _headers) = posted.map_err(|error| match error {
+        let (status, headers) = posted.map_err(|error| match error {
             PostError::Failed(error) => failed(&error),
             PostError::Stopped => failed(&"interrupted, as the service stops"),
         })?;
         match status.is_success() {
             true => Ok(()),
-            false => Err(failed(&format!("answered {}", status.as_u16()))),
+            false => Err(failed(&refusal_in_words(status, &headers))),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::ports::AnswerSink;
 
 use super::completion::Completion;
 use super::failure::TurnFailure;
+use super::lenient_json::Halves;
 use super::think_tags::ThinkTags;
 
 /// The longest answer, in bytes.
@@ -20,6 +21,7 @@ pub(super) struct Collector<'a> {
     pub(super) sink: &'a dyn AnswerSink,
     /// The model has to finish by then.
     pub(super) deadline: Instant,
+    halves: Halves,
     tags: ThinkTags,
     text: String,
     /// How much of `text` has been pushed, in bytes.
@@ -33,6 +35,7 @@ impl<'a> Collector<'a> {
         Self {
             sink,
             deadline,
+            halves: Halves::default(),
             tags: ThinkTags::new(thinks_first),
             text: String::new(),
             pushed: 0,
@@ -59,7 +62,7 @@ impl<'a> Collector<'a> {
         if piece.finish_reason.is_some() {
             self.finish_reason.clone_from(&piece.finish_reason);
         }
-        let text = self.tags.push(&piece.text);
+        let text = self.tags.push(&self.halves.join(&piece.text));
         self.append(&text)?;
         if self.sink.is_streamed() {
             self.push().await?;
@@ -72,7 +75,8 @@ impl<'a> Collector<'a> {
     /// # Errors
     /// [`TurnFailure`] when nothing is left of it, or the reader has gone.
     pub(super) async fn finish(&mut self) -> Result<(), TurnFailure> {
-        let rest = self.tags.finish();
+        let half = self.halves.finish().map(String::from).unwrap_or_default();
+        let rest = self.tags.push(&half) + &self.tags.finish();
         self.append(&rest)?;
         self.text.truncate(self.text.trim_end().len());
         if self.text.is_empty() {

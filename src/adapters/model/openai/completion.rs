@@ -43,6 +43,13 @@ impl Completion {
         completion
     }
 
+    /// Whether the model failed in the middle of its answer.
+    pub(super) fn has_failed(&self) -> bool {
+        let reason = self.finish_reason.as_deref().unwrap_or_default();
+        let reason = reason.to_lowercase();
+        FAILURES.iter().any(|failure| reason.contains(failure))
+    }
+
     /// Adds a part of a `content` that is an array.
     fn add(&mut self, part: &Value) {
         let kind = part.get("type").and_then(Value::as_str);
@@ -64,6 +71,16 @@ impl Completion {
         self.text.push_str(text.unwrap_or_default());
     }
 }
+
+/// Parts of the reasons of a model that did not end its answer, but failed.
+const FAILURES: [&str; 6] = [
+    "error",
+    "abort",
+    "cancel",
+    "fail",
+    "insufficient",
+    "timeout",
+];
 
 /// The choice of index 0: no further ones were requested.
 fn first_choice(body: &Value) -> Option<&Value> {
@@ -167,6 +184,24 @@ mod tests {
         ] {
             let body = json!({"choices": choices});
             assert_eq!(Completion::read(&body).text, text, "{body}");
+        }
+    }
+
+    #[test]
+    fn some_reasons_are_failures() {
+        for (reason, has_failed) in [
+            ("error", true),
+            ("ABORT", true),
+            ("cancelled", true),
+            ("network_error", true),
+            ("insufficient_system_resource", true),
+            ("stop", false),
+            ("length", false),
+            ("content_filter", false),
+            ("eos_token", false),
+        ] {
+            let body = json!({"choices": [{"delta": {}, "finish_reason": reason}]});
+            assert_eq!(Completion::read(&body).has_failed(), has_failed, "{reason}");
         }
     }
 }

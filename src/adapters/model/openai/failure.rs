@@ -11,8 +11,17 @@ pub(super) struct TurnFailure {
     /// bounded and repeats neither the visitor nor the model.
     pub(super) error: ModelError,
     pub(super) verdict: Verdict,
+    /// How the model may be asked again.
+    pub(super) remedy: Option<Remedy>,
+}
+
+/// A request that a model may take that has refused another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remedy {
     /// The conversation is longer than the model's context.
-    pub(super) is_overflow: bool,
+    LessHistory,
+    /// The model does not take the role `system`.
+    JoinedPrompt,
 }
 
 impl TurnFailure {
@@ -20,7 +29,7 @@ impl TurnFailure {
         Self {
             error,
             verdict,
-            is_overflow: false,
+            remedy: None,
         }
     }
 

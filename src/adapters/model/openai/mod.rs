@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `prompt` | the request: system prompt, question, history |
 //! | `upstream` | one HTTP exchange, under a deadline and size limits |
-//! | `sse_parser`, `completion` | parsing streams and completions |
+//! | `lenient_json`, `sse_parser`, `completion` | parsing JSON, streams and completions |
 //! | `think_tags` | cutting off the thinking |
 //! | `collector` | assembling and streaming the answer |
 //! | `upstream_error`, `failure` | errors, and who bears the turn |
@@ -14,13 +14,16 @@ mod breaker;
 mod collector;
 mod completion;
 mod failure;
+mod lenient_json;
 mod prompt;
 mod sse_parser;
 mod think_tags;
 mod upstream;
 mod upstream_error;
 
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -38,7 +41,7 @@ use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit};
 
 use breaker::{Breaker, Pass, Verdict};
 use collector::Collector;
-use failure::TurnFailure;
+use failure::{Remedy, TurnFailure};
 use prompt::{RequestTemplate, last_question, question_with_history};
 use upstream::Upstream;
 
@@ -106,6 +109,8 @@ pub struct OpenAiModelClient {
     name: String,
     upstream: Upstream,
     template: RequestTemplate,
+    /// The model does not take the role `system`.
+    joins_prompt: AtomicBool,
     thinks_first: bool,
     timeout: Duration,
     permits: Arc<Semaphore>,
@@ -135,6 +140,7 @@ impl OpenAiModelClient {
                 authorization: settings.key.map(|key| key.0),
             },
             template: RequestTemplate::new(settings.model, settings.system_prompt, params),
+            joins_prompt: AtomicBool::default(),
             thinks_first: settings.thinks_first,
             timeout: settings.timeout,
             permits: Arc::new(Semaphore::new(settings.concurrency)),
@@ -149,25 +155,33 @@ impl OpenAiModelClient {
         self.permits.available_permits()
     }
 
-    /// Asks with the history; if that is too long for the model, once more without.
+    /// Asks with the history and a message of the role `system`; if the model does not take one of them, once
+    /// more without.
     async fn ask(
         &self,
         conversation: &Conversation,
         collector: &mut Collector<'_>,
         pass: &Pass<'_>,
     ) -> Result<(), TurnFailure> {
-        let is_streamed = collector.sink.is_streamed();
-        let question = question_with_history(conversation);
-        let body = self.template.body(&question, is_streamed);
-        let outcome = self.upstream.ask(body, collector, pass).await;
-        let is_overflow = outcome.as_ref().is_err_and(|failure| failure.is_overflow);
+        let mut question = Cow::Owned(question_with_history(conversation));
+        let mut joins_prompt = self.joins_prompt.load(Relaxed);
         let last = last_question(conversation);
-        if !is_overflow || collector.was_read() || question == last {
-            return outcome;
+        loop {
+            let is_streamed = collector.sink.is_streamed();
+            let body = self.template.body(&question, joins_prompt, is_streamed);
+            let outcome = self.upstream.ask(body, collector, pass).await;
+            match outcome.as_ref().map_err(|failure| failure.remedy) {
+                Err(_) if collector.was_read() => return outcome,
+                Err(Some(Remedy::LessHistory)) if question != last => question = last.into(),
+                Err(Some(Remedy::JoinedPrompt)) if !joins_prompt => joins_prompt = true,
+                Err(_) => return outcome,
+                Ok(()) => {
+                    self.joins_prompt.store(joins_prompt, Relaxed);
+                    return outcome;
+                }
+            }
+            *collector = Collector::new(collector.sink, self.thinks_first, collector.deadline);
         }
-        *collector = Collector::new(collector.sink, self.thinks_first, collector.deadline);
-        let body = self.template.body(last, is_streamed);
-        self.upstream.ask(body, collector, pass).await
     }
 }
 

@@ -61,12 +61,18 @@ impl RequestTemplate {
         }
     }
 
-    /// The body that asks for an answer to `question`.
-    pub(super) fn body(&self, question: &str, is_streamed: bool) -> Vec<u8> {
-        let messages = json!([
-            {"role": "system", "content": self.system_prompt},
-            {"role": "user", "content": question},
-        ]);
+    /// The body that asks for an answer to `question`. The system prompt is a message of its own, or the
+    /// beginning of the question (`joins_prompt`).
+    pub(super) fn body(&self, question: &str, joins_prompt: bool, is_streamed: bool) -> Vec<u8> {
+        let prompt = &self.system_prompt;
+        let messages = if joins_prompt {
+            json!([{"role": "user", "content": format!("{prompt}\n\n{question}")}])
+        } else {
+            json!([
+                {"role": "system", "content": prompt},
+                {"role": "user", "content": question},
+            ])
+        };
         let mut members = self.members.clone();
         members.insert("messages".to_owned(), messages);
         members.insert("stream".to_owned(), is_streamed.into());

@@ -11,6 +11,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub(super) struct SseParser {
     line: Vec<u8>,
     data: Vec<u8>,
+    /// The event reports an error.
+    is_error: bool,
     /// The last byte was a carriage return: a line feed now belongs to it.
     after_return: bool,
     /// Only the first line may begin with a byte order mark.
@@ -51,22 +53,44 @@ impl SseParser {
         }
         if line.is_empty() {
             let data = std::mem::take(&mut self.data);
-            return (!data.is_empty()).then_some(data);
+            let is_error = std::mem::take(&mut self.is_error) && !data.is_empty();
+            return match is_error {
+                // As a list, because an empty object reports none.
+                true => Some([b"{\"error\":[", &*data, b"]}"].concat()),
+                false => (!data.is_empty()).then_some(data),
+            };
         }
-        // Comments and other fields are ignored.
-        if let Some(value) = line.strip_prefix(b"data:") {
-            if !self.data.is_empty() {
-                self.data.push(b'\n');
+        let colon = line.iter().position(|byte| *byte == b':');
+        let (name, value) = line.split_at(colon.unwrap_or(line.len()));
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        let data = match name {
+            b"data" => value,
+            // A field of llama.cpp.
+            b"error" => {
+                self.is_error = true;
+                value
             }
-            self.data
-                .extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+            // Some servers report an error without a field.
+            _ if name.starts_with(b"{") => &line,
+            // Comments and other fields are ignored.
+            _ => {
+                self.is_error |= name == b"event" && value == b"error";
+                return None;
+            }
+        };
+        if !self.data.is_empty() {
+            self.data.push(b'\n');
         }
+        self.data.extend_from_slice(data);
         None
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -99,6 +123,56 @@ mod tests {
             }
             let expected: Vec<_> = expected.into_iter().map(str::as_bytes).collect();
             assert_eq!(events, expected, "{stream:?}");
+        }
+    }
+
+    #[test]
+    fn fields_are_read_by_the_letter_and_errors_in_every_form() {
+        for (stream, expected) in [
+            ("data\ndata:a\ndata:  b\n\n", &["a\n b"][..]),
+            (":data: a\n Data: a\ndata : a\nDATA: a\n\n", &[]),
+            ("event: x\nid: 7\nretry: 9\n\n", &[]),
+            ("\r\r\n\ndata: a\r\rdata: b\r\n\r\n", &["a", "b"]),
+            ("data: a\n\n\n\ndata: b", &["a", "b"]),
+            (
+                "data: a\n\nerror: {\"code\":500}\n\n",
+                &["a", "{\"error\":[{\"code\":500}]}"],
+            ),
+            ("error:{}", &["{\"error\":[{}]}"]),
+            (
+                "event: error\ndata: {}\n\ndata: a\n\n",
+                &["{\"error\":[{}]}", "a"],
+            ),
+            ("{\"error\": \"x\"}\n\n", &["{\"error\": \"x\"}"]),
+            ("event: error\n\ndata: a\n\n", &["a"]),
+        ] {
+            let mut parser = SseParser::default();
+            let mut events = parser.push(stream.as_bytes()).unwrap();
+            events.extend(parser.finish());
+            let expected: Vec<_> = expected.iter().map(|event| event.as_bytes()).collect();
+            assert_eq!(events, expected, "{stream:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_however_they_are_cut(
+            bytes: Vec<u8>,
+            text in "(data|event|error|:|\n|\r|[ {x\u{feff}]){0,40}",
+            size in 1_usize..9,
+        ) {
+            for stream in [bytes.as_slice(), text.as_bytes()] {
+                let mut whole = SseParser::default();
+                let mut at_once = whole.push(stream).unwrap();
+                at_once.extend(whole.finish());
+                let mut parser = SseParser::default();
+                let mut events = Vec::new();
+                for piece in stream.chunks(size) {
+                    events.extend(parser.push(piece).unwrap());
+                }
+                events.extend(parser.finish());
+                prop_assert_eq!(events, at_once);
+            }
         }
     }
 

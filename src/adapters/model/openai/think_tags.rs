@@ -1,21 +1,33 @@
 //! Cuts a model's thinking off the start of its answer. Servers that do not tell thinking from
 //! answer apart leave it in the text, between tags; in a stream a tag may be split over pieces.
 
-/// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Cohere and Open
-/// Thoughts models and of gpt-oss.
-const TAGS: [(&str, &str); 11] = [
+/// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Cohere, Open Thoughts and Apertus
+/// models and of gpt-oss, whose answer is in the last of several messages.
+const TAGS: [(&str, &str); 16] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
     ("<reason>", "</reason>"),
     ("<reasoning>", "</reasoning>"),
+    ("<reflection>", "</reflection>"),
+    ("<scratchpad>", "</scratchpad>"),
     ("<seed:think>", "</seed:think>"),
     ("[think]", "[/think]"),
     ("◁think▷", "◁/think▷"),
+    ("<|think|>", "<|/think|>"),
     ("<|start_thinking|>", "<|end_thinking|>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
-    ("<|channel|>analysis", "<|channel|>final<|message|>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<|start|>", FINAL),
+    ("<|channel|>", FINAL),
 ];
+
+/// Begins the head of the message for the visitor (gpt-oss).
+const FINAL: &str = "<|channel|>final";
+/// Ends a message's head.
+const BODY: &str = "<|message|>";
+/// What ends its text.
+const ENDS: [&str; 4] = ["<|return|>", "<|end|>", "<|call|>", "<|start|>"];
 
 /// No closing tag is longer, in bytes.
 const CLOSING_LEN_MAX: usize = 32;
@@ -36,6 +48,8 @@ enum Phase {
     /// Until this closing tag; until any, if the server opened the thinking in its prompt.
     Thinking(Option<&'static str>),
     Answer,
+    /// The text of a message, until one of [`ENDS`].
+    Message,
 }
 
 impl ThinkTags {
@@ -55,34 +69,63 @@ impl ThinkTags {
     /// Takes the next piece; returns what belongs to the answer.
     pub(super) fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
-        if self.phase == Phase::Start {
-            self.held
-                .drain(..self.held.len() - self.held.trim_start().len());
-            let text = self.held.to_ascii_lowercase();
-            match TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
-                Some((_, closing)) => {
-                    self.phase = Phase::Thinking(Some(closing));
-                    self.has_thinking = true;
-                }
-                None if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) => {}
-                None => self.phase = Phase::Answer,
+        let mut answer = String::new();
+        loop {
+            let phase = self.phase;
+            answer.push_str(&self.step());
+            if self.phase == phase {
+                return answer;
             }
         }
-        if let Phase::Thinking(closing) = self.phase {
-            self.cut_to(closing);
-        }
+    }
+
+    /// Reads on in one phase, and maybe into the next.
+    fn step(&mut self) -> String {
         match self.phase {
+            Phase::Start => {
+                let blanks = self.held.len() - self.held.trim_start().len();
+                self.held.drain(..blanks);
+                let text = self.held.to_ascii_lowercase();
+                match TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
+                    Some((_, closing)) => {
+                        self.phase = Phase::Thinking(Some(closing));
+                        self.has_thinking = true;
+                    }
+                    None if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) => {}
+                    None => self.phase = Phase::Answer,
+                }
+                String::new()
+            }
+            Phase::Thinking(closing) => {
+                self.cut_to(closing);
+                String::new()
+            }
             Phase::Answer => std::mem::take(&mut self.held),
-            Phase::Start | Phase::Thinking(_) => String::new(),
+            Phase::Message => self.message(),
         }
     }
 
     /// The rest of the answer, after the last piece.
     pub(super) fn finish(&mut self) -> String {
         match self.phase {
-            Phase::Start | Phase::Answer => std::mem::take(&mut self.held),
+            Phase::Start | Phase::Answer | Phase::Message => std::mem::take(&mut self.held),
             Phase::Thinking(_) => String::new(),
         }
+    }
+
+    /// The text of a message, but for what may be the beginning of its end.
+    fn message(&mut self) -> String {
+        let text = self.held.to_ascii_lowercase();
+        let end = ENDS.iter().filter_map(|end| text.find(end)).min();
+        if end.is_some() {
+            self.phase = Phase::Thinking(Some(FINAL));
+        }
+        let may_end = |(at, _): &(usize, char)| {
+            let rest = text.get(*at..).unwrap_or_default();
+            ENDS.iter().any(|end| end.starts_with(rest))
+        };
+        let cut = end.or_else(|| Some(text.char_indices().find(may_end)?.0));
+        self.held.drain(..cut.unwrap_or(text.len())).collect()
     }
 
     /// Whether some of the text was thinking.
@@ -93,19 +136,24 @@ impl ThinkTags {
     /// Drops text up to the first closing tag; all but its end, while there is none.
     fn cut_to(&mut self, closing: Option<&str>) {
         let text = self.held.to_ascii_lowercase();
-        let tags = TAGS.iter().map(|(_, tag)| *tag);
+        let any = TAGS.iter().map(|(_, tag)| *tag);
+        let tags = any.filter(|tag| closing.is_none_or(|closing| closing == *tag));
         let end = tags
-            .filter(|tag| closing.is_none_or(|closing| closing == *tag))
-            .filter_map(|tag| Some(text.find(tag)? + tag.len()))
-            .min();
-        let cut = end.unwrap_or_else(|| {
+            .chain(closing)
+            .filter_map(|tag| Some((text.find(tag)? + tag.len(), tag)));
+        let end = end.min();
+        let cut = end.map(|(at, _)| at).unwrap_or_else(|| {
             let unsplit = text.len().saturating_sub(CLOSING_LEN_MAX);
             let is_boundary = |at: &usize| text.is_char_boundary(*at);
             (0..=unsplit).rev().find(is_boundary).unwrap_or_default()
         });
         self.held.drain(..cut);
-        if end.is_some() {
-            self.phase = Phase::Answer;
+        if let Some((_, tag)) = end {
+            self.phase = match tag {
+                FINAL => Phase::Thinking(Some(BODY)),
+                BODY => Phase::Message,
+                _ => Phase::Start,
+            };
         }
     }
 }
@@ -140,12 +188,19 @@ mod tests {
     fn every_pair_is_cut_at_the_start_in_any_letter_case() {
         for (opening, closing) in TAGS {
             assert!(closing.len() <= CLOSING_LEN_MAX);
+            let head = if closing == FINAL { BODY } else { "" };
+            let closing = format!("{closing}{head}");
             for (opening, closing) in [
-                (opening.to_owned(), closing.to_owned()),
+                (opening.to_owned(), closing.clone()),
                 (opening.to_uppercase(), closing.to_uppercase()),
             ] {
+                let blank = if head.is_empty() { "" } else { "\n" };
                 check(&format!("{opening}secret{closing}Hi"), false, "Hi");
-                check(&format!("\n {opening}é{closing}\nHi"), false, "\nHi");
+                check(
+                    &format!("\n {opening}é{closing}\nHi"),
+                    false,
+                    &format!("{blank}Hi"),
+                );
                 check(&format!("{opening}secret"), false, "");
                 check(&format!("secret{closing}Hi"), true, "Hi");
             }
@@ -174,10 +229,52 @@ mod tests {
             ("<think>a <think> b</think>Hi", "Hi"),
             ("<think></think>", ""),
             ("<think>a</think>Hi <think>b", "Hi <think>b"),
+            ("<think>a</think> <thinking>b</thinking> Hi", "Hi"),
             ("secret</think>Hi", "secret</think>Hi"),
         ] {
             check(text, false, expected);
         }
+    }
+
+    #[test]
+    fn only_the_final_message_of_several_is_the_answer() {
+        const ANALYSIS: &str = "<|channel|>analysis<|message|>secret<|end|>";
+        const TOOL: &str = "<|start|>assistant<|channel|>commentary to=functions.x \
+                            <|constrain|>json<|message|>{}<|call|>";
+        const SAID: &str = "<|channel|>final<|message|>Hi";
+        for (text, expected) in [
+            (
+                format!("<|start|>assistant{ANALYSIS}<|start|>assistant{SAID}<|return|>"),
+                "Hi",
+            ),
+            (
+                format!("{ANALYSIS}<|start|>assistant{SAID}<|return|>"),
+                "Hi",
+            ),
+            (format!("{ANALYSIS}{TOOL}<|start|>assistant{SAID}"), "Hi"),
+            (format!("{SAID} <|x|> < <|return|>"), "Hi <|x|> < "),
+            (format!("{SAID}<|end|>{TOOL}"), "Hi"),
+            (
+                format!("{SAID}<|end|><|start|>assistant{SAID}<|ret"),
+                "HiHi<|ret",
+            ),
+            (
+                "<|channel|>final <|constrain|>json<|message|>Hi".to_owned(),
+                "Hi",
+            ),
+            (ANALYSIS.to_owned(), ""),
+            (
+                format!("Begin with {ANALYSIS}"),
+                &*format!("Begin with {ANALYSIS}"),
+            ),
+        ] {
+            check(&text, false, expected);
+        }
+        check(
+            &format!("secret<|end|><|start|>assistant{SAID}<|end|>"),
+            true,
+            "Hi",
+        );
     }
 
     #[test]
@@ -213,6 +310,7 @@ mod tests {
                 prop::sample::select(vec![
                     "secret ", "<think>", "</think>", "<thinking>", "</THINKING>", "[THINK]",
                     "[/THINK]", "◁think▷", "◁/think▷", "<|end", "<", " ", "\n", "é",
+                    "<|channel|>", "final", "<|message|>", "|>", "<|start|>",
                 ]),
                 0..12,
             ),

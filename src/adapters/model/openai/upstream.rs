@@ -1,29 +1,36 @@
 //! One HTTP exchange with the upstream, under a deadline and limits on its size.
 
+use std::time::Duration;
+
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, TRANSFER_ENCODING,
-    USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue,
+    TRANSFER_ENCODING, USER_AGENT,
 };
 use hyper::{Request, Response, StatusCode, Uri};
-use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use crate::adapters::outbound::{HttpClient, PRODUCT, root_cause};
+use crate::adapters::outbound::{
+    HttpClient, PRODUCT, refusal_in_words, retry_after, root_cause, send,
+};
 use crate::ports::ModelError;
 
 use super::breaker::{Pass, Verdict};
 use super::collector::Collector;
 use super::completion::Completion;
 use super::failure::TurnFailure;
+use super::lenient_json;
 use super::sse_parser::SseParser;
-use super::upstream_error::{UpstreamError, retry_after};
+use super::upstream_error::UpstreamError;
 
 /// The largest answer that is not streamed, in bytes.
 const WHOLE_BYTES_MAX: usize = 1 << 20;
 /// The largest streamed answer, in bytes: every word comes in hundreds of bytes of JSON.
 const STREAM_BYTES_MAX: usize = 8 << 20;
+/// How long the rest of a transfer is waited for, once it cannot change the outcome: what follows the finish
+/// reason, or the words of an error.
+const REST_GRACE: Duration = Duration::from_secs(2);
 
 const EVENT_STREAM: &str = "text/event-stream";
 
@@ -49,38 +56,38 @@ impl Upstream {
     ) -> Result<(), TurnFailure> {
         let deadline = collector.deadline;
         let request = self.request(body, collector.sink.is_streamed())?;
-        let response = timeout_at(deadline, self.http.request(request)).await;
-        let response = response.map_err(|_elapsed| silent())?.map_err(|error| {
-            let what = if error.is_connect() {
-                "cannot connect"
-            } else {
-                "the connection broke before the answer"
-            };
-            not_started(Verdict::Dead, format!("{what}: {}", root_cause(&error)))
-        })?;
+        let response = timeout_at(deadline, send(&self.http, request)).await;
+        let response = response.map_err(|_elapsed| silent())?;
+        let response = response.map_err(|cause| not_started(Verdict::Dead, cause))?;
         let status = response.status();
         if status.is_redirection() {
-            let cause = format!("upstream answered {status}; redirects are not followed");
-            return Err(not_started(Verdict::Alive, cause));
+            let words = refusal_in_words(status, response.headers());
+            return Err(not_started(Verdict::Alive, format!("upstream {words}")));
         }
         if !status.is_success() {
             return Err(refusal(response, deadline).await);
         }
         let (head, body) = response.into_parts();
-        let answer = AnswerBody {
+        let mut answer = AnswerBody {
             body,
+            peeked: Vec::new(),
             deadline,
             pass,
             has_begun: false,
         };
-        if is_event_stream(&head.headers) {
+        // The first byte tells more than the media type, which proxies and small servers get wrong.
+        let is_stream = match answer.peek().await? {
+            Some(b'{' | b'[' | b'<') => false,
+            Some(b':' | b'd' | b'e' | b'i' | b'r') => true,
+            _ => is_event_stream(&head.headers),
+        };
+        if is_stream {
             // The transfer tells an end from a broken connection.
             let has_end = head.headers.contains_key(TRANSFER_ENCODING)
                 || head.headers.contains_key(CONTENT_LENGTH);
             answer.read_stream(has_end, collector).await?;
         } else {
-            let whole = answer.read_whole().await?;
-            collector.add(&parse(&whole)?).await?;
+            collector.add(&answer.read_whole().await?).await?;
         }
         collector.finish().await
     }
@@ -98,6 +105,7 @@ impl Upstream {
         let mut request = Request::post(&self.uri)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, accept)
+            .header(ACCEPT_ENCODING, "identity")
             .header(USER_AGENT, PRODUCT);
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
@@ -129,20 +137,20 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
 /// The failure that an error status means; a body that cannot be read or parsed adds nothing.
 async fn refusal(response: Response<Incoming>, deadline: Instant) -> TurnFailure {
     let status = response.status();
-    let pause = retry_after(response.headers());
+    let pause = retry_after(response.headers(), None);
     let body = Limited::new(response.into_body(), WHOLE_BYTES_MAX).collect();
-    let error = match timeout_at(deadline, body).await {
-        Ok(Ok(body)) => serde_json::from_slice(&body.to_bytes())
-            .ok()
-            .and_then(|body: Value| UpstreamError::find(&body)),
-        Ok(Err(_)) | Err(_) => None,
+    let error = match timeout_at(deadline.min(Instant::now() + REST_GRACE), body).await {
+        Ok(Ok(body)) => UpstreamError::read_body(&body.to_bytes()),
+        Ok(Err(_)) | Err(_) => UpstreamError::default(),
     };
-    error.unwrap_or_default().into_failure(status, pause)
+    error.into_failure(status, pause)
 }
 
 /// The body of an answer with a status of success.
 struct AnswerBody<'a> {
     body: Incoming,
+    /// Bytes that [`Self::next`] returns before those of `body`.
+    peeked: Vec<u8>,
     deadline: Instant,
     pass: &'a Pass<'a>,
     has_begun: bool,
@@ -151,6 +159,9 @@ struct AnswerBody<'a> {
 impl AnswerBody<'_> {
     /// The next bytes; nothing at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, TurnFailure> {
+        if !self.peeked.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.peeked).into()));
+        }
         loop {
             match timeout_at(self.deadline, self.body.frame()).await {
                 Err(_elapsed) => return Err(self.late()),
@@ -183,9 +194,31 @@ impl AnswerBody<'_> {
         }
     }
 
-    async fn read_whole(mut self) -> Result<Vec<u8>, TurnFailure> {
+    /// The first byte that is neither white space nor part of a byte order mark.
+    async fn peek(&mut self) -> Result<Option<u8>, TurnFailure> {
+        let mut peeked = Vec::new();
+        let mut first = None;
+        while first.is_none()
+            && peeked.len() < WHOLE_BYTES_MAX
+            && let Some(bytes) = self.next().await?
+        {
+            let is_blank = |byte: &u8| byte.is_ascii_whitespace() || b"\xEF\xBB\xBF".contains(byte);
+            first = bytes.iter().copied().find(|byte| !is_blank(byte));
+            peeked.extend_from_slice(&bytes);
+        }
+        self.peeked = peeked;
+        Ok(first)
+    }
+
+    async fn read_whole(mut self) -> Result<Completion, TurnFailure> {
         let mut whole = Vec::new();
-        while let Some(bytes) = self.next().await? {
+        loop {
+            let bytes = match self.next().await {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => return parse(&whole),
+                // JSON has an end of its own, so that only the end of the transfer may be missing.
+                Err(failure) => return parse(&whole).map_err(|_cut| failure),
+            };
             if whole.len() + bytes.len() > WHOLE_BYTES_MAX {
                 return Err(too_large());
             }
@@ -195,7 +228,6 @@ impl AnswerBody<'_> {
             }
             whole.extend_from_slice(&bytes);
         }
-        Ok(whole)
     }
 
     /// Reads a stream until `[DONE]` or its end.
@@ -221,6 +253,9 @@ impl AnswerBody<'_> {
             let events = match bytes {
                 Some(bytes) => {
                     read += bytes.len();
+                    if read > STREAM_BYTES_MAX && is_finished {
+                        return Ok(());
+                    }
                     if read > STREAM_BYTES_MAX {
                         return Err(too_large());
                     }
@@ -238,7 +273,10 @@ impl AnswerBody<'_> {
                 }
                 let completion = parse(&event)?;
                 self.begin();
-                is_finished |= completion.finish_reason.is_some();
+                if completion.finish_reason.is_some() && !is_finished {
+                    is_finished = true;
+                    self.deadline = self.deadline.min(Instant::now() + REST_GRACE);
+                }
                 collector.add(&completion).await?;
             }
             if is_end && (is_finished || has_end) {
@@ -260,10 +298,20 @@ impl AnswerBody<'_> {
 
 /// Parses a completion, or a chunk of one, that came with a status of success.
 fn parse(json: &[u8]) -> Result<Completion, TurnFailure> {
-    let body: Value = serde_json::from_slice(json)
-        .map_err(|error| TurnFailure::unusable(format!("the answer is not JSON: {error}")))?;
-    match UpstreamError::find(&body) {
-        Some(error) => Err(error.into_failure(StatusCode::OK, None)),
-        None => Ok(Completion::read(&body)),
+    let body = lenient_json::parse(json).map_err(|error| {
+        let hint = match json.trim_ascii_start().first() {
+            Some(b'<') => ", but a web page: see --model-url",
+            Some(0x1f) => ", but compressed, although that was not asked for",
+            _ => "",
+        };
+        TurnFailure::unusable(format!("the answer is not JSON{hint}: {error}"))
+    })?;
+    if let Some(error) = UpstreamError::find(&body) {
+        return Err(error.into_failure(StatusCode::OK, None));
     }
+    let completion = Completion::read(&body);
+    if completion.has_failed() {
+        return Err(TurnFailure::unusable("the model stopped with an error"));
+    }
+    Ok(completion)
 }

@@ -1,56 +1,108 @@
-//! Errors of the upstream: status, code and `Retry-After` decide what follows.
+//! Errors of the upstream: status, code, words and `Retry-After` decide what follows.
 
 use std::time::Duration;
 
 use hyper::StatusCode;
-use hyper::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use serde_json::Value;
 
 use crate::ports::ModelError;
 
 use super::breaker::Verdict;
-use super::failure::TurnFailure;
+use super::failure::{Remedy, TurnFailure};
+use super::lenient_json;
 
 /// Pause when the account has no credit; also the maximum for `Retry-After`.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// The pause for a date without a `Date` to measure it from.
-const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
 /// The longest code or type that is logged, in bytes.
 const IDENTIFIER_LEN_MAX: usize = 64;
 
-/// An error object; what a server does not say is empty.
+/// Words of a conversation that is too long, whatever the status.
+const OVERFLOWS: [&str; 10] = [
+    "context_length_exceeded",
+    "exceed_context_size",
+    "context length",
+    "context size",
+    "context window",
+    "context limit",
+    "is too long",
+    "too many tokens",
+    "token count",
+    "prompt length",
+];
+/// Words of a request that is too long, if the status says that the request is at fault.
+const LENGTHS: [&str; 6] = [
+    "token",
+    "context",
+    "length",
+    "too long",
+    "too large",
+    "exceed",
+];
+/// Words of a chat template without the role `system`.
+const ROLES: [&str; 4] = [
+    "roles must alternate",
+    "roles are supported",
+    "role is not supported",
+    "developer instruction",
+];
+/// Members that report an error in a body without an answer.
+const REPORTS: [&str; 6] = [
+    "detail",
+    "message",
+    "msg",
+    "error_msg",
+    "error_message",
+    "error_code",
+];
+
+/// An error; what a server does not say is empty.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct UpstreamError {
     code: String,
     kind: String,
-    message: String,
+    param: String,
+    /// All of it, in lowercase.
+    words: String,
 }
 
 impl UpstreamError {
-    /// Finds the error in a body: `error` as an object (OpenAI) or a text (Ollama, LM Studio), or a
-    /// body that is one itself (vLLM).
+    /// Finds the error in a body of success: `error` (OpenAI, Ollama) or `errors` in it or in its choice, or a
+    /// body that is one itself (vLLM, FastAPI, Anthropic).
     pub(super) fn find(body: &Value) -> Option<Self> {
-        let error = match body.get("error") {
-            Some(error @ Value::Object(members)) if !members.is_empty() => error,
-            Some(Value::String(message)) if !message.trim().is_empty() => {
-                return Some(Self {
-                    message: message.clone(),
-                    ..Self::default()
-                });
-            }
-            _ if body.get("object").is_some_and(|object| object == "error") => body,
-            _ => return None,
+        let choice = body.pointer("/choices/0");
+        let delta = choice.and_then(|choice| choice.get("delta"));
+        let mut places = [Some(body), body.get(0), choice, delta]
+            .into_iter()
+            .flatten();
+        let named = |name| body.get(name).is_some_and(|value| value == "error");
+        let has = |name: &&str| {
+            body.get(name)
+                .is_some_and(|it| !is_blank(it) && !it.is_object())
         };
-        let member = |name| match error.get(name) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Number(number)) => number.to_string(),
-            _ => String::new(),
-        };
-        Some(Self {
-            code: member("code"),
-            kind: member("type"),
-            message: member("message"),
-        })
+        let reports = || named("object") || named("type") || REPORTS.iter().any(|name| has(name));
+        let error = places.find_map(inner);
+        let error = error.or_else(|| (choice.is_none() && reports()).then_some(body));
+        error.map(Self::read)
+    }
+
+    /// Reads the body of a response with an error status, whatever it is.
+    pub(super) fn read_body(body: &[u8]) -> Self {
+        lenient_json::parse(body).map_or_else(
+            |_not_json| Self {
+                words: String::from_utf8_lossy(body).to_lowercase(),
+                ..Self::default()
+            },
+            |body| Self::read(&body),
+        )
+    }
+
+    fn read(error: &Value) -> Self {
+        Self {
+            code: member(error, "code"),
+            kind: member(error, "type"),
+            param: member(error, "param"),
+            words: error.to_string().to_lowercase(),
+        }
     }
 
     /// What follows from an answer with `status` and this error.
@@ -59,20 +111,22 @@ impl UpstreamError {
         use Verdict::{Alive, Dead, Pause};
         const FILTERED: &str = ": the question or the answer was filtered out";
         const NO_CREDIT: &str = ": the account has no credit left";
-        const TOO_LONG: &str = ": the conversation is longer than the model's context";
+        const TOO_LONG: &str = ": the conversation may be longer than the model's context";
+        const NO_SYSTEM: &str = ": the model does not take the role \"system\"";
         const KEY: &str = ": the key is not accepted, see --model-key-file";
         const MODEL: &str = ": there is no such model or address, see --model and --model-url";
         const ABSENT: &str = ": the model's server is not there";
 
         let status = status.as_u16();
-        let is_overflow = status != 429 && self.is_overflow();
+        let remedy = self.remedy(status);
         let pause_or = |verdict| pause.map_or(verdict, |pause| Pause(pause.min(PAUSE_MAX)));
         let (bearer, verdict, meaning): (fn(String) -> ModelError, Verdict, &str) = match status {
             _ if self.is_named("content_filter") => (Started, Alive, FILTERED),
             _ if status == 402 || self.is_named("insufficient_quota") => {
                 (NotStarted, Pause(PAUSE_MAX), NO_CREDIT)
             }
-            _ if is_overflow => (NotStarted, Alive, TOO_LONG),
+            _ if remedy == Some(Remedy::LessHistory) => (NotStarted, Alive, TOO_LONG),
+            _ if remedy == Some(Remedy::JoinedPrompt) => (NotStarted, Alive, NO_SYSTEM),
             401 | 403 => (NotStarted, Dead, KEY),
             404 => (NotStarted, Dead, MODEL),
             429 => (NotStarted, pause_or(Alive), ": too many requests"),
@@ -85,13 +139,18 @@ impl UpstreamError {
             _ => (Unusable, Alive, ""),
         };
         let mut cause = format!("upstream answered {status} with an error{meaning}");
-        for (name, word) in [("code", &self.code), ("type", &self.kind)] {
+        let words = [
+            ("code", &self.code),
+            ("type", &self.kind),
+            ("param", &self.param),
+        ];
+        for (name, word) in words {
             if is_identifier(word) {
                 cause.push_str(&format!(", {name} \"{word}\""));
             }
         }
         TurnFailure {
-            is_overflow,
+            remedy,
             ..TurnFailure::new(bearer(cause), verdict)
         }
     }
@@ -100,13 +159,52 @@ impl UpstreamError {
         self.code == name || self.kind == name
     }
 
-    /// vLLM and others have no code for it, so the message is read, too.
-    fn is_overflow(&self) -> bool {
-        let message = self.message.to_ascii_lowercase();
-        let phrases = ["context length", "context size", "context window"];
-        self.is_named("context_length_exceeded")
-            || self.is_named("exceed_context_size_error")
-            || phrases.iter().any(|phrase| message.contains(phrase))
+    /// Most servers have no code for it, so the words are read.
+    fn remedy(&self, status: u16) -> Option<Remedy> {
+        let says = |word: &&str| self.words.contains(*word);
+        let is_refusal =
+            matches!(status, 400 | 413 | 422) && !self.is_named("unsupported_parameter");
+        let no_system = says(&"system") && (says(&"support") || says(&"role"));
+        match status {
+            401..=404 | 429 | 502..=504 => None,
+            _ if OVERFLOWS.iter().any(says) => Some(Remedy::LessHistory),
+            200 | 400 | 422 | 500 if no_system || ROLES.iter().any(says) => {
+                Some(Remedy::JoinedPrompt)
+            }
+            413 => Some(Remedy::LessHistory),
+            _ if is_refusal && LENGTHS.iter().any(says) => Some(Remedy::LessHistory),
+            _ => None,
+        }
+    }
+}
+
+/// The error in a part of a body.
+fn inner(part: &Value) -> Option<&Value> {
+    let members = ["error", "errors"].into_iter();
+    let errors = members.filter_map(|name| part.get(name));
+    errors.into_iter().find(|error| !is_blank(error))
+}
+
+/// A member of an error; of the innermost one if they are nested.
+fn member(error: &Value, name: &str) -> String {
+    let nested = inner(error).or_else(|| error.get(0));
+    let nested = nested.map(|nested| member(nested, name));
+    let own = || match error.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    };
+    nested.filter(|text| !text.is_empty()).unwrap_or_else(own)
+}
+
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(is_true) => !is_true,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
     }
 }
 
@@ -116,64 +214,63 @@ fn is_identifier(word: &str) -> bool {
     (1..=IDENTIFIER_LEN_MAX).contains(&word.len()) && word.bytes().all(is_part)
 }
 
-/// The pause that `Retry-After` (RFC 9110, section 10.2.3) asks for, if any.
-///
-/// A date is measured from the response's own `Date`, as both are by the upstream's clock.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = text(headers, RETRY_AFTER)?;
-    let pause = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Only overflow is left to fail.
-        Duration::from_secs(text.parse().unwrap_or(u64::MAX))
-    } else {
-        let until = httpdate::parse_http_date(text).ok()?;
-        match self::text(headers, DATE).map(httpdate::parse_http_date) {
-            Some(Ok(now)) => until.duration_since(now).unwrap_or_default(),
-            Some(Err(_)) | None => UNKNOWN_PAUSE,
-        }
-    };
-    (!pause.is_zero()).then_some(pause)
-}
-
-fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    Some(headers.get(name)?.to_str().ok()?.trim())
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn an_error_is_found_in_every_form() {
-        let error = |code: &str, kind: &str, message: &str| {
-            Some(UpstreamError {
-                code: code.to_owned(),
-                kind: kind.to_owned(),
-                message: message.to_owned(),
-            })
-        };
+        let error = |code: &'static str, kind: &'static str| Some((code, kind));
         for (body, expected) in [
             (
                 json!({"error": {"message": "m", "type": "t", "param": null, "code": "c"}}),
-                error("c", "t", "m"),
+                error("c", "t"),
             ),
             (
                 json!({"error": {"message": "m", "type": "t", "code": null}}),
-                error("", "t", "m"),
+                error("", "t"),
             ),
             (
                 json!({"error": {"code": 400, "message": "m", "type": "t"}}),
-                error("400", "t", "m"),
+                error("400", "t"),
             ),
             (
                 json!({"object": "error", "message": "m", "type": "t", "code": 400}),
-                error("400", "t", "m"),
+                error("400", "t"),
             ),
-            (json!({"error": "m"}), error("", "", "m")),
+            (json!({"error": "m"}), error("", "")),
+            (json!({"error": true}), error("", "")),
             (
                 json!({"choices": [], "error": {"code": 502, "message": "m"}}),
-                error("502", "", "m"),
+                error("502", ""),
+            ),
+            (
+                json!({"error": [{"error": {"code": "c"}, "type": "t"}]}),
+                error("c", "t"),
+            ),
+            (
+                json!([{"error": {"code": 429, "message": "m"}}]),
+                error("429", ""),
+            ),
+            (
+                json!({"success": false, "errors": [{"code": 7}]}),
+                error("7", ""),
+            ),
+            (
+                json!({"type": "error", "error": {"type": "t", "message": "m"}}),
+                error("", "t"),
+            ),
+            (json!({"type": "error", "message": "m"}), error("", "error")),
+            (json!({"detail": "m"}), error("", "")),
+            (json!({"detail": [{"msg": "m"}]}), error("", "")),
+            (json!({"message": "m", "code": 7}), error("7", "")),
+            (json!({"error_msg": "m", "error_code": 7}), error("", "")),
+            (
+                json!({"choices": [{"delta": {"content": ""}, "error": {"code": 502}}]}),
+                error("502", ""),
             ),
             (json!({"choices": [], "error": null}), None),
             (json!({"choices": [], "error": ""}), None),
@@ -181,20 +278,107 @@ mod tests {
             (json!({"choices": [], "error": []}), None),
             (json!({"choices": [], "error": false}), None),
             (json!({"choices": [{"message": {"content": "x"}}]}), None),
+            (
+                json!({"choices": [{"message": {"content": "x"}}], "message": "", "detail": "x"}),
+                None,
+            ),
+            (json!({"type": "ping"}), None),
+            (json!({"usage": {"total_tokens": 7}}), None),
+            (json!({"message": {"content": "x"}, "done": false}), None),
             (json!({}), None),
             (json!("x"), None),
         ] {
-            assert_eq!(UpstreamError::find(&body), expected, "{body}");
+            let found = UpstreamError::find(&body);
+            let found = found.as_ref().map(|error| (&*error.code, &*error.kind));
+            assert_eq!(found, expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_an_error_tell_how_the_model_may_be_asked_again() {
+        use Remedy::{JoinedPrompt, LessHistory};
+        for (status, words, expected) in [
+            (
+                400,
+                "prompt is too long: 9000 tokens > 8192 maximum",
+                Some(LessHistory),
+            ),
+            (
+                400,
+                "This model's maximum context length is 8192",
+                Some(LessHistory),
+            ),
+            (
+                400,
+                "the request exceeds the available context size",
+                Some(LessHistory),
+            ),
+            (
+                500,
+                "the request exceeds the available context size",
+                Some(LessHistory),
+            ),
+            (
+                422,
+                "`inputs` tokens + `max_new_tokens` must be <= 4096",
+                Some(LessHistory),
+            ),
+            (
+                400,
+                "The input token count (9) exceeds the maximum",
+                Some(LessHistory),
+            ),
+            (
+                400,
+                "Range of input length should be [1, 6000]",
+                Some(LessHistory),
+            ),
+            (413, "", Some(LessHistory)),
+            (400, "Please shorten it", None),
+            (429, "too many tokens per minute", None),
+            (401, "invalid token", None),
+            (500, "context deadline exceeded", None),
+            (500, "took too long", None),
+            (503, "context length", None),
+            (400, "System role not supported", Some(JoinedPrompt)),
+            (
+                500,
+                "{{ bos_token }} Jinja Exception: System role not supported",
+                Some(JoinedPrompt),
+            ),
+            (
+                400,
+                "Only user, assistant and tool roles are supported, but got system.",
+                Some(JoinedPrompt),
+            ),
+            (
+                400,
+                "Conversation roles must alternate user/assistant",
+                Some(JoinedPrompt),
+            ),
+            (
+                400,
+                "Developer instruction is not enabled for gemma-3",
+                Some(JoinedPrompt),
+            ),
+            (404, "System role not supported", None),
+            (500, "the system is overloaded", None),
+        ] {
+            for body in [
+                words.to_owned(),
+                json!({"error": {"message": words}}).to_string(),
+                json!({"detail": [{"error": {"message": [words]}}]}).to_string(),
+            ] {
+                let status = StatusCode::from_u16(status).unwrap();
+                let failure = UpstreamError::read_body(body.as_bytes()).into_failure(status, None);
+                assert_eq!(failure.remedy, expected, "{status} {body}");
+            }
         }
     }
 
     fn failure(status: u16, code: &str, kind: &str, message: &str) -> TurnFailure {
-        let error = UpstreamError {
-            code: code.to_owned(),
-            kind: kind.to_owned(),
-            message: message.to_owned(),
-        };
-        error.into_failure(StatusCode::from_u16(status).unwrap(), None)
+        let error = json!({"code": code, "type": kind, "message": message});
+        UpstreamError::read(&error).into_failure(StatusCode::from_u16(status).unwrap(), None)
     }
 
     fn cause(status: u16, code: &str, kind: &str, message: &str) -> String {
@@ -318,38 +502,21 @@ mod tests {
         }
     }
 
-    #[test]
-    fn seconds_and_dates_are_read_and_nonsense_is_not() {
-        let date = Some("Sat, 21 Nov 2026 12:00:00 GMT");
-        let seconds = |seconds| Some(Duration::from_secs(seconds));
-        for (value, date, expected) in [
-            ("7", None, seconds(7)),
-            (" 7 ", date, seconds(7)),
-            ("0", None, None),
-            ("99999999999999999999", None, seconds(u64::MAX)),
-            ("Sat, 21 Nov 2026 12:00:30 GMT", date, seconds(30)),
-            ("Saturday, 21-Nov-26 12:01:00 GMT", date, seconds(60)),
-            ("Sat Nov 21 12:00:01 2026", date, seconds(1)),
-            ("Sat, 21 Nov 2026 11:59:59 GMT", date, None),
-            ("Sat, 21 Nov 2026 12:00:30 GMT", None, seconds(10)),
-            (
-                "Sat, 21 Nov 2026 12:00:30 GMT",
-                Some("yesterday"),
-                seconds(10),
-            ),
-            ("", date, None),
-            ("-7", date, None),
-            ("7.5", date, None),
-            ("soon", date, None),
-            ("\u{e9}", date, None),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(RETRY_AFTER, value.parse().unwrap());
-            if let Some(date) = date {
-                headers.insert(DATE, date.parse().unwrap());
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_error_that_is_told_in_few_words(
+            bytes: Vec<u8>,
+            text in r#"([\[{}\],]|"(error|errors|code|type|detail)":|"x"|7|null){0,20}"#,
+            status in 200_u16..600,
+        ) {
+            let status = StatusCode::from_u16(status).unwrap();
+            for body in [bytes.as_slice(), text.as_bytes()] {
+                let failure = UpstreamError::read_body(body).into_failure(status, None);
+                prop_assert!(failure.error.to_string().len() < 500);
+                if let Ok(body) = lenient_json::parse(body) {
+                    UpstreamError::find(&body);
+                }
             }
-            assert_eq!(retry_after(&headers), expected, "{value:?} {date:?}");
         }
-        assert_eq!(retry_after(&HeaderMap::new()), None);
     }
 }
