@@ -178,7 +178,11 @@ mod tests {
             good.replace('\n', "\r").into_bytes(),
             good.replace('\n', " \t\n  ").into_bytes(),
             format!("\u{feff}{good}").into_bytes(),
-            [b"Bag Attributes\n    friendlyName: M\xfcller\0\n", good.as_bytes()].concat(),
+            [
+                b"Bag Attributes\n    friendlyName: M\xfcller\0\n",
+                good.as_bytes(),
+            ]
+            .concat(),
             format!("{0}{0}", good.trim_end()).into_bytes(),
             format!("see -----BEGIN CERTIFICATE----- in RFC 7468, or\n{good}").into_bytes(),
             format!("-----BEGIN X509 CRL-----\n???\n-----END X509 CRL-----\n{good}").into_bytes(),
@@ -195,7 +199,8 @@ mod tests {
 
     #[test]
     fn a_trusted_certificate_is_its_first_value() {
-        let file = "-----BEGIN TRUSTED CERTIFICATE-----\nMAIFADAA\n-----END TRUSTED CERTIFICATE-----";
+        let file =
+            "-----BEGIN TRUSTED CERTIFICATE-----\nMAIFADAA\n-----END TRUSTED CERTIFICATE-----";
         let found = certificates(file.as_bytes()).unwrap();
         assert_eq!(found[0].as_ref().unwrap().as_ref(), [0x30, 2, 5, 0]);
     }

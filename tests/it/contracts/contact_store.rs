@@ -9,7 +9,6 @@ use landing_api::domain::consent::{
 use landing_api::domain::contact::{
     Contact, ImportOutcome, ImportedContact, Origin, SignUp, Signers, Subscription,
 };
-use landing_api::domain::delivery::Delivery;
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::language::Language;
 use landing_api::domain::time::Timestamp;
@@ -56,7 +55,6 @@ pub(crate) async fn check(store: Arc<dyn ContactStore>) {
     who_has_left_stays_so_until_it_is_confirmed(&*store).await;
     who_refuses_is_forgotten(&*store).await;
     who_is_confirmed_meanwhile_does_not_expire(&*store).await;
-    who_is_overdue_is_found(&*store).await;
     what_a_consent_names_is_kept(&*store).await;
     an_import_revives_nobody(&*store).await;
     of_racing_sign_ups_one_creates(&store).await;
@@ -310,55 +308,6 @@ async fn who_refuses_is_forgotten(store: &dyn ContactStore) {
             .unwrap()
             .is_some()
     );
-}
-
-async fn who_is_overdue_is_found(store: &dyn ContactStore) {
-    let [mailed, refused, unmailed, confirmed] = [
-        "va@example.com",
-        "vb@example.com",
-        "vc@example.com",
-        "vd@example.com",
-    ];
-    for name in [mailed, refused, unmailed, confirmed] {
-        store.keep(asked(name, EARLY)).await.unwrap();
-    }
-    for (name, outcome) in [
-        (mailed, MailOutcome::Taken),
-        (refused, MailOutcome::Refused),
-        (confirmed, MailOutcome::Taken),
-    ] {
-        let noted = store.note_mail(&email(name), outcome, LATE).await;
-        noted.unwrap();
-    }
-    let token = kept(store, confirmed).await.leave_token.unwrap();
-    store.confirm(&token, None, None, LATE).await.unwrap();
-    let attempts_end = EARLY.plus_ms(Delivery::ATTEMPTS_MS_MAX);
-    for (before, is_mailed, expected) in [
-        (EARLY, false, &[][..]),
-        (LATE, false, &[mailed, refused]),
-        (LATE, true, &[mailed, refused]),
-        (attempts_end, true, &[mailed, refused]),
-        (attempts_end, false, &[mailed, refused, unmailed]),
-    ] {
-        let overdue = store.overdue(before, is_mailed, 100).await.unwrap();
-        let names = [mailed, refused, unmailed, confirmed].into_iter();
-        let found = names.filter(|name| overdue.iter().any(|it| it.email.as_str() == *name));
-        assert_eq!(
-            found.collect::<Vec<_>>(),
-            expected,
-            "{before:?} {is_mailed}"
-        );
-        assert!(overdue.iter().all(Contact::is_pending));
-    }
-    let one = store.overdue(attempts_end, false, 1).await.unwrap();
-    assert_eq!(one.len(), 1);
-    let mut tokens = Vec::new();
-    for name in [mailed, refused, unmailed] {
-        tokens.extend(kept(store, name).await.leave_token);
-    }
-    assert_eq!(store.expire(tokens, LATE).await, Ok(3));
-    let overdue = store.overdue(attempts_end, false, 100).await.unwrap();
-    assert!(overdue.iter().all(|it| it.email.as_str() != mailed));
 }
 
 async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {

@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::client::LimitKey;
 use landing_api::domain::consent::{Leaving, MailOutcome};
-use landing_api::domain::contact::SignUp;
+use landing_api::domain::contact::{Contact, SignUp};
 use landing_api::domain::delivery::{
     Channel, Delivery, DeliveryId, DeliveryKind, Failure, QueueStanding, Settled, Turn,
 };
@@ -71,6 +71,7 @@ pub(crate) async fn check(store: Arc<impl ContactStore + DeliveryQueue>) {
     an_erasure_drops_what_names_the_address(contacts, queue, now).await;
     who_refuses_is_sent_no_mail(contacts, queue, now).await;
     a_contact_is_noted_how_its_mail_ended(contacts, queue, now).await;
+    who_is_overdue_is_found(contacts, queue).await;
     networks_take_turns(queue, now).await;
 
     // What is held is kept and not taken.
@@ -285,6 +286,72 @@ async fn a_contact_is_noted_how_its_mail_ended(
         assert_eq!(noted.undeliverable_at, (!is_taken).then_some(at));
     }
     contacts.forget(&[address("gus")], now).await.unwrap();
+}
+
+async fn who_is_overdue_is_found(store: &dyn ContactStore, queue: &dyn DeliveryQueue) {
+    const EARLY: Timestamp = Timestamp::from_ms(1_000);
+    const LATE: Timestamp = Timestamp::from_ms(2_000);
+    let [mailed, refused, unmailed, confirmed] = ["va", "vb", "vc", "vd"];
+    for name in [mailed, refused, unmailed, confirmed] {
+        let asked = SignUp {
+            is_to_be_confirmed: true,
+            notice: None,
+            ..sign_up(name, EARLY)
+        };
+        store.keep(asked).await.unwrap();
+    }
+    for (name, outcome) in [
+        (mailed, MailOutcome::Taken),
+        (refused, MailOutcome::Refused),
+        (confirmed, MailOutcome::Taken),
+    ] {
+        let ended = Settled {
+            mails: vec![(address(name), outcome)],
+            ..Settled::default()
+        };
+        queue.settle(ended, LATE).await.unwrap();
+    }
+    let token = async |name| {
+        let found = store.find(&address(name)).await.unwrap();
+        found.unwrap().leave_token.unwrap()
+    };
+    let confirmed_token = token(confirmed).await;
+    store
+        .confirm(&confirmed_token, None, None, LATE)
+        .await
+        .unwrap();
+    let attempts_end = EARLY.plus_ms(Delivery::ATTEMPTS_MS_MAX);
+    for (before, is_mailed, expected) in [
+        (EARLY, false, &[][..]),
+        (LATE, false, &[mailed, refused]),
+        (LATE, true, &[mailed, refused]),
+        (attempts_end, true, &[mailed, refused]),
+        (attempts_end, false, &[mailed, refused, unmailed]),
+    ] {
+        let overdue = store.overdue(before, is_mailed, 100).await.unwrap();
+        let names = [mailed, refused, unmailed, confirmed].into_iter();
+        let found =
+            names.filter(|name| overdue.iter().any(|contact| contact.email == address(name)));
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            expected,
+            "{before:?} {is_mailed}"
+        );
+        assert!(overdue.iter().all(Contact::is_pending));
+    }
+    let one = store.overdue(attempts_end, false, 1).await.unwrap();
+    assert_eq!(one.len(), 1);
+    let mut tokens = Vec::new();
+    for name in [mailed, refused, unmailed] {
+        tokens.push(token(name).await);
+    }
+    assert_eq!(store.expire(tokens, LATE).await, Ok(3));
+    let overdue = store.overdue(attempts_end, false, 100).await.unwrap();
+    assert!(
+        overdue
+            .iter()
+            .all(|contact| contact.email.as_str() != mailed)
+    );
 }
 
 /// One network has four mails, another two, and one has none; two mails are of nobody.

@@ -160,21 +160,43 @@ fn the_exports_of_other_programs_import_nobody_who_may_not_be_written_to() {
         let is_whole = file.matches("x.test").count() == expected.split(' ').count();
         let status = if is_whole { 0 } else { 3 };
         assert_eq!(ran.status, Some(status), "{program}: {ran:?}");
-        assert!(is_whole || ran.out.contains("unconfirmed"), "{program}: {ran:?}");
+        assert!(
+            is_whole || ran.out.contains("unconfirmed"),
+            "{program}: {ran:?}"
+        );
     }
 }
 
 #[test]
 fn a_column_that_may_carry_consent_is_not_read_until_the_operator_says_what_it_means() {
     for name in [
-        "on_blacklist", "GDPR", "opt-in status", "Mail permission", "bounce type", "was_suppressed", "Complaints",
-        "is_confirmed_by", "activity", "date_deleted", "Werbeeinwilligung", "gek\u{fc}ndigt", "Zustimmung", "consentement",
-        "bloqu\u{e9}es", "eliminado", "newsletter_opt", "do not disturb", "rejected",
+        "on_blacklist",
+        "GDPR",
+        "opt-in status",
+        "Mail permission",
+        "bounce type",
+        "was_suppressed",
+        "Complaints",
+        "is_confirmed_by",
+        "activity",
+        "date_deleted",
+        "Werbeeinwilligung",
+        "gek\u{fc}ndigt",
+        "Zustimmung",
+        "consentement",
+        "bloqu\u{e9}es",
+        "eliminado",
+        "newsletter_opt",
+        "do not disturb",
+        "rejected",
     ] {
         let file = format!("email,\"{name}\"\nada@x.test,1\n");
         let (ran, contacts) = imported("", file);
         assert_eq!((ran.status, &*contacts), (Some(2), ""), "{name}: {ran:?}");
-        assert!(ran.err.contains("--column NAME=unsubscribed"), "{name}: {ran:?}");
+        assert!(
+            ran.err.contains("--column NAME=unsubscribed"),
+            "{name}: {ran:?}"
+        );
     }
     let file = "email,on_blacklist\nada@x.test,1\nbob@x.test,\n";
     for (flags, expected) in [
@@ -189,31 +211,62 @@ fn a_column_that_may_carry_consent_is_not_read_until_the_operator_says_what_it_m
     let file = "email,blacklisted\nada@x.test,1\n";
     assert_eq!(imported("", file).1, "ada:u");
     assert_eq!(imported("--column blacklisted=ignore", file).1, "ada:s");
-    imported("--column blaklisted=ignore", file).0.refused(2, "no column blaklisted");
-    imported("--column blacklisted=what", file).0.refused(2, "must be NAME=MEANING");
-    imported("--column kontakt=email", "kontakt\nada@x.test\n").0.done();
+    imported("--column blaklisted=ignore", file)
+        .0
+        .refused(2, "no column blaklisted");
+    imported("--column blacklisted=what", file)
+        .0
+        .refused(2, "must be NAME=MEANING");
+    imported("--column kontakt=email", "kontakt\nada@x.test\n")
+        .0
+        .done();
 }
 
 #[test]
 fn members_of_json_that_may_carry_consent_are_no_less() {
     for (flags, file, expected) in [
-        ("", "{\"email\":\"ada@x.test\",\"blocklisted\":true}\n{\"email\":\"bob@x.test\",\"blocklisted\":false}", "ada:u bob:s"),
-        ("", "{\"email\":\"ada@x.test\",\"status\":\"cleaned\"}\n{\"email\":\"bob@x.test\",\"unsubscribed_at\":null}", "ada:u bob:s"),
-        ("", "{\"email\":\"ada@x.test\",\"confirmed\":false}\n{\"email\":\"bob@x.test\",\"confirmed\":1}", "bob:s"),
-        ("--column gdpr=subscribed", "{\"email\":\"ada@x.test\",\"gdpr\":false}", "ada:u"),
+        (
+            "",
+            "{\"email\":\"ada@x.test\",\"blocklisted\":true}\n{\"email\":\"bob@x.test\",\"blocklisted\":false}",
+            "ada:u bob:s",
+        ),
+        (
+            "",
+            "{\"email\":\"ada@x.test\",\"status\":\"cleaned\"}\n{\"email\":\"bob@x.test\",\"unsubscribed_at\":null}",
+            "ada:u bob:s",
+        ),
+        (
+            "",
+            "{\"email\":\"ada@x.test\",\"confirmed\":false}\n{\"email\":\"bob@x.test\",\"confirmed\":1}",
+            "bob:s",
+        ),
+        (
+            "--column gdpr=subscribed",
+            "{\"email\":\"ada@x.test\",\"gdpr\":false}",
+            "ada:u",
+        ),
     ] {
         let (ran, contacts) = imported(&format!("--format jsonl {flags}"), file);
         assert_eq!(contacts, expected, "{file}: {ran:?}");
     }
     let file = "{\"email\":\"ada@x.test\"}\n{\"email\":\"bob@x.test\",\"gdpr\":\"no\"}\n";
-    imported("--format jsonl", file).0.refused(2, "line 2: what gdpr means");
+    imported("--format jsonl", file)
+        .0
+        .refused(2, "line 2: what gdpr means");
 }
 
 #[test]
 fn a_word_for_a_status_that_is_unknown_is_named_with_its_line() {
-    let (ran, contacts) = imported("", "email,status\nada@x.test,VIP\nbob@x.test,4\ncid@x.test,subscribed\n");
+    let (ran, contacts) = imported(
+        "",
+        "email,status\nada@x.test,VIP\nbob@x.test,4\ncid@x.test,subscribed\n",
+    );
     assert_eq!((ran.status, &*contacts), (Some(3), "cid:s"));
-    for told in ["line 2: the status must be", "\"VIP\" in status is unknown", "line 3: the status must be"] {
+    for told in [
+        "line 2: the status must be",
+        "\"VIP\" in status is unknown",
+        "line 3: the status must be",
+    ] {
         assert!(ran.out.contains(told), "{ran:?}");
     }
 }
@@ -247,13 +300,20 @@ fn a_stray_quote_is_told_with_its_line_and_how_many_lines_it_took() {
     for (file, told, created) in [
         // Never closed.
         (
-            format!("email,name\n{}a@x.test,\"Ada\n{}", rows(0, 3), rows(10, 1010)),
+            format!(
+                "email,name\n{}a@x.test,\"Ada\n{}",
+                rows(0, 3),
+                rows(10, 1010)
+            ),
             "line 5: a quote opens in this row, and with it 1001 lines (to line 1005) are one cell",
             3,
         ),
         // Closed by the next one.
         (
-            format!("email,name\na@x.test,\"Ada\nb@x.test,B\nc@x.test,\"C\"\n{}", rows(0, 4)),
+            format!(
+                "email,name\na@x.test,\"Ada\nb@x.test,B\nc@x.test,\"C\"\n{}",
+                rows(0, 4)
+            ),
             "line 2: a quote opens in this row, and with it 3 lines (to line 4) are one cell",
             4,
         ),

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use landing_api::adapters::ledger::verify_ledger;
 use landing_api::domain::contact::SignUp;
-use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Failure};
+use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Failure, Turn};
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{
     ContactStore, DeliveryQueue, ERASED_MAX, StoreError, StoreMaintenance as _,
 };
 
-use crate::fixtures::{House, Opened, START, address, contents, copy_dir, origin, sign_up_of};
+use crate::fixtures::{
+    House, Opened, START, address, contents, copy_dir, origin, settled, sign_up_of,
+};
 use crate::ledger::faulty;
 
 const WORDS: &str = "Please confirm: https://landing.example/newsletter/confirm/0";
@@ -110,13 +112,13 @@ async fn whatever_the_other_side_says_a_delivery_can_be_settled() {
         }
         let mut taken = opened
             .store
-            .take_due(Channel::Mail, 9, START)
+            .take_due(Channel::Mail, 9, &Turn::default(), START)
             .await
             .unwrap();
         taken[0].fail(Failure::Final(error), 0, START);
         opened
             .store
-            .settle(Vec::new(), taken.clone(), START)
+            .settle(settled(Vec::new(), taken.clone()), START)
             .await
             .unwrap();
         opened.store.compact().await.unwrap();
@@ -201,11 +203,15 @@ async fn an_erased_address_is_in_no_file_of_the_directory() {
             }
             let mut tried = opened
                 .store
-                .take_due(Channel::Mail, 1, START)
+                .take_due(Channel::Mail, 1, &Turn::default(), START)
                 .await
                 .unwrap();
             tried[0].fail(Failure::Final("no".to_owned()), 0, START);
-            opened.store.settle(Vec::new(), tried, START).await.unwrap();
+            opened
+                .store
+                .settle(settled(Vec::new(), tried), START)
+                .await
+                .unwrap();
             // What earlier starts kept has all of that, spelled in every way.
             let text = house.ledger_text();
             let escaped = text.replace("zoe@", "\\u007a\\u006Fe\\u0040");
@@ -293,13 +299,16 @@ async fn no_operation_on_many_is_one_batch() {
     }
     // Four lines an address: it is forgotten, with two deliveries, and has a tombstone.
     files.fail_renames(true);
-    let mut taken = store.take_due(Channel::Webhook, many, START).await.unwrap();
+    let mut taken = store
+        .take_due(Channel::Webhook, many, &Turn::default(), START)
+        .await
+        .unwrap();
     for delivery in &mut taken {
         delivery.fail(Failure::Final("no".to_owned()), 0, START);
     }
     for taken in taken.chunks(100) {
         store
-            .settle(Vec::new(), taken.to_vec(), START)
+            .settle(settled(Vec::new(), taken.to_vec()), START)
             .await
             .unwrap();
     }
@@ -369,7 +378,7 @@ async fn a_copy_with_pending_deliveries_is_held_and_nothing_else_is() {
                 assert_eq!(ContactStore::check(&*opened.store), Ok(()));
                 let due = opened
                     .store
-                    .take_due(Channel::Mail, 9, LATER)
+                    .take_due(Channel::Mail, 9, &Turn::default(), LATER)
                     .await
                     .unwrap();
                 assert_eq!(due.is_empty(), standing.is_held || !is_waiting);
