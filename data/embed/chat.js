@@ -102,7 +102,7 @@ class LandingChat extends LandingElement {
 
   start() {
     // On the service's own pages a panel asks when it is opened first.
-    if (!this.#isPanel || this.base !== location.origin) {
+    if (!this.#isPanel || this.base !== self.origin) {
       this.#peek();
     }
   }
@@ -219,9 +219,11 @@ class LandingChat extends LandingElement {
     } catch (failure) {
       if (await this.isRefused(failure)) {
         // What the page says without script stands here then; instead of a button, too.
-        console.error(`landing-chat: ${this.base} needs --allow-origin ${location.origin}`);
-        this.#parts[this.#isPanel ? "root" : "content"].replaceChildren(element("slot"));
-        this.hidden = this.childElementCount === 0;
+        console.error(`landing-chat: ${this.base} needs --allow-origin ${self.origin}`);
+        const isLed = self.origin === "null" && !this.childElementCount;
+        const instead = isLed ? this.leadTo("/", "chat-open") : element("slot");
+        this.#parts[this.#isPanel ? "root" : "content"].replaceChildren(instead);
+        this.hidden = !isLed && !this.childElementCount;
       }
     }
   }

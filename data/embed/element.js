@@ -48,17 +48,15 @@ export const messagesIn = (language) => {
   return Object.assign(message, { language });
 };
 
-let sheet = null;
-
 /** One of the two elements. Its own children are what is seen where no script runs. */
 export class LandingElement extends HTMLElement {
   connectedCallback() {
+    // A sheet is of one document, and a page builder may move the element into that of a frame.
+    const sheet = new this.ownerDocument.defaultView.CSSStyleSheet();
+    sheet.replaceSync(STYLE);
     if (this.shadowRoot) {
+      this.shadowRoot.adoptedStyleSheets = [sheet];
       return;
-    }
-    if (!sheet) {
-      sheet = new CSSStyleSheet();
-      sheet.replaceSync(STYLE);
     }
     this.message = messagesIn(languageAt(this));
     const root = styled("div", "root", { lang: this.message.language });
@@ -99,9 +97,15 @@ export class LandingElement extends HTMLElement {
     return isUrl ? [styled("p", "privacy", {}, link())] : [];
   }
 
+  /** A link to a page of the service, for a frame whose sandbox lets nothing else: its origin is `null`. */
+  leadTo(path, key) {
+    const href = `${this.base}${path}?lang=${this.message.language}`;
+    return element("a", { href, target: "_blank", rel: "noopener" }, this.message(key));
+  }
+
   /** Whether `failure` is one of a page whose origin is not allowed: it cannot call the API. */
   async isRefused(failure) {
-    return failure.kind === "lost" && this.base !== location.origin && isThere(this.base);
+    return failure.kind === "lost" && this.base !== self.origin && isThere(this.base);
   }
 }
 

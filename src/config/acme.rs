@@ -3,7 +3,7 @@
 use clap::error::ErrorKind;
 use url::{Host, Url};
 
-use crate::domain::EmailAddress;
+use crate::domain::{EmailAddress, host::rootless};
 
 /// Let's Encrypt.
 const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
@@ -79,7 +79,7 @@ impl AcmeArgs {
 /// A name of the public DNS, in lower case.
 fn domain(text: &str) -> Result<String, &'static str> {
     const FORM: &str = "must be a full name such as api.example.com, without https://, port and *";
-    let Ok(Host::Domain(name)) = Host::parse(text) else {
+    let Ok(Host::Domain(name)) = Host::parse(rootless(text)) else {
         return Err(FORM);
     };
     let is_label = |label: &str| {

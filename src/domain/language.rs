@@ -30,9 +30,9 @@ impl Language {
         }
     }
 
-    /// The language of a tag, in any case and with any subtags: `de-AT` is German.
+    /// The language of a tag, in any case and with any subtags: `de-AT` is German, and so is `de_AT`.
     pub fn of_tag(tag: &str) -> Option<Self> {
-        let (primary, _subtags) = tag.split_once('-').unwrap_or((tag, ""));
+        let (primary, _subtags) = tag.split_once(['-', '_']).unwrap_or((tag, ""));
         let is_meant = |it: &Self| it.tag().eq_ignore_ascii_case(primary);
         Self::ALL.into_iter().find(is_meant)
     }
@@ -49,6 +49,7 @@ mod tests {
         }
         for (tag, language) in [
             ("de-AT", Some(Language::German)),
+            ("de_AT.UTF-8", Some(Language::German)),
             ("FR-ca", Some(Language::French)),
             ("es-419", Some(Language::Spanish)),
             ("", None),

@@ -23,6 +23,7 @@
 //! | [`decision`] | what the limiter decided about one request |
 //! | [`delivery`] | what leaves the house, and when it is tried again |
 //! | [`mail_fault`] | whose fault a refused mail is |
+//! | [`host`] | hosts and origins, compared as names |
 //! | [`hourly_counts`] | how much happened in each hour |
 //! | [`settings`] | what the operator decided |
 //! | [`deprecation`] | the notice that an operation will be removed |
@@ -44,6 +45,7 @@ pub mod delivery;
 pub mod deprecation;
 pub mod email;
 pub mod form_stamp;
+pub mod host;
 pub mod hourly_counts;
 pub mod language;
 pub(crate) mod macros;
@@ -82,6 +84,7 @@ pub use delivery::{
 pub use deprecation::Deprecation;
 pub use email::{EmailAddress, EmailError};
 pub use form_stamp::FormStamp;
+pub use host::{is_same_host, is_same_origin};
 pub use hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 pub use language::Language;
 pub use mail::{Letter, LetterTemplate, Mail, Relay, RelaySecurity, Sender, SenderError};

@@ -123,6 +123,8 @@ pub fn find(
         _ => None,
     };
     let allow = match (get, post) {
+        // The server as a whole (RFC 9110, section 9.3.7).
+        (None, None) if path == "*" && *method == Method::OPTIONS => "GET, HEAD, POST",
         (None, None) => return Route::Unknown,
         (Some(_), Some(_)) => "GET, HEAD, POST",
         (None, Some(_)) => "POST",
@@ -203,6 +205,7 @@ mod tests {
             (Method::DELETE, "/api/v1/keys", "GET, HEAD, POST"),
             (Method::GET, "/api/newsletter", "POST"),
             (Method::OPTIONS, "/api/v1/newsletter", "POST"),
+            (Method::OPTIONS, "*", "GET, HEAD, POST"),
             (Method::GET, "/agent/auth", "POST"),
             (Method::POST, "/oauth2/authorize", "GET, HEAD"),
             (Method::GET, "/mcp", "POST"),

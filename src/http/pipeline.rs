@@ -1,7 +1,7 @@
 //! The path of every request:
 //!
 //! 1. A request from a network that the operator has blocked is refused and costs nothing. A CORS preflight
-//!    is answered and costs nothing, as does a load balancer's probe.
+//!    and any other OPTIONS are answered and cost nothing, as does a load balancer's probe.
 //! 2. The credential is looked up and the request is charged to the policies `default` and `ip`.
 //! 3. A malformed head, a bad credential, an unknown path or a wrong method ends the request.
 //! 4. An unknown version or a foreign origin ends it.
@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::body::{Body, Bytes};
-use hyper::header::{CACHE_CONTROL, CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 
 use crate::app::App;
@@ -68,9 +68,12 @@ impl LandingService {
         let is_blocked = self.app().blocks.is_blocked(client_ip.address);
         if !is_blocked
             && context.head.is_ok()
+            && context.parts.method == Method::OPTIONS
             && let Route::WrongMethod { allow, is_document } = route
-            && let Some(headers) = self.origins.preflight(&context.parts, allow, is_document)
         {
+            let headers = self.origins.preflight(&context.parts, allow, is_document);
+            let allowed = || HeaderMap::from_iter([(ALLOW, HeaderValue::from_static(allow))]);
+            let headers = headers.unwrap_or_else(allowed);
             log_line.be_of_preflight();
             let response = preflight(&context, headers);
             log_line.write(&response, &Ok(Reply::empty()), &context.decision);
@@ -125,7 +128,8 @@ impl LandingService {
         context.decision = admit::admit(app.meter(), now, &context.client).await?;
         if context.decision.is_refused() {
             if is_presented && context.client.credential.is_none() {
-                admit::count_look_up(app.meter(), now, network).await;
+                // For the look-up. A failure only means that the next one is looked up, too.
+                let _ = admit::admit_network(app.meter(), now, network).await;
             }
             return Err(Problem::refused(Code::RateLimited, &context.decision));
         }
@@ -197,7 +201,7 @@ impl LandingService {
     }
 }
 
-/// The answer to a CORS preflight: `headers` and no body.
+/// The answer to OPTIONS, which may be a CORS preflight: `headers` and no body.
 fn preflight(context: &RequestContext, mut headers: HeaderMap) -> Response<ReplyBody> {
     headers.insert(X_REQUEST_ID, context.id.to_header());
     render::response(StatusCode::NO_CONTENT, headers, ReplyBody::default())

@@ -60,6 +60,10 @@ impl Scripts {
     pub(super) fn read(locales: &Locales, accent: Option<Accent>) -> Result<Self, SiteError> {
         let style = accented(include_str!("../../data/embed/style.css"), accent);
         let style = compact(&style).replace('\n', "").replace(": ", ":");
+        let style = style
+            .replace(";}", "}")
+            .replace(" 0.", " .")
+            .replace(":0.", ":.");
         let embed = PARTS.map(|(_, text)| compact(text)).concat();
         let embed = embed.replace(STYLE, &format!("STYLE={}", json(&style)));
         let mut modules = Vec::from(MODULES.map(|(path, text)| (path, text.to_owned())));

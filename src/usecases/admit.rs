@@ -66,11 +66,14 @@ pub fn known_refusal(meter: Meter<'_>, now: Timestamp, network: Network) -> Opti
     meter.limiter.known_refusal(charges.first()?, now)
 }
 
-/// Counts a request that was refused, but whose bad credential was looked up. Failures only mean that the next
-/// one is looked up, too.
-pub async fn count_look_up(meter: Meter<'_>, now: Timestamp, network: Network) {
+/// Counts a request by its network alone. A refusal is a decision, not an error.
+pub async fn admit_network(
+    meter: Meter<'_>,
+    now: Timestamp,
+    network: Network,
+) -> Result<Decision, LimiterError> {
     let charges = meter.charges(network, &of_network(network));
-    let _ = meter.limiter.acquire(&charges, now).await;
+    Ok(meter.acquire(&charges, now).await?.decision)
 }
 
 /// What counts the requests of a network, whoever they are of.

@@ -472,3 +472,88 @@ async fn the_snippet_in_readme_works_on_another_site() {
     })
     .await;
 }
+
+/// What page builders do with an element, and how it is found then.
+const BUILDERS: [&str; 6] = [
+    // Moved into the document of a frame, and back out of it.
+    "frame.body.append(element)",
+    "frame.body.append(element); document.body.append(element)",
+    "const box = document.createElement('div'); box.append(element); frame.body.append(box); box.remove(); frame.body.append(box)",
+    // Made here, and put in there.
+    "element.remove(); element = document.createElement('landing-newsletter'); frame.body.append(element)",
+    "element.remove(); document.body.innerHTML += '<landing-newsletter></landing-newsletter>'; element = document.querySelector('landing-newsletter')",
+    // In the shadow of another element, by a template.
+    "const template = document.createElement('template'); template.innerHTML = '<div><landing-newsletter></landing-newsletter></div>'; \
+     element.remove(); const shadow = frame.body.attachShadow({ mode: 'open' }); \
+     shadow.append(document.importNode(template.content, true)); element = shadow.querySelector('landing-newsletter')",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wherever_a_page_builder_puts_an_element_it_has_its_look_and_hides_its_trap() {
+    const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src SERVICE; connect-src SERVICE; frame-src 'self'\r\n";
+    const FRAMED: &str = "<landing-newsletter></landing-newsletter><iframe></iframe>";
+    for builder in BUILDERS {
+        embedded(PLAIN, FRAMED, POLICY, true, move |visit| async move {
+            let script = format!(
+                "const frame = document.querySelector('iframe').contentDocument;
+                 let element = document.querySelector('landing-newsletter');
+                 {builder};
+                 const {{ shadowRoot: root }} = element;
+                 const view = element.ownerDocument.defaultView;
+                 const trap = root.querySelector('[name=website]');
+                 return [view.getComputedStyle(root.querySelector('[type=submit]')).fontWeight, root.querySelectorAll('form').length,
+                         trap.checkVisibility(), (root.adoptedStyleSheets = [], trap.checkVisibility())]"
+            );
+            let found = visit.browser.run(&script).await;
+            assert_eq!(found, json!(["600", 1, false, false]), "{builder}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_that_is_loaded_again_changes_nothing() {
+    embedded(PLAIN, BOTH, "", true, |visit| async move {
+        let page = &visit.browser;
+        let again = format!(
+            "import('http://{}/embed.js?again').then(() => (window.isLoaded = true))",
+            visit.service.address
+        );
+        page.run(&again).await;
+        page.until("window.isLoaded").await;
+        let forms = "return all('landing-newsletter >>> form').length";
+        assert_eq!(page.run(forms).await, 1);
+        both_work(page).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_sandbox_the_form_opens_a_page_and_what_cannot_work_leads_to_one() {
+    beside(false, |visit, site| async move {
+        let page = &visit.browser;
+        let elements = "<landing-newsletter></landing-newsletter><landing-chat></landing-chat>";
+        let framed = snippet(&visit, elements).replace('"', "&quot;");
+        let frame = format!("<iframe sandbox=\"allow-scripts allow-forms allow-popups\" srcdoc=\"{framed}\"></iframe>");
+        site.open(page, PLAIN, &frame, "").await;
+        page.client.enter_frame(0).await.unwrap();
+        page.until("find('landing-newsletter')?.shadowRoot").await;
+        page.until_text("landing-chat >>> a", "Ask us").await;
+        page.fill(EMAIL, "ada@example.com").await;
+        page.press(ENTER).await;
+        page.until_text(SIGN_UP_STATUS, "Sign up").await;
+        let href = page.run("return find('landing-newsletter >>> .status a').href").await;
+        assert_eq!(href, format!("http://{}/newsletter?lang=en", visit.service.address));
+        // The form was sent, and its page is another window.
+        loop {
+            let windows = page.client.windows().await.unwrap();
+            if let [_, opened] = windows.as_slice() {
+                page.client.switch_to_window(opened.clone()).await.unwrap();
+                break;
+            }
+        }
+        page.until("location.pathname === '/newsletter/thanks'").await;
+        page.complaints().await;
+    })
+    .await;
+}

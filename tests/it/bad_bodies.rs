@@ -74,14 +74,17 @@ const BAD_MEMBERS: &str = r##"
 /agent/auth/revoke |  | #/token required
 /agent/auth/revoke | token= | #/token required
 /agent/auth/revoke | Token=TOKEN | #/token required
-/agent/auth/revoke | BOMtoken=TOKEN | #/token required
+/agent/auth/revoke | BOMBOMtoken=TOKEN | #/token required
+/agent/auth/revoke | token=TOKEN% | #/token format
+/agent/auth/revoke | x=%zz&token=%ff | #/token format
+/oauth2/token | grant_type=%&client_secret=TOKEN%zz&x=% | #/grant_type format, #/client_secret format
 /agent/auth/revoke | token=TOKEN&token=TOKEN | #/token duplicate_member
 /agent/auth/revoke | token=&token=TOKEN | #/token duplicate_member, #/token required
 /agent/auth/revoke | token=TOKEN&token_type_hint=a&token_type_hint=a | #/token_type_hint duplicate_member
 /oauth2/token |  | #/grant_type required
 /oauth2/token | grant_type= | #/grant_type required
 /oauth2/token | GRANT_TYPE=client_credentials | #/grant_type required
-/oauth2/token | BOMgrant_type=client_credentials | #/grant_type required
+/oauth2/token | BOMBOMgrant_type=client_credentials | #/grant_type required
 /oauth2/token | grant_type=client_credentials&grant_type=client_credentials | #/grant_type duplicate_member
 /oauth2/token | scope=a&scope=b&client_id=a&client_id=a&client_secret=&client_secret=b | #/grant_type required, #/scope duplicate_member, #/client_id duplicate_member, #/client_secret duplicate_member
 "##;
@@ -149,13 +152,9 @@ const UNREADABLE: &str = r#"
 /api/v1/assistant/chat | [1,2 | malformed_json | not JSON
 /agent/auth |  | malformed_json | no body
 /agent/auth | type=anonymous | malformed_json | not JSON
-/agent/auth | BOM{"type":"anonymous"} | malformed_json | not JSON
+/agent/auth | BOM | malformed_json | no body
+/agent/auth | BOMBOM{"type":"anonymous"} | malformed_json | not JSON
 /agent/auth | {"type":"anonymous"}{} | malformed_json | not JSON
-/agent/auth/revoke | token=TOKEN% | malformed_form |
-/agent/auth/revoke | token=TOKEN&x=%zz | malformed_form |
-/agent/auth/revoke | token=TOKEN&x=%ff | malformed_form |
-/oauth2/token | client_secret=TOKEN&x=% | malformed_form |
-/oauth2/token | client_secret=TOKEN&x=%ff | malformed_form |
 "#;
 
 #[tokio::test]

@@ -45,7 +45,7 @@ async fn wrong_methods_are_told_the_right_ones() {
     for (method, path, allow) in [
         (Method::POST, "/api/v1/health", "GET, HEAD"),
         (Method::HEAD, "/api/newsletter", "POST"),
-        (Method::OPTIONS, "/api/v1/sandbox/echo", "GET, HEAD, POST"),
+        (Method::PUT, "/api/v1/sandbox/echo", "GET, HEAD, POST"),
         (Method::HEAD, "/oauth2/token", "POST"),
         (Method::PUT, "/docs", "GET, HEAD"),
     ] {

@@ -12,6 +12,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use crate::adapters::tls::{ACME_TLS, Certificate};
+use crate::domain::is_same_host;
 
 /// The certificate and the proofs.
 #[derive(Debug)]
@@ -64,15 +65,17 @@ impl Answers {
 
 impl ResolvesServerCert for Answers {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let name = hello.server_name()?.to_ascii_lowercase();
+        let name = hello.server_name()?;
         let state = self.state.read();
         if hello
             .alpn()
             .is_some_and(|mut offered| offered.any(|it| it == ACME_TLS))
         {
-            return state.proofs.get(&name).cloned();
+            let mut proofs = state.proofs.iter();
+            return proofs
+                .find_map(|(of, proof)| is_same_host(of, name).then(|| Arc::clone(proof)));
         }
-        let is_ours = self.names.contains(&name);
+        let is_ours = self.names.iter().any(|ours| is_same_host(ours, name));
         let certificate = state.certificate.as_ref().filter(|_| is_ours);
         certificate.map(|it| Arc::clone(&it.key))
     }

@@ -19,6 +19,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};
 
+use crate::domain::is_same_origin;
 use crate::http::Area;
 
 /// What scripts of an allowed origin may read, beside the CORS-safelisted response headers: every
@@ -54,7 +55,7 @@ const EXPOSED_BY_DOCUMENTS: HeaderValue = HeaderValue::from_static(
 /// How long a browser may remember a preflight's answer, in seconds. Chromium keeps none longer.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
 
-/// The origins whose pages may read the answers. They are compared byte by byte.
+/// The origins whose pages may read the answers.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedOrigins(Arc<[String]>);
 
@@ -67,19 +68,18 @@ impl AllowedOrigins {
 
     /// Whether `origin` is allowed.
     pub(crate) fn contains(&self, origin: &str) -> bool {
-        self.0.iter().any(|allowed| allowed == origin)
+        self.0.iter().any(|allowed| is_same_origin(allowed, origin))
     }
 
     /// The request's origin, if it names exactly one and that is allowed.
     pub(crate) fn origin_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
         let origin = only_origin(headers)?;
-        let is_allowed = |allowed: &String| allowed.as_bytes() == origin.as_bytes();
-        self.0.iter().any(is_allowed).then_some(origin)
+        self.contains(origin.to_str().ok()?).then_some(origin)
     }
 
     /// Whether the request has no origin, the origin `own`, or an allowed one.
     pub(crate) fn admits(&self, headers: &HeaderMap, own: &str) -> bool {
-        let is_own = |origin: &HeaderValue| origin.as_bytes() == own.as_bytes();
+        let is_own = |origin: &HeaderValue| origin.to_str().is_ok_and(|it| is_same_origin(it, own));
         !headers.contains_key(ORIGIN)
             || only_origin(headers).is_some_and(is_own)
             || self.origin_of(headers).is_some()

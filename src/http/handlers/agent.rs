@@ -97,7 +97,7 @@ async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem
 
 /// The answer is the same whether or not there was anything to revoke (RFC 7009, section 2.2).
 async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
-    let form = form::parse(&body)?;
+    let form = form::parse(&body);
     let mut errors = Errors::default();
     let token = form.required("token", &mut errors);
     // The hint is not needed: keys and tokens differ in their form.

@@ -15,7 +15,7 @@ use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::confirm::confirm;
 use crate::usecases::leave::leave;
 
-use super::leave::token;
+use super::leave::{contact, token};
 
 const PATHS: &[&str] = &["/newsletter/confirm/{token}"];
 
@@ -59,8 +59,7 @@ async fn answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     let (app, now) = (context.app(), context.now);
     let (contacts, metrics) = (&*app.contacts, &app.metrics);
     let sent = form::parse(&body);
-    let answer = sent.as_ref().ok().and_then(|form| form.first("answer"));
-    let state = match answer {
+    let state = match sent.first("answer") {
         Some("confirm") => {
             let keeps_ip = app.settings.keeps_consent_ip;
             let ip = keeps_ip.then_some(context.address);
@@ -86,14 +85,6 @@ enum State {
     Confirmed,
     Refused,
     Unknown,
-}
-
-/// The contact that the link is of.
-async fn contact(context: &RequestContext) -> Result<Option<Contact>, Problem> {
-    match token(context) {
-        Some(token) => Ok(context.app().contacts.find_by_token(&token).await?),
-        None => Ok(None),
-    }
 }
 
 /// The page, in the language in which the contact signed up.

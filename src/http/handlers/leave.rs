@@ -2,8 +2,8 @@
 //!
 //! The page only shows a button: programs that look into mails follow every link. The button's POST is that of
 //! mailbox providers, too (RFC 8058): no cookie, any origin, any body, no redirect, and 200 also for a token
-//! that nobody has. All of them ask from a few addresses, so nothing is counted. The token stands in no log, and
-//! no page that it leads to sends it on.
+//! that nobody has. All of them ask from a few addresses, so only links that are nobody's are counted. The
+//! token stands in no log, and no page that it leads to sends it on.
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
@@ -13,7 +13,8 @@ use serde_json::json;
 use crate::domain::{Contact, ContactStatus, LeaveToken};
 use crate::http::answer::page::WrittenPage;
 use crate::http::request::negotiate;
-use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext, endpoint};
+use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext, endpoint};
+use crate::usecases::admit::admit_network;
 use crate::usecases::leave::leave;
 
 const PATHS: &[&str] = &["/newsletter/leave/{token}"];
@@ -39,10 +40,7 @@ pub(crate) const LEAVE: Endpoint = Endpoint {
 
 /// Asks whether the contact wants to leave.
 async fn ask(context: RequestContext) -> Result<Reply, Problem> {
-    let contact = match token(&context) {
-        Some(token) => context.app().contacts.find_by_token(&token).await?,
-        None => None,
-    };
+    let contact = contact(&context).await?;
     let can_leave = |it: &Contact| it.status() != ContactStatus::Unsubscribed;
     let can_leave = contact.as_ref().is_some_and(can_leave);
     page(&context, contact, can_leave)
@@ -57,7 +55,32 @@ async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
         }
         None => None,
     };
-    page(&context, contact, false)
+    page(&context, counted(&context, contact).await?, false)
+}
+
+/// The contact that the link is of.
+pub(super) async fn contact(context: &RequestContext) -> Result<Option<Contact>, Problem> {
+    let found = match token(context) {
+        Some(token) => context.app().contacts.find_by_token(&token).await?,
+        None => None,
+    };
+    counted(context, found).await
+}
+
+/// Charges the network for a link that is nobody's: rendering the page costs much more than a refusal. A good
+/// link works however many requests its network has sent.
+async fn counted(
+    context: &RequestContext,
+    found: Option<Contact>,
+) -> Result<Option<Contact>, Problem> {
+    if found.is_none() {
+        let (meter, now) = (context.app().meter(), context.now);
+        let decision = admit_network(meter, now, context.client.network).await?;
+        if decision.is_refused() {
+            return Err(Problem::refused(Code::RateLimited, &decision).with_decision(decision));
+        }
+    }
+    Ok(found)
 }
 
 /// The token in the path, if it is one.

@@ -49,7 +49,7 @@ async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result
     let query = context.parts.uri.query().unwrap_or_default();
     let query = form::parse(query.as_bytes());
     // The body is closed, so a page names itself in the query. What is no name is left out.
-    let named = query.as_ref().ok().and_then(|query| query.first("source"));
+    let named = query.first("source");
     let language = (way == SignUpWay::Element)
         .then(|| negotiate::language(&context.parts.uri, context.headers()));
     let evidence = evidence(&context, way, named, language);

@@ -57,7 +57,7 @@ impl<'a> TokenResponse<'a> {
 async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let basic = identity::basic(context.headers());
     let is_basic = basic != Basic::Nothing;
-    let (client_id, client_secret) = read_request(&form::parse(&body)?, basic)?;
+    let (client_id, client_secret) = read_request(&form::parse(&body), basic)?;
     let app = context.app();
     let issued = issue_token(
         app.credentials(),

@@ -121,7 +121,11 @@ impl<'a> RpcMessage<'a> {
         if self.version.is_some() && self.version.as_deref().map(str::as_bytes) != named {
             return Err(mismatch(&VERSION, "has to be what _meta says"));
         }
+        // A handshake negotiates the revision by its body. A client may name another in the header, which counts
+        // from then on; a request for the newest is answered with an older one.
+        let is_handshake = self.method == "initialize" && self.version.is_none();
         if let Some(named) = named
+            && !is_handshake
             && !REVISIONS.iter().any(|served| served.as_bytes() == named)
         {
             let requested = String::from_utf8_lossy(named);
@@ -135,8 +139,6 @@ impl<'a> RpcMessage<'a> {
             });
         }
         let is_stateless = named == Some(STATELESS.as_bytes());
-        // A handshake that asks for the newest revision is answered with an older one.
-        let is_handshake = self.method == "initialize" && self.version.is_none();
         if is_stateless {
             self.check_names(headers, is_handshake)?;
         }

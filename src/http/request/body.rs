@@ -199,10 +199,11 @@ pub(crate) fn check_refused(rule: BodyRule, headers: &HeaderMap) -> Result<(), P
     }
 }
 
-/// Whether `Content-Type` is `media_type`, whatever its parameters.
+/// Whether `Content-Type` is `media_type`, whatever its parameters. Of several that a proxy joined the first
+/// counts.
 fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| {
-        let essence = value.as_bytes().split(|&byte| byte == b';').next();
+        let essence = value.as_bytes().split(|byte| b";,".contains(byte)).next();
         let essence = essence.unwrap_or_default().trim_ascii();
         essence.eq_ignore_ascii_case(media_type.as_bytes())
     })
@@ -336,6 +337,8 @@ mod tests {
             (Some("application/json"), None, true),
             (Some("Application/JSON; charset=utf-8"), None, true),
             (Some("application/json"), Some("https://evil.example"), true),
+            (Some("application/json, application/json"), None, true),
+            (Some("text/plain, application/json"), None, false),
             (Some("application/jsonp"), None, false),
             (Some("application/problem+json"), None, false),
             (Some("text/plain"), None, false),

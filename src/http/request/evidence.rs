@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use hyper::header::{HeaderName, ORIGIN, REFERER};
 use url::{Position, Url};
 
-use crate::domain::{Language, SignUpWay, Source};
+use crate::domain::{Language, SignUpWay, Source, is_same_origin};
 use crate::http::RequestContext;
 use crate::usecases::subscribe::Evidence;
 
@@ -17,7 +17,8 @@ pub(crate) fn evidence(
 ) -> Evidence {
     let (settings, headers) = (&context.app().settings, context.headers());
     // What other pages say is not known.
-    let is_own = text(headers, ORIGIN) == Some(&settings.base_url);
+    let is_own =
+        text(headers, ORIGIN).is_some_and(|origin| is_same_origin(origin, &settings.base_url));
     let asked_with = |language| {
         let writer = &context.state.page_writer;
         writer.consent_text(language, settings.sign_ups)

@@ -1,95 +1,128 @@
 //! Reading `application/x-www-form-urlencoded` bodies as RFC 6749 defines them (section 3.2 and
 //! appendix B): a parameter without a value counts as omitted, unknown ones are ignored, and no
-//! parameter that is read may be repeated.
+//! parameter that is read may be repeated. `multipart/form-data` (RFC 7578) is read to the same
+//! parameters.
 //!
-//! Broken escapes and bytes that are not UTF-8 are refused, where the WHATWG parser would replace
-//! them. `multipart/form-data` (RFC 7578) is read to the same parameters.
+//! Every body is a form. A broken escape, or bytes that are not UTF-8, are an error of that parameter if it is
+//! read, where the WHATWG parser would replace them; in one that nobody reads they do not matter.
 
-use futures_util::stream;
-use hyper::body::Bytes;
-use multer::Multipart;
+use hyper::HeaderMap;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use percent_encoding::percent_decode;
 
-use crate::http::{Code, Errors, Problem};
+use crate::http::Errors;
 
-/// The parameters of a form.
-pub(crate) struct FormParams(Vec<(String, String)>);
+/// The parameters of a form. A value that cannot be decoded is `None`.
+pub(crate) struct FormParams(Vec<(String, Option<String>)>);
 
-/// Parses a body.
-///
-/// # Errors
-/// A problem when it is not a form in UTF-8.
-pub(crate) fn parse(body: &[u8]) -> Result<FormParams, Problem> {
-    let pairs = body.split(|&byte| byte == b'&');
-    pairs
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            let mut halves = pair.splitn(2, |&byte| byte == b'=');
-            let mut half = || decode(halves.next().unwrap_or_default());
-            Some((half()?, half()?))
-        })
-        .collect::<Option<_>>()
-        .map(FormParams)
-        .ok_or_else(|| Problem::of(Code::MalformedForm))
-}
-
-/// The boundary of a media type that is `multipart/form-data`.
-pub(crate) fn boundary(media_type: &str) -> Option<String> {
-    multer::parse_boundary(media_type).ok()
-}
-
-/// Parses a body whose parts `boundary` divides. Parts without a name are left out.
-///
-/// # Errors
-/// A problem when it is not a form in UTF-8.
-pub(crate) async fn parse_multipart(body: Bytes, boundary: String) -> Result<FormParams, Problem> {
-    let malformed = |error: String| Problem::of(Code::MalformedForm).because(error);
-    let body = stream::iter([Ok::<_, std::convert::Infallible>(body)]);
-    let mut parts = Multipart::new(body, boundary);
-    let mut params = Vec::new();
-    while let Some(part) = parts
-        .next_field()
-        .await
-        .map_err(|it| malformed(it.to_string()))?
-    {
-        let name = part.name().map(str::to_owned);
-        let value = part.bytes().await.map_err(|it| malformed(it.to_string()))?;
-        if let Some(name) = name {
-            let value = String::from_utf8(value.into());
-            params.push((
-                name,
-                value.map_err(|it| malformed(it.utf8_error().to_string()))?,
-            ));
-        }
+/// Parses a body of either media type.
+pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> FormParams {
+    let media_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    // No other media type of a form has one.
+    match media_type.and_then(|media_type| parameter(media_type, "boundary")) {
+        Some(boundary) if !boundary.is_empty() => parse_multipart(body, boundary),
+        Some(_) | None => parse(body),
     }
-    Ok(FormParams(params))
+}
+
+/// Parses a body. A byte order mark before it is ignored.
+pub(crate) fn parse(body: &[u8]) -> FormParams {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let pairs = body.split(|&byte| byte == b'&');
+    let pairs = pairs.filter(|pair| !pair.is_empty()).filter_map(|pair| {
+        let mut halves = pair.splitn(2, |&byte| byte == b'=');
+        let mut half = || decode(halves.next().unwrap_or_default());
+        Some((half()?, half()))
+    });
+    FormParams(pairs.collect())
+}
+
+/// Parses a body whose parts `boundary` divides. Parts without a name are left out, and the value of one that
+/// breaks off cannot be decoded.
+fn parse_multipart(body: &[u8], boundary: &[u8]) -> FormParams {
+    let delimiter = [b"\r\n--", boundary].concat();
+    // The first one may begin the body.
+    let body = [b"\r\n", body].concat();
+    let mut params = Vec::new();
+    let mut rest = split_once(&body, &delimiter).map(|(_preamble, rest)| rest);
+    while let Some(part) = rest.filter(|part| !part.starts_with(b"--")) {
+        let ended = split_once(part, &delimiter);
+        rest = ended.map(|(_part, rest)| rest);
+        let Some((head, value)) = split_once(ended.map_or(part, |(part, _)| part), b"\r\n\r\n")
+        else {
+            continue;
+        };
+        let value = ended.and_then(|_| String::from_utf8(value.to_vec()).ok());
+        params.extend(name_of(head).map(|name| (name, value)));
+    }
+    FormParams(params)
+}
+
+fn split_once<'a>(text: &'a [u8], delimiter: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let mut windows = text.windows(delimiter.len());
+    let at = windows.position(|window| window == delimiter)?;
+    Some((text.get(..at)?, text.get(at + delimiter.len()..)?))
+}
+
+/// The name in the head of a part.
+fn name_of(head: &[u8]) -> Option<String> {
+    const NAME: &[u8] = b"content-disposition:";
+    let is_meant = |line: &&[u8]| {
+        let name = line.get(..NAME.len());
+        name.is_some_and(|name| name.eq_ignore_ascii_case(NAME))
+    };
+    let mut lines = head.split(|&byte| byte == b'\n');
+    let name = parameter(lines.find(is_meant)?, "name")?;
+    String::from_utf8(name.to_vec()).ok()
+}
+
+/// The parameter `name` of a header's value (RFC 9110, section 5.6.6).
+fn parameter<'a>(value: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut is_quoted = false;
+    let parts = value.split(|&byte| {
+        is_quoted ^= byte == b'"';
+        byte == b';' && !is_quoted
+    });
+    parts.skip(1).find_map(|part| {
+        let (key, value) = split_once(part, b"=")?;
+        let is_meant = key.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
+        let value = value.trim_ascii();
+        let unquoted = value
+            .strip_prefix(b"\"")
+            .and_then(|it| it.strip_suffix(b"\""));
+        is_meant.then_some(unquoted.unwrap_or(value))
+    })
 }
 
 impl FormParams {
     /// The parameter `name`, the first if it is repeated.
     pub(crate) fn first(&self, name: &str) -> Option<&str> {
         let mut values = self.0.iter().filter(|(found, _)| found == name);
-        values.next().map(|(_, value)| value.as_str())
+        values.next()?.1.as_deref()
     }
 
-    /// The parameter `name`, if it is present and not empty. Repeated, it is an error.
+    /// The parameter `name`, if it is present and not empty. Repeated, it is an error, and so is one that cannot
+    /// be decoded.
     pub(crate) fn optional(&self, name: &str, errors: &mut Errors) -> Option<&str> {
+        let pointer = format!("#/{name}");
         let mut values = self.0.iter().filter(|(found, _)| found == name);
         let (_, value) = values.next()?;
         if values.next().is_some() {
-            errors.push(
-                &format!("#/{name}"),
-                "duplicate_member",
-                "occurs more than once",
-            );
+            errors.push(&pointer, "duplicate_member", "occurs more than once");
         }
-        (!value.is_empty()).then_some(value)
+        if value.is_none() {
+            let detail = "has a broken percent-encoding, breaks off, or is not UTF-8";
+            errors.push(&pointer, "format", detail);
+        }
+        value.as_deref().filter(|value| !value.is_empty())
     }
 
     /// The parameter `name`, which has to be present and not empty.
     pub(crate) fn required(&self, name: &str, errors: &mut Errors) -> Option<&str> {
         let value = self.optional(name, errors);
-        if value.is_none() {
+        let is_broken =
+            |(found, value): &(String, Option<String>)| found == name && value.is_none();
+        if value.is_none() && !self.0.iter().any(is_broken) {
             errors.push(&format!("#/{name}"), "required", "is required");
         }
         value
@@ -114,7 +147,16 @@ pub(crate) fn decode(encoded: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn found(form: &FormParams) -> Vec<(&str, Option<&str>)> {
+        let params = form.0.iter();
+        params
+            .map(|(name, value)| (&**name, value.as_deref()))
+            .collect()
+    }
 
     #[test]
     fn names_and_values_are_decoded() {
@@ -130,33 +172,112 @@ mod tests {
             (b"%61=%C3%a9\xc3\xa9", vec![("a", "\u{e9}\u{e9}")]),
             (b"a=%25%32%35", vec![("a", "%25")]),
             (b"a=%00", vec![("a", "\0")]),
-            (b"\xef\xbb\xbfa=1", vec![("\u{feff}a", "1")]),
+            (b"\xef\xbb\xbfa=1", vec![("a", "1")]),
+            // Nobody reads a parameter whose name is none.
+            (b"%=1&a=1&\xff=2", vec![("a", "1")]),
         ] {
-            let form = parse(body).unwrap();
-            let found: Vec<_> = form.0.iter().map(|(n, v)| (&**n, &**v)).collect();
-            assert_eq!(found, expected, "{}", body.escape_ascii());
+            let expected: Vec<_> = expected.iter().map(|(n, v)| (*n, Some(*v))).collect();
+            assert_eq!(found(&parse(body)), expected, "{}", body.escape_ascii());
         }
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_refused() {
-        for body in [
-            &b"a=%"[..],
-            b"a=%4",
-            b"a=%4g",
-            b"a=%+1",
-            b"a=%%41",
-            b"%=1",
-            b"a=%ff",
-            b"a=%c3",
-            b"a=\xff",
-            b"a=1&b=%zz",
-            b"a=%ed%a0%80",
+    fn what_cannot_be_decoded_is_an_error_if_it_is_read() {
+        for value in [
+            &b"%"[..],
+            b"%4",
+            b"%4g",
+            b"%+1",
+            b"%%41",
+            b"%ff",
+            b"%c3",
+            b"\xff",
+            b"%zz",
+            b"%ed%a0%80",
         ] {
-            let Err(problem) = parse(body) else {
-                panic!("{}", body.escape_ascii());
+            let form = parse(&[b"b=1&a=", value].concat());
+            assert_eq!(found(&form), [("b", Some("1")), ("a", None)]);
+            let mut errors = Errors::default();
+            assert_eq!(form.required("b", &mut errors), Some("1"));
+            assert!(errors.finish(Some(())).is_ok());
+            let mut errors = Errors::default();
+            assert_eq!(form.required("a", &mut errors), None);
+            let problem = errors.finish(Some(())).unwrap_err();
+            let [error] = problem.errors.as_slice() else {
+                panic!("{:?}", problem.errors);
             };
-            assert_eq!(problem.code, Code::MalformedForm);
+            assert_eq!((&*error.pointer, error.code), ("#/a", "format"));
+        }
+    }
+
+    #[test]
+    fn parts_are_parameters() {
+        const PART: &str = "\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--edge";
+        for (body, expected) in [
+            (format!("--edge{PART}--\r\n"), vec![("a", Some("1"))]),
+            (
+                format!("before\r\n--edge \t{PART}--after"),
+                vec![("a", Some("1"))],
+            ),
+            (
+                format!("--edge{PART}{PART}"),
+                vec![("a", Some("1")), ("a", Some("1"))],
+            ),
+            // The last part breaks off, in its head or in its value.
+            (
+                format!("--edge{PART}\r\nContent-Dis"),
+                vec![("a", Some("1"))],
+            ),
+            (
+                format!("--edge{}", &PART[..PART.len() - 1]),
+                vec![("a", None)],
+            ),
+            // Parts that cannot be read.
+            (
+                format!("--edge\r\n\r\n\r\n--edge\r\nno head\r\n--edge{PART}--"),
+                vec![("a", Some("1"))],
+            ),
+            (
+                format!("--edge\r\ncontent-disposition: form-data\r\n\r\n2\r\n--edge{PART}"),
+                vec![("a", Some("1"))],
+            ),
+            (PART.to_owned(), vec![]),
+            ("--edge".to_owned(), vec![]),
+            (String::new(), vec![]),
+        ] {
+            assert_eq!(
+                found(&parse_multipart(body.as_bytes(), b"edge")),
+                expected,
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_parameter_of_a_header_may_be_quoted() {
+        for (value, expected) in [
+            ("multipart/form-data; boundary=x", Some("x")),
+            (
+                "multipart/form-data;charset=utf-8 ;BOUNDARY = \"a;b c\"; d",
+                Some("a;b c"),
+            ),
+            ("form-data; x=\"; boundary=y\"; boundary=z", Some("z")),
+            ("form-data; xboundary=y", None),
+            ("boundary=x", None),
+            ("a; boundary=\"", Some("\"")),
+            ("", None),
+        ] {
+            let found = parameter(value.as_bytes(), "boundary");
+            assert_eq!(found, expected.map(str::as_bytes), "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_form(body: Vec<u8>, boundary: Vec<u8>, media_type: Vec<u8>) {
+            let _ = (parse(&body), parse_multipart(&body, &boundary), parameter(&media_type, "boundary"));
+            let body = [b"--", &*boundary, &body, b"\r\n--", &boundary].concat();
+            parse_multipart(&body, &boundary);
         }
     }
 
@@ -173,7 +294,7 @@ mod tests {
             ),
             ("x=1&x=2&a=1", vec![]),
         ] {
-            let form = parse(body.as_bytes()).unwrap();
+            let form = parse(body.as_bytes());
             let mut errors = Errors::default();
             form.required("a", &mut errors);
             form.optional("b", &mut errors);

@@ -4,9 +4,11 @@
 use std::net::Ipv6Addr;
 
 use hyper::Version;
-use hyper::header::{HOST, TRANSFER_ENCODING};
+use hyper::header::{COOKIE, HOST, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
+
+use crate::domain::is_same_origin;
 
 /// What a path is for, whether or not anything exists there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +75,9 @@ pub(crate) const HEADERS_MAX: usize = 100;
 /// # Errors
 /// What is wrong, in words for the client.
 pub(crate) fn check(parts: &Parts) -> Result<(), &'static str> {
-    if parts.headers.len() > HEADERS_MAX {
+    // HTTP/2 may split the cookies into a field for each (RFC 9113, section 8.2.3).
+    let crumbs = parts.headers.get_all(COOKIE).iter().skip(1).count();
+    if parts.headers.len() - crumbs > HEADERS_MAX {
         return Err("The request has more than 100 headers.");
     }
     let mut codings = parts.headers.get_all(TRANSFER_ENCODING).iter();
@@ -100,7 +104,7 @@ pub(crate) fn check(parts: &Parts) -> Result<(), &'static str> {
     }
     match (parts.version, host, authority) {
         // RFC 9113, section 8.3.1.
-        (Version::HTTP_2, Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => {
+        (Version::HTTP_2, Some(host), Some(authority)) if !is_same(parts, host, authority) => {
             Err("Host and :authority differ.")
         }
         (Version::HTTP_11, None, _) | (Version::HTTP_2, None, None) => {
@@ -108,6 +112,12 @@ pub(crate) fn check(parts: &Parts) -> Result<(), &'static str> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether two authorities of the request's scheme are the same.
+fn is_same(parts: &Parts, one: &str, other: &str) -> bool {
+    let scheme = parts.uri.scheme_str().unwrap_or("https");
+    is_same_origin(&format!("{scheme}://{one}"), &format!("{scheme}://{other}"))
 }
 
 /// Whether `text` is a host as DNS or IP names it, and perhaps a port (RFC 9110, section 7.2).

@@ -65,25 +65,38 @@ impl Invalidity for TextError {
     }
 }
 
-/// Parses a body that has to be one JSON value.
+/// Parses a body that has to be one JSON value. A byte order mark before it is ignored (RFC 8259, section 8.1).
 ///
 /// # Errors
 /// A problem when it is not.
 pub(crate) fn parse(body: &[u8]) -> Result<JsonValue<'_>, Problem> {
-    if body.is_empty() {
-        return Err(Problem::new(
-            Code::MalformedJson,
-            "The request has no body; it has to be a JSON object.",
-        ));
+    let malformed = |detail: String| Problem::new(Code::MalformedJson, detail);
+    let encoding = match body {
+        [] | [0xef, 0xbb, 0xbf] => {
+            let detail = "The request has no body; it has to be a JSON object.";
+            return Err(malformed(detail.to_owned()));
+        }
+        // JSON begins with ASCII.
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, ..] | [_, 0, ..] => "UTF-16",
+        [0x1f, 0x8b, ..] => "compressed with gzip",
+        _ => "",
+    };
+    if !encoding.is_empty() {
+        let detail = format!("The body is {encoding}; it has to be plain JSON in UTF-8.");
+        return Err(malformed(detail));
     }
     let text = std::str::from_utf8(body).map_err(|error| {
-        let detail = format!("The body is not UTF-8 at byte {}.", error.valid_up_to());
-        Problem::new(Code::MalformedJson, detail)
+        malformed(format!(
+            "The body is not UTF-8 at byte {}.",
+            error.valid_up_to()
+        ))
     })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let raw = serde_json::from_str(text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
-        let detail = format!("The body is not JSON at line {line}, column {column}.");
-        Problem::new(Code::MalformedJson, detail)
+        malformed(format!(
+            "The body is not JSON at line {line}, column {column}."
+        ))
     })?;
     Ok(JsonValue {
         raw,

@@ -55,11 +55,11 @@ pub(crate) fn coding_quality(headers: &HeaderMap, name: &str) -> Option<u16> {
     })
 }
 
-/// The ranges that the headers `name` list. Lines that are no text count as absent.
+/// The ranges that the headers `name` list. Those that are no text count as absent.
 fn ranges(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(name).into_iter();
-    let lines = lines.filter_map(|value| value.to_str().ok());
-    lines.flat_map(|value| value.split(','))
+    let ranges = lines.flat_map(|value| value.as_bytes().split(|&byte| byte == b','));
+    ranges.filter_map(|range| std::str::from_utf8(range).ok())
 }
 
 /// The language and weight of a range of `Accept-Language`; `*` is the default language.
@@ -129,7 +129,8 @@ fn thousandths(text: &str) -> Option<u16> {
     }
     let decimals: u16 = format!("{decimals:0<3}").parse().ok()?;
     match (whole, decimals) {
-        ("0", _) => Some(decimals),
+        // Older clients of Java write `q=.2`.
+        ("0" | "", _) if !text.is_empty() => Some(decimals),
         ("1", 0) => Some(1000),
         _ => None,
     }

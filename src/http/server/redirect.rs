@@ -4,13 +4,14 @@ use hyper::header::{CONNECTION, HOST, HeaderValue, LOCATION};
 use hyper::http::uri::{Authority, PathAndQuery};
 use hyper::{HeaderMap, Request, Response, StatusCode, Uri};
 
+use crate::domain::is_same_host;
 use crate::http::ReplyBody;
 
 /// Where clients are sent.
 #[derive(Debug)]
 pub(crate) struct Redirect {
     base_url: String,
-    /// The names of which clients must have asked for one, in lower case.
+    /// The names of which clients must have asked for one.
     hosts: Vec<String>,
 }
 
@@ -19,7 +20,7 @@ impl Redirect {
     pub(crate) fn new(base_url: &str, further: Vec<String>) -> Self {
         let uri: Option<Uri> = base_url.parse().ok();
         let mut hosts = further;
-        hosts.extend(uri.and_then(|uri| uri.host().map(str::to_ascii_lowercase)));
+        hosts.extend(uri.and_then(|uri| uri.host().map(str::to_owned)));
         Self {
             hosts,
             base_url: base_url.to_owned(),
@@ -49,7 +50,7 @@ impl Redirect {
             (None, _, _) => return None,
         };
         let path = uri.path_and_query().map(PathAndQuery::as_str)?;
-        let is_ours = |it: &String| host.host().eq_ignore_ascii_case(it);
+        let is_ours = |name: &String| is_same_host(host.host(), name);
         if !self.hosts.iter().any(is_ours) || !path.starts_with('/') {
             return None;
         }

@@ -10,6 +10,8 @@ use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method};
 
+use crate::domain::{host::rootless, is_same_origin};
+
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
@@ -26,6 +28,7 @@ pub(super) fn is_local_host(headers: &HeaderMap) -> bool {
 }
 
 fn is_loopback(host: &str) -> bool {
+    let host = rootless(host);
     if host.eq_ignore_ascii_case("localhost") {
         return true;
     }
@@ -59,8 +62,14 @@ pub(super) fn is_own(head: &Parts) -> bool {
 
 /// Whether `origin` is that of the host that was asked.
 fn is_origin_of(origin: &HeaderValue, headers: &HeaderMap) -> bool {
-    let host = origin.as_bytes().strip_prefix(b"http://");
-    host.is_some_and(|host| headers.get(HOST).is_some_and(|it| it.as_bytes() == host))
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let is_of = |host| {
+        is_same_origin(
+            origin.to_str().unwrap_or_default(),
+            &format!("http://{host}"),
+        )
+    };
+    host.is_some_and(is_of)
 }
 
 #[cfg(test)]
@@ -82,11 +91,14 @@ mod tests {
         for (host, expected) in [
             ("localhost", true),
             ("LocalHost:9090", true),
+            ("localhost.:9090", true),
+            ("127.0.0.1.", true),
             ("127.0.0.1:9090", true),
             ("127.1.2.3", true),
             ("[::1]:9090", true),
             ("[::1]", true),
             ("", false),
+            ("localhost..", false),
             ("localhost.evil.example", false),
             ("evil.example", false),
             ("127.0.0.1.evil.example:9090", false),
@@ -145,6 +157,7 @@ mod tests {
         for (origin, expected) in [
             (None, true),
             (Some("http://localhost:9090"), true),
+            (Some("http://LOCALHOST.:9090"), true),
             (Some("http://localhost:9091"), false),
             (Some("https://localhost:9090"), false),
             (Some("http://localhost"), false),

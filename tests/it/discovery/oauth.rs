@@ -36,6 +36,7 @@ async fn the_authorization_server_promises_what_it_does_and_no_more() {
     let url = |path: &str| Value::from(format!("{BASE_URL}{path}"));
     let expected = json!({
         "issuer": BASE_URL,
+        "authorization_endpoint": url("/oauth2/authorize"),
         "token_endpoint": url("/oauth2/token"),
         "jwks_uri": url("/.well-known/jwks.json"),
         "revocation_endpoint": url("/agent/auth/revoke"),
@@ -63,9 +64,7 @@ async fn openid_configuration_is_the_same_and_what_that_format_demands() {
     let app = app_at(BASE_URL);
     let mut openid = document(&app, "openid-configuration").await;
     let members = openid.as_object_mut().unwrap();
-    let authorize = format!("{BASE_URL}/oauth2/authorize");
     for (name, expected) in [
-        ("authorization_endpoint", json!(authorize)),
         ("subject_types_supported", json!(["public"])),
         ("id_token_signing_alg_values_supported", json!(["RS256"])),
     ] {

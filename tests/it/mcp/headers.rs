@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Call, TestApp};
 
-use super::{NEWEST, REVISION, REVISIONS, initialize, list, modern, plain};
+use super::{NEWEST, REVISION, REVISIONS, list, modern, plain};
 
 #[tokio::test]
 async fn an_unknown_revision_is_refused_with_those_that_are_spoken() {
@@ -25,8 +25,6 @@ async fn an_unknown_revision_is_refused_with_those_that_are_spoken() {
         let call = listing_with(&naming).header(REVISION, version);
         check(call.header("mcp-method", "tools/list"), version).await;
     }
-    let handshake = initialize("2025-03-26").header(REVISION, "2025-03-26");
-    check(handshake, "2025-03-26").await;
 }
 
 /// `tools/list` with this `_meta`, without headers.

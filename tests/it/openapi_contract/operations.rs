@@ -83,11 +83,7 @@ const OF_BODIES: [Code; 5] = [
     Code::UnsupportedMediaType,
 ];
 /// What is wrong with a JSON body or a form.
-const OF_MEMBERS: [Code; 3] = [
-    Code::MalformedForm,
-    Code::MalformedJson,
-    Code::ValidationFailed,
-];
+const OF_MEMBERS: [Code; 2] = [Code::MalformedJson, Code::ValidationFailed];
 const OTHERS: [Code; 3] = [
     Code::NotFound,
     Code::OriginNotAllowed,
@@ -116,10 +112,10 @@ fn codes_of_the_way(path: &str, endpoint: &Endpoint) -> BTreeSet<&'static str> {
         // What is wrong with a message of MCP is told by an error of its own protocol.
         if endpoint.name != "mcp" {
             codes.push(Code::ValidationFailed);
-            codes.push(match rule.media_types[0] {
-                "application/json" => Code::MalformedJson,
-                _ => Code::MalformedForm,
-            });
+            // Every body is a form.
+            if rule.media_types[0] == "application/json" {
+                codes.push(Code::MalformedJson);
+            }
         }
     }
     // A 404 stands wherever a 400 does: the path is not quite this one. The code in

@@ -10,6 +10,10 @@ GET / HTTP/1.1|Host: landing.example|308|https://landing.example:8443/
 GET /de?a=b%20c HTTP/1.1|Host: landing.example|308|https://landing.example:8443/de?a=b%20c
 POST /api/v1/newsletter HTTP/1.1|Host: landing.example|308|https://landing.example:8443/api/v1/newsletter
 GET / HTTP/1.1|Host: LANDING.example:80|308|https://landing.example:8443/
+GET / HTTP/1.1|Host: landing.example.|308|https://landing.example:8443/
+GET / HTTP/1.1|Host: WWW.Landing.example.:80|308|https://landing.example:8443/
+GET http://landing.example./x HTTP/1.1|Host: landing.example.|308|https://landing.example:8443/x
+GET / HTTP/1.1|Host: landing.example..|421|
 GET //evil.example/ HTTP/1.1|Host: landing.example|308|https://landing.example:8443//evil.example/
 GET http://landing.example/x HTTP/1.1|Host: evil.example|308|https://landing.example:8443/x
 GET /a HTTP/1.1|Host: WWW.landing.example|308|https://landing.example:8443/a

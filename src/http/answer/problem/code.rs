@@ -137,12 +137,6 @@ codes! {
         meaning: "The request's body broke off or its framing is wrong.",
         resolution: "Send the whole body with a right Content-Length or chunked encoding.",
     }
-    MalformedForm "malformed_form" BAD_REQUEST {
-        title: "Body is not a form",
-        meaning: "The request's body has a broken percent-encoding, or is not UTF-8 once it is \
-         decoded.",
-        resolution: "Send a form such as grant_type=client_credentials, percent-encoded in UTF-8.",
-    }
     MalformedHead "malformed_head" BAD_REQUEST {
         title: "Head of the request not valid",
         meaning: "The Host of the request is missing, there twice or no name of a host, it differs \

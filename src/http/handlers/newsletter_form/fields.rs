@@ -1,7 +1,6 @@
 //! The fields of the form.
 
 use hyper::body::Bytes;
-use hyper::header::CONTENT_TYPE;
 
 use crate::domain::Language;
 use crate::http::request::form::{self, FormParams};
@@ -25,6 +24,8 @@ pub(super) struct FormFields {
     pub(super) altcha: Option<String>,
     /// What the page calls itself.
     pub(super) source: Option<String>,
+    /// The name of the field that could not be read.
+    pub(super) unreadable: String,
 }
 
 impl FormFields {
@@ -40,15 +41,9 @@ impl FormFields {
 /// Reads a body of either media type.
 ///
 /// # Errors
-/// A problem when it is no form in UTF-8, or a field comes twice.
-pub(super) async fn read(context: &RequestContext, body: Bytes) -> Result<FormFields, Problem> {
-    let media_type = context.headers().get(CONTENT_TYPE);
-    let media_type = media_type.and_then(|value| value.to_str().ok());
-    let form = match media_type.and_then(form::boundary) {
-        Some(boundary) => form::parse_multipart(body, boundary).await?,
-        None => form::parse(&body)?,
-    };
-    FormFields::of(context, &form)
+/// A problem when a field cannot be decoded or comes twice.
+pub(super) fn read(context: &RequestContext, body: &Bytes) -> Result<FormFields, Problem> {
+    FormFields::of(context, &form::read(context.headers(), body))
 }
 
 impl FormFields {
@@ -69,6 +64,7 @@ impl FormFields {
             began: field("began"),
             altcha: field("altcha"),
             source: field("source"),
+            unreadable: String::new(),
         };
         errors.finish(Some(fields))
     }

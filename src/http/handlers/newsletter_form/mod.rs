@@ -77,10 +77,14 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
 }
 
 async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
-    let fields = match fields::read(&context, body).await {
+    let fields = match fields::read(&context, &body) {
         Ok(fields) => fields,
         Err(problem) => {
-            let fields = FormFields::empty(&context);
+            let pointer = problem.errors.first().map(|error| error.pointer.as_str());
+            let fields = FormFields {
+                unreadable: pointer.unwrap_or_default().replace("#/", ""),
+                ..FormFields::empty(&context)
+            };
             let status = StatusCode::BAD_REQUEST;
             let page = form_page(&context, &fields, None, status, Said::Unreadable)?;
             return Ok(page.about(problem));

@@ -24,7 +24,7 @@ pub(super) enum Said {
     Missing,
     /// It is not an address.
     Wrong,
-    /// What came is no form.
+    /// A field cannot be decoded, or comes twice.
     Unreadable,
     /// It was sent sooner than people can.
     Hasty,
@@ -85,6 +85,7 @@ pub(super) fn form_page(
         path: Some(PATH),
         values: json!({
             "email": fields.typed,
+            "field": fields.unreadable,
             "redirect": target.map_or("", |target| target.location.as_str()),
             "from": fields.from,
             "began": began(context, fields),

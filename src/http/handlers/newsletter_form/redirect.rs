@@ -2,6 +2,7 @@
 
 use url::{Position, Url};
 
+use crate::domain::is_same_origin;
 use crate::http::AllowedOrigins;
 
 /// The longest `redirect`, in bytes.
@@ -39,7 +40,7 @@ pub(super) fn target(
         return None;
     }
     let origin = url.origin().ascii_serialization();
-    if url.origin() == base.origin() {
+    if is_same_origin(&origin, base_url) {
         let path = &url[Position::BeforePath..];
         // As a reference it would name another host.
         return (!path.starts_with("//")).then(|| Target {
@@ -72,6 +73,7 @@ mod tests {
             ("/ä", "/%C3%A4"),
             ("https://api.example/thanks", "/thanks"),
             ("https://api.example:443", "/"),
+            ("https://API.example./thanks", "/thanks"),
             ("HTTPS://Shop.Example/danke", "https://shop.example/danke"),
             ("https://shop.example", "https://shop.example/"),
         ] {
