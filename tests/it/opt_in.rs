@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::fixtures::listed;
 use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::operator::{ask, refused};
 use crate::twins::{ScriptedMailSender, ScriptedWebhookSender};
 
 const PATH: &str = "/api/v1/newsletter";
@@ -256,7 +257,11 @@ async fn who_has_confirmed_and_says_it_was_not_them_leaves() {
     let path = link(&mail.taken()[0].1);
     answer(&app, &path, "confirm").await;
     let reply = answer(&app, &path, "refuse").await;
-    assert!(reply.text().contains("Removed"), "{}", reply.text());
+    assert!(
+        reply.text().contains("no longer on the list"),
+        "{}",
+        reply.text()
+    );
     assert_eq!(
         status(&app, "ada@example.com").await,
         Some(ContactStatus::Unsubscribed)
@@ -347,18 +352,24 @@ async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
         let path = link(&mail.taken()[0].1);
         if is_by_leaving {
             let leave = path.replace("/confirm/", "/leave/");
-            app.send(Call::post(&leave, "List-Unsubscribe=One-Click"))
-                .await;
+            let one_click = Call::post(&leave, "List-Unsubscribe=One-Click");
+            let reply = app.send(one_click).await;
+            assert!(reply.text().contains("for 30 days"), "{}", reply.text());
         } else {
             let reply = answer(&app, &path, "refuse").await;
             assert!(reply.text().contains("Removed"), "{}", reply.text());
+            assert!(reply.text().contains("for 30 days"), "{}", reply.text());
         }
         assert!(app.contacts.is_empty());
+        let shown = ask(&app, "contacts show", json!({"email": "ada@example.com"})).await;
+        assert!(refused(shown).contains("it is suppressed until 20"));
         // The sign-up is taken as any other, and nobody is told.
         for days in [1, 28] {
             app.clock.advance_ms(days * DAY_MS);
             sign_up(&app, "ada@example.com").await;
             assert_eq!(deliver(&app).await, 0);
+            let shown = ask(&app, "contacts show", json!({"email": "ada@example.com"})).await;
+            assert!(shown.unwrap()["suppressed_until"].is_string());
         }
         app.clock.advance_ms(DAY_MS);
         sign_up(&app, "ada@example.com").await;

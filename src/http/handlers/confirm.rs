@@ -69,8 +69,11 @@ async fn answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
             }
         }
         Some("refuse") => {
-            leave(contacts, app.notices(), metrics, &token, now).await?;
-            State::Refused
+            let left = leave(contacts, app.notices(), metrics, &token, now).await?;
+            match left.is_none_or(|contact| contact.is_pending()) {
+                true => State::Refused,
+                false => State::Left,
+            }
         }
         // Somebody else's form.
         Some(_) | None => return ask(context).await,
@@ -84,6 +87,7 @@ enum State {
     Asked,
     Confirmed,
     Refused,
+    Left,
     Unknown,
 }
 
@@ -97,6 +101,7 @@ fn page(
         State::Asked => ("confirm-title", "asked"),
         State::Confirmed => ("confirmed-title", "confirmed"),
         State::Refused => ("refused-title", "refused"),
+        State::Left => ("left-title", "left"),
         State::Unknown => ("unconfirmed-title", "unknown"),
     };
     let language = contact.and_then(|it| it.consent?.language);

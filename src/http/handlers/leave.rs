@@ -96,6 +96,8 @@ fn page(
     contact: Option<Contact>,
     can_leave: bool,
 ) -> Result<Reply, Problem> {
+    // One that was to be confirmed is sent no mail for a while.
+    let has_refused = !can_leave && contact.as_ref().is_some_and(Contact::is_pending);
     let language = contact.and_then(|it| it.consent?.language);
     let asked = || negotiate::language(&context.parts.uri, context.headers());
     let page = WrittenPage {
@@ -108,7 +110,7 @@ fn page(
             "left-title"
         },
         path: None,
-        values: json!({ "can_leave": can_leave }),
+        values: json!({ "can_leave": can_leave, "has_refused": has_refused }),
     };
     let mut reply = page.reply(&context.state.page_writer)?;
     let nowhere = HeaderValue::from_static("no-referrer");

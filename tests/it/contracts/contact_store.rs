@@ -278,7 +278,7 @@ async fn who_refuses_is_forgotten(store: &dyn ContactStore) {
     // Its mailbox is left alone, for a while.
     for (name, now, is_suppressed) in [
         (name, EARLY, true),
-        (name, Timestamp::from_ms(EARLY.as_ms() + 1 << 42), false),
+        (name, Timestamp::from_ms(1 << 42), false),
         ("pat@example.com", EARLY, false),
     ] {
         let until = store.suppressed_until(&email(name), now).await.unwrap();
