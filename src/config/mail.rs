@@ -50,12 +50,7 @@ pub struct MailArgs {
 
     /// How the service calls itself to the relay (EHLO): a host name or an address such as [192.0.2.1]
     /// [default: the sender's domain]
-    #[arg(
-        long = "smtp-hello",
-        value_name = "NAME",
-        requires = "smtp_url",
-        value_parser = hello
-    )]
+    #[arg(long = "smtp-hello", value_name = "NAME", requires = "smtp_url", value_parser = hello)]
     pub smtp_hello: Option<String>,
 }
 
@@ -108,18 +103,14 @@ fn hello(text: &str) -> Result<String, &'static str> {
     let literal = text
         .strip_prefix('[')
         .and_then(|text| text.strip_suffix(']'));
-    let is_address = |literal: &str| match literal.split_at_checked(5) {
-        Some((tag, address)) if tag.eq_ignore_ascii_case("IPv6:") => {
-            address.parse::<Ipv6Addr>().is_ok()
-        }
-        _ => literal.parse::<Ipv4Addr>().is_ok(),
-    };
-    match literal {
-        Some(literal) if is_address(literal) => Ok(text.to_owned()),
-        None if text.parse::<IpAddr>().is_err() => {
-            idna::domain_to_ascii_strict(text).map_err(|_wrong| FORM)
-        }
-        _ => Err(FORM),
+    let is_address = literal.map(|literal| match literal.strip_prefix("IPv6:") {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => literal.parse::<Ipv4Addr>().is_ok(),
+    });
+    match is_address.unwrap_or_else(|| text.parse::<IpAddr>().is_err()) {
+        true if literal.is_some() => Ok(text.to_owned()),
+        true => idna::domain_to_ascii_strict(text).map_err(|_wrong| FORM),
+        false => Err(FORM),
     }
 }
 
@@ -200,7 +191,7 @@ mod tests {
             ("localhost", Some("localhost")),
             ("[192.0.2.1]", Some("[192.0.2.1]")),
             ("[IPv6:2001:db8::1]", Some("[IPv6:2001:db8::1]")),
-            ("[ipv6:::1]", Some("[ipv6:::1]")),
+            ("[IPv6:::1]", Some("[IPv6:::1]")),
             ("", None),
             ("192.0.2.1", None),
             ("2001:db8::1", None),

@@ -84,7 +84,13 @@ const CRATES: [(&str, &[&str]); 14] = [
     ("std::process", &["main.rs", "adapters/service_process.rs"]),
     (
         "TcpStream",
-        &["http/", "operator/", "adapters/redis/link.rs"],
+        &[
+            "http/",
+            "operator/",
+            "adapters/connect.rs",
+            "adapters/outbound.rs",
+            "adapters/redis/link.rs",
+        ],
     ),
     (
         "async_trait",

@@ -63,10 +63,7 @@ pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
 /// TLS with a relay of this name.
-pub(super) struct Tls {
-    pub(super) connector: TlsConnector,
-    pub(super) name: ServerName<'static>,
-}
+pub(super) type Tls = (TlsConnector, ServerName<'static>);
 
 /// A connection over which a relay has greeted.
 pub(super) struct Connection(BufReader<Box<dyn Wire>>);
@@ -83,14 +80,11 @@ impl Connection {
                 None => Box::new(wire),
             };
             let mut connection = Self(BufReader::new(wire));
-            accepted(connection.reply().await?, 2)?;
+            connection.reply(2).await?;
             Ok(connection)
         };
-        let hint = match tls {
-            Some(_) => "greeting",
-            None => "greeting (if this port begins with TLS, as 465 does, it needs smtps://)",
-        };
-        within(GREETING_DEADLINE, hint, begun).await
+        let hoped = tls.map_or("greeting (port 465 needs smtps://)", |_| "greeting");
+        within(GREETING_DEADLINE, hoped, begun).await
     }
 
     /// EHLO, or HELO where the relay knows no other and no extension is needed.
@@ -133,8 +127,7 @@ impl Connection {
         let secret;
         let answered = if offers("PLAIN") {
             secret = STANDARD.encode(format!("\0{user}\0{password}"));
-            let line = format!("AUTH PLAIN {secret}");
-            self.command(&line, 2).await
+            self.command(&format!("AUTH PLAIN {secret}"), 2).await
         } else if offers("LOGIN") {
             secret = STANDARD.encode(password);
             self.command("AUTH LOGIN", 3).await?;
@@ -158,60 +151,42 @@ impl Connection {
     }
 
     async fn exchange(&mut self, name: &str, line: &str, expected: u16) -> Result<Reply, Fault> {
-        let line = format!("{line}\r\n");
-        let asked = self.ask(line.as_bytes());
-        let reply = within(COMMAND_DEADLINE, &format!("answer to {name}"), asked).await?;
-        accepted(reply, expected)
+        let asked = self.ask(format!("{line}\r\n").into_bytes(), expected);
+        within(COMMAND_DEADLINE, &format!("answer to {name}"), asked).await
     }
 
     /// Sends a message, once the relay has answered DATA.
     pub(super) async fn message(&mut self, message: &[u8]) -> Result<Reply, Fault> {
-        let message = stuffed(message);
-        let asked = self.ask(&message);
-        accepted(
-            within(MESSAGE_DEADLINE, "answer to the message", asked).await?,
-            2,
-        )
+        let asked = self.ask(stuffed(message), 2);
+        within(MESSAGE_DEADLINE, "answer to the message", asked).await
     }
 
-    async fn ask(&mut self, bytes: &[u8]) -> Result<Reply, Fault> {
-        self.0.write_all(bytes).await?;
+    async fn ask(&mut self, bytes: Vec<u8>, expected: u16) -> Result<Reply, Fault> {
+        self.0.write_all(&bytes).await?;
         self.0.flush().await?;
-        self.reply().await
+        self.reply(expected).await
     }
 
     /// The next reply, of up to 64 KiB.
-    async fn reply(&mut self) -> Result<Reply, Fault> {
+    async fn reply(&mut self, expected: u16) -> Result<Reply, Fault> {
         let (mut reply, mut left) = (Reply::default(), REPLY_BYTES_MAX);
         loop {
             let mut line = Vec::new();
             let mut limited = (&mut self.0).take(left);
             limited.read_until(b'\n', &mut line).await?;
             left = limited.limit();
-            if left == 0 {
-                let why = "the relay's answer has no end after 64 KiB";
-                return Err(Fault::Garbled(why, line));
-            }
-            match reply.push(&line) {
-                Some(true) => return Ok(reply),
+            let is_whole = line.ends_with(b"\n");
+            let why = match reply.push(&line) {
+                _ if left == 0 => "the relay's answer has no end after 64 KiB",
+                Some(true) if reply.code / 100 == expected => return Ok(reply),
+                Some(true) => return Err(Fault::Answer(reply)),
                 // The connection ended within it.
-                _ if !line.ends_with(b"\n") => {
-                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-                }
-                Some(false) => {}
-                None => {
-                    let why = "the relay's answer is not SMTP";
-                    return Err(Fault::Garbled(why, line));
-                }
-            }
+                _ if !is_whole => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Some(false) => continue,
+                None => "the relay's answer is not SMTP",
+            };
+            return Err(Fault::Garbled(why, line));
         }
-    }
-}
-
-fn accepted(reply: Reply, expected: u16) -> Result<Reply, Fault> {
-    match reply.code / 100 == expected {
-        true => Ok(reply),
-        false => Err(Fault::Answer(reply)),
     }
 }
 
@@ -226,14 +201,15 @@ async fn within<T>(
     })
 }
 
-async fn tls_over(wire: impl Wire + 'static, tls: &Tls) -> Result<Box<dyn Wire>, Fault> {
-    let secured = tls.connector.connect(tls.name.clone(), wire).await;
+async fn tls_over(
+    wire: impl Wire + 'static,
+    (connector, name): &Tls,
+) -> Result<Box<dyn Wire>, Fault> {
+    let secured = connector.connect(name.clone(), wire).await;
     let secured = secured.map_err(|error| {
         let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
         let hint = match cause {
-            Some(rustls::Error::InvalidMessage(_)) => {
-                " (if this port does not begin with TLS, as 587 does not, it needs smtp://)"
-            }
+            Some(rustls::Error::InvalidMessage(_)) => ": port 587 and 25 need smtp://",
             _ => "",
         };
         let words = in_words(&quoted(error.to_string().as_bytes(), None));
@@ -344,7 +320,7 @@ mod tests {
                 relay.write_all(&bytes).await.unwrap();
                 drop(relay);
                 // Writing fails before anything is read once the relay is gone.
-                if let Err(fault) = connection.reply().await {
+                if let Err(fault) = connection.reply(2).await {
                     assert!(fault.words(Some("ada")).chars().count() < 300);
                 }
             });

@@ -18,7 +18,6 @@ use async_trait::async_trait;
 use lettre::Address;
 use rustls::pki_types::ServerName;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
 use crate::domain::{Letter, Mail, Relay, RelaySecurity, Sender};
 use crate::ports::{MailError, MailSender};
@@ -63,14 +62,12 @@ impl SmtpMailSender {
     pub fn open(settings: SmtpSettings, roots: Roots) -> Result<Self, String> {
         let config = tls_config(roots).map_err(|error| format!("TLS cannot be set up: {error}"))?;
         let host = settings.relay.host.trim_end_matches('.').to_owned();
+        let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
         let from = message::address(&settings.sender.address)?;
         let domain = || from.domain().to_owned();
         Ok(Self {
             hello: settings.hello.clone().unwrap_or_else(domain),
-            tls: Tls {
-                connector: TlsConnector::from(Arc::new(config)),
-                name: ServerName::try_from(host).map_err(|error| error.to_string())?,
-            },
+            tls: (Arc::new(config).into(), name),
             settings,
             from,
         })
@@ -122,24 +119,16 @@ impl SmtpMailSender {
             move |fault| blame(&fault, step, Some(name))
         };
         let mut connection = self.connect().await.map_err(at(Step::Before))?;
-        let from = format!("MAIL FROM:<{}>", self.from);
-        connection
-            .command(&from, 2)
-            .await
-            .map_err(at(Step::Before))?;
-        let recipient = format!("RCPT TO:<{to}>");
-        connection
-            .command(&recipient, 2)
-            .await
-            .map_err(at(Step::Recipient))?;
-        connection
-            .command("DATA", 3)
-            .await
-            .map_err(at(Step::Recipient))?;
-        connection
-            .message(&mail.message)
-            .await
-            .map_err(at(Step::Sent))?;
+        for (line, expected, step) in [
+            (format!("MAIL FROM:<{}>", self.from), 2, Step::Before),
+            (format!("RCPT TO:<{to}>"), 2, Step::Recipient),
+            ("DATA".to_owned(), 3, Step::Recipient),
+        ] {
+            let answered = connection.command(&line, expected).await;
+            answered.map_err(at(step))?;
+        }
+        let taken = connection.message(&mail.message).await;
+        taken.map_err(at(Step::Sent))?;
         Ok(connection)
     }
 }

@@ -556,7 +556,7 @@ async fn what_a_relay_says_in_clear_counts_no_more_after_starttls() {
     let (result, heard) = sent(saying, RelaySecurity::Tls, true).await;
     check(
         &result,
-        Account("needs smtp://)"),
+        Account("need smtp://"),
         "clear in the place of TLS",
     );
     assert!(!format!("{heard:?}").contains("AUTH"), "{heard:?}");
