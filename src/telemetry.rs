@@ -7,7 +7,7 @@
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Debug;
-use std::io::{self, IsTerminal as _, Write, stderr};
+use std::io::{self, Write, stderr};
 use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
 use std::thread;
@@ -128,16 +128,13 @@ impl LogBuffer {
 struct LineWriter {
     buffer: Arc<LogBuffer>,
     is_urgent: bool,
-    /// The character that begins the subscriber's colours. It spells out those of others.
-    kept: &'static [char],
 }
 
 impl Write for LineWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
-        let shown = printable(text.strip_suffix('\n').unwrap_or(&text), self.kept);
-        let shown = [shown.as_bytes(), b"\n"].concat();
-        self.buffer.push(&shown, self.is_urgent);
+        let shown = printable(text.strip_suffix('\n').unwrap_or(&text), &[]) + "\n";
+        self.buffer.push(shown.as_bytes(), self.is_urgent);
         Ok(line.len())
     }
 
@@ -240,14 +237,11 @@ pub fn init(
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
         .with_target("landing_api", level);
-    let is_coloured = !is_json && stderr().is_terminal();
-    let kept: &[char] = if is_coloured { &['\x1b'] } else { &[] };
     let writer = |is_urgent| {
         let buffer = Arc::clone(&buffer);
         move || LineWriter {
             buffer: Arc::clone(&buffer),
             is_urgent,
-            kept,
         }
     };
     let lines = fmt::layer()
@@ -262,7 +256,8 @@ pub fn init(
     let lines = if is_json {
         lines.json().flatten_event(true).boxed()
     } else {
-        lines.with_ansi(is_coloured).boxed()
+        // Colours could not be told from those of other programs' words.
+        lines.with_ansi(false).boxed()
     };
     // Fails only if a subscriber is set already.
     let layers = registry().with(lines).with(Warnings(on_warning));
@@ -293,6 +288,28 @@ mod tests {
             texts,
             ["store: no room (count 3, endpoint chat)", long.as_str()]
         );
+    }
+
+    #[test]
+    fn no_field_acts_on_a_terminal_or_begins_a_line() {
+        let buffer = Arc::new(LogBuffer::default());
+        let lines = Arc::clone(&buffer);
+        let writer = move || LineWriter {
+            buffer: Arc::clone(&lines),
+            is_urgent: false,
+        };
+        let foreign = "a\x1b[2Jb\u{9b}31m\u{202e}c\r\nERROR forged\x07\u{2028}";
+        let log = || tracing::warn!(error = %foreign, word = foreign, "said {foreign}");
+        let subscriber = fmt().with_ansi(false).with_writer(writer.clone());
+        tracing::subscriber::with_default(subscriber.finish(), log);
+        tracing::subscriber::with_default(fmt().json().with_writer(writer).finish(), log);
+        let text = String::from_utf8(buffer.lines.lock().bytes.clone()).unwrap();
+        assert_eq!(text.matches("ERROR forged").count(), 6, "{text:?}");
+        assert_eq!(text.lines().count(), 2, "{text:?}");
+        let acts = |c: char| c != '\n' && (c.is_control() || "\u{202e}\u{2028}".contains(c));
+        assert!(!text.contains(acts), "{text:?}");
+        let json = text.lines().last().unwrap();
+        assert!(json.starts_with('{') && json.contains("\\u202e"), "{json}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! others, so that a lost one is noticed; each of them is a network and when it was blocked:
 //!
 //! ```text
-//! {"blocks":1}
+//! 1
 //! {"network":"192.0.2.0/24","since":"2026-11-25T16:02:11.000Z"}
 //! ```
 
@@ -53,13 +53,6 @@ struct Blocks {
 struct BlockLine {
     network: String,
     since: String,
-}
-
-/// The first line.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HeadLine {
-    blocks: usize,
 }
 
 impl FileBlockList {
@@ -177,9 +170,10 @@ fn read(path: &Path) -> io::Result<BTreeMap<BlockedNetwork, Timestamp>> {
     let text = fs::read_to_string(path)?;
     let mut lines = (1..).zip(text.lines()).peekable();
     // Without it the operator made the file.
-    let head = |line: &str| serde_json::from_str::<HeadLine>(line).ok();
-    let counted = lines.peek().and_then(|(_, line)| head(line));
-    lines.next_if(|_| counted.is_some());
+    let count = lines
+        .peek()
+        .and_then(|(_, line)| line.parse::<usize>().ok());
+    lines.next_if(|_| count.is_some());
     let added: BTreeMap<_, _> = lines
         .map(|(number, line)| {
             parse(line).ok_or_else(|| {
@@ -188,7 +182,7 @@ fn read(path: &Path) -> io::Result<BTreeMap<BlockedNetwork, Timestamp>> {
             })
         })
         .collect::<io::Result<_>>()?;
-    let wrong = match counted.map(|head| head.blocks) {
+    let wrong = match count {
         None if text.is_empty() => "it is empty: restore it, or remove it".to_owned(),
         Some(count) if count != added.len() => {
             let found = added.len();
@@ -209,8 +203,7 @@ fn parse(line: &str) -> Option<(BlockedNetwork, Timestamp)> {
 
 /// The first line, and one for each of these.
 fn text(added: &BTreeMap<BlockedNetwork, Timestamp>) -> io::Result<String> {
-    let blocks = added.len();
-    let mut text = serde_json::to_string(&HeadLine { blocks })? + "\n";
+    let mut text = format!("{}\n", added.len());
     for (network, since) in added {
         let line = BlockLine {
             network: network.to_string(),

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -483,44 +483,43 @@ pub(super) fn exists(path: &Path) -> Result<bool, OpenError> {
     path.try_exists().map_err(OpenError::io("look at", path))
 }
 
-/// Closes what the service keeps in `directory` to other users: an orchestrator may open a volume to a group at each
-/// mount. What belongs to another user is only warned of.
+/// Closes the service's own files in `directory` to other users, and the directory itself: an orchestrator may open a
+/// volume to a group at each mount. What belongs to another user is only warned of.
 fn tighten(directory: &Path) {
-    let stem = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-    let is_kept = |path: &PathBuf| {
+    let is_ours = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut names = entry_names().filter(|name| !ACCEPTANCES.contains(name));
-        names.any(|kept| stem(kept) == stem(&name))
+        let mut kept = entry_names().filter(|name| !ACCEPTANCES.contains(name));
+        // What was set aside has another ending.
+        path.is_file() && kept.any(|kept| kept.split('.').next() == name.split('.').next())
     };
     let list = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten();
-    let kept = list(directory).map(|entry| entry.path()).filter(is_kept);
-    let tls = list(&directory.join(TLS)).map(|entry| entry.path());
-    let paths: Vec<PathBuf> = [directory.to_path_buf()]
-        .into_iter()
-        .chain(kept)
-        .chain(tls)
+    let mut paths: Vec<_> = list(directory)
+        .map(|entry| entry.path())
+        .filter(is_ours)
         .collect();
-    let is_exposed = |path: &&PathBuf| {
-        let metadata = fs::symlink_metadata(path);
-        metadata.is_ok_and(|metadata| {
-            let is_ours = metadata.is_file() || metadata.is_dir();
-            is_ours && metadata.permissions().mode() & 0o077 != 0
-        })
-    };
-    let closed = paths
-        .iter()
-        .filter(|path| close_to_others(path).unwrap_or_default());
-    let closed = closed.count();
+    let tls = directory.join(TLS);
+    paths.extend(list(&tls).map(|entry| entry.path()));
+    paths.push(tls);
+    // Before it holds a secret, it may be anybody's.
+    paths.extend(
+        directory
+            .join(SECRET)
+            .exists()
+            .then(|| directory.to_path_buf()),
+    );
+    let mut closed = 0;
+    for path in paths.into_iter().filter(|path| path.exists()) {
+        match close_to_others(&path) {
+            Ok(is_closed) => closed += u32::from(is_closed),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "chmod -R go= the data directory")
+            }
+        }
+    }
     if closed > 0 {
         tracing::warn!(
-            files = closed,
-            "the data directory was open to other users: it and its files are its owner's alone again"
-        );
-    }
-    if let Some(path) = paths.iter().find(is_exposed) {
-        tracing::warn!(
-            path = %path.display(),
-            "what holds addresses is open to other users, and cannot be closed: chmod -R go= the data directory"
+            closed,
+            "the data directory was open to other users: it and its files are their owner's alone again"
         );
     }
 }

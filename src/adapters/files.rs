@@ -245,17 +245,22 @@ pub(crate) fn sync_parent(files: &dyn Files, path: &Path) -> io::Result<()> {
     })
 }
 
-/// Closes a file or directory of this user to others. Returns whether it was open to them; others' files and links
-/// stay as they are.
+/// Closes a file or directory to others, unless it is a link or anybody may put files into it. Returns whether it was
+/// open to them.
+///
+/// # Errors
+/// When it belongs to another user, or the file system refuses.
 pub(crate) fn close_to_others(path: &Path) -> io::Result<bool> {
     let metadata = fs::symlink_metadata(path)?;
-    let (kind, mode) = (metadata.file_type(), metadata.mode());
-    let is_ours = metadata.uid() == user_id() && (kind.is_file() || kind.is_dir());
-    let is_open = is_ours && mode & 0o077 != 0;
-    if is_open {
-        fs::set_permissions(path, Permissions::from_mode(mode & 0o7700))?;
+    let mode = metadata.mode();
+    if metadata.is_symlink() || mode & 0o077 == 0 || mode & 0o1000 != 0 {
+        return Ok(false);
     }
-    Ok(is_open)
+    if metadata.uid() != user_id() {
+        return Err(io::Error::other("open to other users, and not this one's"));
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode & 0o7700))?;
+    Ok(true)
 }
 
 /// The directory that contains `path`.

@@ -8,36 +8,10 @@ use x509_cert::der::{Reader as _, SliceReader};
 
 use crate::domain::quoted;
 
-const DASHES: &str = "-----";
-const CERTIFICATES: [&str; 3] = ["CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"];
-const KEYS: [&str; 4] = [
-    "PRIVATE KEY",
-    "RSA PRIVATE KEY",
-    "EC PRIVATE KEY",
-    "ENCRYPTED PRIVATE KEY",
-];
-
 const ENCRYPTED: &str =
     "holds an encrypted private key: decrypt it with `openssl pkey -in OLD -out NEW`";
-const PKCS12: &str =
-    "is PKCS#12, not PEM: convert it with `openssl pkcs12 -nodes -in OLD -out NEW`";
-const DER: &str =
-    "is DER, not PEM: convert it with `openssl x509 -inform DER` or `openssl pkey -inform DER`";
 
-/// Kinds of keys that rustls does not use, by a part of their DER, the curve or the algorithm.
-const UNUSABLE: [(&[u8], &str); 6] = [
-    (&[0x2b, 0x81, 0x04, 0x00, 0x23], "the curve P-521"),
-    (&[0x2b, 0x81, 0x04, 0x00, 0x0a], "the curve secp256k1"),
-    (&[0x2b, 0x24, 0x03, 0x03, 0x02, 0x08], "a Brainpool curve"),
-    (&[0x06, 0x03, 0x2b, 0x65, 0x71], "Ed448"),
-    (&[0x2a, 0x86, 0x48, 0xce, 0x38, 0x04], "DSA"),
-    (
-        &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01],
-        "RSA of another size or form",
-    ),
-];
-
-/// A block: its label, and the text between its boundaries.
+/// A block: its label, and the text between its boundaries without white space.
 struct Block {
     label: String,
     text: String,
@@ -46,21 +20,24 @@ struct Block {
 
 impl Block {
     fn der(&self) -> Result<Vec<u8>, String> {
-        let damage =
-            |what: &str| format!("its block {} {what}", quoted(self.label.as_bytes(), None));
-        if self.is_cut {
-            return Err(damage("has no end marker"));
-        }
-        STANDARD
-            .decode(&self.text)
-            .map_err(|_error| damage("is not Base64"))
+        let der = STANDARD.decode(&self.text).ok().filter(|_| !self.is_cut);
+        let what = if self.is_cut {
+            "has no end marker"
+        } else {
+            "is not Base64"
+        };
+        der.ok_or_else(|| format!("its block {} {what}", self.label))
     }
 }
 
-fn blocks(bytes: &[u8]) -> Vec<Block> {
+/// The blocks of a file whose label ends with `kind`.
+///
+/// # Errors
+/// What the file holds instead, in words that do not quote it.
+fn blocks(bytes: &[u8], kind: &str) -> Result<Vec<Block>, String> {
     // UTF-16, as PowerShell writes it, is ASCII without NULs.
     let text = String::from_utf8_lossy(bytes).replace('\0', "");
-    let mut parts: Vec<&str> = text.split(DASHES).map(str::trim).collect();
+    let mut parts: Vec<&str> = text.split("-----").map(str::trim).collect();
     parts.extend(["", ""]);
     let blocks = parts.windows(3).filter_map(|parts| {
         let &[begin, body, end] = parts else {
@@ -70,96 +47,81 @@ fn blocks(bytes: &[u8]) -> Vec<Block> {
         let is_cut = end.strip_prefix("END ") != Some(label);
         let text: String = body.split_whitespace().collect();
         // Prose may speak of boundaries.
-        let is_base64 = text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
-        (!is_cut || is_base64 && !text.is_empty()).then(|| Block {
-            label: label.to_owned(),
+        let is_prose = |byte: u8| !byte.is_ascii_alphanumeric() && !b"+/=".contains(&byte);
+        let is_block = !is_cut || !text.is_empty() && !text.bytes().any(is_prose);
+        let label = quoted(label.as_bytes(), None);
+        is_block.then_some(Block {
+            label,
             text,
             is_cut,
         })
     });
-    blocks.collect()
+    let (found, others): (Vec<_>, Vec<_>) = blocks.partition(|block| block.label.ends_with(kind));
+    let version = bytes.windows(3).take(8).find(|part| *part == [2, 1, 3]);
+    match (found.is_empty(), bytes.first(), version) {
+        (false, _, _) => return Ok(found),
+        (_, Some(0x30), Some(_)) => {
+            return Err(
+                "is PKCS#12, not PEM: convert it with `openssl pkcs12 -nodes -in OLD -out NEW`"
+                    .to_owned(),
+            );
+        }
+        (_, Some(0x30), None) => return Err("is DER, not PEM: convert it with openssl".to_owned()),
+        (true, _, _) => {}
+    }
+    let labels: Vec<_> = others.into_iter().map(|block| block.label).collect();
+    let mut why = format!("holds no {} in PEM", kind.to_lowercase());
+    if bytes.trim_ascii().is_empty() {
+        why.insert_str(0, "is empty, so it ");
+    } else if !labels.is_empty() {
+        why = format!("{why}, but: {}", labels.join(", "));
+    }
+    Err(why)
 }
 
 /// Every certificate of a file, or why it is none; at least one.
 ///
 /// # Errors
-/// What the file is instead, in words that do not quote it.
+/// What the file holds instead, in words that do not quote it.
 pub(super) fn certificates(
     bytes: &[u8],
 ) -> Result<Vec<Result<CertificateDer<'static>, String>>, String> {
-    let blocks = blocks(bytes);
-    let found = blocks
-        .iter()
-        .filter(|block| CERTIFICATES.contains(&&*block.label));
-    let found: Vec<_> = found.map(|block| block.der().map(certificate)).collect();
-    if found.is_empty() {
-        return Err(without("certificate", bytes, &blocks));
-    }
-    Ok(found)
-}
-
-/// OpenSSL appends what a trusted certificate is trusted for.
-fn certificate(der: Vec<u8>) -> CertificateDer<'static> {
-    let mut reader = SliceReader::new(&der).ok();
-    let first = reader.as_mut().and_then(|reader| reader.tlv_bytes().ok());
-    first.unwrap_or(&der).to_vec().into()
+    let certificate = |der: Vec<u8>| {
+        // OpenSSL appends what a trusted certificate is trusted for.
+        let first = SliceReader::new(&der).and_then(|mut reader| reader.tlv_bytes());
+        first.unwrap_or(&der).to_vec().into()
+    };
+    let blocks = blocks(bytes, "CERTIFICATE")?.into_iter();
+    Ok(blocks.map(|block| block.der().map(certificate)).collect())
 }
 
 /// The first private key of a file that is not encrypted.
 ///
 /// # Errors
-/// What the file is instead, in words that do not quote it.
+/// What the file holds instead, in words that do not quote it.
 pub(super) fn private_key(bytes: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
-    let blocks = blocks(bytes);
-    let is_encrypted =
-        |block: &&Block| block.label.starts_with("ENCRYPTED") || block.text.contains("4,ENCRYPTED");
-    let keys = blocks.iter().filter(|block| KEYS.contains(&&*block.label));
-    let (encrypted, usable): (Vec<_>, Vec<_>) = keys.partition(is_encrypted);
-    let Some(block) = usable.first() else {
-        return Err(match encrypted.first() {
-            Some(_) => ENCRYPTED.to_owned(),
-            None => without("private key", bytes, &blocks),
-        });
+    let mut blocks = blocks(bytes, "PRIVATE KEY")?;
+    let is_plain = |block: &Block| {
+        !block.label.starts_with("ENCRYPTED") && !block.text.contains("4,ENCRYPTED")
     };
-    let der = block.der()?;
-    Ok(match &*block.label {
-        "RSA PRIVATE KEY" => PrivateKeyDer::Pkcs1(der.into()),
-        "EC PRIVATE KEY" => PrivateKeyDer::Sec1(der.into()),
-        _ => PrivateKeyDer::Pkcs8(der.into()),
-    })
+    blocks.retain(is_plain);
+    let block = blocks.first().ok_or(ENCRYPTED)?;
+    let key = PrivateKeyDer::try_from(block.der()?);
+    key.map_err(|_unknown| format!("holds no private key that is known, but: {}", block.label))
 }
 
-/// The kind of a key that cannot be used.
+/// The kind of a key that cannot be used, by its curve or algorithm.
 pub(super) fn unusable_kind(key: &PrivateKeyDer<'_>) -> &'static str {
+    const KINDS: [(&[u8], &str); 4] = [
+        (b"\x2b\x81\x04\x00\x23", "a key on the curve P-521"),
+        (b"\x2b\x81\x04\x00\x0a", "a key on the curve secp256k1"),
+        (b"\x06\x03\x2b\x65\x71", "an Ed448 key"),
+        (b"\x2a\x86\x48\xce\x38\x04", "a DSA key"),
+    ];
     let der = key.secret_der();
     let is_in = |part: &[u8]| der.windows(part.len()).any(|window| window == part);
-    let found = UNUSABLE.iter().find(|(part, _)| is_in(part));
-    match found {
-        Some((_, kind)) => kind,
-        None if matches!(key, PrivateKeyDer::Pkcs1(_)) => "RSA of another size or form",
-        None => "a key of another kind or form",
-    }
-}
-
-/// What a file is that holds no `wanted`.
-fn without(wanted: &str, bytes: &[u8], blocks: &[Block]) -> String {
-    let labels: Vec<_> = blocks.iter().map(|block| &*block.label).collect();
-    if !labels.is_empty() {
-        let labels = quoted(labels.join(", ").as_bytes(), None);
-        return format!("holds no {wanted} in PEM, but: {labels}");
-    }
-    let is_sequence = bytes.first() == Some(&0x30);
-    let mut begin = bytes.get(..8).unwrap_or_default().windows(3);
-    if is_sequence && begin.any(|version| version == [2, 1, 3]) {
-        return PKCS12.to_owned();
-    }
-    match bytes {
-        _ if is_sequence => DER.to_owned(),
-        _ if bytes.trim_ascii().is_empty() => format!("is empty, so it holds no {wanted} in PEM"),
-        _ => format!("holds no {wanted} in PEM"),
-    }
+    let found = KINDS.iter().find(|(part, _)| is_in(part));
+    found.map_or("a key of another kind or size", |(_, kind)| *kind)
 }
 
 #[cfg(test)]

@@ -79,3 +79,21 @@ pub async fn connect(url: &str, roots: Roots) -> Result<Option<Vec<u8>>, String>
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_ipv6_address_is_unheard_where_only_ipv4_is_listened_on() {
+        for (host, listen, is_unheard) in [
+            ("::1", "0.0.0.0:443", true),
+            ("127.0.0.1", "0.0.0.0:443", false),
+            ("::1", "[::]:443", false),
+            ("a name that is none", "0.0.0.0:443", false),
+        ] {
+            let told = unheard_ipv6(host, listen.parse().unwrap()).await;
+            assert_eq!(told.is_some(), is_unheard, "{host} {listen}: {told:?}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod source;
 
 use std::borrow::Cow;
 use std::io::{self, BufRead as _, BufReader, Read};
+use std::mem::take;
 use std::path::Path;
 
 use csv::{ByteRecord, ReaderBuilder};
@@ -16,28 +17,24 @@ use tokio::task::spawn_blocking;
 
 use crate::adapters::part_file;
 use crate::config::ColumnMeaning;
-use crate::domain::{ContactStatus, EmailAddress, quoted};
+use crate::domain::{ContactStatus, EmailAddress};
 use crate::operator::contact_csv::{STATUS, original};
 use crate::operator::import::ImportRow;
 use crate::operator::operation::Lines;
 
-use self::source::{Source, begin};
-use super::import_columns::{Standing, meaning_of, standing, unusable};
+use self::source::{FileError, PIECE_BYTES, ROW_BYTES_MAX, Source, begin};
+use super::import_columns::{is_refusal, meaning_of};
 use super::outcome::CommandError;
 use super::output::Progress;
 
-/// How much of a file is read at a time.
-const PIECE_BYTES: usize = 64 * 1024;
 /// How many pieces may wait to be sent.
 const PIECES_MAX: usize = 4;
 
-/// The longest row, in bytes.
-const ROW_BYTES_MAX: usize = 64 * 1024;
 /// The most columns.
 const COLUMNS_MAX: usize = 1024;
 
-/// What the operator says of columns.
-pub(super) type Given = Vec<(String, ColumnMeaning)>;
+/// Names of columns, and what each means.
+pub(super) type Columns = Vec<(String, ColumnMeaning)>;
 
 /// A form of files with contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,37 +43,6 @@ pub(super) enum FileFormat {
     Csv,
     /// A JSON object a line.
     JsonLines,
-}
-
-/// Why the rest of a file is not read.
-#[derive(Debug, thiserror::Error)]
-enum FileError {
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    #[error(
-        "line {line}: no column is named email. The first row must name the columns, which commas, semicolons or \
-         tabs separate, such as email,subscribed_at; --column NAME=email names another one"
-    )]
-    Header { line: u64 },
-    #[error(
-        "line {line}: what {} means is unknown, and it may tell who must not be written to. Nothing of this row and \
-         those after it was imported. Say what a yes in it means, for each: --column NAME=unsubscribed, \
-         NAME=subscribed or NAME=confirmed; NAME=status if it has words, NAME=ignore if none of these",
-        quoted(names.as_bytes(), None)
-    )]
-    Consent { line: u64, names: String },
-    #[error("the file has no column {0}, which --column names")]
-    Missing(String),
-    #[error("line {0}: the file is not UTF-8: save it as CSV UTF-8, and import it again")]
-    Encoding(u64),
-    #[error("line {0}: the row that begins here does not end: is a quote open?")]
-    Endless(u64),
-}
-
-impl From<csv::Error> for FileError {
-    fn from(error: csv::Error) -> Self {
-        Self::Io(error.into())
-    }
 }
 
 /// How reading a file ended, once it has: the names of the columns or members that were not read, or why it
@@ -88,7 +54,7 @@ impl ContactFileEnd {
     pub(super) async fn open(
         path: &Path,
         format: FileFormat,
-        given: Given,
+        given: Columns,
     ) -> Result<(Lines<io::Error>, Self), CommandError> {
         const WHAT: &str = "Importing";
         let name = path.display().to_string();
@@ -142,21 +108,51 @@ impl ContactFileEnd {
     }
 }
 
-fn bad(line: u64, reason: impl Into<String>) -> ImportRow<'static> {
+/// The row that begins in this line.
+fn row_at(line: u64) -> ImportRow<'static> {
     ImportRow {
         line,
-        email: Cow::default(),
-        subscribed_at: None,
-        status: None,
-        bad: Some(Cow::Owned(reason.into())),
+        ..ImportRow::default()
     }
+}
+
+fn bad(line: u64, reason: impl Into<String>) -> ImportRow<'static> {
+    let bad = Some(Cow::Owned(reason.into()));
+    ImportRow {
+        bad,
+        ..row_at(line)
+    }
+}
+
+/// `row` with what these cells say, each of a column of this meaning and name.
+fn contact<'a, 'b>(
+    mut row: ImportRow<'a>,
+    cells: impl Iterator<Item = (ColumnMeaning, &'b str, Cow<'a, str>)>,
+) -> ImportRow<'a> {
+    let mut has_left = false;
+    for (meaning, name, cell) in cells {
+        match meaning {
+            ColumnMeaning::Email => row.email = cell,
+            ColumnMeaning::SubscribedAt => row.subscribed_at = Some(cell),
+            _ => match is_refusal(meaning, name, &cell) {
+                Ok(is_refusal) => has_left |= is_refusal,
+                Err(reason) => row.bad = Some(reason.into()),
+            },
+        }
+    }
+    if has_left {
+        // Whatever else is unknown.
+        row.bad = None;
+        row.status = Some(ContactStatus::Unsubscribed.as_str().into());
+    }
+    row
 }
 
 /// Reads the rows of a file. Returns the names of the columns that are not read.
 fn read_csv<R: Read>(
     source: Source<R>,
     delimiter: u8,
-    given: &Given,
+    given: &Columns,
 ) -> Result<Vec<String>, FileError> {
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
@@ -165,188 +161,140 @@ fn read_csv<R: Read>(
         .buffer_capacity(PIECE_BYTES)
         .from_reader(source);
     let mut record = ByteRecord::new();
-    let mut columns: Option<Columns> = None;
-    loop {
-        match reader.read_byte_record(&mut record) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => {
-                let line = reader.position().line();
-                return Err(reader.get_ref().failure(error.into(), line));
-            }
-        }
-        // Each row ends with a line feed, unless a quote is open at the end of the file.
-        let is_open = reader.get_ref().is_ended;
-        let more_lines = record
+    let mut columns = Columns::new();
+    while reader.read_byte_record(&mut record)? {
+        let breaks = record
             .as_slice()
             .iter()
             .filter(|byte| **byte == b'\n')
             .count() as u64;
-        let line = reader.position().line() - more_lines - u64::from(!is_open);
+        // Each row ends with a line feed, unless a quote is open at the end of the file.
+        let is_open = reader.get_ref().is_ended;
+        let lines = breaks + u64::from(!is_open);
+        let line = reader.position().line() - lines;
         let is_too_long = record.as_slice().len() > ROW_BYTES_MAX || record.len() > COLUMNS_MAX;
-        let columns = match &columns {
-            Some(columns) => columns,
+        if columns.is_empty() {
             // Excel names the delimiter so, before the header.
-            None if record.get(0) == Some(b"sep=") => continue,
-            None if is_too_long || is_open => return Err(FileError::Header { line }),
-            None => {
-                let (found, is_header) = Columns::parse(&record, given, line)?;
-                let columns = columns.insert(found);
-                if is_header {
-                    continue;
-                }
-                columns
+            if record.get(0) == Some(b"sep=") {
+                continue;
             }
-        };
-        let lines = more_lines + u64::from(!is_open);
-        let is_swallowed = is_open || swallows(&record, delimiter);
-        let row = match columns.row(line, &record) {
-            _ if is_swallowed || more_lines > 0 && is_too_long => bad(
+            if is_too_long || is_open {
+                return Err(FileError::Header { line });
+            }
+            let (found, is_header) = parse_header(&record, given, line)?;
+            columns = found;
+            if is_header {
+                continue;
+            }
+        }
+        let row = if is_open || breaks > 0 && is_too_long || swallows(&record, delimiter) {
+            let last = line + lines - 1;
+            bad(
                 line,
                 format!(
-                    "a quote opens in this row, and with it {lines} lines (to line {}) are one cell: close it or \
-                     remove it, and import the file again",
-                    line + lines - 1
+                    "a quote opens in this row, and with it {lines} lines (to line {last}) are one cell: close it \
+                     or remove it, and import the file again"
                 ),
-            ),
-            _ if is_too_long => bad(
+            )
+        } else if is_too_long {
+            bad(
                 line,
                 "the row is longer than 64 KiB or has more than 1024 columns",
-            ),
-            Ok(row) => row,
-            Err(reason) => bad(line, reason),
+            )
+        } else if record.len() > columns.len() {
+            let (found, count) = (record.len(), columns.len());
+            bad(
+                line,
+                format!("the row has {found} cells, and the header {count}"),
+            )
+        } else {
+            row(line, &record, &columns)
         };
         reader.get_mut().push(row)?;
     }
     reader.get_mut().flush()?;
-    Ok(columns.map(|columns| columns.ignored).unwrap_or_default())
+    columns.retain(|(_, meaning)| *meaning == ColumnMeaning::Ignore);
+    Ok(columns.into_iter().map(|(name, _)| name).collect())
 }
 
 /// Whether a cell has a line that looks like a row: one with an address.
 fn swallows(record: &ByteRecord, delimiter: u8) -> bool {
-    let is_address = |part: &str| EmailAddress::parse(part.trim_matches([' ', '"'])).is_ok();
+    let is_address = |part: &[u8]| {
+        let part = str::from_utf8(part).unwrap_or_default();
+        EmailAddress::parse(part.trim_matches([' ', '"'])).is_ok()
+    };
     let is_row = |line: &[u8]| {
         let is_parted = record.len() == 1 || line.contains(&delimiter);
-        let mut parts = line.split(|byte| *byte == delimiter);
-        is_parted && parts.any(|part| str::from_utf8(part).is_ok_and(is_address))
+        is_parted && line.split(|byte| *byte == delimiter).any(is_address)
     };
-    let mut lines = record
+    let lines = |cell: &'_ [u8]| cell.split(|byte| *byte == b'\n').skip(1).any(is_row);
+    record.iter().any(lines)
+}
+
+/// Reads the header, in `line`. A row of one column that is an address is no header, and the column is that of
+/// addresses. Returns whether it is one.
+fn parse_header(
+    record: &ByteRecord,
+    given: &Columns,
+    line: u64,
+) -> Result<(Columns, bool), FileError> {
+    let names = record
         .iter()
-        .flat_map(|cell| cell.split(|byte| *byte == b'\n').skip(1));
-    lines.any(is_row)
-}
-
-/// The columns that are read.
-#[derive(Debug, Default)]
-struct Columns {
-    email: usize,
-    subscribed_at: Option<usize>,
-    /// Those that say who may be written to.
-    standing: Vec<(usize, (ColumnMeaning, String))>,
-    count: usize,
-    /// The names of all others.
-    ignored: Vec<String>,
-}
-
-impl Columns {
-    /// Reads the header, in `line`. A row of one column that is an address is no header, and the column is that of
-    /// addresses. Returns whether it is one.
-    fn parse(record: &ByteRecord, given: &Given, line: u64) -> Result<(Self, bool), FileError> {
-        let cells = record.iter().map(|cell| text(cell));
-        let cells = cells.collect::<Option<Vec<&str>>>();
-        let cells = cells.ok_or(FileError::Encoding(line))?;
-        let mut columns = Self {
-            count: cells.len(),
-            ..Self::default()
-        };
-        let (mut email, mut unknown) = (None, Vec::new());
-        for (index, name) in cells.iter().enumerate() {
-            match meaning_of(name, given) {
-                Some(ColumnMeaning::Email) if email.is_none() => email = Some(index),
-                Some(ColumnMeaning::SubscribedAt) => columns.subscribed_at = Some(index),
-                Some(ColumnMeaning::Ignore | ColumnMeaning::Email) => {
-                    columns.ignored.push((*name).to_owned());
-                }
-                Some(meaning) => columns
-                    .standing
-                    .push((index, (meaning, (*name).to_owned()))),
-                None => unknown.push(*name),
+        .map(|cell| str::from_utf8(cell).map(str::trim));
+    let names: Result<Vec<_>, _> = names.collect();
+    let names = names.map_err(|_not_utf8| FileError::Encoding(line))?;
+    let (mut columns, mut unknown, mut has_email) = (Columns::new(), Vec::new(), false);
+    for name in &names {
+        let meaning = match meaning_of(name, given) {
+            Some(ColumnMeaning::Email) if has_email => ColumnMeaning::Ignore,
+            Some(meaning) => meaning,
+            None => {
+                unknown.push(*name);
+                ColumnMeaning::Ignore
             }
-        }
-        let Some(email) = email else {
-            return match cells.as_slice() {
-                [cell] if cell.contains('@') => {
-                    let column = Self {
-                        count: 1,
-                        ..Self::default()
-                    };
-                    Ok((column, false))
-                }
-                _ => Err(FileError::Header { line }),
-            };
         };
-        columns.email = email;
-        let is_there = |name: &str| {
-            cells
-                .iter()
-                .any(|cell| cell.eq_ignore_ascii_case(name.trim()))
-        };
-        if let Some((name, _)) = given.iter().find(|(name, _)| !is_there(name)) {
-            return Err(FileError::Missing(name.clone()));
-        }
-        match unknown.join(", ") {
-            names if names.is_empty() => Ok((columns, true)),
-            names => Err(FileError::Consent { line, names }),
-        }
+        has_email |= meaning == ColumnMeaning::Email;
+        columns.push(((*name).to_owned(), meaning));
     }
-
-    fn row<'a>(&self, line: u64, record: &'a ByteRecord) -> Result<ImportRow<'a>, String> {
-        if record.len() > self.count {
-            let (found, count) = (record.len(), self.count);
-            return Err(format!("the row has {found} cells, and the header {count}"));
-        }
-        let cell = |index: usize| text(record.get(index).unwrap_or_default()).map(original);
-        let encoded = || "the row is not UTF-8".to_owned();
-        let email = cell(self.email).ok_or_else(encoded)?;
-        let subscribed_at = self
-            .subscribed_at
-            .map(|index| cell(index).ok_or_else(encoded));
-        let said = self.standing.iter().map(|(index, column)| {
-            let cell = String::from_utf8_lossy(record.get(*index).unwrap_or_default());
-            ((column.0, &*column.1), cell)
-        });
-        Ok(ImportRow {
-            line,
-            email: email.into(),
-            subscribed_at: subscribed_at.transpose()?.map(Cow::Borrowed),
-            status: status(said)?,
-            bad: None,
-        })
+    if !has_email {
+        return match names.as_slice() {
+            [name] if name.contains('@') => {
+                Ok((vec![(String::new(), ColumnMeaning::Email)], false))
+            }
+            _ => Err(FileError::Header { line }),
+        };
+    }
+    let is_there = |name: &str| {
+        names
+            .iter()
+            .any(|found| found.eq_ignore_ascii_case(name.trim()))
+    };
+    if let Some((name, _)) = given.iter().find(|(name, _)| !is_there(name)) {
+        return Err(FileError::Missing(name.clone()));
+    }
+    match unknown.join(", ") {
+        names if names.is_empty() => Ok((columns, true)),
+        names => Err(FileError::Consent { line, names }),
     }
 }
 
-fn text(cell: &[u8]) -> Option<&str> {
-    str::from_utf8(cell).ok().map(str::trim)
-}
-
-/// What a cell says, with the meaning and the name of its column.
-type Said<'a> = ((ColumnMeaning, &'a str), Cow<'a, str>);
-
-/// The status of a contact of which cells, each with its column, say this.
-fn status<'a, 'b>(said: impl Iterator<Item = Said<'a>>) -> Result<Option<Cow<'b, str>>, String> {
-    let mut left_out = None;
-    let mut worst = Standing::Subscribed;
-    for (column, cell) in said {
-        let found = standing(column, &cell)?;
-        worst = worst.max(found);
-        if found == Standing::Unconfirmed {
-            left_out = Some(unusable(column.1, &cell, "unconfirmed"));
-        }
-    }
-    match (worst, left_out) {
-        (Standing::Unconfirmed, Some(reason)) => Err(reason),
-        (Standing::Unsubscribed, _) => Ok(Some(ContactStatus::Unsubscribed.as_str().into())),
-        (Standing::Subscribed | Standing::Unconfirmed, _) => Ok(None),
+/// Only what is read has to be UTF-8.
+fn row<'a>(line: u64, record: &'a ByteRecord, columns: &Columns) -> ImportRow<'a> {
+    let cells = columns.iter().zip(record.iter());
+    let cells = cells.map(|((name, meaning), cell)| match str::from_utf8(cell) {
+        Ok(cell) => (
+            *meaning,
+            name.as_str(),
+            Cow::Borrowed(original(cell.trim())),
+        ),
+        Err(_) => (*meaning, name.as_str(), String::from_utf8_lossy(cell)),
+    });
+    let row = contact(row_at(line), cells);
+    let is_decoded = !row.email.contains('\u{fffd}');
+    if is_decoded {
+        row
+    } else {
+        bad(line, "the row is not UTF-8")
     }
 }
 
@@ -363,83 +311,66 @@ struct JsonRow<'a> {
     others: Map<String, Value>,
 }
 
-/// Reads the lines of a file. Returns the names of the members of the first one that are not read.
-fn read_json_lines<R: Read>(source: Source<R>, given: &Given) -> Result<Vec<String>, FileError> {
+/// Reads the lines of a file. Returns the names of the members that are not read.
+fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<String>, FileError> {
     let mut reader = BufReader::with_capacity(PIECE_BYTES, source);
-    let (mut line, mut number) = (Vec::new(), 0);
-    let mut ignored = None;
+    let (mut text, mut line) = (Vec::new(), 0);
+    let mut meanings = Columns::new();
     loop {
-        line.clear();
-        let read = reader.read_until(b'\n', &mut line);
-        number += 1;
-        match read {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(error) => return Err(reader.get_ref().failure(error, number)),
+        text.clear();
+        if reader.read_until(b'\n', &mut text)? == 0 {
+            break;
         }
-        let text = line.trim_ascii();
-        if text.is_empty() {
+        line += 1;
+        if text.trim_ascii().is_empty() {
             continue;
         }
-        let row = match serde_json::from_slice::<JsonRow<'_>>(text) {
-            _ if line.len() > ROW_BYTES_MAX => bad(number, "the line is longer than 64 KiB"),
+        let row = match serde_json::from_slice::<JsonRow<'_>>(&text) {
+            _ if text.len() > ROW_BYTES_MAX => bad(line, "the line is longer than 64 KiB"),
             Err(_) => bad(
-                number,
+                line,
                 "the line is no JSON object with a string email, and strings subscribed_at and status if any",
             ),
-            Ok(row) => {
-                let (columns, others) = members(&row, given, number)?;
-                ignored.get_or_insert(others);
-                match status(columns.into_iter()) {
-                    Err(reason) => bad(number, reason),
-                    Ok(status) => ImportRow {
-                        line: number,
-                        email: row.email,
-                        subscribed_at: row.subscribed_at,
-                        status,
-                        bad: None,
-                    },
+            Ok(JsonRow {
+                email,
+                subscribed_at,
+                status,
+                others,
+            }) => {
+                let status = status.map(|status| (STATUS.to_owned(), Value::from(status)));
+                let mut cells = Vec::new();
+                for (name, value) in others.into_iter().chain(status) {
+                    let known = meanings.iter().find(|(known, _)| *known == name);
+                    let meaning = known.map(|(_, meaning)| *meaning);
+                    let Some(meaning) = meaning.or_else(|| meaning_of(&name, given)) else {
+                        return Err(FileError::Consent { line, names: name });
+                    };
+                    if known.is_none() && meanings.len() < COLUMNS_MAX {
+                        meanings.push((name.clone(), meaning));
+                    }
+                    let cell = match value {
+                        Value::Null => String::new(),
+                        Value::String(text) => text,
+                        other => other.to_string(),
+                    };
+                    cells.push((meaning, name, cell));
                 }
+                let row = ImportRow {
+                    email,
+                    subscribed_at,
+                    ..row_at(line)
+                };
+                let cells = cells
+                    .iter_mut()
+                    .map(|(meaning, name, cell)| (*meaning, &**name, take(cell).into()));
+                contact(row, cells)
             }
         };
         reader.get_mut().push(row)?;
     }
     reader.get_mut().flush()?;
-    Ok(ignored.unwrap_or_default())
-}
-
-/// The members of `row` that say who may be written to, and the names of those that are not read.
-fn members<'a>(
-    row: &'a JsonRow<'_>,
-    given: &Given,
-    line: u64,
-) -> Result<(Vec<Said<'a>>, Vec<String>), FileError> {
-    let said = row
-        .status
-        .as_deref()
-        .map(|status| (STATUS, Cow::Borrowed(status)));
-    let others = row.others.iter().map(|(name, value)| {
-        let value = match value {
-            Value::Null => Cow::default(),
-            Value::String(text) => Cow::Borrowed(text.as_str()),
-            other => Cow::Owned(other.to_string()),
-        };
-        (name.as_str(), value)
-    });
-    let (mut columns, mut ignored) = (Vec::new(), Vec::new());
-    for (name, value) in said.into_iter().chain(others) {
-        match meaning_of(name, given) {
-            Some(ColumnMeaning::Ignore | ColumnMeaning::Email | ColumnMeaning::SubscribedAt) => {
-                ignored.push(name.to_owned());
-            }
-            Some(meaning) => columns.push(((meaning, name), value)),
-            None => {
-                let names = name.to_owned();
-                return Err(FileError::Consent { line, names });
-            }
-        }
-    }
-    Ok((columns, ignored))
+    meanings.retain(|(_, meaning)| *meaning == ColumnMeaning::Ignore);
+    Ok(meanings.into_iter().map(|(name, _)| name).collect())
 }
 
 #[cfg(test)]

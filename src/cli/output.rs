@@ -92,11 +92,7 @@ impl Output {
     ) -> Result<(), CommandError> {
         let head = columns.iter().map(|column| column.0.to_owned());
         let width = io::stdout().is_terminal().then(termwidth);
-        let rows = rows.iter().map(|row| {
-            let cells = row.iter().map(|cell| printable(cell, &[]).into_owned());
-            cells.collect()
-        });
-        let mut table = table_of(head.collect(), rows, width);
+        let mut table = table_of(head.collect(), rows.to_vec(), width);
         for (drawn, column) in table.column_iter_mut().zip(columns) {
             if column.1 {
                 drawn.set_cell_alignment(CellAlignment::Right);

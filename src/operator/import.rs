@@ -29,7 +29,7 @@ const BAD_STATUS: &str = "the status must be subscribed or unsubscribed";
 const NAMED_MAX: usize = 100;
 
 /// A row of a file.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ImportRow<'a> {
     /// The line in which it begins.
     pub line: u64,

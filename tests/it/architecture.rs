@@ -12,7 +12,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("app", &["domain", "ports", "usecases", "metrics"]),
     ("site", &["domain", "site"]),
     ("config", &["domain", "config"]),
-    ("telemetry", &[]),
+    ("telemetry", &["domain"]),
     ("metrics", &["domain", "metrics"]),
     ("adapters", &["domain", "ports", "adapters", "metrics"]),
     (

@@ -136,7 +136,7 @@ async fn a_restart_finds_what_was_blocked_and_flags_are_added() {
     assert_eq!(list.remove(network("192.0.2.0/24")).await, Ok(true));
     assert!(list.is_blocked("192.0.2.1".parse().unwrap()));
     assert!(!open(&[]).is_blocked("192.0.2.1".parse().unwrap()));
-    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "0\n");
 }
 
 #[tokio::test]

@@ -65,13 +65,6 @@ pub struct AcmeSettings {
     pub listen: SocketAddr,
 }
 
-/// A chain and its key, in PEM, and why names were left out of it.
-#[derive(Clone, Debug)]
-struct Issued {
-    pem: String,
-    left_out: Option<String>,
-}
-
 /// A certificate that the service orders itself.
 #[derive(Debug)]
 pub struct AcmeCertificate {
@@ -80,7 +73,7 @@ pub struct AcmeCertificate {
     answers: Arc<Answers>,
     order: Mutex<KeptOrder>,
     /// The certificate in use, in PEM, while it could not be kept.
-    unkept: Mutex<Option<Issued>>,
+    unkept: Mutex<Option<String>>,
     jitter: u8,
 }
 
@@ -179,11 +172,15 @@ impl AcmeCertificate {
         };
         self.answers.forget_proofs();
         match begun {
-            Ok((issued, certificate)) => {
+            Ok((pem, certificate, left_out)) => {
                 self.answers.replace(certificate);
                 order.issued_by = Some(order.directory.clone());
+                if left_out.is_none() {
+                    order.failures = 0;
+                }
+                order.error = left_out;
                 *self.order.lock() = order;
-                *self.unkept.lock() = Some(issued);
+                *self.unkept.lock() = Some(pem);
                 self.keep().await
             }
             Err(why) => {
@@ -200,14 +197,11 @@ impl AcmeCertificate {
     /// # Errors
     /// Why it cannot be kept, in words. It is used nevertheless.
     pub async fn keep(&self) -> Result<(), String> {
-        let Some(Issued { pem, left_out }) = self.unkept.lock().clone() else {
+        let Some(pem) = self.unkept.lock().clone() else {
             return Ok(());
         };
         let mut order = self.order.lock().clone();
-        if left_out.is_none() {
-            order.failures = 0;
-        }
-        order.error = left_out;
+        order.error = order.error.filter(|_| order.failures > 0);
         let whole = order.clone();
         let kept = self.blocking(move |kept| {
             kept.keep_certificate(&pem)?;
@@ -255,22 +249,17 @@ impl AcmeCertificate {
         done.unwrap_or_else(|panic| Err(io::Error::other(panic)))
     }
 
-    /// A certificate that fits its key, for all names. Those that fail are left out if there are others, unless the
-    /// certificate in use is for these already.
-    async fn certificate(&self, now: Timestamp) -> Result<(Issued, Certificate), String> {
+    /// A chain and its key, in PEM, which fit, and why names were left out: if some fail, it is for the others, unless
+    /// the certificate in use is for these already.
+    async fn certificate(
+        &self,
+        now: Timestamp,
+    ) -> Result<(String, Certificate, Option<String>), String> {
         let mut names = self.settings.names.clone();
-        let mut left_out: Vec<String> = Vec::new();
+        let mut left_out: Option<String> = None;
         loop {
-            match timeout(DEADLINE, self.ordered(&names)).await {
-                Ok(Err(Failure::Names(failed))) => {
-                    left_out.extend(failed.iter().map(|(_, words)| words.clone()));
-                    let before = names.len();
-                    names.retain(|name| !failed.iter().any(|(bad, _)| bad == name));
-                    let is_stuck = names.is_empty() || names.len() == before;
-                    if is_stuck || self.is_in_use(&names, now) {
-                        return Err(left_out.join("; "));
-                    }
-                }
+            let failed = match timeout(DEADLINE, self.ordered(&names)).await {
+                Ok(Err(Failure::Names(failed))) => failed,
                 Ok(Err(Failure::Acme(error))) => {
                     if matches!(&error, Error::Api(problem) if kind(problem) == NO_ACCOUNT) {
                         let forgotten = self.blocking(Kept::forget_account).await;
@@ -282,16 +271,25 @@ impl AcmeCertificate {
                 Ok(Ok(pem)) => {
                     let of_authority = |why| format!("the authority's certificate {why}");
                     let certificate = parse(&pem).map_err(of_authority)?;
-                    if let Some(name) = names.iter().find(|name| !certificate.is_for(name)) {
-                        return Err(of_authority(format!("is not for {name}")));
-                    }
-                    let left_out = (!left_out.is_empty()).then(|| left_out.join("; "));
-                    return Ok((Issued { pem, left_out }, certificate));
+                    return match names.iter().find(|name| !certificate.is_for(name)) {
+                        Some(name) => Err(of_authority(format!("is not for {name}"))),
+                        None => Ok((pem, certificate, left_out)),
+                    };
                 }
                 Err(_elapsed) => {
                     return Err("the authority did not finish the order in time".to_owned());
                 }
+            };
+            let asked = names.len();
+            names.retain(|name| failed.iter().all(|(bad, _)| bad != name));
+            let why = left_out
+                .into_iter()
+                .chain(failed.into_iter().map(|(_, words)| words));
+            let why = why.collect::<Vec<_>>().join("; ");
+            if names.is_empty() || names.len() == asked || self.is_in_use(&names, now) {
+                return Err(why);
             }
+            left_out = Some(why);
         }
     }
 

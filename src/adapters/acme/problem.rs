@@ -20,17 +20,21 @@ pub(super) fn kind(problem: &Problem) -> &str {
 /// What is wrong with `names`, and what to do: if there is a `cause`, about that.
 pub(super) fn in_words(names: &str, problem: &Problem, cause: Option<String>) -> String {
     let first = problem.subproblems.first();
-    let (kind, detail) = match first.and_then(|it| it.r#type.as_deref()) {
-        Some(of_name) => (
-            of_name.strip_prefix(TYPES).unwrap_or(of_name),
-            first.and_then(|it| it.detail.as_deref()),
+    let first = first.map(|first| (first.r#type.as_deref(), first.detail.as_deref()));
+    match first.filter(|(kind, _)| kind.is_some()) {
+        Some((kind, detail)) => told(kind, names, cause, detail),
+        None => told(
+            problem.r#type.as_deref(),
+            names,
+            cause,
+            problem.detail.as_deref(),
         ),
-        None => (kind(problem), problem.detail.as_deref()),
-    };
-    told(kind, names, cause, detail)
+    }
 }
 
-fn told(kind: &str, names: &str, cause: Option<String>, detail: Option<&str>) -> String {
+fn told(kind: Option<&str>, names: &str, cause: Option<String>, detail: Option<&str>) -> String {
+    let kind = kind.unwrap_or_default();
+    let kind = kind.strip_prefix(TYPES).unwrap_or(kind);
     let is_of_network = ["connection", "tls", "unauthorized", "incorrectResponse"].contains(&kind);
     let words = cause.filter(|_| is_of_network);
     let words = words.unwrap_or_else(|| advice(kind, names));
@@ -45,9 +49,12 @@ pub(super) fn by_name(error: &Error) -> Vec<(String, String)> {
     };
     let blamed = problem.subproblems.iter().filter_map(|of_name| {
         let name = of_name.identifier.as_ref()?.authorized(false).to_string();
-        let kind = of_name.r#type.as_deref().unwrap_or_default();
-        let kind = kind.strip_prefix(TYPES).unwrap_or(kind);
-        let words = told(kind, &name, None, of_name.detail.as_deref());
+        let words = told(
+            of_name.r#type.as_deref(),
+            &name,
+            None,
+            of_name.detail.as_deref(),
+        );
         Some((name, words))
     });
     blamed.collect()

@@ -1,6 +1,6 @@
 //! A file of contacts as its bytes arrive, and where its rows go.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -8,24 +8,59 @@ use tokio::sync::mpsc;
 use crate::cli::import_columns::meaning_of;
 use crate::cli::output::Progress;
 use crate::config::ColumnMeaning;
+use crate::domain::quoted;
 use crate::operator::import::ImportRow;
 use crate::operator::operation::json_lines;
 
-use super::{FileError, PIECE_BYTES, ROW_BYTES_MAX};
-
-/// How much is read of a row that is too long.
+/// How much of a file is read at a time.
+pub(super) const PIECE_BYTES: usize = 64 * 1024;
+/// The longest row, in bytes, and how much is read of a longer one.
+pub(super) const ROW_BYTES_MAX: usize = 64 * 1024;
 const SKIPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 /// What parts the cells of a row.
 const DELIMITERS: [u8; 4] = *b",;\t|";
 
+/// Why the rest of a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FileError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(
+        "line {line}: no column is named email. The first row must name the columns, which commas, semicolons or \
+         tabs separate, such as email,subscribed_at; --column NAME=email names another one"
+    )]
+    Header { line: u64 },
+    #[error(
+        "line {line}: what {} means is unknown, and it may tell who must not be written to. Nothing of this row and \
+         those after it was imported. Say what a yes in it means, for each: --column NAME=unsubscribed, \
+         NAME=subscribed or NAME=confirmed; NAME=status if it has words, NAME=ignore if none of these",
+        quoted(names.as_bytes(), None)
+    )]
+    Consent { line: u64, names: String },
+    #[error("the file has no column {0}, which --column names")]
+    Missing(String),
+    #[error("line {0}: the file is not UTF-8: save it as CSV UTF-8, and import it again")]
+    Encoding(u64),
+}
+
+impl From<csv::Error> for FileError {
+    fn from(error: csv::Error) -> Self {
+        Self::Io(error.into())
+    }
+}
+
 /// A file, and where its rows go. They are sent before it is read on, which may wait for whoever writes it.
+///
+/// Each line of it ends with a line feed alone, also the last one, so that lines can be counted.
 pub(super) struct Source<R> {
     inner: R,
     progress: Progress,
     pending: Vec<u8>,
     sender: mpsc::Sender<io::Result<Bytes>>,
-    /// How much has been read since the last row.
+    /// How much has been read since the last row, and in which line that began.
     row_bytes: usize,
+    row_line: u64,
     last: u8,
     /// Whether nothing follows.
     pub(super) is_ended: bool,
@@ -43,13 +78,14 @@ impl<R: Read> Source<R> {
             pending: Vec::new(),
             sender,
             row_bytes: 0,
+            row_line: 0,
             last: b'\n',
             is_ended: false,
         }
     }
 
     pub(super) fn push(&mut self, row: ImportRow<'_>) -> io::Result<()> {
-        self.row_bytes = 0;
+        (self.row_bytes, self.row_line) = (0, row.line);
         self.pending.extend_from_slice(&json_lines([row])?);
         if self.pending.len() >= PIECE_BYTES {
             self.flush()?;
@@ -65,55 +101,35 @@ impl<R: Read> Source<R> {
         let sent = self.sender.blocking_send(Ok(rows));
         sent.map_err(|_nobody_reads| io::ErrorKind::BrokenPipe.into())
     }
-
-    /// Why reading failed in the row that begins in `line`.
-    pub(super) fn failure(&self, error: io::Error, line: u64) -> FileError {
-        match self.row_bytes {
-            ..=SKIPPED_BYTES_MAX => FileError::Io(error),
-            _ => FileError::Endless(line),
-        }
-    }
 }
 
-/// Every line ends with a line feed alone, also the last one: lines are counted by them.
 impl<R: Read> Read for Source<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.flush()?;
-        loop {
-            let length = self.inner.read(buffer)?;
-            self.progress.advance(length);
-            self.row_bytes += length;
-            if self.row_bytes > SKIPPED_BYTES_MAX {
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-            let bytes = buffer.get(..length).unwrap_or_default().to_vec();
-            let mut places = buffer.iter_mut();
-            let mut kept = 0;
-            for byte in bytes {
-                let before = std::mem::replace(&mut self.last, byte);
-                if (before, byte) == (b'\r', b'\n') {
-                    continue;
-                }
-                let end = [byte, b'\n'][usize::from(byte == b'\r')];
-                if let Some(place) = places.next() {
-                    *place = end;
-                }
-                kept += 1;
-            }
-            if kept > 0 {
-                return Ok(kept);
-            }
-            if length == 0 {
-                self.is_ended |= matches!(self.last, b'\r' | b'\n');
-                self.last = b'\n';
-                return Ok(match places.next() {
-                    Some(place) if !self.is_ended => {
-                        *place = b'\n';
-                        1
-                    }
-                    _ => 0,
-                });
-            }
+        let mut bytes = vec![0; buffer.len()];
+        let length = self.inner.read(&mut bytes)?;
+        bytes.truncate(length);
+        self.progress.advance(length);
+        self.row_bytes += length;
+        if self.row_bytes > SKIPPED_BYTES_MAX {
+            return Err(io::Error::other(format!(
+                "a row after line {} does not end within 16 MiB: is a quote open?",
+                self.row_line
+            )));
+        }
+        if bytes.is_empty() {
+            self.is_ended = matches!(self.last, b'\r' | b'\n');
+            bytes.extend((!self.is_ended).then_some(b'\n'));
+        }
+        bytes.retain_mut(|byte| {
+            let before = std::mem::replace(&mut self.last, *byte);
+            let is_kept = (before, *byte) != (b'\r', b'\n');
+            *byte = if *byte == b'\r' { b'\n' } else { *byte };
+            is_kept
+        });
+        match bytes.len() {
+            0 if length > 0 => self.read(buffer),
+            _ => bytes.as_slice().read(buffer),
         }
     }
 }
@@ -123,13 +139,10 @@ impl<R: Read> Read for Source<R> {
 pub(super) fn begin(file: impl Read) -> Result<(impl Read, u8), FileError> {
     let mut file = BufReader::with_capacity(PIECE_BYTES, file);
     let mut head = Vec::new();
-    for byte in file.by_ref().bytes().take(ROW_BYTES_MAX) {
-        let byte = byte?;
-        let is_end = matches!(byte, b'\r' | b'\n') && !head.trim_ascii().is_empty();
-        head.push(byte);
-        if is_end {
-            break;
-        }
+    let mut is_more = true;
+    while is_more && head.trim_ascii().is_empty() && head.len() < ROW_BYTES_MAX {
+        let mut line = file.by_ref().take(ROW_BYTES_MAX as u64);
+        is_more = line.read_until(b'\n', &mut head)? > 0;
     }
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") || head.contains(&0) {
         return Err(FileError::Encoding(1));
@@ -137,14 +150,16 @@ pub(super) fn begin(file: impl Read) -> Result<(impl Read, u8), FileError> {
     if head.starts_with(b"\xef\xbb\xbf") {
         head.drain(..3);
     }
+    let mut lines = head.trim_ascii().split(|byte| *byte == b'\r');
+    let first = lines.next().unwrap_or_default();
     let names_email = |delimiter: &u8| {
-        let mut cells = head.split(|byte| byte == delimiter);
-        cells.any(|cell| {
-            meaning_of(&String::from_utf8_lossy(cell), &[]) == Some(ColumnMeaning::Email)
-        })
+        let names = first.split(|byte| byte == delimiter);
+        let mut names = names.map(String::from_utf8_lossy);
+        names.any(|name| meaning_of(&name, &[]) == Some(ColumnMeaning::Email))
     };
-    let most = |delimiter: &u8| head.iter().filter(|byte| *byte == delimiter).count();
+    let count = |delimiter: &u8| first.iter().filter(|byte| *byte == delimiter).count();
     let named = DELIMITERS.into_iter().find(names_email);
-    let delimiter = named.or_else(|| DELIMITERS.into_iter().rev().max_by_key(most));
-    Ok((io::Cursor::new(head).chain(file), delimiter.unwrap_or(b',')))
+    let delimiter = named.or_else(|| DELIMITERS.into_iter().rev().max_by_key(count));
+    let delimiter = delimiter.unwrap_or(b',');
+    Ok((io::Cursor::new(head).chain(file), delimiter))
 }

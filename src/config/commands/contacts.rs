@@ -163,9 +163,6 @@ pub enum ColumnMeaning {
     SubscribedAt,
     /// A word for the contact's status.
     Status,
-    /// Such a word, or anything else.
-    #[value(skip)]
-    MaybeStatus,
     /// Whether, or since when, the contact must not be written to.
     Unsubscribed,
     /// Whether, or since when, it may be.

@@ -24,7 +24,7 @@ use crate::domain::Network;
 
 use crate::http::request::head::HEADERS_MAX;
 use crate::http::server::activity::{ActiveBody, Activity, HALF_CLOSED_REST, ReceivedBody};
-use crate::http::server::handshake::{Failures, Handshakes, NO_TLS, foreign};
+use crate::http::server::handshake::{Failures, Handshakes, foreign};
 use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
 use crate::http::server::shares::Share;
@@ -99,13 +99,9 @@ impl Connection {
             () = stop => return Ok(()),
         };
         // It has begun, so this does not wait. hyper answers what is no HTTP.
-        if let Some(cause) = foreign(&stream)
-            .await
-            .map_err(socket)?
-            .filter(|cause| *cause != NO_TLS)
-        {
-            let message = "connections without HTTP since the last such line";
-            self.failures.log(cause, message);
+        if let Some(cause) = foreign(&stream, false).await.map_err(socket)? {
+            self.failures
+                .log(cause, "connections without HTTP since the last such line");
         }
         let http2 = is_http2.then(|| self.http2_place()).transpose();
         let http2 = http2.map_err(|cause| format!("HTTP/2: {cause}"))?;

@@ -29,27 +29,19 @@ const BUFFER_BYTES: usize = 16 * 1024;
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
-/// How a client begins that does not speak the protocol of the port, and what to do.
-const FOREIGN: [(&[u8], &str); 6] = [
-    (b"PROXY ", PROXY_PROTOCOL),
-    (b"\r\n\r\n\0\r\nQUIT\n", PROXY_PROTOCOL),
-    (b"\x16\x03", TLS),
-    (b"GET /", NO_TLS),
-    (b"POST /", NO_TLS),
-    (b"HEAD /", NO_TLS),
-];
-const PROXY_PROTOCOL: &str = "it is the PROXY protocol, which is not spoken: turn it off where connections are passed on \
-                              (send-proxy, proxy_protocol)";
-const TLS: &str = "it is TLS, and this port has none: see --tls-cert and --https-domain";
-pub(crate) const NO_TLS: &str = "it is HTTP without TLS";
-
-/// What a connection is that begins like this, if it cannot be served.
-pub(crate) async fn foreign(stream: &TcpStream) -> io::Result<Option<&'static str>> {
-    let mut first = [0; 12];
-    let count = stream.peek(&mut first).await?;
-    let first = first.get(..count).unwrap_or_default();
-    let found = FOREIGN.iter().find(|(begin, _)| first.starts_with(begin));
-    Ok(found.map(|(_, cause)| *cause))
+/// What a connection begins with that cannot be served for that, by its first bytes.
+pub(crate) async fn foreign(stream: &TcpStream, has_tls: bool) -> io::Result<Option<&'static str>> {
+    let mut first = [0; 6];
+    stream.peek(&mut first).await?;
+    Ok(match (&first, has_tls) {
+        (b"PROXY " | b"\r\n\r\n\0\r", _) => Some(
+            "it is the PROXY protocol, which is not spoken: turn it off where connections are passed on \
+             (send-proxy, proxy_protocol)",
+        ),
+        (&[0x16, 3, ..], false) => Some("it is TLS, and this port has none"),
+        (&[b'A'..=b'Z', b'A'..=b'Z', ..], true) => Some("it is HTTP without TLS"),
+        _ => None,
+    })
 }
 
 /// The handshakes of a listener.
@@ -126,7 +118,7 @@ impl Handshakes {
         stream: TcpStream,
         http2_place: impl FnOnce() -> Option<P>,
     ) -> io::Result<(TlsStream<TcpStream>, Option<P>)> {
-        let foreign = foreign(&stream).await?.filter(|cause| *cause != TLS);
+        let foreign = foreign(&stream, true).await?;
         let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await;
         let begun = begun.map_err(|error| foreign.map_or(error, io::Error::other))?;
         let offers = |protocol: &[u8]| {

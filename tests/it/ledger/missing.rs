@@ -110,14 +110,18 @@ async fn what_is_no_regular_file_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn a_ledger_that_others_may_read_is_warned_of() {
+async fn a_ledger_that_others_may_read_is_closed_with_a_warning() {
     let house = House::lived_in(["ada"]).await;
     for (mode, is_warned) in [(0o600, false), (0o640, true), (0o604, true)] {
         let permissions = Permissions::from_mode(mode);
         fs::set_permissions(house.file("ledger.jsonl"), permissions).unwrap();
         let (opened, log) = logged(|| house.open());
         opened.stop();
-        let count = log.matches("chmod 600 closes it").count();
+        let count = log.matches("was open to other users").count();
         assert_eq!(count, usize::from(is_warned), "{mode:o}: {log}");
+        let mode = fs::metadata(house.file("ledger.jsonl"))
+            .unwrap()
+            .permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
     }
 }

@@ -1,7 +1,7 @@
 //! The secret: made once, never replaced behind the operator's back, and written again if it is removed.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::time::Duration;
 
 use landing_api::adapters::ledger::Tuning;
@@ -96,22 +96,34 @@ async fn without_events_any_secret_will_do() {
 }
 
 #[tokio::test]
-async fn a_secret_of_the_wrong_length_or_open_to_others_is_refused() {
+async fn a_secret_of_the_wrong_length_is_refused_and_one_open_to_others_is_closed() {
     let house = House::lived_in(["ada"]).await;
     let right = fs::read(house.file("secret")).unwrap();
     for (bytes, mode, words) in [
         (&[][..], 0o600, "holds 0 bytes instead of 32"),
         (&right[..31], 0o600, "holds 31 bytes"),
         (&[7; 33][..], 0o600, "holds 33 bytes"),
-        (&right[..], 0o640, "(mode 0640): run `chmod 600"),
-        (&right[..], 0o604, "(mode 0604)"),
-        (&right[..], 0o620, "(mode 0620)"),
     ] {
         replace_secret(&house, bytes, mode);
         check_refused(&house, &[words]);
     }
-    replace_secret(&house, &right, 0o400);
-    house.open().assert_has(&["ada"], &[]).await;
+    for (mode, closed) in [
+        (0o640, 0o600),
+        (0o604, 0o600),
+        (0o620, 0o600),
+        (0o400, 0o400),
+    ] {
+        replace_secret(&house, &right, mode);
+        house.open().assert_has(&["ada"], &[]).await;
+        let found = fs::metadata(house.file("secret")).unwrap().permissions();
+        assert_eq!(found.mode() & 0o777, closed, "{mode:o}");
+    }
+    // Only root can give files away, and only their owner can close them.
+    if rustix::process::geteuid().is_root() {
+        replace_secret(&house, &right, 0o640);
+        chown(house.file("secret"), Some(1), None).unwrap();
+        check_refused(&house, &["(mode 0640): run `chmod 600"]);
+    }
 }
 
 /// Stops the store, and hands out what is logged of the secret.

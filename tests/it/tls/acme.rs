@@ -98,7 +98,7 @@ fn what_is_kept_decides_when_the_next_order_is_due() {
 }
 
 #[test]
-fn what_is_damaged_is_named_and_what_others_may_read_is_refused() {
+fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
     let authority = Authority::new();
     let (pair, other) = (authority.pair("one"), authority.pair("other"));
     let dir = private_dir();
@@ -129,8 +129,9 @@ fn what_is_damaged_is_named_and_what_others_may_read_is_refused() {
     write_private(&dir.path().join("order.json"), "{\"directory\":");
     assert!(refusal().contains("order.json is damaged: remove it"));
     keep(dir.path(), &pair, &issued(Timestamp::default()));
-    fs::set_permissions(&certificate, fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(refusal().contains("may be read by others"));
+    // The start closes the whole data directory to others.
+    fs::set_permissions(&certificate, fs::Permissions::from_mode(0o660)).unwrap();
+    assert!(open(dir.path(), &[NAME]).unwrap().validity().is_some());
 }
 
 #[tokio::test]
@@ -285,6 +286,69 @@ async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
             assert_eq!(mode & 0o777, 0o600);
         }
     }
+}
+
+#[tokio::test]
+async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_served() {
+    const BAD: &str = "b.landing.example";
+    for (kind, told) in [
+        ("dns", "b.landing.example has no address, or DNS fails"),
+        ("caa", "a CAA record of b.landing.example forbids"),
+        (
+            "rejectedIdentifier",
+            "gives no certificate for b.landing.example",
+        ),
+    ] {
+        let vouching = Authority::new();
+        let scripted = ScriptedAuthority::failing(&vouching, &[(BAD, kind)]);
+        let dir = private_dir();
+        let settings = AcmeSettings {
+            names: vec![NAME.to_owned(), BAD.to_owned()],
+            email: None,
+            directory: scripted.url.clone(),
+            dir: dir.path().to_path_buf(),
+            roots: Roots::of(certificates_in(&scripted.root).unwrap()),
+            listen: "127.0.0.1:443".parse().unwrap(),
+        };
+        let acme = AcmeCertificate::open(settings, 0).unwrap();
+        let mut now = day("2026-01-01");
+        for failures in 1..4 {
+            // The first time a certificate is given. Later none is, because the one in use has all other names.
+            let ordered = acme.order(now).await;
+            assert_eq!(ordered.is_ok(), failures == 1, "{kind}: {ordered:?}");
+            assert!(acme.presented().is_some(), "{kind}");
+            let last = acme.last_order(now);
+            let why = last.error.unwrap_or_default();
+            assert!(
+                why.contains(told) && !why.contains(" landing.example"),
+                "{why}"
+            );
+            assert_eq!(last.failures, failures, "{kind}");
+            assert!(last.next_at > now, "{kind}");
+            assert_eq!(scripted.asked("/certificate"), 1, "{kind}");
+            now = last.next_at;
+        }
+        scripted.repair();
+        acme.order(now).await.unwrap();
+        let last = acme.last_order(now);
+        assert_eq!((last.failures, last.error), (0, None), "{kind}");
+        assert_eq!(scripted.asked("/certificate"), 2, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn no_name_with_a_certificate_is_every_name_told() {
+    let vouching = Authority::new();
+    let scripted = ScriptedAuthority::failing(&vouching, &[(NAME, "connection")]);
+    let dir = private_dir();
+    let acme = ordered_from(&scripted, dir.path(), None);
+    let why = acme.order(day("2026-01-01")).await.unwrap_err();
+    assert!(why.contains("port 443 of landing.example"), "{why}");
+    assert!(
+        why.ends_with("(the authority: as [31m the test wants it)"),
+        "{why:?}"
+    );
+    assert!(acme.presented().is_none());
 }
 
 #[tokio::test]

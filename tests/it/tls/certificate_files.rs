@@ -53,7 +53,12 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
             "--tls-key",
             "holds no private key in PEM",
         ),
-        (cert_text, &encrypted, "--tls-key", "or an encrypted one"),
+        (
+            cert_text,
+            &encrypted,
+            "--tls-key",
+            "holds an encrypted private key",
+        ),
         (
             cert_text,
             &other_key,
