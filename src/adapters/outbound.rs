@@ -5,7 +5,6 @@
 //! redirects are not followed, and the environment's proxy variables are not read.
 
 use std::error::Error;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,13 +17,15 @@ use hyper::body::{Bytes, Incoming};
 use hyper::ext::on_informational;
 use hyper::header::{DATE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode, Uri};
-use hyper_rustls::HttpsConnector;
+use hyper_rustls::MaybeHttpsStream;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
 use crate::domain::{in_words, quoted};
@@ -150,16 +151,16 @@ pub(super) async fn send(
 
 /// The status of a response that is no success, and where a redirect leads, without its query.
 pub(super) fn refusal_in_words(status: StatusCode, headers: &HeaderMap) -> String {
-    let words = format!("answered {}", status.as_u16());
+    let number = status.as_u16();
     if !status.is_redirection() {
-        return words;
+        return format!("answered {number}");
     }
-    let location = headers.get(LOCATION).map(HeaderValue::as_bytes);
-    let address = location.and_then(|location| location.split(|byte| b"?#".contains(byte)).next());
-    let target = address.map_or_else(String::new, |address| {
-        format!(" to \"{}\"", quoted(address, None))
-    });
-    format!("{words}, a redirect{target}; redirects are not followed")
+    let location = headers
+        .get(LOCATION)
+        .map_or(&b""[..], HeaderValue::as_bytes);
+    let address = location.split(|byte| b"?#".contains(byte)).next();
+    let address = quoted(address.unwrap_or_default(), None);
+    format!("answered {number}, a redirect to \"{address}\"; redirects are not followed")
 }
 
 /// The pause that `Retry-After` (RFC 9110, section 10.2.3) asks for, if any.
@@ -168,19 +169,19 @@ pub(super) fn refusal_in_words(status: StatusCode, headers: &HeaderMap) -> Strin
 pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Option<Duration> {
     let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
     let asked = text(RETRY_AFTER)?;
-    let (seconds, fraction) = asked.split_once('.').unwrap_or((asked, ""));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let pause = if !seconds.is_empty() && is_number(seconds) && is_number(fraction) {
-        // Only overflow is left to fail. Fractions are no standard, but in use.
-        let seconds = seconds.parse().unwrap_or(u64::MAX);
-        let is_more = fraction.bytes().any(|digit| digit != b'0');
-        Duration::from_secs(seconds.saturating_add(is_more.into()))
+    let pause = if let Ok(seconds) = asked.parse::<f64>() {
+        // Fractions are no standard, but in use.
+        let most = if seconds > 0.0 {
+            Duration::MAX
+        } else {
+            Duration::ZERO
+        };
+        Duration::try_from_secs_f64(seconds).unwrap_or(most)
     } else {
         let until = httpdate::parse_http_date(asked).ok()?;
         let date = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok());
-        date.or(now).map_or(UNKNOWN_PAUSE, |now| {
-            until.duration_since(now).unwrap_or_default()
-        })
+        let left = |now| until.duration_since(now).unwrap_or_default();
+        date.or(now).map_or(UNKNOWN_PAUSE, left)
     };
     (!pause.is_zero()).then_some(pause)
 }
@@ -197,54 +198,37 @@ pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
 
 /// What a client connects with.
 pub(super) fn connector(roots: Roots) -> Result<TimelyConnector, rustls::Error> {
-    let https = HttpsConnector::from((TcpConnector, tls_config(roots)?));
-    Ok(TimelyConnector(https))
-}
-
-/// Connects to the host and port of a URL.
-#[derive(Clone)]
-pub(super) struct TcpConnector;
-
-impl Service<Uri> for TcpConnector {
-    type Response = TokioIo<TcpStream>;
-    type Error = io::Error;
-    type Future = BoxFuture<'static, io::Result<Self::Response>>;
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        Box::pin(async move {
-            let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-            let is_https = uri.scheme_str() == Some("https");
-            let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
-            Ok(TokioIo::new(connect(host, port).await?))
-        })
-    }
+    Ok(TimelyConnector(Arc::new(tls_config(roots)?)))
 }
 
 /// A connector with a deadline.
 #[derive(Clone)]
-pub(super) struct TimelyConnector(HttpsConnector<TcpConnector>);
+pub(super) struct TimelyConnector(Arc<ClientConfig>);
 
 impl Service<Uri> for TimelyConnector {
-    type Response = <HttpsConnector<TcpConnector> as Service<Uri>>::Response;
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
     type Error = Box<dyn Error + Send + Sync>;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = self.0.call(uri);
-        Box::pin(async move {
-            match tokio::time::timeout(CONNECT_DEADLINE, connecting).await {
-                Ok(connected) => connected,
-                Err(elapsed) => Err(io::Error::new(io::ErrorKind::TimedOut, elapsed).into()),
+        let tls = TlsConnector::from(Arc::clone(&self.0));
+        let connecting = async move {
+            let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+            let is_https = uri.scheme_str() == Some("https");
+            let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+            let tcp = TokioIo::new(connect(host, port).await?);
+            if !is_https {
+                return Ok(MaybeHttpsStream::Http(tcp));
             }
-        })
+            let name = ServerName::try_from(host)?.to_owned();
+            let tls = tls.connect(name, TokioIo::new(tcp)).await?;
+            Ok(MaybeHttpsStream::Https(TokioIo::new(tls)))
+        };
+        Box::pin(async { timeout(CONNECT_DEADLINE, connecting).await? })
     }
 }
 
@@ -275,10 +259,10 @@ mod tests {
             (" 7 ", date, None, seconds(7)),
             ("0", None, None, None),
             ("0.0", None, None, None),
-            ("7.5", date, None, seconds(8)),
+            ("7.5", date, None, Some(Duration::from_millis(7500))),
             ("7.000", date, None, seconds(7)),
-            ("99999999999999999999", None, None, seconds(u64::MAX)),
-            ("99999999999999999999.5", None, None, seconds(u64::MAX)),
+            ("99999999999999999999", None, None, Some(Duration::MAX)),
+            ("inf", None, None, Some(Duration::MAX)),
             ("Sat, 21 Nov 2026 12:00:30 GMT", date, None, seconds(30)),
             ("Saturday, 21-Nov-26 12:01:00 GMT", date, None, seconds(60)),
             ("Sat Nov 21 12:00:01 2026", date, None, seconds(1)),
@@ -311,11 +295,11 @@ mod tests {
             ("Sat, 21 Nov 2020 12:00:30 GMT", None, Some(now), None),
             ("", date, None, None),
             ("-7", date, None, None),
-            (".5", date, None, None),
+            ("nan", date, None, None),
             ("7.5.1", date, None, None),
             ("7,5", date, None, None),
             ("0x7", date, None, None),
-            ("1e3", date, None, None),
+            ("1e3", date, None, seconds(1000)),
             ("soon", date, None, None),
             ("\u{e9}", date, None, None),
         ] {
@@ -362,7 +346,7 @@ mod tests {
         let words = refusal_in_words(StatusCode::NOT_MODIFIED, &HeaderMap::new());
         assert_eq!(
             words,
-            "answered 304, a redirect; redirects are not followed"
+            "answered 304, a redirect to \"\"; redirects are not followed"
         );
     }
 

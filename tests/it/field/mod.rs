@@ -7,6 +7,7 @@ mod ledger;
 mod mail;
 mod model;
 mod pages;
+mod peer;
 mod queue;
 mod requests;
 mod webhook;

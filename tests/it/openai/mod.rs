@@ -32,7 +32,7 @@ pub(crate) fn settings(upstream: &Upstream) -> OpenAiSettings {
     settings_at(&upstream.base_url())
 }
 
-fn settings_at(base_url: &str) -> OpenAiSettings {
+pub(crate) fn settings_at(base_url: &str) -> OpenAiSettings {
     OpenAiSettings {
         address: chat_completions(base_url).unwrap(),
         model: "small".to_owned(),
@@ -45,7 +45,7 @@ fn settings_at(base_url: &str) -> OpenAiSettings {
     }
 }
 
-fn client(settings: OpenAiSettings) -> Arc<OpenAiModelClient> {
+pub(crate) fn client(settings: OpenAiSettings) -> Arc<OpenAiModelClient> {
     Arc::new(OpenAiModelClient::new(settings, Roots::of([]), CancellationToken::new()).unwrap())
 }
 
@@ -82,7 +82,7 @@ fn ask_for_stream() -> Call {
     ask().header("accept", "text/event-stream")
 }
 
-fn conversation(turns: &[(Role, &str)]) -> Conversation {
+pub(crate) fn conversation(turns: &[(Role, &str)]) -> Conversation {
     let message = |(role, text): &(Role, &str)| Message {
         role: *role,
         content: Content::parse((*text).to_owned()).unwrap(),
@@ -90,6 +90,6 @@ fn conversation(turns: &[(Role, &str)]) -> Conversation {
     Conversation::parse(turns.iter().map(message).collect()).unwrap()
 }
 
-fn question() -> Conversation {
+pub(crate) fn question() -> Conversation {
     conversation(&[(Role::User, QUESTION)])
 }

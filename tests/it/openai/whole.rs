@@ -96,7 +96,11 @@ async fn every_answer_that_is_not_what_was_asked_for() {
         (html(200), "unusable", "not JSON"),
         (json(&large), "unusable", "too large"),
         (broken, "unusable", "broke off"),
-        (Script::dropped(), "not started", "broke before the answer"),
+        (
+            Script::dropped(),
+            "not started",
+            "broke before the response",
+        ),
         (html(502), "not started", "the model's server is not there"),
         (large_error, "not started", "answered 503"),
         (redirect, "not started", "redirects are not followed"),

@@ -8,7 +8,6 @@ use crate::ports::AnswerSink;
 
 use super::completion::Completion;
 use super::failure::TurnFailure;
-use super::lenient_json::Halves;
 use super::think_tags::ThinkTags;
 
 /// The longest answer, in bytes.
@@ -21,7 +20,6 @@ pub(super) struct Collector<'a> {
     pub(super) sink: &'a dyn AnswerSink,
     /// The model has to finish by then.
     pub(super) deadline: Instant,
-    halves: Halves,
     tags: ThinkTags,
     text: String,
     /// How much of `text` has been pushed, in bytes.
@@ -35,7 +33,6 @@ impl<'a> Collector<'a> {
         Self {
             sink,
             deadline,
-            halves: Halves::default(),
             tags: ThinkTags::new(thinks_first),
             text: String::new(),
             pushed: 0,
@@ -62,7 +59,7 @@ impl<'a> Collector<'a> {
         if piece.finish_reason.is_some() {
             self.finish_reason.clone_from(&piece.finish_reason);
         }
-        let text = self.tags.push(&self.halves.join(&piece.text));
+        let text = self.tags.push(&piece.text);
         self.append(&text)?;
         if self.sink.is_streamed() {
             self.push().await?;
@@ -75,8 +72,7 @@ impl<'a> Collector<'a> {
     /// # Errors
     /// [`TurnFailure`] when nothing is left of it, or the reader has gone.
     pub(super) async fn finish(&mut self) -> Result<(), TurnFailure> {
-        let half = self.halves.finish().map(String::from).unwrap_or_default();
-        let rest = self.tags.push(&half) + &self.tags.finish();
+        let rest = self.tags.finish();
         self.append(&rest)?;
         self.text.truncate(self.text.trim_end().len());
         if self.text.is_empty() {

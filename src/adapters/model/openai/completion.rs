@@ -46,8 +46,9 @@ impl Completion {
     /// Whether the model failed in the middle of its answer.
     pub(super) fn has_failed(&self) -> bool {
         let reason = self.finish_reason.as_deref().unwrap_or_default();
-        let reason = reason.to_lowercase();
-        FAILURES.iter().any(|failure| reason.contains(failure))
+        FAILURES
+            .iter()
+            .any(|part| reason.to_lowercase().contains(part))
     }
 
     /// Adds a part of a `content` that is an array.
@@ -91,8 +92,14 @@ fn first_choice(body: &Value) -> Option<&Value> {
     })
 }
 
-fn is_blank(value: &Value) -> bool {
-    value.is_null() || value == false || value.as_str().is_some_and(str::is_empty)
+/// Whether a member says nothing.
+pub(super) fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => value.is_null() || value == false || value == 0,
+    }
 }
 
 #[cfg(test)]

@@ -52,32 +52,25 @@ impl SseParser {
             line.drain(..BYTE_ORDER_MARK.len());
         }
         if line.is_empty() {
-            let data = std::mem::take(&mut self.data);
-            let is_error = std::mem::take(&mut self.is_error) && !data.is_empty();
-            return match is_error {
+            let mut data = std::mem::take(&mut self.data);
+            if std::mem::take(&mut self.is_error) && !data.is_empty() {
                 // As a list, because an empty object reports none.
-                true => Some([b"{\"error\":[", &*data, b"]}"].concat()),
-                false => (!data.is_empty()).then_some(data),
-            };
+                data = [b"{\"error\":[", &*data, b"]}"].concat();
+            }
+            return (!data.is_empty()).then_some(data);
         }
         let colon = line.iter().position(|byte| *byte == b':');
         let (name, value) = line.split_at(colon.unwrap_or(line.len()));
         let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);
+        // llama.cpp has a field `error`, others an event of that type.
+        self.is_error |= name == b"error" || name == b"event" && value == b"error";
         let data = match name {
-            b"data" => value,
-            // A field of llama.cpp.
-            b"error" => {
-                self.is_error = true;
-                value
-            }
+            b"data" | b"error" => value,
             // Some servers report an error without a field.
             _ if name.starts_with(b"{") => &line,
             // Comments and other fields are ignored.
-            _ => {
-                self.is_error |= name == b"event" && value == b"error";
-                return None;
-            }
+            _ => return None,
         };
         if !self.data.is_empty() {
             self.data.push(b'\n');

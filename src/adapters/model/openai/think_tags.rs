@@ -1,23 +1,19 @@
 //! Cuts a model's thinking off the start of its answer. Servers that do not tell thinking from
 //! answer apart leave it in the text, between tags; in a stream a tag may be split over pieces.
 
-/// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Cohere, Open Thoughts and Apertus
+/// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Cohere, and Open Thoughts
 /// models and of gpt-oss, whose answer is in the last of several messages.
-const TAGS: [(&str, &str); 16] = [
+const TAGS: [(&str, &str); 12] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
     ("<reason>", "</reason>"),
     ("<reasoning>", "</reasoning>"),
-    ("<reflection>", "</reflection>"),
-    ("<scratchpad>", "</scratchpad>"),
     ("<seed:think>", "</seed:think>"),
     ("[think]", "[/think]"),
     ("◁think▷", "◁/think▷"),
-    ("<|think|>", "<|/think|>"),
     ("<|start_thinking|>", "<|end_thinking|>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
-    ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("<|start|>", FINAL),
     ("<|channel|>", FINAL),
 ];
@@ -28,9 +24,6 @@ const FINAL: &str = "<|channel|>final";
 const BODY: &str = "<|message|>";
 /// What ends its text.
 const ENDS: [&str; 4] = ["<|return|>", "<|end|>", "<|call|>", "<|start|>"];
-
-/// No closing tag is longer, in bytes.
-const CLOSING_LEN_MAX: usize = 32;
 
 /// Passes on what is not thinking.
 #[derive(Debug)]
@@ -97,11 +90,26 @@ impl ThinkTags {
                 String::new()
             }
             Phase::Thinking(closing) => {
-                self.cut_to(closing);
+                let any = || TAGS.iter().map(|(_, tag)| *tag).collect();
+                match self
+                    .take_until(&closing.map_or_else(any, |tag| vec![tag]))
+                    .1
+                {
+                    Some(FINAL) => self.phase = Phase::Thinking(Some(BODY)),
+                    Some(BODY) => self.phase = Phase::Message,
+                    Some(_) => self.phase = Phase::Start,
+                    None => {}
+                }
                 String::new()
             }
             Phase::Answer => std::mem::take(&mut self.held),
-            Phase::Message => self.message(),
+            Phase::Message => {
+                let (text, end) = self.take_until(&ENDS);
+                if end.is_some() {
+                    self.phase = Phase::Thinking(Some(FINAL));
+                }
+                text
+            }
         }
     }
 
@@ -113,48 +121,28 @@ impl ThinkTags {
         }
     }
 
-    /// The text of a message, but for what may be the beginning of its end.
-    fn message(&mut self) -> String {
-        let text = self.held.to_ascii_lowercase();
-        let end = ENDS.iter().filter_map(|end| text.find(end)).min();
-        if end.is_some() {
-            self.phase = Phase::Thinking(Some(FINAL));
-        }
-        let may_end = |(at, _): &(usize, char)| {
-            let rest = text.get(*at..).unwrap_or_default();
-            ENDS.iter().any(|end| end.starts_with(rest))
-        };
-        let cut = end.or_else(|| Some(text.char_indices().find(may_end)?.0));
-        self.held.drain(..cut.unwrap_or(text.len())).collect()
-    }
-
     /// Whether some of the text was thinking.
     pub(super) const fn has_thinking(&self) -> bool {
         self.has_thinking
     }
 
-    /// Drops text up to the first closing tag; all but its end, while there is none.
-    fn cut_to(&mut self, closing: Option<&str>) {
+    /// Takes the text up to the first of `tags`, and that tag; all but what may be the beginning of one, while there
+    /// is none.
+    fn take_until(&mut self, tags: &[&'static str]) -> (String, Option<&'static str>) {
         let text = self.held.to_ascii_lowercase();
-        let any = TAGS.iter().map(|(_, tag)| *tag);
-        let tags = any.filter(|tag| closing.is_none_or(|closing| closing == *tag));
-        let end = tags
-            .chain(closing)
-            .filter_map(|tag| Some((text.find(tag)? + tag.len(), tag)));
-        let end = end.min();
-        let cut = end.map(|(at, _)| at).unwrap_or_else(|| {
-            let unsplit = text.len().saturating_sub(CLOSING_LEN_MAX);
-            let is_boundary = |at: &usize| text.is_char_boundary(*at);
-            (0..=unsplit).rev().find(is_boundary).unwrap_or_default()
-        });
-        self.held.drain(..cut);
-        if let Some((_, tag)) = end {
-            self.phase = match tag {
-                FINAL => Phase::Thinking(Some(BODY)),
-                BODY => Phase::Message,
-                _ => Phase::Start,
-            };
+        let found = tags.iter().filter_map(|tag| Some((text.find(tag)?, *tag)));
+        if let Some((at, tag)) = found.min() {
+            let before = self.held.drain(..at).collect();
+            self.held.drain(..tag.len());
+            return (before, Some(tag));
         }
+        let begins = |(at, _): &(usize, char)| {
+            let rest = text.get(*at..).unwrap_or_default();
+            tags.iter().any(|tag| tag.starts_with(rest))
+        };
+        let begin = text.char_indices().find(begins);
+        let end = begin.map_or(text.len(), |(at, _)| at);
+        (self.held.drain(..end).collect(), None)
     }
 }
 
@@ -187,7 +175,6 @@ mod tests {
     #[test]
     fn every_pair_is_cut_at_the_start_in_any_letter_case() {
         for (opening, closing) in TAGS {
-            assert!(closing.len() <= CLOSING_LEN_MAX);
             let head = if closing == FINAL { BODY } else { "" };
             let closing = format!("{closing}{head}");
             for (opening, closing) in [

@@ -70,13 +70,15 @@ impl Upstream {
         let (head, body) = response.into_parts();
         let mut answer = AnswerBody {
             body,
-            peeked: Vec::new(),
+            peeked: None,
             deadline,
             pass,
             has_begun: false,
         };
+        answer.peeked = answer.next().await?;
+        let mut bytes = answer.peeked.iter().flatten();
         // The first byte tells more than the media type, which proxies and small servers get wrong.
-        let is_stream = match answer.peek().await? {
+        let is_stream = match bytes.find(|byte| !b" \t\r\n\xEF\xBB\xBF".contains(byte)) {
             Some(b'{' | b'[' | b'<') => false,
             Some(b':' | b'd' | b'e' | b'i' | b'r') => true,
             _ => is_event_stream(&head.headers),
@@ -149,8 +151,8 @@ async fn refusal(response: Response<Incoming>, deadline: Instant) -> TurnFailure
 /// The body of an answer with a status of success.
 struct AnswerBody<'a> {
     body: Incoming,
-    /// Bytes that [`Self::next`] returns before those of `body`.
-    peeked: Vec<u8>,
+    /// Comes before `body`.
+    peeked: Option<Bytes>,
     deadline: Instant,
     pass: &'a Pass<'a>,
     has_begun: bool,
@@ -159,8 +161,8 @@ struct AnswerBody<'a> {
 impl AnswerBody<'_> {
     /// The next bytes; nothing at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, TurnFailure> {
-        if !self.peeked.is_empty() {
-            return Ok(Some(std::mem::take(&mut self.peeked).into()));
+        if let Some(bytes) = self.peeked.take() {
+            return Ok(Some(bytes));
         }
         loop {
             match timeout_at(self.deadline, self.body.frame()).await {
@@ -192,22 +194,6 @@ impl AnswerBody<'_> {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.pass.report(Verdict::Alive);
         }
-    }
-
-    /// The first byte that is neither white space nor part of a byte order mark.
-    async fn peek(&mut self) -> Result<Option<u8>, TurnFailure> {
-        let mut peeked = Vec::new();
-        let mut first = None;
-        while first.is_none()
-            && peeked.len() < WHOLE_BYTES_MAX
-            && let Some(bytes) = self.next().await?
-        {
-            let is_blank = |byte: &u8| byte.is_ascii_whitespace() || b"\xEF\xBB\xBF".contains(byte);
-            first = bytes.iter().copied().find(|byte| !is_blank(byte));
-            peeked.extend_from_slice(&bytes);
-        }
-        self.peeked = peeked;
-        Ok(first)
     }
 
     async fn read_whole(mut self) -> Result<Completion, TurnFailure> {
@@ -253,11 +239,8 @@ impl AnswerBody<'_> {
             let events = match bytes {
                 Some(bytes) => {
                     read += bytes.len();
-                    if read > STREAM_BYTES_MAX && is_finished {
-                        return Ok(());
-                    }
                     if read > STREAM_BYTES_MAX {
-                        return Err(too_large());
+                        return is_finished.then_some(()).ok_or_else(too_large);
                     }
                     parser.push(&bytes).map_err(TurnFailure::unusable)?
                 }
@@ -298,20 +281,15 @@ impl AnswerBody<'_> {
 
 /// Parses a completion, or a chunk of one, that came with a status of success.
 fn parse(json: &[u8]) -> Result<Completion, TurnFailure> {
-    let body = lenient_json::parse(json).map_err(|error| {
-        let hint = match json.trim_ascii_start().first() {
-            Some(b'<') => ", but a web page: see --model-url",
-            Some(0x1f) => ", but compressed, although that was not asked for",
-            _ => "",
-        };
-        TurnFailure::unusable(format!("the answer is not JSON{hint}: {error}"))
-    })?;
-    if let Some(error) = UpstreamError::find(&body) {
-        return Err(error.into_failure(StatusCode::OK, None));
-    }
+    let body = lenient_json::parse(json);
+    let body =
+        body.map_err(|error| TurnFailure::unusable(format!("the answer is not JSON: {error}")))?;
     let completion = Completion::read(&body);
-    if completion.has_failed() {
-        return Err(TurnFailure::unusable("the model stopped with an error"));
+    match UpstreamError::find(&body) {
+        Some(error) => Err(error.into_failure(StatusCode::OK, None)),
+        None if completion.has_failed() => {
+            Err(TurnFailure::unusable("the model stopped with an error"))
+        }
+        None => Ok(completion),
     }
-    Ok(completion)
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::ports::ModelError;
 
 use super::breaker::Verdict;
+use super::completion::is_blank;
 use super::failure::{Remedy, TurnFailure};
 use super::lenient_json;
 
@@ -17,34 +18,13 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 const IDENTIFIER_LEN_MAX: usize = 64;
 
 /// Words of a conversation that is too long, whatever the status.
-const OVERFLOWS: [&str; 10] = [
-    "context_length_exceeded",
-    "exceed_context_size",
-    "context length",
-    "context size",
-    "context window",
-    "context limit",
-    "is too long",
-    "too many tokens",
-    "token count",
-    "prompt length",
-];
+const OVERFLOWS: &str = "context_length_exceeded|exceed_context_size|context length|context size|\
+                         context window|context limit|is too long|too many tokens|token count|prompt length";
 /// Words of a request that is too long, if the status says that the request is at fault.
-const LENGTHS: [&str; 6] = [
-    "token",
-    "context",
-    "length",
-    "too long",
-    "too large",
-    "exceed",
-];
+const LENGTHS: &str = "token|context|length|too long|too large|exceed";
 /// Words of a chat template without the role `system`.
-const ROLES: [&str; 4] = [
-    "roles must alternate",
-    "roles are supported",
-    "role is not supported",
-    "developer instruction",
-];
+const ROLES: &str = "roles must alternate|roles are supported|role is not supported|\
+                     system role|developer instruction";
 /// Members that report an error in a body without an answer.
 const REPORTS: [&str; 6] = [
     "detail",
@@ -60,7 +40,6 @@ const REPORTS: [&str; 6] = [
 pub(super) struct UpstreamError {
     code: String,
     kind: String,
-    param: String,
     /// All of it, in lowercase.
     words: String,
 }
@@ -70,37 +49,31 @@ impl UpstreamError {
     /// body that is one itself (vLLM, FastAPI, Anthropic).
     pub(super) fn find(body: &Value) -> Option<Self> {
         let choice = body.pointer("/choices/0");
-        let delta = choice.and_then(|choice| choice.get("delta"));
-        let mut places = [Some(body), body.get(0), choice, delta]
-            .into_iter()
-            .flatten();
-        let named = |name| body.get(name).is_some_and(|value| value == "error");
-        let has = |name: &&str| {
-            body.get(name)
-                .is_some_and(|it| !is_blank(it) && !it.is_object())
-        };
-        let reports = || named("object") || named("type") || REPORTS.iter().any(|name| has(name));
-        let error = places.find_map(inner);
-        let error = error.or_else(|| (choice.is_none() && reports()).then_some(body));
+        let places = [
+            Some(body),
+            body.get(0),
+            choice,
+            body.pointer("/choices/0/delta"),
+        ];
+        let is_error = |name: &str| body.get(name).is_some_and(|value| value == "error");
+        let says = |value: &Value| !is_blank(value) && !value.is_object();
+        let reports = |name: &&str| body.get(name).is_some_and(says);
+        let is_report = is_error("object") || is_error("type") || REPORTS.iter().any(reports);
+        let error = places.into_iter().flatten().find_map(inner);
+        let error = error.or_else(|| (choice.is_none() && is_report).then_some(body));
         error.map(Self::read)
     }
 
     /// Reads the body of a response with an error status, whatever it is.
     pub(super) fn read_body(body: &[u8]) -> Self {
-        lenient_json::parse(body).map_or_else(
-            |_not_json| Self {
-                words: String::from_utf8_lossy(body).to_lowercase(),
-                ..Self::default()
-            },
-            |body| Self::read(&body),
-        )
+        let text = |_not_json| String::from_utf8_lossy(body).into();
+        Self::read(&lenient_json::parse(body).unwrap_or_else(text))
     }
 
     fn read(error: &Value) -> Self {
         Self {
             code: member(error, "code"),
             kind: member(error, "type"),
-            param: member(error, "param"),
             words: error.to_string().to_lowercase(),
         }
     }
@@ -139,12 +112,7 @@ impl UpstreamError {
             _ => (Unusable, Alive, ""),
         };
         let mut cause = format!("upstream answered {status} with an error{meaning}");
-        let words = [
-            ("code", &self.code),
-            ("type", &self.kind),
-            ("param", &self.param),
-        ];
-        for (name, word) in words {
+        for (name, word) in [("code", &self.code), ("type", &self.kind)] {
             if is_identifier(word) {
                 cause.push_str(&format!(", {name} \"{word}\""));
             }
@@ -161,18 +129,15 @@ impl UpstreamError {
 
     /// Most servers have no code for it, so the words are read.
     fn remedy(&self, status: u16) -> Option<Remedy> {
-        let says = |word: &&str| self.words.contains(*word);
-        let is_refusal =
-            matches!(status, 400 | 413 | 422) && !self.is_named("unsupported_parameter");
-        let no_system = says(&"system") && (says(&"support") || says(&"role"));
+        let says = |words: &str| words.split('|').any(|word| self.words.contains(word));
         match status {
             401..=404 | 429 | 502..=504 => None,
-            _ if OVERFLOWS.iter().any(says) => Some(Remedy::LessHistory),
-            200 | 400 | 422 | 500 if no_system || ROLES.iter().any(says) => {
+            _ if says(OVERFLOWS) => Some(Remedy::LessHistory),
+            200 | 400 | 422 | 500 if says(ROLES) || says("system") && says("support") => {
                 Some(Remedy::JoinedPrompt)
             }
             413 => Some(Remedy::LessHistory),
-            _ if is_refusal && LENGTHS.iter().any(says) => Some(Remedy::LessHistory),
+            400 | 422 if says(LENGTHS) => Some(Remedy::LessHistory),
             _ => None,
         }
     }
@@ -180,31 +145,21 @@ impl UpstreamError {
 
 /// The error in a part of a body.
 fn inner(part: &Value) -> Option<&Value> {
-    let members = ["error", "errors"].into_iter();
-    let errors = members.filter_map(|name| part.get(name));
-    errors.into_iter().find(|error| !is_blank(error))
+    let errors = [part.get("error"), part.get("errors")];
+    errors.into_iter().flatten().find(|error| !is_blank(error))
 }
 
 /// A member of an error; of the innermost one if they are nested.
 fn member(error: &Value, name: &str) -> String {
     let nested = inner(error).or_else(|| error.get(0));
-    let nested = nested.map(|nested| member(nested, name));
-    let own = || match error.get(name) {
+    let nested = nested
+        .map(|nested| member(nested, name))
+        .unwrap_or_default();
+    match error.get(name) {
+        _ if !nested.is_empty() => nested,
         Some(Value::String(text)) => text.clone(),
         Some(Value::Number(number)) => number.to_string(),
-        _ => String::new(),
-    };
-    nested.filter(|text| !text.is_empty()).unwrap_or_else(own)
-}
-
-fn is_blank(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(is_true) => !is_true,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.trim().is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
+        _ => nested,
     }
 }
 
