@@ -8,7 +8,7 @@
 //! | `source`, `contact_file`, `import_columns`, `consent`, `signals` | what commands read and ask, and what ends them |
 //! | `admin`, `block`, `contacts`, `keys`, `limits`, `mail`, `migration`, `status`, `store` | a file for each group of commands |
 //! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
-//! | `handbook`, `systemd_units` | what is printed of the program itself |
+//! | `handbook` | the handbook, which is part of the program |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
@@ -39,7 +39,6 @@ mod signals;
 mod source;
 mod status;
 mod store;
-mod systemd_units;
 
 use std::path::Path;
 
@@ -116,10 +115,6 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
         Command::Handbook { topic } => handbook::print(topic),
         Command::Check(form) => check::check(known(args)?, form),
         Command::Doctor(form) => doctor::examine(known(args)?, form).await,
-        Command::Systemd { given } => {
-            let units = systemd_units::render(known(args)?, &given)?;
-            output::print(units.as_bytes())
-        }
         Command::Completions { shell } => output::print(&config::completions(shell)),
         Command::Man => output::print(&config::man_page()?),
     }

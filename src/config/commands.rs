@@ -23,7 +23,6 @@ pub use self::mail::{MailCommand, TestMail};
 pub use self::queue::{NamedDelivery, QueueCommand};
 
 use super::generated::Shell;
-use super::given::GivenFlag;
 
 /// A command of the operator, who may run it while the service runs on the data directory or while it
 /// does not.
@@ -126,13 +125,6 @@ pub enum Command {
     /// Check the machine and what the service depends on
     Doctor(OutputForm),
 
-    /// Print a systemd service and its socket for these flags
-    Systemd {
-        /// Those of the command line.
-        #[arg(skip)]
-        given: Vec<GivenFlag>,
-    },
-
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -154,10 +146,7 @@ impl Command {
 
     /// Whether it takes every flag of the service, because it is about them.
     pub fn takes_flags(&self) -> bool {
-        matches!(
-            self,
-            Self::Check(_) | Self::Doctor(_) | Self::Systemd { .. }
-        )
+        matches!(self, Self::Check(_) | Self::Doctor(_))
     }
 }
 

@@ -1,25 +1,21 @@
-//! The flags of the service that were given, for the log and for systemd's units.
+//! The flags of the service that were given, for the log.
 
-use std::any::TypeId;
 use std::fmt;
-use std::path::PathBuf;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
 /// A flag that has another value than the default, from the command line or the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GivenFlag {
+pub(super) struct GivenFlag {
     /// Its name, such as `--base-url`.
-    pub name: String,
+    pub(super) name: String,
     /// Its values, one for each time it was given; none if it takes none.
-    pub values: Vec<String>,
+    pub(super) values: Vec<String>,
     /// Its values may hold a secret.
-    pub is_secret: bool,
-    /// Its values are paths.
-    pub is_path: bool,
+    pub(super) is_secret: bool,
     /// It stands on the command line.
-    pub is_typed: bool,
+    pub(super) is_typed: bool,
 }
 
 /// The flags of `command` that were given.
@@ -40,7 +36,6 @@ pub(super) fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<
                 Vec::new()
             },
             is_secret: arg.is_hide_env_values_set(),
-            is_path: arg.get_value_parser().type_id() == TypeId::of::<PathBuf>(),
             is_typed: source == ValueSource::CommandLine,
         })
     };

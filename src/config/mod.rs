@@ -22,7 +22,7 @@ pub use args::{Args, LogFormat, ModelArgs, RequestDeadlines, WebhookMode};
 pub use commands::*;
 pub use engines::{EngineArgs, EngineUrl};
 pub use generated::Shell;
-pub use given::GivenFlag;
+use given::GivenFlag;
 pub use mail::MailArgs;
 pub use values::{ModelParams, WebhookUrl};
 
@@ -88,7 +88,7 @@ impl Invocation {
         let Some((_name, of_command)) = matches.subcommand() else {
             return args(matches).map(Self::Serve);
         };
-        let mut command = Command::from_arg_matches(matches)?;
+        let command = Command::from_arg_matches(matches)?;
         if command.takes_flags() {
             refuse_early_flags(matches)?;
         }
@@ -97,10 +97,6 @@ impl Invocation {
             (true, false) => Some(args(matches)?),
             (false, _) => None,
         };
-        if let Command::Systemd { given } = &mut command {
-            *given = given::given_flags(&Args::command(), of_command);
-            given.retain(|flag| flag.is_typed);
-        }
         Ok(Self::Operate { command, args })
     }
 }
@@ -137,9 +133,6 @@ fn command() -> clap::Command {
         .max_term_width(HELP_WIDTH)
         .mut_subcommand("check", with_flags)
         .mut_subcommand("doctor", with_flags)
-        .mut_subcommand("systemd", |command| {
-            with_flags(command).mut_arg("data_dir", |dir| dir.default_value("/var/lib/landing-api"))
-        })
         .override_usage("landing-api --data-dir <DIR> [FLAGS]\n       landing-api <COMMAND>");
     with_examples(command, "#")
 }
