@@ -1,14 +1,14 @@
 //! sled as the limiter uses it: its panics caught, its databases closed and removed.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::files::{BUFFER_BYTES, if_there};
+use super::files::if_there;
 
 /// How long sled's threads may take to end.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,50 +35,6 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
         Err(error) => Err(error),
     };
     if_there(removed).map(drop)
-}
-
-/// Every file of the database in `directory`, sorted.
-///
-/// # Errors
-/// When there is something else than files and directories: opening a FIFO could block for ever.
-pub(super) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let (path, file_type) = entry.and_then(|it| Ok((it.path(), it.file_type()?)))?;
-        if file_type.is_dir() {
-            found.extend(files(&path)?);
-        } else if file_type.is_file() {
-            found.push(path);
-        } else {
-            let name = path.display();
-            return Err(io::Error::other(format!("{name} is not a regular file")));
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-/// CRC-32 of the names, lengths and contents of `files`, which are under `directory`. sled does not
-/// notice every changed byte.
-pub(super) fn checksum(directory: &Path, files: &[PathBuf]) -> io::Result<u32> {
-    let mut hasher = crc32fast::Hasher::new();
-    for path in files {
-        let name = path.strip_prefix(directory).unwrap_or(path);
-        hasher.update(name.as_os_str().as_encoded_bytes());
-        let file = File::open(path)?;
-        hasher.update(&file.metadata()?.len().to_be_bytes());
-        let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
-        loop {
-            let bytes = reader.fill_buf()?;
-            if bytes.is_empty() {
-                break;
-            }
-            hasher.update(bytes);
-            let taken = bytes.len();
-            reader.consume(taken);
-        }
-    }
-    Ok(hasher.finalize())
 }
 
 /// Closes the database in `directory`, of which `db` is the last handle, and waits until sled has

@@ -11,10 +11,9 @@
 //!
 //! All live windows are in memory from the start, so no request waits for the store, and its
 //! failures change no decision: while nothing can be stored, windows are in memory only. A killed
-//! process loses the decisions that were not written yet, which are those of the last 100 ms. Two things take
-//! longer. A flood of new identities comes faster than sled takes them: one to three seconds were lost. And while
-//! the store is written anew, the decisions since that began are lost: half a second for 400,000 windows. It is
-//! written anew after a start that follows a kill, and when it has grown. A closed limiter loses none.
+//! process loses the decisions that were not written yet, which are those of the last 100 ms; a flood of new
+//! identities comes faster than sled takes them, so that one to three seconds were lost. A process that is killed
+//! while it replaces a store that has grown may lose all windows. A closed limiter loses none.
 
 mod guarded;
 mod persistence;

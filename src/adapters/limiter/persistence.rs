@@ -1,13 +1,9 @@
 //! Storage of windows across restarts.
 //!
-//! Everything in the store is in memory too, so a store is never repaired. When it fails, has grown, or
-//! is not as a clean stop left it, it is replaced by a new one with all live windows: after the start,
-//! because that takes seconds for a million windows. Until the new one is complete the old one stays, so
-//! a process that is killed meanwhile loses none of its windows.
+//! Everything in the store is in memory too, and windows may be lost: a store that cannot be read, that fails or that
+//! has grown is removed and filled again from memory.
 
 use std::error::Error;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::adapters::files::is_full;
@@ -16,28 +12,20 @@ use crate::domain::{LimitKey, Window};
 
 use super::record;
 
-/// The marker of a clean stop.
-const CLEAN: &str = "clean";
-
-/// An entry that every store has: a store without it has lost its content.
-const FIRST_ENTRY: (&[u8], &[u8]) = (b"first", &[record::VERSION]);
-
 /// A window's current version; none to remove it.
 pub type Change = (LimitKey, Option<Window>);
 
 /// Keeps windows across restarts. Used by one thread.
 pub trait WindowStore: Send {
     /// Passes every stored window to `keep`. Called once, before anything else. Unreadable values are
-    /// skipped with a warning. Returns whether the store can be written to as it is; otherwise the caller
-    /// replaces it first.
+    /// skipped with a warning.
     ///
     /// # Errors
-    /// [`WindowStoreError`] when the store cannot be read. It was set aside if it is damaged, and the
-    /// caller discards what was passed to `keep`.
-    fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<bool, WindowStoreError>;
+    /// [`WindowStoreError`] when the store cannot be read: the caller discards what was passed to `keep`, and
+    /// replaces the store before it writes.
+    fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError>;
 
-    /// Replaces the whole content by `windows`. A restart reads the previous content until this has
-    /// succeeded.
+    /// Replaces the whole content by `windows`. A process that is killed meanwhile may lose all of it.
     ///
     /// # Errors
     /// [`WindowStoreError`] when that is not possible now; later writes may be lost too.
@@ -64,15 +52,7 @@ pub trait WindowStore: Send {
 #[error("{0}")]
 pub struct WindowStoreError(pub String);
 
-/// Windows in sled: an entry for each, and `FIRST_ENTRY`.
-///
-/// | Directory | Content |
-/// |---|---|
-/// | `windows` | the store; incomplete while `windows.old` has a file `db` |
-/// | `windows.old` | the previous store, while the new one is being filled |
-/// | `windows.damaged` | the last store that could not be read |
-///
-/// A clean stop adds a file `clean` with the CRC-32 of the other files.
+/// Windows in sled, an entry for each.
 #[derive(Debug)]
 pub struct SledWindowStore {
     dir: PathBuf,
@@ -88,21 +68,15 @@ impl SledWindowStore {
         }
     }
 
-    fn beside(&self, suffix: &str) -> PathBuf {
-        let mut name = self.dir.as_os_str().to_owned();
-        name.push(suffix);
-        name.into()
-    }
-
-    /// Closes the database, so that its directory can be moved. Returns whether there was one.
-    fn close(&mut self) -> Result<bool, WindowStoreError> {
-        let Some(db) = self.db.take() else {
-            return Ok(false);
-        };
-        attempt("cannot close", &self.dir, || {
-            sled_db::close(db, &self.dir)?;
-            Ok(true)
-        })
+    /// Closes the database, so that its directory can be removed or opened again.
+    fn close(&mut self) {
+        if let Some(db) = self.db.take()
+            && let Err(error) = attempt("cannot close", &self.dir, || {
+                Ok(sled_db::close(db, &self.dir)?)
+            })
+        {
+            tracing::warn!(%error, "limiter windows");
+        }
     }
 
     /// Fills a new database.
@@ -110,153 +84,60 @@ impl SledWindowStore {
         &mut self,
         windows: &mut dyn Iterator<Item = Vec<Change>>,
     ) -> Result<(), WindowStoreError> {
-        let db = attempt("cannot write", &self.dir, || {
-            let db = open(&self.dir)?;
-            let (key, value) = FIRST_ENTRY;
-            db.insert(key, value)?;
-            Ok(db)
-        })?;
-        self.db = Some(db);
+        self.db = Some(attempt("cannot write", &self.dir, || {
+            sled_db::remove(&self.dir)?;
+            open(&self.dir)
+        })?);
         for batch in windows {
             self.write(batch)?;
         }
         Ok(())
     }
-
-    /// Closes the database and writes the marker of a clean stop.
-    fn stop(&mut self) -> Result<(), WindowStoreError> {
-        if !self.close()? {
-            return Ok(());
-        }
-        attempt("cannot mark", &self.dir, || {
-            let (checksum, marker) = (checksum(&self.dir)?, self.dir.join(CLEAN));
-            let marked = fs::write(&marker, checksum.to_string());
-            // Part of it may have been written.
-            Ok(marked.inspect_err(|_| drop(fs::remove_file(&marker)))?)
-        })
-    }
-}
-
-/// CRC-32 of the files in `dir`, without the marker.
-fn checksum(dir: &Path) -> io::Result<u32> {
-    let mut files = sled_db::files(dir)?;
-    files.retain(|path| !path.ends_with(CLEAN));
-    sled_db::checksum(dir, &files)
-}
-
-/// Whether the files are as a clean stop left them. Warns if they have changed since. Removes the marker.
-fn check(dir: &Path) -> io::Result<bool> {
-    let found = checksum(dir)?;
-    let marker = dir.join(CLEAN);
-    let left = match fs::read_to_string(&marker) {
-        Ok(left) => left,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(error),
-    };
-    let is_as_left = left == found.to_string();
-    if !is_as_left {
-        tracing::warn!(
-            "limiter windows are not as the last stop left them: what can be read is kept, but \
-             some limits may count afresh"
-        );
-    }
-    fs::remove_file(marker)?;
-    Ok(is_as_left)
 }
 
 impl Drop for SledWindowStore {
     /// sled holds a lock on the directory until it is closed.
     fn drop(&mut self) {
-        if let Err(error) = self.stop() {
-            tracing::warn!(%error, "limiter windows");
-        }
+        self.close();
     }
 }
 
 impl WindowStore for SledWindowStore {
-    fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<bool, WindowStoreError> {
-        // If the process died while the new store was being filled, the previous one is complete.
-        let old = self.beside(".old");
-        let dir = match old.join("db").exists() {
-            true => old.clone(),
-            false => self.dir.clone(),
-        };
-        if dir.symlink_metadata().is_err() {
-            return Ok(false);
-        }
-        let mut is_disk_full = false;
-        let loaded = attempt("cannot read", &dir, || {
-            let is_clean = check(&dir)?;
-            let db = open(&dir).inspect_err(|error| {
-                is_disk_full = matches!(error, sled::Error::Io(error) if is_full(error));
-            })?;
-            if db.is_empty() {
-                tracing::warn!("limiter windows are lost: limits count afresh");
-            }
-            let mut unreadable = 0_usize;
+    fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
+        let mut unreadable = 0_usize;
+        let db = attempt("cannot read", &self.dir, || {
+            let db = open(&self.dir)?;
             for entry in db.iter() {
                 let (key, value) = entry?;
-                let key_bytes = <[u8; 16]>::try_from(&*key);
-                match (key_bytes, record::decode(&value)) {
+                match (<[u8; 16]>::try_from(&*key), record::decode(&key, &value)) {
                     (Ok(key), Some(window)) => keep(LimitKey::from_bytes(key), window),
-                    _ => unreadable += usize::from(*key != *FIRST_ENTRY.0),
+                    _ => unreadable += 1,
                 }
             }
-            if unreadable > 0 {
-                tracing::warn!(
-                    limiter.unreadable = unreadable,
-                    "skipped unreadable limiter windows"
-                );
-            }
-            if is_clean && unreadable == 0 && old.symlink_metadata().is_err() {
-                self.db = Some(db);
-                return Ok(true);
-            }
-            // The directory is moved soon: sled's threads must have stopped writing to it.
-            sled_db::close(db, &dir)?;
-            Ok(false)
-        });
-        // On a full disk the store may be undamaged: the next start reads it, or a later write replaces
-        // it.
-        if loaded.is_err() && !is_disk_full {
-            let damaged = self.beside(".damaged");
-            attempt("cannot set aside", &dir, || {
-                sled_db::remove(&damaged)?;
-                Ok(fs::rename(&dir, &damaged)?)
-            })?;
+            Ok(db)
+        })?;
+        if unreadable > 0 {
+            tracing::warn!(
+                limiter.unreadable = unreadable,
+                "skipped unreadable limiter windows: some limits count afresh"
+            );
         }
-        loaded
+        self.db = Some(db);
+        Ok(())
     }
 
     fn replace(
         &mut self,
         windows: &mut dyn Iterator<Item = Vec<Change>>,
     ) -> Result<(), WindowStoreError> {
-        // A database that cannot be closed is abandoned.
-        let _ = self.close();
-        let old = self.beside(".old");
-        let old_db = old.join("db");
-        attempt("cannot replace", &self.dir, || {
-            if old_db.exists() {
-                sled_db::remove(&self.dir)?;
-            } else if self.dir.exists() {
-                sled_db::remove(&old)?;
-                fs::rename(&self.dir, &old)?;
-            }
-            Ok(())
-        })?;
+        self.close();
         let filled = self.fill(windows);
         if filled.is_err() {
             // The unfinished store takes space, and may be what fills the disk.
-            let _ = self.close();
+            self.close();
             let _ = sled_db::remove(&self.dir);
-            return filled;
         }
-        // Without this file, which is removed in one step, the directory does not count.
-        attempt("cannot remove", &old, || {
-            sled_db::remove(&old_db)?;
-            Ok(sled_db::remove(&old)?)
-        })
+        filled
     }
 
     fn write(&mut self, mut changes: Vec<Change>) -> Result<(), WindowStoreError> {
@@ -267,9 +148,10 @@ impl WindowStore for SledWindowStore {
         changes.sort_by_key(|(key, _)| *key);
         attempt("cannot write", &self.dir, || {
             for (key, window) in &changes {
+                let key = key.as_bytes();
                 match window {
-                    Some(window) => db.insert(key.as_bytes(), record::encode(window))?,
-                    None => db.remove(key.as_bytes())?,
+                    Some(window) => db.insert(key, record::encode(key, window))?,
+                    None => db.remove(key)?,
                 };
             }
             db.flush().map(|_bytes| ())
@@ -277,7 +159,7 @@ impl WindowStore for SledWindowStore {
     }
 
     fn count(&self) -> usize {
-        self.db.as_ref().map_or(0, |db| db.len().saturating_sub(1))
+        self.db.as_ref().map_or(0, |db| db.len())
     }
 
     fn bytes_on_disk(&self) -> u64 {

@@ -1,18 +1,19 @@
 //! The stored form of a window: a version byte, then for each bucket, oldest first, the milliseconds
-//! since the one before (the first: since the epoch) and the count, both as LEB128.
+//! since the one before (the first: since the epoch) and the count, both as LEB128; last the CRC-32 of the key and
+//! all of that, because sled does not notice every changed byte.
 //!
 //! The quota is not stored: the one in force when the window is read decides what has expired.
 
 use crate::domain::{Bucket, Timestamp, Window};
 
-pub(super) const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The approximate size of a window and its key, without sled's overhead.
 pub(super) fn stored_bytes(window: &Window) -> u64 {
-    16 + 1 + 6 + 4 * window.buckets().len() as u64
+    16 + 1 + 6 + 4 + 4 * window.buckets().len() as u64
 }
 
-pub(super) fn encode(window: &Window) -> Vec<u8> {
+pub(super) fn encode(key: &[u8], window: &Window) -> Vec<u8> {
     let mut bytes = vec![VERSION];
     let mut previous = Timestamp::default();
     for bucket in window.buckets() {
@@ -20,11 +21,23 @@ pub(super) fn encode(window: &Window) -> Vec<u8> {
         push_number(&mut bytes, bucket.count.into());
         previous = bucket.newest;
     }
+    bytes.extend(checksum(key, &bytes));
     bytes
 }
 
-/// None unless the bytes are a window that counts something.
-pub(super) fn decode(bytes: &[u8]) -> Option<Window> {
+fn checksum(key: &[u8], bytes: &[u8]) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key);
+    hasher.update(bytes);
+    hasher.finalize().to_be_bytes()
+}
+
+/// None unless the bytes are the window of this key, and it counts something.
+pub(super) fn decode(key: &[u8], bytes: &[u8]) -> Option<Window> {
+    let (bytes, found) = bytes.split_last_chunk()?;
+    if checksum(key, bytes) != *found {
+        return None;
+    }
     let (&VERSION, mut rest) = bytes.split_first()? else {
         return None;
     };
@@ -75,8 +88,15 @@ mod tests {
 
     use super::*;
 
+    const KEY: &[u8] = &[7; 16];
+
     /// 1,800,000,000,000 ms, twice; then once, 5 ms later.
     const RECORD: [u8; 10] = [VERSION, 0x80, 0xa0, 0xf1, 0xc2, 0xb1, 0x34, 2, 5, 1];
+
+    /// `bytes` with their checksum.
+    fn sealed(bytes: &[u8]) -> Vec<u8> {
+        [bytes, &checksum(KEY, bytes)].concat()
+    }
 
     fn window() -> Window {
         let bucket = |ms, count| Bucket {
@@ -95,7 +115,7 @@ mod tests {
                 newest: Timestamp::from_ms(ms),
                 count,
             }));
-            prop_assert_eq!(decode(&encode(&window)), Some(window));
+            prop_assert_eq!(decode(KEY, &encode(KEY, &window)), Some(window));
         }
 
         #[test]
@@ -103,28 +123,43 @@ mod tests {
             if let (true, Some(version)) = (is_ours, bytes.first_mut()) {
                 *version = VERSION;
             }
-            let _ = decode(&bytes);
+            let _ = decode(KEY, &bytes);
+            let _ = decode(KEY, &sealed(&bytes));
         }
     }
 
     #[test]
     fn the_size_grows_by_four_bytes_a_bucket() {
-        assert_eq!(stored_bytes(&Window::default()), 23);
-        assert_eq!(stored_bytes(&window()), 31);
+        assert_eq!(stored_bytes(&Window::default()), 27);
+        assert_eq!(stored_bytes(&window()), 35);
     }
 
     #[test]
     fn the_form_does_not_change() {
-        assert_eq!(encode(&window()), RECORD);
-        assert_eq!(decode(&RECORD), Some(window()));
+        assert_eq!(encode(KEY, &window()), sealed(&RECORD));
+        assert_eq!(decode(KEY, &sealed(&RECORD)), Some(window()));
+    }
+
+    #[test]
+    fn a_changed_bit_and_a_window_of_another_key_are_refused() {
+        let whole = sealed(&RECORD);
+        assert_eq!(decode(&[8; 16], &whole), None);
+        for bit in 0..8 * whole.len() {
+            let mut flipped = whole.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(decode(KEY, &flipped), None, "{bit}");
+        }
     }
 
     #[test]
     fn garbage_is_refused() {
-        let check = |bytes: &[u8], why: &str| assert_eq!(decode(bytes), None, "{why}");
+        let check = |bytes: &[u8], why: &str| {
+            assert_eq!(decode(KEY, bytes), None, "{why}");
+            assert_eq!(decode(KEY, &sealed(bytes)), None, "{why}");
+        };
         check(&[], "nothing");
         check(&[VERSION], "no bucket");
-        check(&[2, 1, 1], "another version");
+        check(&[1, 1, 1], "another version");
         check(&[VERSION, 1], "no count");
         check(&[VERSION, 1, 0], "a count of zero");
         check(&[VERSION, 0x80], "a number that breaks off");

@@ -85,7 +85,7 @@ impl Writer {
             full_warned_at: None,
             is_failing: false,
             health: Arc::default(),
-            must_replace: !matches!(loaded, Some(Ok(true))),
+            must_replace: matches!(loaded, Some(Err(_))),
             next_shard: 0,
             live_bytes: 0,
         }
@@ -243,8 +243,8 @@ mod tests {
     }
 
     impl WindowStore for SwitchedStore {
-        fn load(&mut self, _: &mut dyn FnMut(LimitKey, Window)) -> Result<bool, WindowStoreError> {
-            self.answer().map(|()| false)
+        fn load(&mut self, _: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
+            self.answer()
         }
 
         fn replace(

@@ -49,8 +49,14 @@ impl Script {
 }
 
 impl WindowStore for ScriptedStore {
-    fn load(&mut self, _keep: &mut dyn FnMut(LimitKey, Window)) -> Result<bool, WindowStoreError> {
-        Ok(self.0.lock().unwrap().is_sound)
+    fn load(&mut self, _keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
+        let script = self.0.lock().unwrap();
+        let damaged = WindowStoreError("damaged".to_owned());
+        if script.is_sound {
+            Ok(())
+        } else {
+            Err(damaged)
+        }
     }
 
     fn replace(
