@@ -8,6 +8,7 @@
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
+//! | `families` | the table of metrics |
 //!
 //! An operation is a row of `OPERATIONS` and works the same whoever asks. Only the operator can, so
 //! nothing here is counted, and failures say what went wrong.
@@ -17,6 +18,7 @@ pub mod block;
 pub mod contact_csv;
 pub mod contacts;
 pub mod exposition;
+mod families;
 pub mod import;
 pub mod keys;
 pub mod ledger;
