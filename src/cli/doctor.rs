@@ -14,13 +14,16 @@ use crate::adapters::probe::{self, ProbeAnswer};
 use crate::adapters::redis::RedisSurvey;
 use crate::adapters::service_process;
 use crate::config::{Args, EngineArgs, OutputForm};
+use crate::domain::in_words;
 use crate::http::answer::problem;
 use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::metrics::Metrics;
+use crate::operator::status::{SHOW, StatusReport};
 use crate::wiring::{self, OwnCertificate, engines};
 
 use super::certificate_order;
 use super::check::check_directory;
+use super::client::Client;
 use super::findings::{Checked, Findings, failed, ok, warning};
 use super::outcome::{CommandError, Done};
 
@@ -63,6 +66,9 @@ pub(super) async fn examine(args: &Args, form: OutputForm) -> Result<Done, Comma
     findings.add("model", model(args).await);
     findings.add("webhook", webhook(args).await);
     findings.add("mail", mail(args).await);
+    if is_running && let Some(paused) = paused(args).await {
+        findings.add("mail", paused);
+    }
     findings.print(form, CommandError::Failed)
 }
 
@@ -334,6 +340,18 @@ async fn webhook(args: &Args) -> Checked {
         Ok(_certificate) => ok("its host accepts connections; nothing was posted"),
         Err(error) => failed(format!("cannot connect: {error}")),
     }
+}
+
+/// Judges a channel that the running service has paused.
+async fn paused(args: &Args) -> Option<Checked> {
+    let client = Client::open(args, false).await.ok()?;
+    let status: StatusReport = client.one(&SHOW, serde_json::json!({})).await.ok()?;
+    let mut queues = status.queues.into_iter();
+    let (until, reason) = queues.find_map(|queue| queue.paused_until.zip(queue.pause_reason))?;
+    let reason = in_words(&reason);
+    Some(failed(format!(
+        "the service sends none until {until}, because the account was refused: {reason}"
+    )))
 }
 
 async fn mail(args: &Args) -> Checked {
