@@ -8,8 +8,8 @@ use tokio::task::spawn_blocking;
 
 use crate::domain::{
     Channel, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome,
-    ImportedContact, LeaveToken, Leaving, MacKey, MailOutcome, SignUp, StatusCounts, Subscription,
-    TextDigest, Timestamp, Tombstone,
+    ImportedContact, LeaveToken, Leaving, MacKey, SignUp, StatusCounts, Subscription, TextDigest,
+    Timestamp, Tombstone,
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, PageStream, StoreError};
 
@@ -293,25 +293,6 @@ fn with_token(draft: &mut Draft<'_>, token: &LeaveToken) -> Result<Option<Contac
     let last = draft.find(&identity(&contact.email))?.cloned();
     let last = last.and_then(Event::into_contact);
     Ok(last.filter(|last| last.consents_by(*token)))
-}
-
-/// Notes how the mail ended that asks the contact with this address to confirm, if it is still pending.
-pub(super) fn note_mail(
-    draft: &mut Draft<'_>,
-    email: &EmailAddress,
-    outcome: MailOutcome,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let found = draft.find(&identity(email))?.cloned();
-    let contact = found.and_then(Event::into_contact);
-    let Some(mut contact) = contact.filter(Contact::is_pending) else {
-        return Ok(());
-    };
-    if let Some(confirmation) = contact.confirmation.as_mut() {
-        confirmation.note_mail(outcome, now);
-        draft.record(Event::ContactConfirmed((&contact).into()))?;
-    }
-    Ok(())
 }
 
 /// Adds what is to be delivered because of a change.

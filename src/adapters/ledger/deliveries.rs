@@ -12,11 +12,11 @@ use tokio::task::spawn_blocking;
 
 use crate::adapters::files::{Files, remove_for_good, sync_parent};
 use crate::domain::{
-    Channel, Delivery, DeliveryId, EmailAddress, QueueStanding, Settled, Timestamp, Turn,
+    Channel, Contact, Delivery, DeliveryId, EmailAddress, MailOutcome, QueueStanding, Settled,
+    Timestamp, Turn,
 };
 use crate::ports::{DeliveryQueue, ERASED_MAX, PageStream, StoreError};
 
-use super::contacts::note_mail;
 use super::draft::Draft;
 use super::generation::{Generation, unreadable};
 use super::record::{DeliveryEntry, Event, EventLines, Flaw, Hex, Identity, Place};
@@ -239,6 +239,25 @@ fn retry(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, 
     delivery.retry(now);
     draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
     Ok(true)
+}
+
+/// Notes how the mail ended that asks the contact with this address to confirm, if it is still pending.
+fn note_mail(
+    draft: &mut Draft<'_>,
+    email: &EmailAddress,
+    outcome: MailOutcome,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let found = draft.find(&Identity::contact(email.as_str()))?.cloned();
+    let contact = found.and_then(Event::into_contact);
+    let Some(mut contact) = contact.filter(Contact::is_pending) else {
+        return Ok(());
+    };
+    if let Some(confirmation) = contact.confirmation.as_mut() {
+        confirmation.note_mail(outcome, now);
+        draft.record(Event::ContactConfirmed((&contact).into()))?;
+    }
+    Ok(())
 }
 
 /// Removes a delivery, if it is there.

@@ -55,6 +55,27 @@ async fn what_was_made_on_a_full_disk_is_not_made_again_and_again() {
 }
 
 #[tokio::test]
+async fn what_is_not_settled_has_the_same_id_after_a_worker_has_ended_and_after_a_restart() {
+    let house = House::new();
+    let opened = house.open();
+    opened.store.add(vec![delivery(1)]).await.unwrap();
+    let take = async |store: &dyn DeliveryQueue| {
+        let due = store.take_due(CHANNEL, 10, &Turn::default(), LATER).await;
+        let ids = due.unwrap().into_iter().map(|delivery| delivery.id);
+        ids.collect::<Vec<_>>()
+    };
+    let taken = take(&*opened.store).await;
+    assert_eq!(taken, [delivery(1).id]);
+    assert!(take(&*opened.store).await.is_empty());
+    opened.store.release(Channel::Mail);
+    assert!(take(&*opened.store).await.is_empty());
+    opened.store.release(CHANNEL);
+    assert_eq!(take(&*opened.store).await, taken);
+    drop(opened);
+    assert_eq!(take(&*house.open().store).await, taken);
+}
+
+#[tokio::test]
 async fn what_was_delivered_does_not_make_the_ledger_grow() {
     let house = House::new();
     let opened = house.open();
