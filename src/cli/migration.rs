@@ -25,9 +25,8 @@ use super::output::{Output, Progress, grouped, number, show, text};
 use super::signals::unless_interrupted;
 
 /// What one of two copies had revoked or erased meanwhile, the other would bring back.
-const NOT_EMPTY: &str = "the database holds contacts, keys or counts already: move needs an empty one. After a \
-                         move that broke off, or to repeat one, first TRUNCATE contact, delivery, tombstone, api_key, \
-                         revocation, hourly_count";
+const NOT_EMPTY: &str = "the database holds contacts, keys or counts already: move needs an empty one. To repeat a move, \
+                         first TRUNCATE contact, delivery, tombstone, api_key, revocation, hourly_count";
 
 /// How many values are copied at a time.
 const BATCH_LEN: usize = 20_000;
@@ -55,7 +54,7 @@ pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, Comma
     show(form, &value, |output| output.fields(&fields))
 }
 
-/// Copies what the data directory keeps to the database.
+/// Copies what the data directory keeps to the database: all of it, or nothing if it breaks off.
 pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done, CommandError> {
     let Some(dir) = args.data_dir.as_deref() else {
         return Err(CommandError::Input(
@@ -78,11 +77,13 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
     let copy = async {
         engines::migrate_store(&args.engines, &secret).await?;
         let store = engines::open_store(&args.engines, &secret, &metrics).await?;
+        store.begin_filling().await.map_err(CommandError::failed)?;
         if store.totals().await.map_err(CommandError::failed)? != Totals::default() {
             return Err(CommandError::Failed(NOT_EMPTY.to_owned()));
         }
         let copied = copy(&ledger, &counts, &store).await?;
         let found = store.totals().await.map_err(CommandError::failed)?;
+        store.end_filling().await.map_err(CommandError::failed)?;
         Ok((copied, found))
     };
     let copied = unless_interrupted(copy).await;
@@ -109,22 +110,14 @@ async fn copy(
         store.copy_consent_texts(&page).await
     });
     texts.await?;
-    // Some may have been made when the next node runs.
-    for channel in Channel::ALL {
-        store
-            .hold(channel, true)
-            .await
-            .map_err(CommandError::failed)?;
-    }
     let deliveries = copy_pages(DeliveryQueue::list(ledger).await, &progress, async |page| {
         store.copy_deliveries(page, SystemClock.now()).await
     });
     let deliveries = deliveries.await?;
-    for channel in Channel::ALL.into_iter().filter(|_| deliveries == 0) {
-        store
-            .hold(channel, false)
-            .await
-            .map_err(CommandError::failed)?;
+    // Some may have been made when the next node runs.
+    for channel in Channel::ALL.into_iter().filter(|_| deliveries > 0) {
+        let held = store.hold(channel, true).await;
+        held.map_err(CommandError::failed)?;
     }
     let keys = KeyIssuer::list(ledger).await;
     let keys = copy_pages(keys, &progress, async |page| store.copy_keys(&page).await).await?;

@@ -22,6 +22,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 use crate::engine::{Process, free_port, until};
+use crate::fixtures::{START, imported};
 use crate::postgres::{Postgres, open, own, unprivileged, url};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -41,6 +42,46 @@ async fn an_erasure_beside_sign_ups_leaves_a_contact_or_a_tombstone_in_postgres(
         (totals.contacts, totals.tombstones),
         (contacts, 300 - contacts)
     );
+}
+
+/// The import has read the tombstones when the erasure begins.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_waits_for_an_import_under_way_and_leaves_no_contact() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let [ada, bea] = ["ada", "bea"].map(|name| imported(name, START));
+    let signs_up = server.client().await;
+    signs_up
+        .batch_execute(
+            "BEGIN; INSERT INTO contact (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at)
+             VALUES ('bea@example.com', gen_random_uuid(), gen_random_uuid(), '{}', '{}', now(), now())",
+        )
+        .await
+        .unwrap();
+    let waits = async |count: &str| {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        until("others to wait", async || {
+            server.sql(waiting).await == [count]
+        })
+        .await;
+    };
+    let email = ada.email.clone();
+    let importing = tokio::spawn({
+        let (store, rows) = (Arc::clone(&store), vec![ada, bea]);
+        async move { store.import(rows, false).await }
+    });
+    waits("1").await;
+    let erasing = tokio::spawn({
+        let (store, emails) = (Arc::clone(&store), [email]);
+        async move { store.forget(&emails, START).await }
+    });
+    waits("2").await;
+    signs_up.batch_execute("ROLLBACK").await.unwrap();
+    let imported = importing.await.unwrap();
+    assert_eq!(imported, Ok(vec![ImportOutcome::Created; 2]));
+    assert_eq!(erasing.await.unwrap().unwrap().was_known, [true]);
+    let left = "SELECT email FROM contact UNION ALL SELECT 'tombstone' FROM tombstone";
+    assert_eq!(server.sql(left).await, ["bea@example.com", "tombstone"]);
 }
 
 /// In the other order an import and a sign-up of the address could each wait for the other.

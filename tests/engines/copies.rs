@@ -1,6 +1,6 @@
 //! What a move copies into PostgreSQL, imports of many rows, and what a compaction deletes.
 
-use landing_api::adapters::postgres::Totals;
+use landing_api::adapters::postgres::{PostgresStore, Totals};
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::agent::{Registration, RevokedRegistration};
 use landing_api::domain::consent::Confirmation;
@@ -17,11 +17,12 @@ use landing_api::ports::{
 
 use crate::contracts::count_store::counts;
 use crate::contracts::delivery_queue::delivery;
+use crate::engine::until;
 use crate::fixtures::{
     START, address, imported, key_record, listed, origin, registration, sign_up, sign_up_by,
     sign_up_of,
 };
-use crate::postgres::Postgres;
+use crate::postgres::{Postgres, TERMINATE, open_with, settings};
 
 /// In another order than that of the addresses, signed up by none to four clients.
 fn contacts() -> Vec<Contact> {
@@ -108,17 +109,90 @@ async fn a_copy_may_be_repeated_and_keeps_order_times_and_signers() {
     assert_eq!(outcomes.await, Ok(vec![ImportOutcome::Forgotten]));
     // Who wanted no mail gets none there, either.
     for (name, waiting) in [("refuser", 0), ("other", 1)] {
-        let sign_up = sign_up_of(address(name), origin(1, None), now);
-        let mail = delivery(DeliveryKind::ConfirmationMail, &sign_up, now);
-        let asked = SignUp {
-            notice: Some(mail),
-            is_to_be_confirmed: true,
-            ..sign_up
-        };
-        store.keep(asked).await.unwrap();
-        let standing = store.standing(Channel::Mail).await.unwrap();
-        assert_eq!(standing.waiting, waiting, "{name}");
+        assert_eq!(asked(&store, name, now).await, waiting, "{name}");
     }
+}
+
+/// Asks somebody by mail to confirm. Returns how many mails wait.
+async fn asked(store: &PostgresStore, name: &str, now: Timestamp) -> u64 {
+    let sign_up = sign_up_of(address(name), origin(1, None), now);
+    let mail = delivery(DeliveryKind::ConfirmationMail, &sign_up, now);
+    let asked = SignUp {
+        notice: Some(mail),
+        is_to_be_confirmed: true,
+        ..sign_up
+    };
+    store.keep(asked).await.unwrap();
+    store.standing(Channel::Mail).await.unwrap().waiting
+}
+
+#[tokio::test]
+async fn who_refused_mail_gets_none_after_the_secret_was_replaced() {
+    let server = Postgres::start().await;
+    let (store, now) = (server.store().await, SystemClock.now());
+    for name in ["ada", "bea", "cleo"] {
+        assert_eq!(asked(&store, name, now).await, 1);
+        let token = sign_up_of(address(name), origin(1, None), now).leave_token;
+        assert_eq!(store.refuse(&token, now).await, Ok(true));
+        // It is no contact any more.
+        assert_eq!(store.refuse(&token, now).await, Ok(false));
+    }
+    let mut settings = settings(&server.url());
+    for seed in [8, 9] {
+        let new = Secret::new([seed; 32]);
+        settings.secret_ids.insert(0, new.id());
+        settings.tombstone_keys.insert(0, new.keys().tombstone);
+    }
+    let store = open_with(&settings).await.unwrap();
+    for name in ["ada", "bea", "cleo"] {
+        assert_eq!(asked(&store, name, now.plus_ms(1)).await, 0, "{name}");
+    }
+    assert_eq!(asked(&store, "other", now).await, 1);
+    let tombstones = "SELECT count(refused_at) FROM tombstone";
+    assert_eq!(server.sql(tombstones).await, ["3"]);
+}
+
+#[tokio::test]
+async fn refusals_and_counts_share_a_connection() {
+    let server = Postgres::start().await;
+    let (store, now) = (server.store().await, SystemClock.now());
+    let of_store = "SELECT pid FROM pg_stat_activity WHERE application_name = 'landing-api' \
+                    ORDER BY pid";
+    let mut before = Vec::new();
+    for name in ["ada", "bea", "cleo"] {
+        asked(&store, name, now).await;
+        let token = sign_up_of(address(name), origin(1, None), now).leave_token;
+        assert_eq!(store.refuse(&token, now).await, Ok(true));
+        assert_eq!(store.count(None, None).await, Ok(0));
+        store.status_counts().await.unwrap();
+        let connections = server.sql(of_store).await;
+        assert_eq!(connections.len(), 3);
+        assert!(before.is_empty() || before == connections);
+        before = connections;
+    }
+    // One that the server has ended is replaced.
+    server.sql(TERMINATE).await;
+    until("another connection", async || {
+        store.status_counts().await.is_ok()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn many_contacts_are_counted_once_a_minute() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let add = "INSERT INTO contact (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, left_at) \
+               SELECT 'n' || n, gen_random_uuid(), gen_random_uuid(), '{}', '{}', to_timestamp(n), now(), \
+                   CASE WHEN n <= 7 THEN now() END FROM generate_series";
+    for (range, count) in [("1, 99999", 99_999), ("0, 0", 100_000), ("-1, -1", 100_000)] {
+        server.sql(&format!("{add}({range}) AS n")).await;
+        assert_eq!(store.count(None, None).await, Ok(count), "{range}");
+    }
+    let until = Some(Timestamp::from_ms(3000));
+    assert_eq!(store.count(None, until).await, Ok(4));
+    let statuses = store.status_counts().await.unwrap();
+    assert_eq!((statuses.pending, statuses.unsubscribed), (0, 9));
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::client::{Call, Client, at_once};
+use crate::engine::{Process, until};
 use crate::nodes::{Nodes, contacts, engines};
 use crate::program::{Program, closed_address, command, landing_api, run, text};
 
@@ -141,4 +142,43 @@ async fn a_foreign_secret_moves_nothing() {
     let refused = run_move(&nodes, dir.path()).unwrap_err();
     assert!(refused.contains("--secret-file"), "{refused}");
     assert_eq!(contacts(&postgres).await, HashSet::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_that_is_killed_leaves_nothing_and_may_be_made_again() {
+    let (postgres, _redis, urls) = engines().await;
+    let dir = tempfile::tempdir().unwrap();
+    let program = Program::start(&mut command(dir.path()));
+    for name in ["ada", "bea", "cleo"] {
+        program.sign_up(&format!("{name}@example.com"));
+    }
+    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+    let mut forget = landing_api(&["contacts", "forget", "ada@example.com", "--yes"]);
+    let forgotten = run(forget.arg("--data-dir").arg(dir.path()));
+    assert!(forgotten.status.success(), "{}", text(&forgotten.stderr));
+    let nodes = Nodes::prepare(1, &urls, &[]);
+    fs::copy(dir.path().join("secret"), nodes.secret_file()).unwrap();
+    nodes.migrate();
+
+    // Contacts are copied first, and tombstones wait for this.
+    let other = postgres.client().await;
+    let lock = "BEGIN; LOCK TABLE tombstone IN SHARE MODE";
+    other.batch_execute(lock).await.unwrap();
+    let mut words = nodes.operator(&["move", "--yes"]);
+    let moving = Process::start(words.arg("--data-dir").arg(dir.path()));
+    let waiting = "SELECT pid FROM pg_stat_activity \
+                   WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO tombstone%'";
+    until("tombstones to be copied", async || {
+        !postgres.sql(waiting).await.is_empty()
+    })
+    .await;
+    moving.end(Signal::KILL);
+    other.batch_execute("ROLLBACK").await.unwrap();
+    let rows = "SELECT (SELECT count(*) FROM contact) + (SELECT count(*) FROM tombstone)";
+    assert_eq!(postgres.sql(rows).await, ["0"]);
+    run_move(&nodes, dir.path()).unwrap();
+    assert_eq!(postgres.sql(rows).await, ["3"]);
+    let again = run_move(&nodes, dir.path()).unwrap_err();
+    assert!(again.contains("needs an empty one"), "{again}");
+    assert_eq!(postgres.sql(rows).await, ["3"]);
 }

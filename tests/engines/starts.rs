@@ -35,11 +35,11 @@ async fn tables_are_made_once_and_those_of_another_version_are_told() {
     let migrations = futures_util::future::join_all(migrations).await;
     let made = Migration {
         before: None,
-        after: 3,
+        after: 4,
         secret_replaced: false,
     };
     let found = Migration {
-        before: Some(3),
+        before: Some(4),
         ..made
     };
     let mut migrations: Vec<_> = migrations.into_iter().map(Result::unwrap).collect();
@@ -50,16 +50,16 @@ async fn tables_are_made_once_and_those_of_another_version_are_told() {
     server.sql("UPDATE landing_meta SET schema = 0").await;
     let older = PostgresOpenError::OlderSchema {
         found: 0,
-        needed: 3,
+        needed: 4,
     };
     assert_eq!(refusal(&settings).await, older);
     assert!(older.to_string().contains("landing-api migrate"));
     // Those of a later version are good for this one, and stay.
-    server.sql("UPDATE landing_meta SET schema = 4").await;
+    server.sql("UPDATE landing_meta SET schema = 5").await;
     drop(open_with(&settings).await.unwrap());
     let later = Migration {
-        before: Some(4),
-        after: 4,
+        before: Some(5),
+        after: 5,
         secret_replaced: false,
     };
     assert_eq!(migrate(&settings).await, Ok(later));

@@ -1,6 +1,7 @@
 //! The URL of a database, and what else it is opened with.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
@@ -14,6 +15,8 @@ const APPLICATION: &str = "landing-api";
 /// How the name of a node's connections begins, by which nodes are counted; a random number follows.
 pub(super) const NODE_PREFIX: &str = "landing-api/";
 const PORT: u16 = 5432;
+/// The deadline of the TCP connection to each address of a host: one that drops packets does not use the time of all.
+const ADDRESS_DEADLINE: Duration = Duration::from_millis(1500);
 
 /// Parameters that a URL may have. A password belongs into a file, but may stand in the URL.
 const PARAMETERS: [&str; 14] = [
@@ -41,6 +44,8 @@ pub struct PostgresAddress {
     hosts: Vec<Config>,
     /// Whether the URL says how the database's own lists show the connections.
     is_named: bool,
+    /// The hosts and the database as in the URL, for the log.
+    pub(super) name: String,
 }
 
 /// What the store is opened with.
@@ -94,6 +99,7 @@ impl PostgresAddress {
         Ok(Self {
             hosts: hosts(&config)?,
             is_named: config.get_application_name().is_some(),
+            name: base.rsplit('@').next().unwrap_or_default().to_owned(),
         })
     }
 
@@ -198,6 +204,7 @@ fn of_host(all: &Config, host: &Host, port: u16) -> Config {
         .channel_binding(all.get_channel_binding())
         .keepalives(all.get_keepalives())
         .keepalives_idle(all.get_keepalives_idle())
+        .connect_timeout(ADDRESS_DEADLINE)
         .target_session_attrs(TargetSessionAttrs::ReadWrite)
         .application_name(all.get_application_name().unwrap_or(APPLICATION));
     if let Some(user) = all.get_user() {
@@ -237,6 +244,7 @@ mod tests {
             assert_eq!(config.get_dbname(), Some("base"));
             assert_eq!(config.get_ssl_mode(), SslMode::Require);
             assert_eq!(config.get_application_name(), Some("landing-api"));
+            assert_eq!(config.get_connect_timeout(), Some(&ADDRESS_DEADLINE));
             let attributes = config.get_target_session_attrs();
             assert_eq!(attributes, TargetSessionAttrs::ReadWrite);
         }

@@ -191,10 +191,6 @@ impl Committer {
         let noted = waiting.clone().filter(|it| it.sign_up.notice.is_some());
         let noted = noted.map(|it| it.sign_up.leave_token.as_bytes().to_vec());
         let noted: Vec<Vec<u8>> = noted.collect();
-        let noted_emails = waiting.clone().filter(|it| it.sign_up.notice.is_some());
-        let noted_emails = noted_emails.map(|it| &it.sign_up.email);
-        let current = self.tombstone_keys.get(..1).unwrap_or_default();
-        let addresses = tombstones(current, noted_emails);
         // All have been signed up at one service, which has one mode.
         let is_to_be_confirmed = waiting.clone().any(|it| it.sign_up.is_to_be_confirmed);
         let texts = waiting.filter_map(|it| {
@@ -203,6 +199,7 @@ impl Committer {
         });
         let (digests, texts): (Vec<_>, Vec<_>) = texts.unzip();
         let tombstones = tombstones(&self.tombstone_keys, batch.keys());
+        let hashed = emails.repeat(self.tombstone_keys.len());
         let parameters: Parameters<'_> = &[
             (&emails, Type::TEXT_ARRAY),
             (&ids, Type::UUID_ARRAY),
@@ -219,7 +216,7 @@ impl Committer {
             (&notices.kinds, Type::TEXT_ARRAY),
             (&notices.channels, Type::TEXT_ARRAY),
             (&notices.bodies, Type::TEXT_ARRAY),
-            (&addresses, Type::BYTEA_ARRAY),
+            (&hashed, Type::TEXT_ARRAY),
             (&is_to_be_confirmed, Type::BOOL),
             (&notices.waits, Type::INT8_ARRAY),
             (&notices.networks, Type::BYTEA_ARRAY),
@@ -228,7 +225,7 @@ impl Committer {
     }
 }
 
-/// The hashes by which these addresses may be remembered as forgotten.
+/// The hashes by which these addresses may be remembered as forgotten: of all under the first key, then under the next.
 pub(super) fn tombstones<'a>(
     keys: &[MacKey],
     emails: impl Iterator<Item = &'a EmailAddress> + Clone,

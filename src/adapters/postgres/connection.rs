@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -16,12 +17,15 @@ use super::address::{PostgresAddress, PostgresSettings};
 use super::error::PostgresOpenError;
 use super::schema::check;
 
-/// The deadline of looking a host up, connecting, TLS and logging in together.
-pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
+/// The deadline of looking a host up, connecting, TLS and logging in together, which takes seven round trips.
+pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The deadline of a connection that was left over to show that it still works.
+const SPARE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// How long the other hosts may take once one has refused. A host that is gone would hold the next attempt
 /// up, and by then a standby may have been promoted.
-const OTHERS_DEADLINE: Duration = Duration::from_secs(1);
+const OTHERS_DEADLINE: Duration = Duration::from_secs(3);
 
 /// A connection. It ends with this value.
 pub(super) struct PostgresConnection {
@@ -34,6 +38,15 @@ impl PostgresConnection {
     /// Drops the connection, and with it all that others wait for on it.
     pub(super) fn give_up(&self) {
         self.gone.cancel();
+    }
+
+    /// Whether it answers, and changes can be made on it.
+    pub(super) async fn takes_writes(&self) -> bool {
+        let asked = self.client.query_typed("SHOW transaction_read_only", &[]);
+        asked.await.is_ok_and(|rows| {
+            rows.first()
+                .is_some_and(|row| row.try_get(0).is_ok_and(|is_on: &str| is_on == "off"))
+        })
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -58,6 +71,8 @@ pub(super) struct Connector {
     password_file: Option<PasswordFile>,
     tls: MakeRustlsConnect,
     secret_ids: Vec<String>,
+    /// One that nobody uses: most work on a connection of its own is short, such as one click.
+    spare: Mutex<Option<PostgresConnection>>,
 }
 
 impl Connector {
@@ -72,7 +87,29 @@ impl Connector {
             password_file: settings.password_file.clone(),
             tls: MakeRustlsConnect::new(tls),
             secret_ids: settings.secret_ids.clone(),
+            spare: Mutex::default(),
         })
+    }
+
+    /// The hosts and the database, for the log.
+    pub(super) fn name(&self) -> &str {
+        &self.address.name
+    }
+
+    /// A connection for work of its own: the one that is left over, if it works, or a new one.
+    pub(super) async fn connection(&self) -> Result<PostgresConnection, PostgresOpenError> {
+        let spare = self.spare.lock().take();
+        if let Some(spare) = spare.filter(|connection| !connection.is_gone())
+            && let Ok(true) = timeout(SPARE_DEADLINE, spare.takes_writes()).await
+        {
+            return Ok(spare);
+        }
+        self.connect().await
+    }
+
+    /// Leaves a connection over on which nothing is under way.
+    pub(super) fn leave(&self, connection: PostgresConnection) {
+        *self.spare.lock() = Some(connection);
     }
 
     /// Connects to the first host that takes writes, and checks that its tables are the right ones.

@@ -1,5 +1,5 @@
-//! What a move from a data directory brings along. Every copy may be repeated: rows that are there are left
-//! alone, except that counts are set.
+//! What a move from a data directory brings along, in one transaction: one that breaks off leaves nothing behind. Every
+//! copy may be repeated: rows that are there are left alone, except that counts are set.
 
 use tokio_postgres::types::Type;
 
@@ -73,7 +73,25 @@ pub struct Totals {
     pub hours: u64,
 }
 
+/// The server ends a filling whose machine is gone.
+const BOUND: &str = "SELECT set_config('idle_in_transaction_session_timeout', '60s', true)";
+
 impl PostgresStore {
+    /// Makes one transaction of all changes of this store until [`PostgresStore::end_filling`]; without that, they are
+    /// undone.
+    pub async fn begin_filling(&self) -> Result<(), StoreError> {
+        let transaction = DedicatedConnection::begin(&self.connector).await?;
+        transaction.ask(BOUND, &[]).await?;
+        // Empty until now.
+        let _ = self.filling.set(transaction);
+        Ok(())
+    }
+
+    /// Commits the changes. It is the last thing that this store does.
+    pub async fn end_filling(&self) -> Result<(), StoreError> {
+        self.change("COMMIT", &[]).await.map(drop)
+    }
+
     /// Copies contacts, in their order, each with its signers and both times. Some ten thousand at a time
     /// are best.
     pub async fn copy_contacts(&self, contacts: &[Contact]) -> Result<(), StoreError> {
@@ -210,8 +228,7 @@ impl PostgresStore {
 
     /// How many rows there are.
     pub async fn totals(&self) -> Result<Totals, StoreError> {
-        let connection = DedicatedConnection::open(&self.connector).await?;
-        let counted = connection.ask(TOTALS, &[]).await?;
+        let counted = self.change(TOTALS, &[]).await?;
         let total = |name| -> Result<u64, StoreError> {
             let total: Option<i64> = counted.first().map(|row| column(row, name)).transpose()?;
             Ok(total.map_or(0, |it| u64::try_from(it).unwrap_or(0)))
@@ -227,9 +244,7 @@ impl PostgresStore {
     }
 
     async fn copy(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError> {
-        let transaction = DedicatedConnection::begin(&self.connector).await?;
-        transaction.ask(statement, parameters).await?;
-        transaction.commit().await
+        self.change(statement, parameters).await.map(drop)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::error::Error as _;
 
 use tokio_postgres::Error;
-use tokio_postgres::error::SqlState;
 
 use crate::adapters::outbound::root_cause;
+use crate::domain::quoted;
 use crate::ports::StoreError;
 
 /// Why a statement has no answer.
@@ -23,17 +23,22 @@ pub(super) enum Failure {
 
 impl Failure {
     pub(super) fn of(error: &Error) -> Self {
-        let Some(code) = error.code() else {
-            return Self::Lost;
-        };
-        match code.code() {
-            // Read-only, or on its way down or up.
-            "25006" | "57P01" | "57P02" | "57P03" => Self::Lost,
-            other if other.starts_with("08") => Self::Lost,
+        error
+            .code()
+            .map_or(Self::Lost, |code| Self::of_code(code.code()))
+    }
+
+    fn of_code(code: &str) -> Self {
+        let text = sqlstate(code);
+        match code {
+            // Read-only, or nobody knows whether it took effect.
+            "25006" | "40003" => Self::Lost,
+            // No connection, or the server is on its way down or up.
+            _ if code.starts_with("08") || code.starts_with("57P") => Self::Lost,
             "40P01" | "40001" => Self::Again,
             "55P03" => Self::Locked,
-            "53100" => Self::Final(StoreError::Full(describe(error))),
-            _ => Self::Final(StoreError::Unavailable(describe(error))),
+            "53100" => Self::Final(StoreError::Full(text)),
+            _ => Self::Final(StoreError::Unavailable(text)),
         }
     }
 }
@@ -49,13 +54,10 @@ impl From<Failure> for StoreError {
     }
 }
 
-/// The error for the log and the operator. The server's own words may quote an address, so only its code is
-/// told.
-pub(super) fn describe(error: &Error) -> String {
-    match error.code() {
-        Some(code) => format!("SQLSTATE {}", code.code()),
-        None => root_cause(error),
-    }
+/// An error of the server, for the log and the operator. Its own words may quote an address, and are in a language and an
+/// encoding of its own, so only the code is told.
+fn sqlstate(code: &str) -> String {
+    quoted(format!("SQLSTATE {code}").as_bytes(), None)
 }
 
 /// No answer in time.
@@ -142,17 +144,17 @@ impl PostgresOpenError {
         matches!(self, Self::Unreachable(_) | Self::ReadOnly)
     }
 
-    fn of_code(code: &SqlState) -> Self {
-        let text = format!("SQLSTATE {}", code.code());
-        match code.code() {
-            "28P01" | "28000" => Self::Credentials(text),
+    fn of_code(code: &str) -> Self {
+        let text = sqlstate(code);
+        match code {
+            _ if code.starts_with("28") => Self::Credentials(text),
             "3D000" => Self::NoDatabase,
             "42P01" => Self::NoTables,
             "42P07" => Self::ForeignTable,
             "42501" => Self::Forbidden,
             "25006" => Self::ReadOnly,
-            // Starting, stopping, too many connections, a pooler without a server.
-            other if ["57P", "53", "08"].iter().any(|it| other.starts_with(it)) => {
+            // A pooler without a server, in the way of another, out of something, locked, starting or stopping.
+            _ if ["08", "40", "53", "55", "57"].contains(&code.get(..2).unwrap_or(code)) => {
                 Self::Unreachable(text)
             }
             _ => Self::Other(text),
@@ -164,9 +166,10 @@ impl From<Error> for PostgresOpenError {
     /// What an error of connecting, or of the first statements, means.
     fn from(error: Error) -> Self {
         if let Some(code) = error.code() {
-            return Self::of_code(code);
+            return Self::of_code(code.code());
         }
-        let (kind, text) = (error.to_string(), describe(&error));
+        let (kind, text) = (error.to_string(), root_cause(&error));
+        let text = quoted(text.as_bytes(), None);
         // The driver tells these kinds apart only by their texts.
         if text.contains("does not allow writes") {
             Self::ReadOnly
@@ -193,5 +196,32 @@ fn is_cut(error: &Error) -> bool {
 impl From<PostgresOpenError> for StoreError {
     fn from(error: PostgresOpenError) -> Self {
         Self::Unavailable(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_says_what_becomes_of_a_statement() {
+        for (codes, expected) in [
+            (
+                "25006 40003 57P01 57P02 57P03 57P05 08000 08006 08P01",
+                "Lost",
+            ),
+            ("40P01 40001", "Again"),
+            ("55P03", "Locked"),
+            ("53100", "Full"),
+            (
+                "53200 53300 57014 28P01 42501 42P01 58030 XX001 0 é",
+                "Unavailable",
+            ),
+        ] {
+            for code in codes.split(' ') {
+                let failure = format!("{:?}", Failure::of_code(code));
+                assert!(failure.contains(expected), "{code}: {failure}");
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ pub(super) async fn sweep_hourly(connector: Arc<Connector>) {
     loop {
         sleep(SWEEP_INTERVAL).await;
         let swept = match DedicatedConnection::open(&connector).await {
-            Ok(connection) => sweep(&connection).await,
+            Ok(connection) => sweep(&connection).await.map(|()| connection.leave()),
             Err(error) => Err(error),
         };
         if let Err(error) = swept {

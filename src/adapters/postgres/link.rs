@@ -160,20 +160,10 @@ async fn watch_over(connection: &PostgresConnection) {
             () = connection.gone() => return,
             () = sleep(PROBE_INTERVAL) => {}
         }
-        let probe = connection
-            .client
-            .query_typed("SHOW transaction_read_only", &[]);
-        let answered = timeout(PROBE_DEADLINE, probe).await;
-        let takes_writes = match answered {
-            Ok(Ok(rows)) => rows
-                .first()
-                .is_some_and(|row| row.try_get(0).is_ok_and(|is_on: &str| is_on == "off")),
-            Ok(Err(_)) | Err(_) => false,
-        };
-        if !takes_writes {
+        let Ok(true) = timeout(PROBE_DEADLINE, connection.takes_writes()).await else {
             connection.give_up();
             return;
-        }
+        };
     }
 }
 

@@ -32,8 +32,8 @@
 //! **A pooler** may stand between, in transaction mode, too: statements have no name, and each change carries
 //! its settings (`values`) to the end of its own transaction.
 //!
-//! **Connections.** Two a node: one for changes, one for look-ups, both pipelined. Lists, imports and copies
-//! take one of their own for as long as they last. All of a node have a random name in the database
+//! **Connections.** Two a node: one for changes, one for look-ups, both pipelined. Counts, erasures, lists, imports and
+//! copies take one of their own for as long as they last, and one of these stays for the next. All of a node have a random name in the database
 //! (`application_name`), by which nodes are counted. Every second each of the two is asked whether it takes
 //! writes, and is replaced if it does not, or does not answer. All hosts of the URL are tried at once, and
 //! the first that takes writes is taken.

@@ -1,9 +1,9 @@
 //! The store that the ports stand for.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
@@ -20,6 +20,7 @@ use super::address::PostgresSettings;
 use super::availability::Availability;
 use super::committer::{Committer, CommitterQueue};
 use super::connection::{CONNECT_DEADLINE, Connector};
+use super::dedicated::DedicatedConnection;
 use super::error::PostgresOpenError;
 use super::expiry::sweep_hourly;
 use super::link::{Link, Parameters};
@@ -48,6 +49,10 @@ pub struct PostgresStore {
     pub(super) looking_up_tokens: Semaphore,
     availability: Arc<Availability>,
     pub(super) tombstone_keys: Vec<MacKey>,
+    /// How many contacts there were, and when.
+    pub(super) counted: AsyncMutex<Option<(u64, Instant)>>,
+    /// The transaction that all changes belong to while the database is filled.
+    pub(super) filling: OnceLock<DedicatedConnection>,
     entropy: Arc<dyn Entropy>,
     /// Aborted on drop.
     _tasks: JoinSet<()>,
@@ -92,6 +97,8 @@ impl PostgresStore {
             looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
             availability,
             tombstone_keys,
+            counted: AsyncMutex::default(),
+            filling: OnceLock::new(),
             entropy,
             _tasks: tasks,
         }))
@@ -114,6 +121,9 @@ impl PostgresStore {
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
+        if let Some(transaction) = self.filling.get() {
+            return transaction.ask(statement, parameters).await;
+        }
         let _permit = self.permit()?;
         let deadline = Instant::now() + WRITE_DEADLINE;
         self.writes.ask_until(statement, parameters, deadline).await
@@ -157,11 +167,15 @@ impl PostgresStore {
 
 /// Connects once, as often as that may help.
 async fn try_for(connector: &Connector, patience: Duration) -> Result<(), PostgresOpenError> {
-    let begun = Instant::now();
+    let (begun, mut is_told) = (Instant::now(), false);
     loop {
         match connector.connect().await {
             Ok(_) => return Ok(()),
             Err(error) if error.is_transient() && begun.elapsed() < patience => {
+                if !std::mem::replace(&mut is_told, true) {
+                    let (database, seconds) = (connector.name(), patience.as_secs());
+                    tracing::warn!(%error, database, "the start waits for the database, at most {seconds} s");
+                }
                 sleep(RETRY_INTERVAL).await;
             }
             Err(error) => return Err(error),

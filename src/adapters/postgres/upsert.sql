@@ -1,10 +1,10 @@
 -- Goes on with the WITH of `settings!`. $1 to $4 are the rows, $5 how long to wait for a row, $6 the tombstones,
 -- $7 and $8 consents and tokens of the rows, $9 and $10 the texts that these consents name. $11 to $15 are what is
--- to be delivered where the consent is the one that came with the token, by token, $16 the tombstones of its
--- addresses, $18 how long it waits, and $19 its network. `unforgotten`, which nothing reads, runs after `kept`. $17 says whether
+-- to be delivered where the consent is the one that came with the token, by token, $16 the addresses of the
+-- tombstones, $18 how long it waits, and $19 its network. `unforgotten`, which nothing reads, runs after `kept`. $17 says whether
 -- new consents are to be confirmed. Who has refused mail gets none for 30 days.
-, refused AS (SELECT address FROM tombstone
-    WHERE address = ANY($6) AND refused_at > now() - interval '30 days')
+, refused AS (SELECT hashed.email FROM tombstone JOIN unnest($6, $16) AS hashed (address, email) USING (address)
+    WHERE refused_at > now() - interval '30 days')
 , unforgotten AS (DELETE FROM tombstone WHERE address = ANY($6)
     AND coalesce(refused_at <= now() - interval '30 days', true))
 , texts AS (INSERT INTO consent_text SELECT DISTINCT new.digest, new.text
@@ -45,9 +45,8 @@ ON CONFLICT (email) DO UPDATE SET
 RETURNING email, id, earlier, leave_token)
 , queued AS (INSERT INTO delivery (id, kind, channel, email, body, queued_at, due_at, network)
     SELECT new.id, new.kind, new.channel, kept.email, new.body, now(), now() + new.wait_ms * interval '1 ms', new.network
-    FROM kept JOIN unnest($11, $12, $13, $14, $15, $16, $18, $19)
-        AS new (token, id, kind, channel, body, address, wait_ms, network)
+    FROM kept JOIN unnest($11, $12, $13, $14, $15, $18, $19) AS new (token, id, kind, channel, body, wait_ms, network)
         ON new.token = kept.leave_token
-    WHERE new.channel <> 'mail' OR NOT EXISTS (SELECT FROM refused WHERE refused.address = new.address)
+    WHERE new.channel <> 'mail' OR NOT EXISTS (SELECT FROM refused WHERE refused.email = kept.email)
     ON CONFLICT DO NOTHING)
 SELECT email, id, earlier FROM kept

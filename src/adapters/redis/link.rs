@@ -2,7 +2,7 @@
 //!
 //! A call waits for its answer for four times as long as the server last took for one, and at least 250 ms, at
 //! most 1 s. When three in a row were not answered, or the connection is lost,
-//! or the server says that it cannot decide (`READONLY` of a demoted primary, `OOM`, `LOADING`), the link
+//! or the server refuses to decide (`READONLY` of a demoted primary, `OOM`, `LOADING`, `NOAUTH`), the link
 //! is down: calls fail at once, and each second the server is connected to anew, by its name, which may
 //! have come to mean another one. The link is up again when that server has decided something.
 
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::task::ready;
 use std::time::Duration;
@@ -23,22 +23,27 @@ use redis::{
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, yield_now};
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsConnector;
+use tokio_util::io::InspectReader;
+use tokio_util::sync::CancellationToken;
 
+use crate::adapters::connect::connect as tcp;
 use crate::adapters::operator_file::PasswordFile;
-use crate::domain::Timestamp;
+use crate::domain::{Timestamp, quoted};
 use crate::ports::LimiterError;
 
 use super::address::NodeAddress;
 use super::script::{WindowAnswer, answers, probe, whole};
 
-/// How long a server may take to be connected to, with DNS, TLS and the log-in.
-const CONNECT_DEADLINE: Duration = Duration::from_millis(300);
+/// How long a server may take to be connected to, with DNS, TLS and the log-in, which takes several round trips. Nobody
+/// waits for it but a start.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+/// The same for one of a cluster that is asked once.
+const CONNECT_ONCE_DEADLINE: Duration = Duration::from_millis(300);
 /// How long it may take to answer, at least.
 pub(super) const PATIENCE_MIN: Duration = Duration::from_millis(250);
 /// And at most, however slow it has become.
@@ -52,6 +57,11 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// How many calls, and how many bytes of them, are collected for one write.
 const COLLECTED_CALLS_MAX: usize = 1024;
 const COLLECTED_BYTES_MAX: usize = 64 * 1024;
+
+const NOT_AN_ANSWER: &str = "an answer that is none of the script's";
+
+/// The most bytes of an answer: a step of a scan has some hundred thousand.
+const ANSWER_MAX: usize = 16 * 1024 * 1024;
 
 /// The code of an error that says that another server has the slot.
 const MOVED: &str = "MOVED";
@@ -95,6 +105,8 @@ struct ServerConnection {
     driver: AbortHandle,
     /// How many calls in a row were not answered.
     silent: AtomicU32,
+    /// How many bytes came since the last answer that was understood.
+    unanswered: Arc<AtomicUsize>,
     /// How long a call waits. Learnt from each probe.
     patience: Mutex<Duration>,
 }
@@ -218,9 +230,8 @@ impl ServerLink {
             }
         })?;
         answers(&value, windows).ok_or_else(|| {
-            let what = "an answer that is none of the script's".to_owned();
-            self.lose(connection, what.clone());
-            CallFailure::Away(what)
+            self.lose(connection, NOT_AN_ANSWER.to_owned());
+            CallFailure::Away(NOT_AN_ANSWER.to_owned())
         })
     }
 
@@ -239,6 +250,7 @@ impl ServerLink {
             connection.silent.fetch_add(1, Relaxed) + 1
         } else {
             connection.silent.store(0, Relaxed);
+            connection.unanswered.store(0, Relaxed);
             0
         };
         answer.map_err(|error| {
@@ -285,8 +297,13 @@ impl ServerLink {
 
     async fn connect_and_decide(&self) -> Reached {
         let connection = connect_in_time(&self.address, &self.access).await?;
+        let asked = Instant::now();
         match send_script(&connection, &self.probe, PATIENCE_MAX).await {
-            Ok(_decided) => Ok(Arc::new(connection)),
+            Ok(value) if answers(&value, 1).is_some() => {
+                connection.learn(asked.elapsed());
+                Ok(Arc::new(connection))
+            }
+            Ok(_another_form) => Err(NOT_AN_ANSWER.to_owned()),
             // The slot it was tried with has moved; the others it has.
             Err(error) if error.code() == Some(MOVED) => Ok(Arc::new(connection)),
             Err(error) => Err(describe(&error)),
@@ -300,10 +317,7 @@ async fn connect(address: &NodeAddress, access: &Access) -> Result<ServerConnect
         Some(_) => error.to_string(),
         None => error.kind().to_string(),
     };
-    let tcp = TcpStream::connect((host.as_str(), *port))
-        .await
-        .map_err(io)?;
-    tcp.set_nodelay(true).map_err(io)?;
+    let tcp = tcp(host, *port).await.map_err(io)?;
     let Some(tls) = &access.tls else {
         return log_in(tcp, access).await;
     };
@@ -330,11 +344,22 @@ async fn log_in(
     if let Some(file) = &access.password_file {
         login = login.set_password(file.read().await?);
     }
-    let opened = MultiplexedConnection::new_with_config(&login, stream, config).await;
+    let (unanswered, flooded) = (Arc::<AtomicUsize>::default(), CancellationToken::new());
+    let (received, cut) = (Arc::clone(&unanswered), flooded.clone());
+    let stream = InspectReader::new(stream, move |bytes: &[u8]| {
+        if received.fetch_add(bytes.len(), Relaxed) > ANSWER_MAX {
+            cut.cancel();
+        }
+    });
+    let opening = MultiplexedConnection::new_with_config(&login, stream, config);
+    let opened = flooded.run_until_cancelled(opening).await;
+    let opened = opened.ok_or("an answer without an end")?;
     let (multiplexed, driver) = opened.map_err(|error| describe(&error))?;
+    let driver = flooded.run_until_cancelled_owned(after_others(driver));
     Ok(ServerConnection {
         multiplexed,
-        driver: tokio::spawn(after_others(driver)).abort_handle(),
+        driver: tokio::spawn(driver).abort_handle(),
+        unanswered,
         silent: AtomicU32::new(0),
         patience: Mutex::new(PATIENCE_MIN),
     })
@@ -358,7 +383,7 @@ async fn connect_in_time(
     let connecting = timeout(CONNECT_DEADLINE, connect(address, access));
     connecting
         .await
-        .unwrap_or_else(|_elapsed| Err("no connection in time".to_owned()))
+        .unwrap_or_else(|_elapsed| Err("no connection within 5 s".to_owned()))
 }
 
 /// Sends one command over a connection of its own.
@@ -367,7 +392,8 @@ pub(super) async fn call_once(
     access: &Access,
     command: &Cmd,
 ) -> Option<Value> {
-    let connection = connect_in_time(address, access).await.ok()?;
+    let connection = timeout(CONNECT_ONCE_DEADLINE, connect_in_time(address, access)).await;
+    let connection = connection.ok()?.ok()?;
     send(&connection, command, PATIENCE_MIN).await.ok()
 }
 
@@ -435,13 +461,18 @@ pub(super) fn read<T: FromRedisValue>(answer: Value) -> Result<T, LimiterError> 
     })
 }
 
-/// What went wrong, without names: the texts of servers may hold them.
+/// What went wrong, by the code that the server's words begin with: the others may hold names.
 fn describe(error: &RedisError) -> String {
     match error.code() {
         Some("READONLY") => {
             "it is a replica and takes no writes: let --limits lead to the primary".to_owned()
         }
-        Some(code) => code.to_owned(),
+        Some(code @ ("NOAUTH" | "WRONGPASS" | "NOPERM")) => {
+            format!(
+                "{code}: check the user, the password and the rights that --limits logs in with"
+            )
+        }
+        Some(code) => quoted(code.as_bytes(), None),
         None if error.is_timeout() => "no answer in time".to_owned(),
         None => error.category().to_owned(),
     }

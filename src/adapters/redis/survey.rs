@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::domain::quoted;
+
 /// What matters to limits in a server's `INFO`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedisSurvey {
@@ -46,16 +48,17 @@ pub(super) fn parse_info(info: &[u8]) -> RedisSurvey {
         .filter_map(|line| line.split_once(':'))
         .collect();
     let field = |name: &str| fields.get(name).map_or("", |value| value.trim());
+    let words = |name: &str| quoted(field(name).as_bytes(), None);
     let number = |name: &str| field(name).parse().unwrap_or_default();
     let (name, version) = match field("valkey_version") {
-        "" => ("redis", field("redis_version")),
-        version => ("valkey", version),
+        "" => ("redis", "redis_version"),
+        _ => ("valkey", "valkey_version"),
     };
     RedisSurvey {
         name: name.to_owned(),
-        version: version.to_owned(),
+        version: words(version),
         maxmemory_bytes: number("maxmemory"),
-        maxmemory_policy: field("maxmemory_policy").to_owned(),
+        maxmemory_policy: words("maxmemory_policy"),
         used_memory_bytes: number("used_memory"),
         is_aof_enabled: field("aof_enabled") == "1",
         replicas: number("connected_slaves"),
@@ -78,6 +81,9 @@ mod tests {
             ..RedisSurvey::default()
         };
         assert_eq!(parse_info(info), expected);
+        let foreign = parse_info(b"redis_version:7\x1b[31m\r\nmaxmemory_policy:a@b.example\r\n");
+        assert_eq!(foreign.version, "7 [31m");
+        assert_eq!(foreign.maxmemory_policy, "(address)");
         let nothing = RedisSurvey {
             name: "redis".to_owned(),
             ..RedisSurvey::default()

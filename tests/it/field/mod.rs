@@ -1,6 +1,7 @@
 //! The kinds of faults that programs, files and people outside bring along: an input, and the right outcome. Each
 //! module is data-driven; the peers speak bytes.
 
+mod engines;
 mod files;
 mod imports;
 mod ledger;

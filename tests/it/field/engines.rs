@@ -1,0 +1,336 @@
+//! PostgreSQL and Redis, and what answers in their place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use landing_api::adapters::outbound::Roots;
+use landing_api::adapters::postgres::{
+    PostgresAddress, PostgresOpenError, PostgresSettings, PostgresStore,
+};
+use landing_api::adapters::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
+use landing_api::adapters::system::SystemEntropy;
+use landing_api::domain::secret::Secret;
+use landing_api::metrics::Metrics;
+use landing_api::ports::RateLimiter as _;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::fixtures::logged_async;
+use crate::program::closed_address;
+
+/// Answers `answer` to every command that it reads; a late one takes every log-in. It ends with this value.
+struct Peer {
+    port: u16,
+    _task: JoinSet<()>,
+}
+
+impl Peer {
+    async fn start(answer: impl Into<Vec<u8>>) -> Self {
+        Self::start_late(answer, Duration::ZERO).await
+    }
+
+    async fn start_late(answer: impl Into<Vec<u8>>, late: Duration) -> Self {
+        let answer = answer.into();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            let mut connections = JoinSet::new();
+            loop {
+                let (client, _) = listener.accept().await.unwrap();
+                connections.spawn(answer_each(client, answer.clone(), late));
+            }
+        });
+        Self { port, _task: task }
+    }
+}
+
+async fn answer_each(mut client: TcpStream, answer: Vec<u8>, late: Duration) {
+    let mut bytes = [0; 8192];
+    while let Ok(length @ 1..) = client.read(&mut bytes).await {
+        sleep(late).await;
+        let bytes = &bytes[..length];
+        let is_login = !late.is_zero() && !bytes.windows(4).any(|word| word == b"EVAL");
+        let answer = if is_login { b"+OK\r\n" } else { &answer[..] };
+        let commands = bytes.split(|byte| *byte == b'*').count() - 1;
+        for _ in 0..commands.max(1) {
+            // Fails if the client has gone.
+            let _ = client.write_all(answer).await;
+        }
+    }
+}
+
+async fn open_postgres(
+    port: u16,
+    patience: Duration,
+) -> Result<Arc<PostgresStore>, PostgresOpenError> {
+    let secret = Secret::new([7; 32]);
+    let url = format!("postgres://ada@127.0.0.1:{port}/base?sslmode=disable");
+    let settings = PostgresSettings {
+        address: PostgresAddress::parse(&url).unwrap(),
+        password_file: None,
+        roots: Roots::of([]),
+        tombstone_keys: vec![secret.keys().tombstone],
+        secret_ids: vec![secret.id()],
+    };
+    let (metrics, entropy) = (Arc::new(Metrics::new([])), Arc::new(SystemEntropy));
+    PostgresStore::connect(&settings, metrics, entropy, patience).await
+}
+
+/// What PostgreSQL answers before it knows the client's encoding.
+fn fatal(code: &str, words: &[u8]) -> Vec<u8> {
+    let fields = [
+        b"SFATAL\0VFATAL\0C",
+        code.as_bytes(),
+        b"\0M",
+        words,
+        b"\0D",
+        words,
+        b"\0\0",
+    ];
+    message(b'E', &fields.concat())
+}
+
+fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).unwrap();
+    [&[tag], &length.to_be_bytes()[..], body].concat()
+}
+
+fn assert_printable(text: &str) {
+    let is_bad = |c: char| c.is_control() || ('\u{202A}'..='\u{202E}').contains(&c);
+    assert!(!text.contains(is_bad) && text.len() < 600, "{text:?}");
+    assert!(!text.contains('@'), "{text:?}");
+}
+
+#[tokio::test]
+async fn an_error_of_postgresql_is_known_by_its_code_whatever_its_words() {
+    let words: [&[u8]; 3] = [
+        b"Passwort-Authentifizierung f\xfcr Benutzer \xbbada@example.com\xab fehlgeschlagen",
+        b"\x1b[31m\xc2\x9b \xe2\x80\xae \xff\xfe",
+        &[b'x'; 3600],
+    ];
+    for (code, kind) in [
+        ("28P01", "Credentials"),
+        ("28000", "Credentials"),
+        ("3D000", "NoDatabase"),
+        ("42501", "Forbidden"),
+        ("42P01", "NoTables"),
+        ("25006", "ReadOnly"),
+        ("53300", "Unreachable"),
+        ("57P01", "Unreachable"),
+        ("57P02", "Unreachable"),
+        ("57P03", "Unreachable"),
+        ("57014", "Unreachable"),
+        ("55000", "Unreachable"),
+        // PgBouncer's, for whatever is wrong.
+        ("08P01", "Unreachable"),
+        ("08006", "Unreachable"),
+        ("XX000", "Other"),
+        ("\x1b[2J", "Other"),
+        ("", "Other"),
+    ] {
+        for words in words {
+            let peer = Peer::start(fatal(code, words)).await;
+            let error = open_postgres(peer.port, Duration::ZERO)
+                .await
+                .err()
+                .unwrap();
+            assert!(
+                format!("{error:?}").starts_with(kind),
+                "{code:?}: {error:?}"
+            );
+            assert_printable(&error.to_string());
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_else_answers_in_place_of_postgresql_is_an_error() {
+    let sasl = |words: &[u8]| message(b'R', &[&10_u32.to_be_bytes(), words].concat());
+    for answer in [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
+        b"-ERR \x1b[31munknown command\r\n".to_vec(),
+        b"\x15\x03\x03\x00\x02\x02\x28".to_vec(),
+        message(b'E', b""),
+        message(b'E', b"Cx"),
+        message(b'E', b"M\xff\0\0"),
+        message(b'R', b""),
+        message(b'R', &99_u32.to_be_bytes()),
+        message(b'R', &3_u32.to_be_bytes()),
+        sasl(b"\0"),
+        sasl(b"SCRAM-\xff\0\0"),
+        sasl(b"SCRAM-SHA-256"),
+        message(b'N', b"M\xff\0\0").repeat(2),
+        message(b'S', b"client_encoding\0LATIN1\0"),
+        vec![b'R', 0, 0, 0, 0],
+        vec![b'R', 0xff, 0xff, 0xff, 0xff],
+        [message(b'R', &[0; 4]), message(b'Z', b"")].concat(),
+    ] {
+        // Closes the connection as soon as it has answered, so that nobody waits.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let answering = async {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let _ = client.read(&mut [0; 1024]).await;
+            let _ = client.write_all(&answer).await;
+        };
+        let (opened, ()) = tokio::join!(open_postgres(port, Duration::ZERO), answering);
+        assert_printable(&opened.err().unwrap().to_string());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_waits_for_postgresql_says_so_once() {
+    let closed = closed_address();
+    let port = closed.rsplit(':').next().unwrap().parse().unwrap();
+    let (opened, log) = logged_async(open_postgres(port, Duration::from_secs(30))).await;
+    assert!(matches!(opened, Err(PostgresOpenError::Unreachable(_))));
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("waits")).collect();
+    let [line] = lines[..] else {
+        panic!("{log}");
+    };
+    assert!(line.contains(&format!("{closed}/base")), "{line}");
+    assert!(!line.contains("ada@"), "{line}");
+}
+
+async fn open_redis(login: &str, port: u16) -> RedisRateLimiter {
+    let url = format!("redis://{login}127.0.0.1:{port}");
+    let settings = RedisSettings {
+        address: RedisAddress::parse(&url).unwrap(),
+        password_file: None,
+        roots: Roots::of([]),
+    };
+    RedisRateLimiter::open(settings).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_error_of_redis_is_known_by_its_code_whatever_its_words() {
+    let long = format!("-{}\r\n", "X".repeat(3600));
+    for (answer, expected) in [
+        (
+            &b"-READONLY You can't write against a replica.\r\n"[..],
+            "it is a replica",
+        ),
+        (b"-LOADING Redis is loading\r\n", "LOADING"),
+        (b"-OOM command not allowed\r\n", "OOM"),
+        (
+            b"-NOAUTH Authentication required.\r\n",
+            "NOAUTH: check the user",
+        ),
+        (
+            b"-WRONGPASS invalid username-password pair\r\n",
+            "WRONGPASS: check",
+        ),
+        (
+            b"-NOPERM User ada@example.com has no permissions\r\n",
+            "NOPERM: check",
+        ),
+        (b"-MASTERDOWN Link with MASTER is down\r\n", "MASTERDOWN"),
+        (b"-NOREPLICAS Not enough good replicas\r\n", "NOREPLICAS"),
+        (b"-MISCONF Errors writing to the AOF file\r\n", "MISCONF"),
+        (b"-BUSY Redis is busy running a script\r\n", "BUSY"),
+        (b"-UNKILLABLE Sorry the script\r\n", "UNKILLABLE"),
+        (b"-ERR max number of clients reached\r\n", "ERR"),
+        (b"-WRONGTYPE Operation against a key\r\n", "WRONGTYPE"),
+        (b"-ada@example.com\r\n", "(address)"),
+        (b"-\x1b[31mE\xe2\x80\xaeVIL x\r\n", "[31mE VIL"),
+        (long.as_bytes(), "XXXX"),
+        // No errors, and no answers of the script's.
+        (b":1\r\n", "none of the script's"),
+        (b"+OK\r\n", "none of the script's"),
+        (b"$-1\r\n", "none of the script's"),
+        (b"$5\r\nhello\r\n", "none of the script's"),
+        (b"*0\r\n", "none of the script's"),
+        (
+            b"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n",
+            "none of the script's",
+        ),
+        (b"*3\r\n:-1\r\n:-1\r\n:-1\r\n", "none of the script's"),
+        (b"-ERR \xff\xfe\r\n", ""),
+        (b"+\xff\r\n", ""),
+        (b":x\r\n", ""),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
+        (b"\x15\x03\x03\x00\x02\x02\x28", ""),
+    ] {
+        for login in ["", ":hunter2@"] {
+            let peer = Peer::start(answer).await;
+            let limiter = open_redis(login, peer.port).await;
+            let error = limiter.check().unwrap_err().to_string();
+            assert_printable(&error);
+            let is_told = error.contains(expected) || !login.is_empty();
+            assert!(is_told, "{}: {error}", answer.escape_ascii());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn redis_behind_a_slow_link_is_connected_to() {
+    let decided = "*3\r\n:1\r\n:1000\r\n:1\r\n";
+    let peer = Peer::start_late(decided, Duration::from_millis(200)).await;
+    for login in ["", ":hunter2@"] {
+        let limiter = open_redis(login, peer.port).await;
+        limiter.check().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_redis_without_an_end_is_cut() {
+    for begin in [
+        &b"+"[..],
+        b"-ERR ",
+        b"$4000000000\r\n",
+        b"*1000000000000\r\n:",
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let flooding = async {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let (more, mut sent) = (vec![b'1'; 1024 * 1024], 0);
+            client.write_all(begin).await.unwrap();
+            while sent < 700 && client.write_all(&more).await.is_ok() {
+                sent += 1;
+            }
+            sent
+        };
+        let (limiter, sent) = tokio::join!(open_redis(":hunter2@", port), flooding);
+        limiter.check().unwrap_err();
+        // What the system buffers comes on top.
+        assert!(sent < 64, "{}: {sent} MiB", begin.escape_ascii());
+    }
+}
+
+#[test]
+fn no_bytes_in_place_of_an_engine_are_taken_for_one() {
+    let runtime = Runtime::new().unwrap();
+    let tag = prop::sample::select(b"RESZNK-+:$*_,#!=%~>|(".to_vec());
+    let bytes = (tag, vec(any::<u8>(), 0..64));
+    let run = TestRunner::default().run(&bytes, |(tag, mut bytes)| {
+        bytes.insert(0, tag);
+        bytes.extend(b"\r\n");
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let answering = async {
+                for _ in 0..2 {
+                    let (mut client, _) = listener.accept().await.unwrap();
+                    let _ = client.read(&mut [0; 1024]).await;
+                    let _ = client.write_all(&bytes).await;
+                }
+            };
+            let opening = async {
+                let limiter = open_redis("", port).await;
+                limiter.check().unwrap_err();
+                open_postgres(port, Duration::ZERO).await.err().unwrap();
+            };
+            tokio::join!(opening, answering);
+        });
+        Ok(())
+    });
+    run.unwrap();
+}
