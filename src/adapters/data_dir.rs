@@ -512,7 +512,7 @@ fn tighten(directory: &Path) {
         match close_to_others(&path) {
             Ok(is_closed) => closed += u32::from(is_closed),
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "chmod -R go= the data directory")
+                tracing::warn!(path = %path.display(), %error, "chmod -R go= the data directory");
             }
         }
     }

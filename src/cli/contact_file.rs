@@ -81,7 +81,10 @@ impl ContactFileEnd {
             });
             let read = read.map_err(|error| match error {
                 FileError::Io(error) => unreadable(error),
-                wrong => CommandError::Input(wrong.to_string()),
+                wrong @ (FileError::Header { .. }
+                | FileError::Consent { .. }
+                | FileError::Missing(_)
+                | FileError::Encoding(_)) => CommandError::Input(wrong.to_string()),
             });
             let is_whole = read.is_ok();
             // Fails only if nobody waits for the rows.
@@ -134,7 +137,11 @@ fn contact<'a, 'b>(
         match meaning {
             ColumnMeaning::Email => row.email = cell,
             ColumnMeaning::SubscribedAt => row.subscribed_at = Some(cell),
-            _ => match is_refusal(meaning, name, &cell) {
+            ColumnMeaning::Ignore => {}
+            ColumnMeaning::Status
+            | ColumnMeaning::Unsubscribed
+            | ColumnMeaning::Subscribed
+            | ColumnMeaning::Confirmed => match is_refusal(meaning, name, &cell) {
                 Ok(is_refusal) => has_left |= is_refusal,
                 Err(reason) => row.bad = Some(reason.into()),
             },
@@ -351,7 +358,9 @@ fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<St
                     let cell = match value {
                         Value::Null => String::new(),
                         Value::String(text) => text,
-                        other => other.to_string(),
+                        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                            value.to_string()
+                        }
                     };
                     cells.push((meaning, name, cell));
                 }

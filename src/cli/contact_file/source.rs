@@ -78,7 +78,7 @@ impl<R: Read> Source<R> {
             pending: Vec::new(),
             sender,
             row_bytes: 0,
-            row_line: 0,
+            row_line: 1,
             last: b'\n',
             is_ended: false,
         }

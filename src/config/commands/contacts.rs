@@ -139,8 +139,8 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["csv", "jsonl"]))]
     pub format: Option<String>,
 
-    /// What a column means, if its name does not tell: email, subscribed_at, status, unsubscribed (a yes, or a time,
-    /// forbids), subscribed or confirmed (a yes, or a time, allows), ignore; may be repeated
+    /// What a column means, if its name does not tell: unsubscribed (a yes or a time forbids), subscribed or confirmed
+    /// (a yes or a time allows), status, ignore, or another; may be repeated
     #[arg(long = "column", value_name = "NAME=MEANING", value_parser = column)]
     pub columns: Vec<(String, ColumnMeaning)>,
 

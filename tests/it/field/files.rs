@@ -181,8 +181,8 @@ fn a_file_that_is_no_certificate_or_key_is_told_for_what_it_is() {
         ),
         (
             None,
-            Some(text(&good_key).replace("PRIVATE", "OPENSSH PRIVATE").into()),
-            "holds a key of another kind or size",
+            Some(pem("OPENSSH PRIVATE KEY", b"openssh-key-v1\0").into()),
+            "but: OPENSSH PRIVATE KEY",
         ),
         (
             None,
