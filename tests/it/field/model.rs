@@ -52,95 +52,63 @@ async fn check_failure(script: Script, cause: &str, about: &str) {
 }
 
 #[tokio::test]
-async fn a_stream_is_read_whatever_its_bytes_lines_and_label_are() {
+async fn a_stream_is_read_whatever_its_bytes_and_lines_are() {
     let hi = pieces(&["H", "i"]);
-    let whole = r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#;
-    let pretty = "\n{\n \"choices\": [\n {\"message\": {\"content\": \"Hi\"}}]\n}\n";
-    let stop = end("stop");
-    let latin = [
-        &b"data: {\"choices\":[{\"delta\":{\"content\":\"caf\xe9\"}}]}\n\n"[..],
-        stop.as_bytes(),
-    ];
-    let labelled = |label: &str, body: &str| Script::response(&format!("200 OK\r\n{label}"), body);
-    let answers = [
+    let latin = b"data: {\"choices\":[{\"delta\":{\"content\":\"caf\xe9\"}}]}\n\n";
+    let fields = format!(": ping\n\n\n\nid: 7\nretry: 9\nevent: x\n{hi}data:  [DONE] \n\n");
+    let marked = format!("\u{feff}{hi}data: [DONE]\n\n");
+    let two_lines = hi.replace(",\"finish", ",\ndata: \"finish");
+    for (stream, answer) in [
         (
-            Script::response(STREAM, include_str!("streams/llama_cpp.txt")),
+            include_str!("streams/llama_cpp.txt").into(),
             "We open at nine.",
         ),
+        (include_str!("streams/vllm.txt").into(), "We open at nine."),
         (
-            Script::response(STREAM, include_str!("streams/vllm.txt")),
-            "We open at nine.",
-        ),
-        (
-            Script::response(STREAM, pieces(&[r"Hi \ud83d", r"\ude00!"])),
+            pieces(&[r"Hi \ud83d", r"\ude00!"]).into_bytes(),
             "Hi \u{FFFD}\u{FFFD}!",
         ),
-        (
-            Script::response(STREAM, pieces(&[r"Hi \ud83d\ude00"])),
-            "Hi 😀",
-        ),
-        (
-            Script::response(STREAM, pieces(&[r"Hi \ud83d"])),
-            "Hi \u{FFFD}",
-        ),
-        (Script::response(STREAM, latin.concat()), "caf\u{FFFD}"),
-        (
-            Script::response(STREAM, format!("\u{feff}{hi}data: [DONE]\n\n")),
-            "Hi",
-        ),
-        (Script::response(STREAM, hi.replace('\n', "\r")), "Hi"),
-        (Script::response(STREAM, hi.replace('\n', "\r\n")), "Hi"),
-        (
-            Script::response(STREAM, hi.replace("data: ", "data:")),
-            "Hi",
-        ),
-        (
-            Script::response(
-                STREAM,
-                format!(": ping\n\n\n\nid: 7\nretry: 9\nevent: x\n{hi}data:  [DONE] \n\n"),
-            ),
-            "Hi",
-        ),
-        (
-            Script::response(STREAM, hi.replace(",\"finish", ",\ndata: \"finish")),
-            "Hi",
-        ),
-        (labelled("Content-Type: text/plain\r\n", &hi), "Hi"),
-        (labelled("Content-Type: application/json\r\n", &hi), "Hi"),
-        (
-            labelled(
-                "Content-Type: application/octet-stream\r\n",
-                &format!("\r\n: x\r\n{hi}"),
-            ),
-            "Hi",
-        ),
-        (labelled("", &format!("event: message\n{hi}")), "Hi"),
-        (labelled("", &hi), "Hi"),
-        (labelled("", whole), "Hi"),
-        (Script::response(STREAM, whole), "Hi"),
-        (Script::response(STREAM, pretty), "Hi"),
-        (labelled("", &format!("\u{feff}{pretty}")), "Hi"),
-        (
-            Script::closing(format!("HTTP/1.0 200 OK\r\n\r\n{whole}")),
-            "Hi",
-        ),
-        (Script::closing(format!("HTTP/1.1 {STREAM}\r\n{hi}")), "Hi"),
-        (
-            Script::closing(format!(
-                "HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{whole}"
-            )),
-            "Hi",
-        ),
-        (
-            Script::closing(format!(
-                "HTTP/1.1 {STREAM}Transfer-Encoding: chunked\r\nTrailer: X\r\n\r\n{:x}\r\n{hi}\r\n0\r\nX: 1\r\n\r\n",
-                hi.len()
-            )),
-            "Hi",
-        ),
-    ];
-    for (at, (script, answer)) in answers.into_iter().enumerate() {
-        check_answer(script, answer, &format!("row {at}")).await;
+        (pieces(&[r"Hi \ud83d\ude00"]).into_bytes(), "Hi 😀"),
+        (pieces(&[r"Hi \ud83d"]).into_bytes(), "Hi \u{FFFD}"),
+        ([&latin[..], end("stop").as_bytes()].concat(), "caf\u{FFFD}"),
+        (marked.into_bytes(), "Hi"),
+        (hi.replace('\n', "\r").into_bytes(), "Hi"),
+        (hi.replace('\n', "\r\n").into_bytes(), "Hi"),
+        (hi.replace("data: ", "data:").into_bytes(), "Hi"),
+        (fields.into_bytes(), "Hi"),
+        (two_lines.into_bytes(), "Hi"),
+    ] {
+        let about = String::from_utf8_lossy(&stream).into_owned();
+        check_answer(Script::response(STREAM, stream), answer, &about).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_read_whatever_its_label_and_transfer_are() {
+    const WHOLE: &str = r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#;
+    const PRETTY: &str = "\n{\n \"choices\": [\n {\"message\": {\"content\": \"Hi\"}}]\n}\n";
+    let hi = pieces(&["H", "i"]);
+    for label in ["text/plain", "application/json", "application/octet-stream"] {
+        for body in [&*hi, &format!("\r\n: x\r\n{hi}"), WHOLE, PRETTY] {
+            let head = format!("200 OK\r\nContent-Type: {label}\r\n");
+            check_answer(Script::response(&head, body), "Hi", label).await;
+        }
+    }
+    let event = format!("event: message\n{hi}");
+    let marked = format!("\u{feff}{PRETTY}");
+    for body in [&*hi, &event, WHOLE, PRETTY, &marked] {
+        for head in ["200 OK\r\n", STREAM] {
+            check_answer(Script::response(head, body), "Hi", body).await;
+        }
+    }
+    let chunk = format!("{:x}\r\n{hi}\r\n0\r\nX: 1\r\n\r\n", hi.len());
+    for bytes in [
+        format!("HTTP/1.0 200 OK\r\n\r\n{WHOLE}"),
+        format!("HTTP/1.1 {STREAM}\r\n{hi}"),
+        format!("HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{WHOLE}"),
+        format!("HTTP/1.1 {STREAM}Transfer-Encoding: chunked\r\nTrailer: X\r\n\r\n{chunk}"),
+    ] {
+        check_answer(Script::closing(&*bytes), "Hi", &bytes).await;
     }
 }
 

@@ -29,10 +29,11 @@ impl Script {
         Self { bytes, then }
     }
 
-    /// A response with these lines in its head, and the length of `body`.
+    /// A response with these lines in its head, and the length of `body`; the last one of its connection.
     pub(super) fn response(head: &str, body: impl AsRef<[u8]>) -> Self {
         let body = body.as_ref();
-        let head = format!("HTTP/1.1 {head}Content-Length: {}\r\n\r\n", body.len());
+        let length = body.len();
+        let head = format!("HTTP/1.1 {head}Connection: close\r\nContent-Length: {length}\r\n\r\n");
         Self::closing([head.as_bytes(), body].concat())
     }
 

@@ -20,7 +20,9 @@ async fn failure(script: Script) -> (String, Option<u64>) {
         .await;
     match sent.unwrap_err() {
         WebhookError::Failed(Failure::Later { error, wait_ms }) => (error, wait_ms),
-        other => panic!("{other:?}"),
+        error @ (WebhookError::Failed(Failure::Final(_))
+        | WebhookError::Gone
+        | WebhookError::Stopped) => panic!("{error:?}"),
     }
 }
 

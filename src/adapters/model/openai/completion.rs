@@ -98,7 +98,9 @@ pub(super) fn is_blank(value: &Value) -> bool {
         Value::String(text) => text.trim().is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
-        _ => value.is_null() || value == false || value == 0,
+        Value::Null | Value::Bool(false) => true,
+        Value::Bool(true) => false,
+        Value::Number(number) => number.as_f64() == Some(0.0),
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) struct UpstreamError {
 
 impl UpstreamError {
     /// Finds the error in a body of success: `error` (OpenAI, Ollama) or `errors` in it or in its choice, or a
-    /// body that is one itself (vLLM, FastAPI, Anthropic).
+    /// body that is one itself (vLLM, `FastAPI`, Anthropic).
     pub(super) fn find(body: &Value) -> Option<Self> {
         let choice = body.pointer("/choices/0");
         let places = [
@@ -249,76 +249,78 @@ mod tests {
         }
     }
 
+    /// A status, the words of an error, and what follows.
+    const REMEDIES: [(u16, &str, Option<Remedy>); 21] = [
+        (
+            400,
+            "prompt is too long: 9000 tokens > 8192 maximum",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            400,
+            "This model's maximum context length is 8192",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            400,
+            "the request exceeds the available context size",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            500,
+            "the request exceeds the available context size",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            422,
+            "`inputs` tokens + `max_new_tokens` must be <= 4096",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            400,
+            "The input token count (9) exceeds the maximum",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            400,
+            "Range of input length should be [1, 6000]",
+            Some(Remedy::LessHistory),
+        ),
+        (413, "", Some(Remedy::LessHistory)),
+        (400, "Please shorten it", None),
+        (429, "too many tokens per minute", None),
+        (401, "invalid token", None),
+        (500, "context deadline exceeded", None),
+        (500, "took too long", None),
+        (503, "context length", None),
+        (400, "System role not supported", Some(Remedy::JoinedPrompt)),
+        (
+            500,
+            "{{ bos_token }} Jinja Exception: System role not supported",
+            Some(Remedy::JoinedPrompt),
+        ),
+        (
+            400,
+            "Only user, assistant and tool roles are supported, but got system.",
+            Some(Remedy::JoinedPrompt),
+        ),
+        (
+            400,
+            "Conversation roles must alternate user/assistant",
+            Some(Remedy::JoinedPrompt),
+        ),
+        (
+            400,
+            "Developer instruction is not enabled for gemma-3",
+            Some(Remedy::JoinedPrompt),
+        ),
+        (404, "System role not supported", None),
+        (500, "the system is overloaded", None),
+    ];
+
     #[test]
     fn the_words_of_an_error_tell_how_the_model_may_be_asked_again() {
-        use Remedy::{JoinedPrompt, LessHistory};
-        for (status, words, expected) in [
-            (
-                400,
-                "prompt is too long: 9000 tokens > 8192 maximum",
-                Some(LessHistory),
-            ),
-            (
-                400,
-                "This model's maximum context length is 8192",
-                Some(LessHistory),
-            ),
-            (
-                400,
-                "the request exceeds the available context size",
-                Some(LessHistory),
-            ),
-            (
-                500,
-                "the request exceeds the available context size",
-                Some(LessHistory),
-            ),
-            (
-                422,
-                "`inputs` tokens + `max_new_tokens` must be <= 4096",
-                Some(LessHistory),
-            ),
-            (
-                400,
-                "The input token count (9) exceeds the maximum",
-                Some(LessHistory),
-            ),
-            (
-                400,
-                "Range of input length should be [1, 6000]",
-                Some(LessHistory),
-            ),
-            (413, "", Some(LessHistory)),
-            (400, "Please shorten it", None),
-            (429, "too many tokens per minute", None),
-            (401, "invalid token", None),
-            (500, "context deadline exceeded", None),
-            (500, "took too long", None),
-            (503, "context length", None),
-            (400, "System role not supported", Some(JoinedPrompt)),
-            (
-                500,
-                "{{ bos_token }} Jinja Exception: System role not supported",
-                Some(JoinedPrompt),
-            ),
-            (
-                400,
-                "Only user, assistant and tool roles are supported, but got system.",
-                Some(JoinedPrompt),
-            ),
-            (
-                400,
-                "Conversation roles must alternate user/assistant",
-                Some(JoinedPrompt),
-            ),
-            (
-                400,
-                "Developer instruction is not enabled for gemma-3",
-                Some(JoinedPrompt),
-            ),
-            (404, "System role not supported", None),
-            (500, "the system is overloaded", None),
-        ] {
+        for (status, words, expected) in REMEDIES {
             for body in [
                 words.to_owned(),
                 json!({"error": {"message": words}}).to_string(),
