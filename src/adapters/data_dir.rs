@@ -132,6 +132,12 @@ pub(super) fn held(path: &Path, channel: Channel) -> PathBuf {
     })
 }
 
+/// Makes a file that says that a channel is held.
+pub(super) fn mark_held(files: &dyn Files, path: &Path) -> io::Result<()> {
+    files.create(path)?.sync()?;
+    sync_parent(files, path)
+}
+
 /// A locked data directory with its secret.
 #[derive(Debug)]
 pub struct DataDir {

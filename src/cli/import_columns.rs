@@ -2,8 +2,6 @@
 //!
 //! A column that may carry consent is never just not read: it is known, or the operator says what it means.
 
-use clap::ValueEnum as _;
-
 use crate::config::ColumnMeaning;
 use crate::domain::quoted;
 
@@ -44,7 +42,7 @@ pub(super) fn meaning_of(name: &str, given: &[(String, ColumnMeaning)]) -> Optio
     }
     let name = letters(name);
     let mut known = kinds().filter(|(_, words)| words.clone().any(|word| word == name));
-    let known = known.find_map(|(kind, _)| ColumnMeaning::from_str(kind, false).ok());
+    let known = known.find_map(|(kind, _)| ColumnMeaning::parse(kind));
     let mut speaking = kinds().filter(|(kind, _)| *kind == "speaks of consent");
     let is_speaking = speaking.any(|(_, mut parts)| parts.any(|part| name.contains(part)));
     known.or_else(|| (!is_speaking).then_some(ColumnMeaning::Ignore))

@@ -72,7 +72,14 @@ const CRATES: [(&str, &[&str]); 14] = [
     ("clap::", &["config/"]),
     (
         "tokio::",
-        &["http/", "operator/", "adapters/", "cli/", "main.rs"],
+        &[
+            "http/",
+            "operator/",
+            "adapters/",
+            "cli/",
+            "main.rs",
+            "metrics/workers.rs",
+        ],
     ),
     ("SystemTime::now", &["adapters/system.rs"]),
     ("std::fs", &["adapters/"]),

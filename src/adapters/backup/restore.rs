@@ -13,13 +13,13 @@ use sha2::{Digest as _, Sha256};
 use tar::{Archive, Entry, EntryType};
 
 use crate::adapters::data_dir::{
-    MARK, RESTORING, SECRET, backup_entries, create_private, held, lock, refuse_foreign,
+    MARK, RESTORING, SECRET, backup_entries, create_private, held, lock, mark_held, refuse_foreign,
 };
 use crate::adapters::files::{
     BUFFER_BYTES, Files, PRIVATE_DIRECTORY, append_whole, remove_for_good,
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
-use crate::adapters::ledger::{mark_held, refusal, waiting_deliveries};
+use crate::adapters::ledger::{refusal, waiting_deliveries};
 use crate::adapters::sled_db::remove;
 use crate::domain::Channel;
 

@@ -3,14 +3,14 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
-use crate::adapters::files::{Files, remove_for_good, sync_parent};
+use crate::adapters::data_dir::mark_held;
+use crate::adapters::files::remove_for_good;
 use crate::domain::{
     Channel, Contact, Delivery, DeliveryId, EmailAddress, MailOutcome, QueueStanding, Settled,
     Timestamp, Turn,
@@ -18,10 +18,9 @@ use crate::domain::{
 use crate::ports::{DeliveryQueue, ERASED_MAX, PageStream, StoreError};
 
 use super::draft::Draft;
-use super::generation::{Generation, unreadable};
+use super::generation::{Generation, ledger_failed, unreadable};
 use super::record::{DeliveryEntry, Event, EventLines, Flaw, Hex, Identity, Place};
 use super::store::LedgerStore;
-use super::writer::ledger_failed;
 
 #[async_trait]
 impl DeliveryQueue for LedgerStore {
@@ -201,12 +200,6 @@ pub(in crate::adapters) fn waiting_deliveries(path: &Path) -> Result<u64, Flaw> 
         }
     }
     Ok(waiting.len() as u64)
-}
-
-/// Makes a file that says that a channel is held.
-pub(in crate::adapters) fn mark_held(files: &dyn Files, path: &Path) -> io::Result<()> {
-    files.create(path)?.sync()?;
-    sync_parent(files, path)
 }
 
 fn read(generation: &Generation, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError> {

@@ -6,9 +6,8 @@ use std::collections::hash_map::Entry;
 use crate::domain::{DeliveryId, Timestamp};
 use crate::ports::StoreError;
 
-use super::generation::{Generation, unreadable};
+use super::generation::{Generation, ledger_failed, unreadable};
 use super::record::{EVENT_BYTES_MAX, Event, Identity, Place};
-use super::writer::ledger_failed;
 
 /// The events of a batch so far. Changes of one batch see each other.
 pub(super) struct Draft<'a> {

@@ -4,8 +4,10 @@
 //! readable after a compaction has put the next one in its place.
 
 use std::fs::File;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::adapters::files::is_full;
 use crate::domain::{Confirmation, Contact, Timestamp};
 use crate::ports::StoreError;
 
@@ -160,6 +162,15 @@ impl Generation {
 
     pub(super) fn set_end(&self, end: Place) {
         self.end.store(end, Ordering::Release);
+    }
+}
+
+pub(super) fn ledger_failed(error: io::Error) -> StoreError {
+    let is_full = is_full(&error);
+    let reason = format!("ledger: {error}");
+    match is_full {
+        true => StoreError::Full(reason),
+        false => StoreError::Unavailable(reason),
     }
 }
 

@@ -63,7 +63,7 @@ mod store;
 mod table;
 mod writer;
 
-pub(super) use deliveries::{mark_held, waiting_deliveries};
+pub(super) use deliveries::waiting_deliveries;
 pub use maintenance::{LedgerRepair, LedgerReport, repair_ledger, verify_ledger};
 pub use open::Tuning;
 pub(super) use open::refusal;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::adapters::data_dir::{DataDir, exists, held};
+use crate::adapters::data_dir::{DataDir, exists, held, mark_held};
 use crate::adapters::files::{
     Files, SystemFiles, append_whole, is_full, numbered, remove_for_good,
 };
@@ -17,12 +17,11 @@ use crate::metrics::Metrics;
 
 use super::compaction::Compactions;
 use super::copy::CopyPlan;
-use super::deliveries::mark_held;
-use super::generation::Generation;
+use super::generation::{Generation, ledger_failed};
 use super::mark::{self, Mark};
 use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, unfinished};
 use super::shared_state::SharedState;
-use super::writer::{LedgerWriter, ledger_failed};
+use super::writer::LedgerWriter;
 
 /// How many bad lines a message names.
 pub(super) const LINES_NAMED_MAX: usize = 20;

@@ -10,7 +10,6 @@ use std::vec::IntoIter;
 
 use tokio::time::Instant;
 
-use crate::adapters::files::is_full;
 use crate::adapters::secret_file::SecretFile;
 use crate::domain::Timestamp;
 use crate::metrics::Metrics;
@@ -19,7 +18,7 @@ use crate::ports::{Compaction, StoreError};
 use super::compaction::{CompactionReply, Compactions};
 use super::copy::{Copy, CopyPlan};
 use super::draft::Draft;
-use super::generation::{Generation, unreadable};
+use super::generation::{Generation, ledger_failed, unreadable};
 use super::mark::Mark;
 use super::record::{Flaw, Ledger, Stamp};
 use super::shared_state::SharedState;
@@ -299,15 +298,6 @@ fn flawed(flaw: Flaw) -> StoreError {
     match flaw {
         Flaw::Io(error) => ledger_failed(error),
         Flaw::Foreign(_) | Flaw::Damaged { .. } | Flaw::Unreadable(_) => unreadable(flaw),
-    }
-}
-
-pub(super) fn ledger_failed(error: io::Error) -> StoreError {
-    let is_full = is_full(&error);
-    let reason = format!("ledger: {error}");
-    match is_full {
-        true => StoreError::Full(reason),
-        false => StoreError::Unavailable(reason),
     }
 }
 

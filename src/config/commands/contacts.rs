@@ -173,12 +173,18 @@ pub enum ColumnMeaning {
     Ignore,
 }
 
+impl ColumnMeaning {
+    /// Reads a meaning by its name, such as `subscribed_at`.
+    pub fn parse(name: &str) -> Option<Self> {
+        <Self as ValueEnum>::from_str(name, true).ok()
+    }
+}
+
 fn column(text: &str) -> Result<(String, ColumnMeaning), String> {
     let (name, meaning) = text.rsplit_once('=').unwrap_or((text, ""));
-    let meaning = ColumnMeaning::from_str(meaning, true);
-    let meaning = meaning.map_err(|_unknown| {
-        "must be NAME=MEANING: email, subscribed_at, status, unsubscribed, subscribed, confirmed or ignore"
-    })?;
+    let meaning = ColumnMeaning::parse(meaning).ok_or(
+        "must be NAME=MEANING: email, subscribed_at, status, unsubscribed, subscribed, confirmed or ignore",
+    )?;
     Ok((name.to_owned(), meaning))
 }
 

@@ -72,7 +72,7 @@ async fn a_start_removes_what_an_interrupted_restore_left() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_there_keeps_its_mode_and_foreign_files() {
+async fn a_directory_that_is_there_is_closed_to_others_and_keeps_foreign_files() {
     let house = House::new();
     fs::create_dir_all(house.file("windows")).unwrap();
     fs::set_permissions(&house.path, Permissions::from_mode(0o750)).unwrap();
@@ -83,7 +83,7 @@ async fn a_directory_that_is_there_keeps_its_mode_and_foreign_files() {
         opened.sign_up("ada").await.unwrap();
         opened.stop();
     }
-    assert_eq!(mode(&house.path), 0o750);
+    assert_eq!(mode(&house.path), 0o700);
     assert_eq!(fs::read(house.file("notes.txt")).unwrap(), b"mine");
     assert_eq!(fs::read(house.file("windows/data")).unwrap(), b"theirs");
 }

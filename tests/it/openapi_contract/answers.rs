@@ -14,6 +14,7 @@ use hyper::body::{Body, Bytes, Frame};
 use hyper::{Method, Request};
 use landing_api::domain::chat::Conversation;
 use landing_api::http::request::head::Area;
+use landing_api::metrics::workers::{Worker, WorkerHealth};
 use landing_api::ports::{AnswerSink, BlockList as _, ModelClient, ModelError, StoreError};
 use serde_json::json;
 
@@ -129,6 +130,16 @@ async fn see_blocked(seen: &mut Seen, operation: &Described) {
     let app = TestApp::new();
     let visitor = network(VISITOR);
     assert_eq!(app.blocks.add(visitor, NOW).await, Ok(true));
+    seen.send(&app, operation, call(operation)).await;
+}
+
+/// What comes of a worker that has failed for ten minutes.
+async fn see_failing_worker(seen: &mut Seen, operation: &Described) {
+    let app = TestApp::new();
+    app.metrics
+        .workers
+        .note(Worker::Mail, WorkerHealth::note_end);
+    tokio::time::advance(Duration::from_secs(601)).await;
     seen.send(&app, operation, call(operation)).await;
 }
 
@@ -386,6 +397,9 @@ async fn every_status_code_and_header_that_is_described_is_seen() {
         }
         if has("stopping") {
             see_stop(&mut seen, operation).await;
+        }
+        if has("worker_failing") {
+            see_failing_worker(&mut seen, operation).await;
         }
         if has("not_found") {
             see_not_found(&mut seen, operation).await;
