@@ -132,14 +132,7 @@ pub async fn serve_until_stopped(
     };
     let stop = stop_signal(interrupt.clone(), Arc::clone(&metrics), args.drain_notice)?;
     if let Some(certificate) = sockets.certificate {
-        let (certificate, counted) = (Arc::new(certificate), Arc::clone(&metrics));
-        let keeping = move |_stop| keep_certificate(Arc::clone(&certificate), counted.clone());
-        supervise(
-            Worker::Certificate,
-            &metrics,
-            &CancellationToken::new(),
-            keeping,
-        );
+        keep_supervised(certificate, &metrics);
     }
     let listeners = Listeners {
         web: sockets.web.listen()?,
@@ -155,6 +148,13 @@ pub async fn serve_until_stopped(
     delivering.finish().await;
     counting.finish().await;
     Ok(())
+}
+
+fn keep_supervised(certificate: OwnCertificate, metrics: &Arc<Metrics>) {
+    let (certificate, counted) = (Arc::new(certificate), Arc::clone(metrics));
+    let keeping = move |_stop| keep_certificate(Arc::clone(&certificate), counted.clone());
+    let never = CancellationToken::new();
+    supervise(Worker::Certificate, metrics, &never, keeping);
 }
 
 /// Reads the certificate again now and then, or renews it.

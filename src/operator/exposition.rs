@@ -94,7 +94,10 @@ fn distribution(text: &mut String, name: &str, labels: &str, (histogram, unit): 
     let mut count = 0;
     for (bound, counted) in histogram.buckets() {
         count += counted;
-        let bound = bound.map_or("+Inf".to_owned(), |bound| in_unit(bound, unit).to_string());
+        let bound = bound.map_or_else(
+            || "+Inf".to_owned(),
+            |bound| in_unit(bound, unit).to_string(),
+        );
         let labels = format!("{labels}{comma}le=\"{bound}\"");
         *text += &sample(name, "_bucket", &labels, count);
     }

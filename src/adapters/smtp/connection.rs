@@ -51,9 +51,11 @@ impl Fault {
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
-        Self::Lost(match error.kind() {
-            io::ErrorKind::UnexpectedEof => "the relay closed the connection".to_owned(),
-            _ => in_words(&error.to_string()),
+        let is_closed = error.kind() == io::ErrorKind::UnexpectedEof;
+        Self::Lost(if is_closed {
+            "the relay closed the connection".to_owned()
+        } else {
+            in_words(&error.to_string())
         })
     }
 }
@@ -134,9 +136,12 @@ impl Connection {
             self.exchange("AUTH", &STANDARD.encode(user), 3).await?;
             self.exchange("AUTH", &secret, 2).await
         } else {
-            let offered = quoted(offered.join(" ").as_bytes(), None);
+            let others = match offered.as_slice() {
+                [] => "none".to_owned(),
+                others => quoted(others.join(" ").as_bytes(), None),
+            };
             return Err(Fault::Unusable(format!(
-                "the relay offers neither AUTH PLAIN nor AUTH LOGIN, but: {offered}"
+                "the relay offers no log-in by PLAIN or LOGIN (it offers: {others})"
             )));
         };
         // Some relays repeat what they do not like.

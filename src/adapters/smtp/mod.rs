@@ -87,9 +87,12 @@ impl SmtpMailSender {
     async fn connect(&self) -> Result<Connection, Fault> {
         let relay = &self.settings.relay;
         let stream = connect(&relay.host, relay.port).await;
-        let stream = stream.map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => Fault::Lost("no connection within 5 seconds".to_owned()),
-            _ => error.into(),
+        let stream = stream.map_err(|error| {
+            if error.kind() == io::ErrorKind::TimedOut {
+                Fault::Lost("no connection within 5 seconds".to_owned())
+            } else {
+                error.into()
+            }
         })?;
         let is_secure = relay.security == RelaySecurity::Tls;
         let mut connection = Connection::greeted(stream, is_secure.then_some(&self.tls)).await?;

@@ -54,6 +54,7 @@ fn pem(label: &str, der: &[u8]) -> String {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "rows of a table")]
 fn certificates_and_keys_are_read_as_programs_write_them() {
     let authority = Authority::new();
     let pair = authority.pair("one");
@@ -150,6 +151,7 @@ fn certificates_and_keys_are_read_as_programs_write_them() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "rows of a table")]
 fn a_file_that_is_no_certificate_or_key_is_told_for_what_it_is() {
     let authority = Authority::new();
     let (pair, other) = (authority.pair("one"), authority.pair("other"));
