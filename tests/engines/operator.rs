@@ -322,7 +322,7 @@ async fn wrong_engines_are_named_with_what_to_do() {
     assert_eq!(status, Some(1), "{report}");
     assert!(report.contains("set noeviction"), "{report}");
     assert!(report.contains("tables of an earlier version"), "{report}");
-    schema(3).await;
+    schema(4).await;
     evict("noeviction");
 
     site.write_secret("secret", '2');
