@@ -29,17 +29,20 @@ pub(crate) const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; im
 const SVG_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /// What browsers are told about every page, beside its policy.
-pub(crate) const BROWSER_HEADERS: [(HeaderName, HeaderValue); 3] = [
+pub(crate) const BROWSER_HEADERS: [(HeaderName, HeaderValue); 2] = [
     (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-    (
-        HeaderName::from_static("cross-origin-opener-policy"),
-        HeaderValue::from_static("same-origin"),
-    ),
     (
         HeaderName::from_static("permissions-policy"),
         HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
     ),
 ];
+
+/// What they are told about documents, too. A page that a sandboxed frame opens is not shown with it: the
+/// newsletter's form may be in one.
+const OPENER_POLICY: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("cross-origin-opener-policy"),
+    HeaderValue::from_static("same-origin"),
+);
 
 /// The URLs of documents that answers name.
 #[derive(Debug)]
@@ -222,6 +225,7 @@ impl Variant {
             let policy = HeaderValue::from_static(PAGE_POLICY);
             headers_unchanged.insert(CONTENT_SECURITY_POLICY, policy);
             headers_unchanged.extend(BROWSER_HEADERS);
+            headers_unchanged.extend([OPENER_POLICY]);
         }
         if representation.media_type == SVG {
             let policy = HeaderValue::from_static(SVG_POLICY);
