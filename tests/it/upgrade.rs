@@ -41,7 +41,8 @@ fn left(name: &str) -> House {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     copy_dir(&fixtures.join(name), &house.path);
     fs::set_permissions(&house.path, Permissions::from_mode(0o700)).unwrap();
-    for file in ["ledger.jsonl", "secret"] {
+    // git keeps no modes either.
+    for file in ["counts.jsonl", "ledger.jsonl", "mark", "secret"] {
         fs::set_permissions(house.file(file), Permissions::from_mode(0o600)).unwrap();
     }
     // git keeps no empty directories.
