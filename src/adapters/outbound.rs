@@ -39,7 +39,7 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// sent at that moment is lost.
 const IDLE_DEADLINE: Duration = Duration::from_secs(4);
 
-/// How much of a response is buffered, in bytes: its head has to fit.
+/// The buffer of a response, in bytes: its head has to fit.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// The most interim responses (1xx) before the final one.
 const INTERIM_MAX: usize = 8;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics::Metrics;
 use crate::metrics::workers::{Worker, WorkerHealth};
 
-/// How long to wait before a worker is started again: at first, and at most.
+/// The pause before a worker is started again: at first, and at most.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 

@@ -224,7 +224,7 @@ fn read_csv<R: Read>(
     Ok(columns.into_iter().map(|(name, _)| name).collect())
 }
 
-/// Whether a cell has a line that looks like a row: one with an address.
+/// A cell with a line that looks like a row: one with an address.
 fn swallows(record: &ByteRecord, delimiter: u8) -> bool {
     let is_address = |part: &[u8]| {
         let part = str::from_utf8(part).unwrap_or_default();

@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// How often what is over is dropped.
 const TRIM_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// In every so manyth of these rounds addresses are erased from the files: within a day.
+/// After so many of these rounds, addresses are erased from the files: within a day.
 const ERASING_ROUNDS: u32 = 23;
 
 /// How long mail waits, at most, before it is looked whether there may be more.
@@ -79,7 +79,7 @@ impl Delivering {
 /// Tells the operator's program what is due, until `stop` is cancelled.
 async fn tell_webhook(app: Arc<App>, webhook: Arc<dyn WebhookSender>, stop: CancellationToken) {
     let mut is_failing = false;
-    // What an earlier run of this worker had taken.
+    // An earlier run of this worker may have taken some.
     app.deliveries.release(Channel::Webhook);
     while !stop.is_cancelled() {
         let round = deliver_to_webhook(app.deliveries(), &*webhook).await;

@@ -272,7 +272,7 @@ async fn ask(base: &str, header: Option<(&str, &str)>) -> Result<ProbeAnswer, St
     probe::get(&format!("{base}{HEALTH}"), header, wiring::roots(base)?).await
 }
 
-/// Whether two answers come from one process: the ids of its requests begin with the same random digits.
+/// Two responses come from one process: the ids of its requests begin with the same random digits.
 fn is_same_process(one: &ProbeAnswer, other: &ProbeAnswer) -> bool {
     let [one, other] = [one, other].map(|answer| answer.header("x-request-id")?.get(..13));
     one.is_some() && one == other

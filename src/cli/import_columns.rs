@@ -34,7 +34,7 @@ fn letters(name: &str) -> String {
     letters.filter(char::is_ascii_lowercase).collect()
 }
 
-/// What the column `name` means: as the operator has `given` it, or as it is known. `None` if it may carry consent.
+/// The meaning of the column `name`: as the operator has `given` it, or as it is known. `None` if it may carry consent.
 pub(super) fn meaning_of(name: &str, given: &[(String, ColumnMeaning)]) -> Option<ColumnMeaning> {
     let is_given = |(column, _): &&(String, _)| column.trim().eq_ignore_ascii_case(name.trim());
     if let Some((_, meaning)) = given.iter().find(is_given) {
@@ -48,7 +48,7 @@ pub(super) fn meaning_of(name: &str, given: &[(String, ColumnMeaning)]) -> Optio
     known.or_else(|| (!is_speaking).then_some(ColumnMeaning::Ignore))
 }
 
-/// Whether a cell says that the contact must not be written to any more, in a column of this meaning and name.
+/// A cell says that the contact must not be written to any more, in a column of this meaning and name.
 ///
 /// # Errors
 /// When it says that the contact has not confirmed, or its word is unknown, in words.

@@ -1,4 +1,4 @@
-//! What signals do. SIGTERM, SIGINT and SIGQUIT stop the service; no other one ends it that can be caught and is not
+//! The effects of signals. SIGTERM, SIGINT and SIGQUIT stop the service; no other one ends it that can be caught and is not
 //! a fault of the program.
 
 use std::io;

@@ -48,7 +48,7 @@ pub struct MailArgs {
     )]
     pub mail_from: Sender,
 
-    /// How the service calls itself to the relay (EHLO): a host name or an address such as [192.0.2.1]
+    /// Name in the greeting to the relay (EHLO): a host name or an address such as [192.0.2.1]
     /// [default: the sender's domain]
     #[arg(long = "smtp-hello", value_name = "NAME", requires = "smtp_url", value_parser = hello)]
     pub smtp_hello: Option<String>,

@@ -136,7 +136,7 @@ const MAIL_WAITS_S: [u64; 9] = [
     300, 900, 1_800, 3_600, 14_400, 28_800, 43_200, 79_200, 86_400,
 ];
 
-/// How many characters of an error are kept.
+/// The most characters of an error that are stored.
 const ERROR_LENGTH_MAX: usize = 400;
 
 /// The longest wait that the other side can ask for.
@@ -239,14 +239,14 @@ impl Turn {
     }
 }
 
-/// How deliveries that were taken ended.
+/// The ends of deliveries that were taken.
 #[derive(Clone, Debug, Default)]
 pub struct Settled {
     /// They are removed.
     pub made: Vec<DeliveryId>,
     /// They are stored as they are now.
     pub failed: Vec<Delivery>,
-    /// How the mails ended that ask these addresses to confirm.
+    /// The outcomes of the emails that ask these addresses to confirm.
     pub mails: Vec<(EmailAddress, MailOutcome)>,
 }
 

@@ -1,11 +1,11 @@
 //! Hosts and origins compared as names, however they are spelled.
 
-/// Whether two host names are the same: letter case and the dot of the root do not count (RFC 1034, section 3.1).
+/// Compares two host names: letter case and the dot of the root do not count (RFC 1034, section 3.1).
 pub fn is_same_host(one: &str, other: &str) -> bool {
     rootless(one).eq_ignore_ascii_case(rootless(other))
 }
 
-/// Whether two origins, such as `https://example.com:8443`, are the same (RFC 6454, section 5): their hosts
+/// Compares two origins, such as `https://example.com:8443` (RFC 6454, section 5). They are the same if their hosts
 /// are, and a port that is left out is the scheme's. `null` is no origin.
 pub fn is_same_origin(one: &str, other: &str) -> bool {
     let (Some(one), Some(other)) = (parts(one), parts(other)) else {

@@ -11,7 +11,7 @@ const ROW_MAX: usize = 3;
 /// Most refusals that are remembered. Past it the judge starts over.
 const REFUSALS_MAX: usize = 1000;
 
-/// How long an account at fault is left alone, in minutes, and every time after these.
+/// The pauses of an account at fault, in minutes, and the one after these.
 const ACCOUNT_WAITS_MIN: [u64; 3] = [1, 5, 15];
 const ACCOUNT_WAIT_MIN_MAX: u64 = 60;
 
@@ -29,11 +29,11 @@ pub enum Fault {
 /// Judges refusals that do not tell the recipient's fault from the account's.
 #[derive(Debug, Default)]
 pub struct FaultJudge {
-    /// How many mails the relay has judged by their recipients.
+    /// The number of mails that the relay has judged by their recipients.
     judged: u64,
     /// The last refusal of each recipient.
     refused: HashMap<EmailAddress, Refusal>,
-    /// How often the account was at fault since the relay last judged a recipient.
+    /// The number of faults of the account since the relay last judged a recipient.
     account_faults: usize,
 }
 
@@ -56,7 +56,11 @@ impl FaultJudge {
     /// The relay has refused a mail to `to` with `code`. A recipient who was refused before is at fault if the relay
     /// has judged others since, unless the account was at fault then: it may be again.
     pub fn judge(&mut self, to: &EmailAddress, code: u16) -> Fault {
-        if let Some(before) = self.refused.get(to).filter(|it| it.judged < self.judged) {
+        if let Some(before) = self
+            .refused
+            .get(to)
+            .filter(|refusal| refusal.judged < self.judged)
+        {
             return match before.is_doubtful {
                 true => Fault::Undecided,
                 false => Fault::Recipient,

@@ -82,7 +82,7 @@ pub fn quoted(words: &[u8], name: Option<&str>) -> String {
     words.join(" ").chars().take(QUOTED_MAX).collect()
 }
 
-/// Whether `part` is in `word`, with neither a letter nor a digit beside it.
+/// `part` is in `word`, with neither a letter nor a digit beside it.
 fn has_part(word: &str, part: &str) -> bool {
     let is_end = |side: Option<char>| side.is_none_or(|c| !c.is_alphanumeric());
     !part.is_empty()

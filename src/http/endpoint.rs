@@ -61,7 +61,7 @@ pub struct Endpoint {
     pub has_effects: bool,
     /// Whether the description of the API has it. Forms for people are left out.
     pub is_described: bool,
-    /// Whether the pipeline counts nothing and looks at no credential.
+    /// The pipeline counts nothing and looks at no credential.
     pub is_free: bool,
     /// Looks up the standings that every answer shows beside those of the door.
     pub(crate) shows: Option<fn(RequestContext) -> HandlerFuture<Decision>>,

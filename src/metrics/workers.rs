@@ -1,4 +1,4 @@
-//! How the workers do: the tasks that run for as long as the service.
+//! The health of the workers: the tasks that run for as long as the service.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ names! {
         Webhook => "webhook",
         /// Sends mail.
         Mail => "mail",
-        /// Erases contacts that were not confirmed, or refused.
+        /// Lets contacts go that were not confirmed in time.
         Upkeep => "upkeep",
-        /// Drops deliveries that failed long ago.
+        /// Drops deliveries that failed long ago, and erases from the files who refused or expired.
         Trimming => "trimming",
         /// Stores the hourly counts.
         Counts => "counts",
@@ -38,16 +38,19 @@ names! {
 }
 
 impl Worker {
-    /// Whether its work was acknowledged to somebody.
+    /// Its work was acknowledged to somebody.
     const fn holds_work(self) -> bool {
-        matches!(self, Self::Webhook | Self::Mail | Self::Upkeep)
+        matches!(
+            self,
+            Self::Webhook | Self::Mail | Self::Upkeep | Self::Trimming
+        )
     }
 }
 
-/// How one worker does.
+/// The health of one worker.
 #[derive(Debug, Default)]
 pub struct WorkerHealth {
-    /// How often it was started again.
+    /// The number of times it was started again.
     pub restarts: Counter,
     failing_since: Mutex<Option<Instant>>,
 }
@@ -87,11 +90,11 @@ impl WorkerMetrics {
         failing.map(|(worker, _)| worker)
     }
 
-    /// Whether acknowledged work has not been done for long.
+    /// No worker that holds acknowledged work has failed for ten minutes.
     pub fn are_healthy(&self) -> bool {
         self.all().all(|(worker, health)| {
-            let since = *health.failing_since.lock();
-            !worker.holds_work() || since.is_none_or(|since| since.elapsed() < FAILING_AFTER)
+            let is_recent = |since: Instant| since.elapsed() < FAILING_AFTER;
+            !worker.holds_work() || health.failing_since.lock().is_none_or(is_recent)
         })
     }
 }

@@ -17,7 +17,7 @@ pub type ContactStream = PageStream<Contact>;
 /// For how long nobody is asked again who has refused: 30 days.
 pub const REFUSED_MS: u64 = 30 * DAY_MS;
 
-/// How many contacts or deliveries go in one change: sign-ups do not wait for all of them.
+/// The most contacts or deliveries that go in one change: sign-ups do not wait for all of them.
 pub const ERASED_MAX: usize = 500;
 
 /// Keeps the newsletter's contacts.

@@ -56,7 +56,7 @@ pub trait DeliveryQueue: Send + Sync {
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError>;
 }
 
-/// How long deliveries that were taken are nobody else's: longer than their attempts take. A relay may take ten minutes
+/// The lease on deliveries that were taken, in milliseconds: longer than their attempts take. A relay may take ten minutes
 /// for a mail, and as long to let itself be asked.
 pub const fn lease_ms(channel: Channel) -> u64 {
     match channel {

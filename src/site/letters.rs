@@ -22,7 +22,7 @@ pub(super) fn letters(
     base_url: &str,
 ) -> Result<[LetterTemplate; Language::ALL.len()], SiteError> {
     let [english, german, french, spanish] =
-        Language::ALL.map(|it| letter(templates, base_url, it));
+        Language::ALL.map(|language| letter(templates, base_url, language));
     Ok([english?, german?, french?, spanish?])
 }
 
@@ -65,7 +65,7 @@ fn letter(
     })
 }
 
-/// How many bytes a part takes at most in the store: quoted-printable, as a string of JSON.
+/// The most bytes that a part takes in the store: quoted-printable, as a string of JSON.
 fn sent_bytes(part: &str) -> usize {
     let bytes = part.bytes().map(|byte| match byte {
         b'"' | b'\\' => 2,

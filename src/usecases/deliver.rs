@@ -101,7 +101,7 @@ pub async fn deliver_to_webhook(
     ended.into_iter().map(|(settled, _)| settled).sum()
 }
 
-/// What the worker remembers from one mail to the next. What is lost with it is due again.
+/// The memory of the worker from one mail to the next. Deliveries that are lost with it are due again.
 #[derive(Default)]
 pub struct Mailing {
     judge: FaultJudge,
@@ -113,7 +113,7 @@ pub struct Mailing {
     used_up: Vec<(LimitKey, Timestamp)>,
 }
 
-/// How attempts ended, and why no further mail can be sent, if none can.
+/// The ends of attempts, and the reason why no further mail can be sent, if none can.
 type Ended = (Vec<(Delivery, Attempt)>, Result<(), DeliverError>);
 
 impl Mailing {

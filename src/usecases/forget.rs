@@ -15,11 +15,12 @@ pub async fn forget(
     emails: &[EmailAddress],
     now: Timestamp,
 ) -> Result<Erasure, StoreError> {
+    let told_of = match notices.webhook {
+        Some(_) => emails,
+        None => &[],
+    };
     // Sign-ups do not wait for all of them.
-    for emails in emails
-        .chunks(ERASED_MAX)
-        .filter(|_| notices.webhook.is_some())
-    {
+    for emails in told_of.chunks(ERASED_MAX) {
         let mut told = Vec::new();
         for email in emails {
             let contact = contacts.find(email).await?;

@@ -293,7 +293,7 @@ impl AcmeCertificate {
         }
     }
 
-    /// Whether the certificate in use is for these names, and need not be renewed yet.
+    /// The certificate in use is for these names, and need not be renewed yet.
     fn is_in_use(&self, names: &[String], now: Timestamp) -> bool {
         let is_fresh = |certificate: &Certificate| {
             let due = order_due(Some(&certificate.validity), None, self.jitter, now);

@@ -17,7 +17,7 @@ pub(super) fn kind(problem: &Problem) -> &str {
     kind.strip_prefix(TYPES).unwrap_or(kind)
 }
 
-/// What is wrong with `names`, and what to do: if there is a `cause`, about that.
+/// The fault of `names` in words, with the remedy; that of `cause` if there is one.
 pub(super) fn in_words(names: &str, problem: &Problem, cause: Option<String>) -> String {
     let first = problem.subproblems.first();
     let first = first.map(|first| (first.r#type.as_deref(), first.detail.as_deref()));
@@ -42,7 +42,7 @@ fn told(kind: Option<&str>, names: &str, cause: Option<String>, detail: Option<&
     format!("{words} (the authority: {detail})")
 }
 
-/// What is wrong with each name that an error blames.
+/// The names that an error blames, each with its fault in words.
 pub(super) fn by_name(error: &Error) -> Vec<(String, String)> {
     let Error::Api(problem) = error else {
         return Vec::new();

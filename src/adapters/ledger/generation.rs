@@ -117,8 +117,8 @@ impl Generation {
         };
         let places = self.table.pending_until(before).into_iter();
         let contacts = places.map(|place| Ok(event_at(&self.file, place)?.into_contact()));
-        let overdue =
-            contacts.filter_map(|contact| contact.map(|it| it.filter(is_overdue)).transpose());
+        let overdue = contacts
+            .filter_map(|contact| contact.map(|found| found.filter(is_overdue)).transpose());
         overdue.take(count).collect()
     }
 

@@ -21,7 +21,7 @@ use super::record::{Stamp, checked, seal};
 /// The length of a mark in bytes, whatever its numbers, so that one overwrites the other.
 const LENGTH: usize = 192;
 
-/// What is in the file.
+/// The file's content.
 #[derive(Serialize, Deserialize)]
 struct Content<S> {
     #[serde(flatten)]

@@ -38,7 +38,7 @@ pub(super) struct PlaceTable {
     deliveries: DeliveryIndex,
     /// Whether an identity of which nothing is left was in it.
     has_removed: AtomicBool,
-    /// Whether one of these was a contact, whose address is still in the file.
+    /// One of these was a contact, whose address is still in the file.
     has_forgotten: AtomicBool,
     /// Random, so that nobody can choose addresses that all fall into one shard.
     hasher: RandomState,

@@ -40,7 +40,7 @@ impl PostgresConnection {
         self.gone.cancel();
     }
 
-    /// Whether it answers, and changes can be made on it.
+    /// It answers, and changes can be made on it.
     pub(super) async fn takes_writes(&self) -> bool {
         let asked = self.client.query_typed("SHOW transaction_read_only", &[]);
         asked.await.is_ok_and(|rows| {

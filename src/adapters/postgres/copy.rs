@@ -1,4 +1,4 @@
-//! What a move from a data directory brings along, in one transaction: one that breaks off leaves nothing behind. Every
+//! The rows that a move from a data directory brings along, in one transaction: one that breaks off leaves nothing behind. Every
 //! copy may be repeated: rows that are there are left alone, except that counts are set.
 
 use tokio_postgres::types::Type;

@@ -49,7 +49,7 @@ pub struct PostgresStore {
     pub(super) looking_up_tokens: Semaphore,
     availability: Arc<Availability>,
     pub(super) tombstone_keys: Vec<MacKey>,
-    /// How many contacts there were, and when.
+    /// The number of contacts when it was last counted, and that time.
     pub(super) counted: AsyncMutex<Option<(u64, Instant)>>,
     /// The transaction that all changes belong to while the database is filled.
     pub(super) filling: OnceLock<DedicatedConnection>,

@@ -39,7 +39,7 @@ use crate::ports::LimiterError;
 use super::address::NodeAddress;
 use super::script::{WindowAnswer, answers, probe, whole};
 
-/// How long a server may take to be connected to, with DNS, TLS and the log-in, which takes several round trips. Nobody
+/// The deadline of a connection, with DNS, TLS and the log-in, which takes several round trips. Nobody
 /// waits for it but a start.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// The same for one of a cluster that is asked once.
@@ -105,7 +105,7 @@ struct ServerConnection {
     driver: AbortHandle,
     /// How many calls in a row were not answered.
     silent: AtomicU32,
-    /// How many bytes came since the last answer that was understood.
+    /// The bytes that came since the last answer that was understood.
     unanswered: Arc<AtomicUsize>,
     /// How long a call waits. Learnt from each probe.
     patience: Mutex<Duration>,
@@ -461,7 +461,7 @@ pub(super) fn read<T: FromRedisValue>(answer: Value) -> Result<T, LimiterError> 
     })
 }
 
-/// What went wrong, by the code that the server's words begin with: the others may hold names.
+/// The error in words, by the code that the server's begin with: the others may hold names.
 fn describe(error: &RedisError) -> String {
     match error.code() {
         Some("READONLY") => {

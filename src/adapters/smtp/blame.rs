@@ -4,7 +4,7 @@ use crate::ports::MailError;
 
 use super::connection::Fault;
 
-/// How far a mail had come.
+/// The last step of a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// No recipient was named: every other mail would fail as well.

@@ -30,7 +30,7 @@ const REPLY_BYTES_MAX: u64 = 64 * 1024;
 pub(super) enum Fault {
     /// It answered, but not as hoped.
     Answer(Reply),
-    /// What it sent is no reply: the reason, and its bytes.
+    /// It sent no reply: the reason, and its bytes.
     Garbled(&'static str, Vec<u8>),
     /// It did not answer in time, or the connection failed.
     Lost(String),
@@ -60,7 +60,7 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// What a connection goes over.
+/// The transport of a connection.
 pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 

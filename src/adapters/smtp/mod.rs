@@ -41,7 +41,7 @@ pub struct SmtpSettings {
     pub password_file: Option<PasswordFile>,
     /// The sender.
     pub sender: Sender,
-    /// How the service calls itself, if not by the sender's domain.
+    /// The service's name in EHLO, if not the sender's domain.
     pub hello: Option<String>,
 }
 

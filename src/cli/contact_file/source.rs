@@ -12,13 +12,13 @@ use crate::domain::quoted;
 use crate::operator::import::ImportRow;
 use crate::operator::operation::json_lines;
 
-/// How much of a file is read at a time.
+/// The part of a file that is read at a time, in bytes.
 pub(super) const PIECE_BYTES: usize = 64 * 1024;
 /// The longest row, in bytes, and how much is read of a longer one.
 pub(super) const ROW_BYTES_MAX: usize = 64 * 1024;
 const SKIPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What parts the cells of a row.
+/// The delimiters between the cells of a row.
 const DELIMITERS: [u8; 4] = *b",;\t|";
 
 /// Why the rest of a file is not read.
@@ -58,11 +58,11 @@ pub(super) struct Source<R> {
     progress: Progress,
     pending: Vec<u8>,
     sender: mpsc::Sender<io::Result<Bytes>>,
-    /// How much has been read since the last row, and in which line that began.
+    /// The bytes read since the last row, and the line in which that began.
     row_bytes: usize,
     row_line: u64,
     last: u8,
-    /// Whether nothing follows.
+    /// Nothing follows.
     pub(super) is_ended: bool,
 }
 

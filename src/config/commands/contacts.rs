@@ -139,7 +139,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["csv", "jsonl"]))]
     pub format: Option<String>,
 
-    /// What a column means, if its name does not tell: unsubscribed (a yes or a time forbids), subscribed or confirmed
+    /// Meaning of a column whose name does not tell it: unsubscribed (a yes or a time forbids), subscribed or confirmed
     /// (a yes or a time allows), status, ignore, or another; may be repeated
     #[arg(long = "column", value_name = "NAME=MEANING", value_parser = column)]
     pub columns: Vec<(String, ColumnMeaning)>,
@@ -153,7 +153,7 @@ pub struct ImportArgs {
     pub form: OutputForm,
 }
 
-/// What a column of an imported file says.
+/// The meaning of a column of an imported file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum ColumnMeaning {

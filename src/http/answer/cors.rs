@@ -79,7 +79,8 @@ impl AllowedOrigins {
 
     /// Whether the request has no origin, the origin `own`, or an allowed one.
     pub(crate) fn admits(&self, headers: &HeaderMap, own: &str) -> bool {
-        let is_own = |origin: &HeaderValue| origin.to_str().is_ok_and(|it| is_same_origin(it, own));
+        let is_own =
+            |origin: &HeaderValue| origin.to_str().is_ok_and(|text| is_same_origin(text, own));
         !headers.contains_key(ORIGIN)
             || only_origin(headers).is_some_and(is_own)
             || self.origin_of(headers).is_some()

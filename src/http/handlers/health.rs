@@ -16,7 +16,7 @@ pub(crate) const HEALTH: Endpoint = Endpoint {
     ..Endpoint::get(|context, _body| Box::pin(health(context)))
 };
 
-/// Asks the limiter and the stores that this configuration writes to, and whether the workers do what was promised. The newsletter's provider is
+/// Asks the limiter, the stores that this configuration writes to, and the workers. The newsletter's provider is
 /// not asked: its outage would take the whole service out of rotation.
 async fn health(context: RequestContext) -> Result<Reply, Problem> {
     let app = context.app();

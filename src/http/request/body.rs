@@ -199,7 +199,7 @@ pub(crate) fn check_refused(rule: BodyRule, headers: &HeaderMap) -> Result<(), P
     }
 }
 
-/// Whether `Content-Type` is `media_type`, whatever its parameters. Of several that a proxy joined the first
+/// `Content-Type` is `media_type`, whatever its parameters. Of several that a proxy joined the first
 /// counts.
 fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| {

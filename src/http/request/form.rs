@@ -89,7 +89,7 @@ fn parameter<'a>(value: &'a [u8], name: &str) -> Option<&'a [u8]> {
         let value = value.trim_ascii();
         let unquoted = value
             .strip_prefix(b"\"")
-            .and_then(|it| it.strip_suffix(b"\""));
+            .and_then(|text| text.strip_suffix(b"\""));
         is_meant.then_some(unquoted.unwrap_or(value))
     })
 }

@@ -114,7 +114,7 @@ pub(crate) fn check(parts: &Parts) -> Result<(), &'static str> {
     }
 }
 
-/// Whether two authorities of the request's scheme are the same.
+/// Compares two authorities of the request's scheme.
 fn is_same(parts: &Parts, one: &str, other: &str) -> bool {
     let scheme = parts.uri.scheme_str().unwrap_or("https");
     is_same_origin(&format!("{scheme}://{one}"), &format!("{scheme}://{other}"))

@@ -29,7 +29,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
-/// What a connection begins with that cannot be served for that, by its first bytes.
+/// The protocol of a connection that cannot be served, by its first bytes.
 pub(crate) async fn foreign(stream: &TcpStream, has_tls: bool) -> io::Result<Option<&'static str>> {
     let mut first = [0; 6];
     stream.peek(&mut first).await?;

@@ -43,7 +43,7 @@ impl Completion {
         completion
     }
 
-    /// Whether the model failed in the middle of its answer.
+    /// The model failed in the middle of its answer.
     pub(super) fn has_failed(&self) -> bool {
         let reason = self.finish_reason.as_deref().unwrap_or_default();
         FAILURES
@@ -92,7 +92,7 @@ fn first_choice(body: &Value) -> Option<&Value> {
     })
 }
 
-/// Whether a member says nothing.
+/// A field without content.
 pub(super) fn is_blank(value: &Value) -> bool {
     match value {
         Value::String(text) => text.trim().is_empty(),

@@ -11,7 +11,7 @@ pub(super) struct TurnFailure {
     /// bounded and repeats neither the visitor nor the model.
     pub(super) error: ModelError,
     pub(super) verdict: Verdict,
-    /// How the model may be asked again.
+    /// The other form in which the model may be asked again.
     pub(super) remedy: Option<Remedy>,
 }
 

@@ -22,7 +22,7 @@ const TAGS: [(&str, &str); 12] = [
 const FINAL: &str = "<|channel|>final";
 /// Ends a message's head.
 const BODY: &str = "<|message|>";
-/// What ends its text.
+/// The marks that end its text.
 const ENDS: [&str; 4] = ["<|return|>", "<|end|>", "<|call|>", "<|start|>"];
 
 /// Passes on what is not thinking.

@@ -28,7 +28,7 @@ use super::upstream_error::UpstreamError;
 const WHOLE_BYTES_MAX: usize = 1 << 20;
 /// The largest streamed answer, in bytes: every word comes in hundreds of bytes of JSON.
 const STREAM_BYTES_MAX: usize = 8 << 20;
-/// How long the rest of a transfer is waited for, once it cannot change the outcome: what follows the finish
+/// The wait for the rest of a transfer, once it cannot change the outcome: what follows the finish
 /// reason, or the words of an error.
 const REST_GRACE: Duration = Duration::from_secs(2);
 

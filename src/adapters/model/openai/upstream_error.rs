@@ -163,7 +163,7 @@ fn member(error: &Value, name: &str) -> String {
     }
 }
 
-/// Whether a code or type may be logged. A message never is: it may repeat the visitor's text.
+/// A code or type that may be logged. A message never is: it may repeat the visitor's text.
 fn is_identifier(word: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     (1..=IDENTIFIER_LEN_MAX).contains(&word.len()) && word.bytes().all(is_part)
