@@ -1,7 +1,7 @@
 //! What the engines of several nodes cost, beside what they may cost: Redis for a decision, and the whole
 //! service over both. Only the ratios mean anything on a shared machine.
 //!
-//! `cargo bench --features engines --bench engines`, optionally with `-- ROUNDS SECONDS` (3 rounds of 3
+//! `cargo bench --bench engines`, optionally with `-- ROUNDS SECONDS` (3 rounds of 3
 //! seconds each). It needs `postgres`, `initdb`, `psql`, `pgbench` and `redis-server`, and starts and ends
 //! the engines itself. Linux only.
 #![allow(

@@ -3,20 +3,13 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use fantoccini::elements::{Element, ElementRef};
-use fantoccini::wd::WebDriverCompatibleCommand;
-use fantoccini::{Client, ClientBuilder, Locator};
-use hyper::Method;
-use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use url::{ParseError, Url};
+
+use crate::webdriver::{Client, Element};
 
 /// Headless, and without a word to anybody outside.
 const ARGUMENTS: &str = include_str!("../../.ci/chromium-flags");
-
-/// What WebDriver calls the id of an element.
-const ELEMENT_KEY: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// The process that WebDriver's commands are sent to, and the browser's profile.
 pub(crate) struct Driver {
@@ -76,11 +69,7 @@ impl Driver {
             "goog:chromeOptions": { "args": arguments },
             "goog:loggingPrefs": { "browser": "ALL" },
         });
-        let client = ClientBuilder::new(HttpConnector::new())
-            .capabilities(capabilities.as_object().unwrap().clone())
-            .connect(&self.url)
-            .await
-            .unwrap();
+        let client = Client::open(&self.url, capabilities).await.unwrap();
         Browser { client }
     }
 }
@@ -89,23 +78,6 @@ impl Drop for Driver {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-    }
-}
-
-/// A command beyond WebDriver's own, for this session.
-#[derive(Debug)]
-struct Extension {
-    path: &'static str,
-    body: Value,
-}
-
-impl WebDriverCompatibleCommand for Extension {
-    fn endpoint(&self, base_url: &Url, session_id: Option<&str>) -> Result<Url, ParseError> {
-        base_url.join(&format!("session/{}/{}", session_id.unwrap(), self.path))
-    }
-
-    fn method_and_body(&self, _request_url: &Url) -> (Method, Option<String>) {
-        (Method::POST, Some(self.body.to_string()))
     }
 }
 
@@ -136,11 +108,7 @@ impl Browser {
     /// Sends a command of the DevTools protocol.
     pub(crate) async fn devtools(&self, command: &str, parameters: Value) {
         let body = json!({ "cmd": command, "params": parameters });
-        let path = "goog/cdp/execute";
-        self.client
-            .issue_cmd(Extension { path, body })
-            .await
-            .unwrap();
+        self.client.post("/goog/cdp/execute", body).await.unwrap();
     }
 
     /// A window of this size, in CSS pixels.
@@ -181,7 +149,7 @@ impl Browser {
         self.devtools("Browser.grantPermissions", permissions).await;
         let script = "const done = arguments[0];
              navigator.clipboard.readText().then(done, (error) => done(String(error)))";
-        let text = self.client.execute_async(script, Vec::new()).await.unwrap();
+        let text = self.client.execute_async(script).await.unwrap();
         text.as_str().unwrap().to_owned()
     }
 
@@ -211,12 +179,7 @@ impl Browser {
     /// that were broken, scripts that failed.
     pub(crate) async fn complaints(&self) -> Vec<String> {
         let body = json!({ "type": "browser" });
-        let path = "se/log";
-        let log = self
-            .client
-            .issue_cmd(Extension { path, body })
-            .await
-            .unwrap();
+        let log = self.client.post("/se/log", body).await.unwrap();
         let entries = log.as_array().unwrap().iter();
         entries
             .filter(|entry| entry["source"] != "network")
@@ -226,7 +189,7 @@ impl Browser {
 
     pub(crate) async fn run(&self, script: &str) -> Value {
         let script = format!("{FINDERS} {script}");
-        self.client.execute(&script, Vec::new()).await.unwrap()
+        self.client.execute(&script).await.unwrap()
     }
 
     /// Waits until `condition`, an expression of the page's language, is true.
@@ -238,7 +201,7 @@ impl Browser {
         );
         // A script may get no answer if the page was being left when it began: the next page is asked.
         for is_last in [false, true] {
-            match self.client.execute_async(&script, Vec::new()).await {
+            match self.client.execute_async(&script).await {
                 Ok(_) => return,
                 Err(_) if !is_last => {}
                 Err(error) => {
@@ -261,7 +224,7 @@ impl Browser {
     pub(crate) async fn find(&self, selector: &str) -> Element {
         if !selector.contains(">>>") {
             // It waits for a page that is being loaded.
-            let found = self.client.find(Locator::Css(selector)).await;
+            let found = self.client.find(selector).await;
             return found.unwrap_or_else(|error| panic!("{selector}: {error}"));
         }
         let found = self.element(&format!("find({})", json!(selector))).await;
@@ -271,11 +234,7 @@ impl Browser {
     /// The element that `expression` gives, if it gives one.
     async fn element(&self, expression: &str) -> Option<Element> {
         let found = self.run(&format!("return {expression}")).await;
-        let id = found.get(ELEMENT_KEY)?.as_str()?.to_owned();
-        Some(Element::from_element_id(
-            self.client.clone(),
-            ElementRef::from(id),
-        ))
+        self.client.element(&found)
     }
 
     /// The text that is seen of the first element that `selector` finds.

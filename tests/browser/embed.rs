@@ -548,7 +548,7 @@ async fn in_a_sandbox_the_form_opens_a_page_and_what_cannot_work_leads_to_one() 
         loop {
             let windows = page.client.windows().await.unwrap();
             if let [_, opened] = windows.as_slice() {
-                page.client.switch_to_window(opened.clone()).await.unwrap();
+                page.client.switch_to_window(opened).await.unwrap();
                 break;
             }
         }

@@ -1,6 +1,6 @@
 //! The pages in a real browser, on the real program.
 //!
-//! `cargo test --features browser --test browser`; it needs chromium and chromedriver.
+//! `cargo test --test browser`; it needs chromium and chromedriver.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,6 +28,7 @@ mod trouble;
 #[path = "../it/openai/upstream.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod upstream;
+mod webdriver;
 
 use std::process::Command;
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use fantoccini::Locator;
 use tokio::time::timeout;
 
 use crate::browser::Browser;
@@ -12,7 +11,7 @@ const SIGN_UP: &str = "form[action='/newsletter'] [type=submit]";
 
 /// What the page says, if it is not just being left.
 async fn main_text(page: &Browser) -> Option<String> {
-    let main = page.client.find(Locator::Css("main")).await.ok()?;
+    let main = page.client.find("main").await.ok()?;
     main.text().await.ok()
 }
 
@@ -24,7 +23,7 @@ async fn send_until(page: &Browser, words: &str) {
             if text.is_some_and(|text| text.contains(words)) {
                 return;
             }
-            if let Ok(button) = page.client.find(Locator::Css(SIGN_UP)).await {
+            if let Ok(button) = page.client.find(SIGN_UP).await {
                 // The page may be left meanwhile.
                 let _ = button.click().await;
             }
@@ -41,7 +40,7 @@ async fn path(visit: &Visit) -> String {
 
 async fn value(page: &Browser) -> String {
     let field = page.find("#email").await;
-    field.prop("value").await.unwrap().unwrap()
+    field.property("value").await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! A drill: three nodes behind HAProxy under load, while each engine is killed, hung, failed over and
 //! restarted, and each node is killed and replaced. It takes two minutes, and prints what clients saw.
 //!
-//! `cargo test --features engines --test drill`; it needs the programs that `tests/engines`
+//! `cargo test --test drill`; it needs the programs that `tests/engines`
 //! needs, and `haproxy`.
 #![allow(
     clippy::unwrap_used,

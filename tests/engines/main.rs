@@ -1,6 +1,6 @@
 //! PostgreSQL, Redis and Valkey behind the ports, and several nodes of the service over them.
 //!
-//! `cargo test --features engines --test engines`; it needs the programs `postgres`, `initdb` and
+//! `cargo test --test engines`; it needs the programs `postgres`, `initdb` and
 //! `redis-server`, and starts and ends them itself.
 #![allow(
     clippy::unwrap_used,
