@@ -16,6 +16,7 @@
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
 mod attack;
+mod field;
 #[path = "../it/fixtures.rs"]
 #[allow(dead_code, reason = "no program needs all of it")]
 mod fixtures;
@@ -95,7 +96,12 @@ fn main() -> ExitCode {
         }
     }
     let is_asked = |name: &str| names.iter().any(|asked| name.starts_with(asked.as_str()));
-    let programs = || PROGRAMS.iter().chain(attack::PROGRAMS);
+    let programs = || {
+        PROGRAMS
+            .iter()
+            .chain(field::PROGRAMS)
+            .chain(attack::PROGRAMS)
+    };
     let asked = programs().filter(|(name, _)| names.is_empty() || is_asked(name));
     let (mut ran, mut failed) = (0, 0);
     for (name, program) in asked {
