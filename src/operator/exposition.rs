@@ -11,7 +11,7 @@ use hyper::{Method, Response, StatusCode};
 use crate::app::App;
 use crate::metrics::Histogram;
 
-use super::families::{FAMILIES, Kind, Value};
+use super::families::{FAMILIES, Value};
 use super::page::{PageBody, whole};
 use super::status::Status;
 
@@ -62,15 +62,9 @@ fn answer(status: StatusCode, media_type: &'static str, text: String) -> Respons
 
 fn metrics(status: &Status) -> String {
     let mut text = String::new();
-    for family in FAMILIES {
-        let (name, help) = (family.name, family.help);
-        let kind = match family.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
-        };
+    for &(kind, name, help, samples) in FAMILIES {
         text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        for (labels, value) in (family.samples)(status) {
+        for (labels, value) in samples(status) {
             // The values are names in the code, and need no escapes.
             let labels = labels
                 .iter()
