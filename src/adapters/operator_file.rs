@@ -124,7 +124,7 @@ fn read_open(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
 fn text(bytes: Vec<u8>) -> io::Result<String> {
     let text = String::from_utf8(bytes);
     let text = text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-    match text.trim() {
+    match text.trim_start_matches('\u{feff}').trim() {
         "" => Err(io::Error::other(EMPTY)),
         text => Ok(text.to_owned()),
     }

@@ -5,6 +5,7 @@ mod source;
 
 use std::borrow::Cow;
 use std::io::{self, BufRead as _, BufReader, Read};
+use std::iter::repeat;
 use std::mem::take;
 use std::path::Path;
 
@@ -285,9 +286,10 @@ fn parse_header(
     }
 }
 
-/// Only what is read has to be UTF-8.
+/// Only what is read has to be UTF-8. Cells that are missing at the end of a row are empty.
 fn row<'a>(line: u64, record: &'a ByteRecord, columns: &Columns) -> ImportRow<'a> {
-    let cells = columns.iter().zip(record.iter());
+    let all = record.iter().chain(repeat(&b""[..]));
+    let cells = columns.iter().zip(all);
     let cells = cells.map(|((name, meaning), cell)| match str::from_utf8(cell) {
         Ok(cell) => (
             *meaning,

@@ -12,7 +12,9 @@ use crate::app::App;
 use crate::domain::Channel;
 use crate::metrics::workers::Worker;
 use crate::ports::{MailSender, WebhookSender};
-use crate::usecases::deliver::{DeliverError, Mailing, deliver_mail, deliver_to_webhook};
+use crate::usecases::deliver::{
+    DeliverError, Mailing, deliver_mail, deliver_to_webhook, stop_mailing,
+};
 use crate::usecases::opt_in::expire_unconfirmed;
 
 /// How often a worker looks for what is due.
@@ -91,25 +93,30 @@ async fn tell_webhook(app: Arc<App>, webhook: Arc<dyn WebhookSender>, stop: Canc
     }
 }
 
-/// Sends the mail that is due, until `stop` is cancelled. An account that cannot be used is left alone for a while, and
-/// so it is when all mails of a time are sent.
+/// Sends the mail that is due, until `stop` is cancelled. An account that cannot be used is left alone until its pause
+/// ends, which the operator may end earlier, and so it is when all mails of a time are sent.
 async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationToken) {
     let (mut is_failing, mut mailing) = (false, Mailing::default());
     app.deliveries.release(Channel::Mail);
     while !stop.is_cancelled() {
+        let counters = app.metrics.deliveries.of(Channel::Mail);
+        if counters.pause(app.clock.now()).is_some() {
+            pause(INTERVAL, &stop).await;
+            continue;
+        }
         let round = deliver_mail(app.deliveries(), &*mail, &*app.contacts, &mut mailing).await;
         log(&round, &mut is_failing);
         match round {
             Ok(1..) => {}
-            Err(DeliverError::Account { wait_ms, .. }) => {
-                pause(Duration::from_millis(wait_ms), &stop).await;
-            }
             Err(DeliverError::Limit(wait_s)) => {
                 let wait = Duration::from_secs(wait_s.max(1));
                 pause(wait.min(LIMIT_PAUSE_MAX), &stop).await;
             }
             Ok(0) | Err(_) => pause(INTERVAL, &stop).await,
         }
+    }
+    if let Err(error) = stop_mailing(app.deliveries(), mailing).await {
+        tracing::warn!(%error, "undecided mails are tried again");
     }
 }
 
@@ -138,13 +145,13 @@ async fn trim(app: Arc<App>, stop: CancellationToken) {
         if rounds == 0 {
             match app.maintenance.finish_erasures().await {
                 Ok(()) => rounds = ERASING_ROUNDS,
-                Err(error) => tracing::warn!(%error, "erased addresses are still in the files"),
+                Err(error) => tracing::warn!(%error, "erasing addresses from the files failed"),
             }
         }
         match app.deliveries.drop_dead(app.clock.now()).await {
             Ok(0) => {}
-            Ok(count) => tracing::warn!(count, "deliveries that were given up are dropped"),
-            Err(error) => tracing::warn!(%error, "deliveries that were given up stay"),
+            Ok(count) => tracing::warn!(count, "dropped failed deliveries"),
+            Err(error) => tracing::warn!(%error, "failed deliveries were not dropped"),
         }
         pause(TRIM_INTERVAL, &stop).await;
     }

@@ -40,12 +40,14 @@ pub(super) fn meaning_of(name: &str, given: &[(String, ColumnMeaning)]) -> Optio
     if let Some((_, meaning)) = given.iter().find(is_given) {
         return Some(*meaning);
     }
-    let name = letters(name);
-    let mut known = kinds().filter(|(_, words)| words.clone().any(|word| word == name));
+    let letters = letters(name);
+    let is_of_other_script = letters.is_empty() && name.chars().any(char::is_alphabetic);
+    let mut known = kinds().filter(|(_, words)| words.clone().any(|word| word == letters));
     let known = known.find_map(|(kind, _)| ColumnMeaning::parse(kind));
     let mut speaking = kinds().filter(|(kind, _)| *kind == "speaks of consent");
-    let is_speaking = speaking.any(|(_, mut parts)| parts.any(|part| name.contains(part)));
-    known.or_else(|| (!is_speaking).then_some(ColumnMeaning::Ignore))
+    let is_speaking = speaking.any(|(_, mut parts)| parts.any(|part| letters.contains(part)))
+        || is_of("may be consent", &letters);
+    known.or_else(|| (!is_speaking && !is_of_other_script).then_some(ColumnMeaning::Ignore))
 }
 
 /// A cell says that the contact must not be written to any more, in a column of this meaning and name.
@@ -57,10 +59,8 @@ pub(super) fn is_refusal(meaning: ColumnMeaning, name: &str, cell: &str) -> Resu
     let (flag, word) = (cell.to_lowercase().replace(' ', "t"), letters(cell));
     let flag = flag.split('.').next().unwrap_or_default();
     let is_time = flag.len() >= 8 && flag.starts_with(|first: char| first.is_ascii_digit());
-    let (is_no, is_yes) = (
-        flag.is_empty() || is_of("no", flag),
-        is_of("yes", flag) || is_time,
-    );
+    let is_no = flag.is_empty() || is_of("no", flag);
+    let is_yes = !is_no && (is_of("yes", flag) || is_time);
     let why = match meaning {
         Email | SubscribedAt | Ignore => return Ok(false),
         Status if flag.is_empty() => return Ok(false),

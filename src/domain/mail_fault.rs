@@ -8,6 +8,12 @@ use super::email::EmailAddress;
 /// As many different recipients in a row that are refused with the same code are the account's fault.
 const ROW_MAX: usize = 3;
 
+/// As many with a code of the account's, where the account has just worked.
+const DENIED_ROW_MAX: usize = 2;
+
+/// Stands for every code of the account's.
+const DENIED: u16 = 0;
+
 /// Most refusals that are remembered. Past it the judge starts over.
 const REFUSALS_MAX: usize = 1000;
 
@@ -24,6 +30,8 @@ pub enum Fault {
     Account,
     /// The next mails decide.
     Undecided,
+    /// This mail is refused for now.
+    Moment,
 }
 
 /// Judges refusals that do not tell the recipient's fault from the account's.
@@ -66,6 +74,28 @@ impl FaultJudge {
                 false => Fault::Recipient,
             };
         }
+        match self.remember(to, code) {
+            ROW_MAX.. => Fault::Account,
+            _ => Fault::Undecided,
+        }
+    }
+
+    /// The relay has refused a mail to `to` with a code of the account's. If the account has just worked, another
+    /// recipient decides. One who was refused before is alone at fault if others were accepted since, or nobody else
+    /// was refused: otherwise anybody could stop all mail with an address that the account may not write to.
+    pub fn judge_denied(&mut self, to: &EmailAddress) -> Fault {
+        let before = self.refused.get(to).map(|refusal| refusal.judged);
+        let works = self.judged > 0 && self.account_faults == 0;
+        let row = self.remember(to, DENIED);
+        match before {
+            Some(judged) if judged < self.judged || (row == 1 && judged > 0) => Fault::Moment,
+            _ if works && row < DENIED_ROW_MAX => Fault::Undecided,
+            _ => Fault::Account,
+        }
+    }
+
+    /// Remembers a refusal. Returns how many recipients were refused with this code since the relay judged one.
+    fn remember(&mut self, to: &EmailAddress, code: u16) -> usize {
         if self.refused.len() >= REFUSALS_MAX {
             self.refused.clear();
         }
@@ -75,11 +105,10 @@ impl FaultJudge {
             is_doubtful: false,
         };
         self.refused.insert(to.clone(), refusal);
-        let is_in_row = |it: &&Refusal| (it.code, it.judged) == (code, self.judged);
-        match self.refused.values().filter(is_in_row).count() {
-            ROW_MAX.. => Fault::Account,
-            _ => Fault::Undecided,
-        }
+        let refusals = self.refused.values();
+        refusals
+            .filter(|refusal| (refusal.code, refusal.judged) == (code, self.judged))
+            .count()
     }
 
     /// The account is at fault. Returns how long it is left alone, in milliseconds.
@@ -95,14 +124,48 @@ impl FaultJudge {
 
 #[cfg(test)]
 mod tests {
-    use super::Fault::{Account, Recipient, Undecided};
+    use super::Fault::{Account, Moment, Recipient, Undecided};
     use super::*;
 
     #[test]
+    #[allow(clippy::too_many_lines, reason = "rows of a table")]
     fn refusals_are_judged_by_what_else_the_relay_says() {
-        // Each mail is a recipient and the code of its refusal; 0 is one that the relay accepts.
+        // Each mail is a recipient and the code of its refusal; 0 is one that the relay accepts, 571 the account's.
         type Row<'a> = (&'a str, &'a [(&'a str, u16)], &'a [Fault]);
-        let rows: [Row<'_>; 9] = [
+        let rows: [Row<'_>; 15] = [
+            ("an account that never worked", &[("a", 571)], &[Account]),
+            (
+                "one that has worked, and does not any more",
+                &[("a", 0), ("b", 571), ("c", 571), ("d", 571)],
+                &[Undecided, Account, Account],
+            ),
+            (
+                "one recipient that it may not write to",
+                &[("a", 0), ("b", 571), ("c", 0), ("b", 571), ("b", 571)],
+                &[Undecided, Moment, Moment],
+            ),
+            (
+                "the same while no other mail is sent",
+                &[("a", 0), ("b", 571), ("b", 571), ("b", 571)],
+                &[Undecided, Moment, Moment],
+            ),
+            (
+                "one that it never may, among others",
+                &[("b", 571), ("a", 0), ("b", 571), ("c", 0), ("b", 571)],
+                &[Account, Moment, Moment],
+            ),
+            (
+                "two of them are taken for the account once",
+                &[
+                    ("a", 0),
+                    ("b", 571),
+                    ("c", 571),
+                    ("d", 0),
+                    ("b", 571),
+                    ("c", 571),
+                ],
+                &[Undecided, Account, Moment, Moment],
+            ),
             ("one alone", &[("a", 550)], &[Undecided]),
             (
                 "the third in a row",
@@ -150,13 +213,18 @@ mod tests {
             let mut faults = Vec::new();
             for &(to, code) in mails {
                 let to = EmailAddress::parse(&format!("{to}@example.com")).unwrap();
-                let fault = (code > 0).then(|| judge.judge(&to, code));
-                match fault {
-                    None => judge.note_judged(),
-                    Some(Account) => drop(judge.pause_ms()),
-                    Some(Recipient | Undecided) => {}
+                let fault = match code {
+                    0 => {
+                        judge.note_judged();
+                        continue;
+                    }
+                    571 => judge.judge_denied(&to),
+                    code => judge.judge(&to, code),
+                };
+                if fault == Account {
+                    judge.pause_ms();
                 }
-                faults.extend(fault);
+                faults.push(fault);
             }
             assert_eq!(faults, expected, "{name}");
         }

@@ -179,6 +179,11 @@ impl DeliveryCounters {
         self.pause.lock().clone().filter(|pause| pause.until > now)
     }
 
+    /// Ends the pause.
+    pub fn end_pause(&self) {
+        *self.pause.lock() = None;
+    }
+
     /// Pauses the channel.
     pub fn set_pause(&self, pause: ChannelPause) {
         *self.pause.lock() = Some(pause);

@@ -108,7 +108,7 @@ pub(super) const FAMILIES: &[Family] = &[
         |status| by_channel(status, |queue, _| queue.dead)),
     (GAUGE, "landing_api_deliveries_held", "1 if the channel is held until the operator releases it.",
         |status| by_channel(status, |queue, _| queue.is_held.into())),
-    (GAUGE, "landing_api_deliveries_paused", "1 if the channel is paused because the account is refused.",
+    (GAUGE, "landing_api_deliveries_paused", "1 if the channel is paused because its server cannot be used.",
         |status| Channel::ALL.into_iter()
             .map(|channel| {
                 let is_paused = status.pause(channel).is_some();

@@ -79,7 +79,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     })
 }
 
-/// Makes the delivery `id` due at once, or with `all` each one that was given up.
+/// Makes the delivery `id` due at once, or with `all` each one that was given up, and ends a pause of the account.
 async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?;
     if id.is_none() && !request.params.is_set("all") {
@@ -90,6 +90,7 @@ async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
         .deliveries
         .retry(id, request.app.clock.now())
         .await?;
+    request.app.metrics.deliveries.of(Channel::Mail).end_pause();
     tracing::info!(command = RETRY.name, count, "operator");
     if id.is_some() && count == 0 {
         return Err(unknown());
@@ -125,6 +126,7 @@ async fn hold(
         .filter(|it| channel.is_none_or(|one| one == *it))
     {
         request.app.deliveries.hold(channel, is_held).await?;
+        request.app.metrics.deliveries.of(channel).end_pause();
     }
     tracing::info!(command = operation.name, "operator");
     let result = if is_held { "held" } else { "released" };

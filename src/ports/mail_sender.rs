@@ -22,7 +22,7 @@ pub trait MailSender: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MailError {
     /// It may take it later: it said so (4xx), it did not answer in time, or it went away.
-    #[error("not taken yet: {0}")]
+    #[error("not accepted yet: {0}")]
     Later(String),
     /// It will never take this one.
     #[error("refused: {0}")]
@@ -36,6 +36,10 @@ pub enum MailError {
         /// The relay's words, with the code.
         error: String,
     },
+    /// Refused from RCPT on with a code of the account's, such as 5.7.1: every other mail fails as well, unless the relay
+    /// accepts some.
+    #[error("refused: {0}")]
+    Denied(String),
     /// The account, the relay or TLS is at fault, and so every other mail would fail as well.
     #[error("the account cannot be used: {0}")]
     Account(String),

@@ -105,12 +105,21 @@ pub async fn deliver_to_webhook(
 #[derive(Default)]
 pub struct Mailing {
     judge: FaultJudge,
-    /// Refused mails, with the relay's words: the next mails decide whose fault it is.
-    undecided: Vec<(Delivery, String)>,
+    /// Refused mails: the next ones decide whose fault it is.
+    undecided: Vec<Undecided>,
     /// The network whose turn was the last.
     last: Option<LimitKey>,
     /// Networks that have used up their share, and until when.
     used_up: Vec<(LimitKey, Timestamp)>,
+}
+
+/// A mail that was refused.
+struct Undecided {
+    delivery: Delivery,
+    /// The relay's words.
+    error: String,
+    /// They speak of the account.
+    is_denied: bool,
 }
 
 /// The ends of attempts, and the reason why no further mail can be sent, if none can.
@@ -126,10 +135,13 @@ impl Mailing {
     }
 
     /// Ends the attempts that are undecided.
-    fn decide(&mut self, attempt: fn(String) -> Attempt) -> Vec<(Delivery, Attempt)> {
+    fn decide(&mut self, attempt: fn(&Undecided) -> Attempt) -> Vec<(Delivery, Attempt)> {
         let undecided = self.undecided.drain(..);
         undecided
-            .map(|(delivery, error)| (delivery, attempt(error)))
+            .map(|mail| {
+                let attempt = attempt(&mail);
+                (mail.delivery, attempt)
+            })
             .collect()
     }
 
@@ -141,40 +153,74 @@ impl Mailing {
         sent: Result<(), MailError>,
         now: Timestamp,
     ) -> Ended {
-        let (attempt, is_judged) = match sent {
-            Ok(()) => (Attempt::Made, true),
-            Err(MailError::Refused(error)) => (Attempt::refused(error), true),
-            Err(MailError::Later(error)) => (Attempt::later(error), false),
-            Err(MailError::Unclear { code, error }) => match self.judge.judge(to, code) {
-                Fault::Recipient => (Attempt::refused(error), false),
-                Fault::Account => return self.give_back(delivery, error, now),
-                Fault::Undecided => {
-                    self.undecided.push((delivery, error));
-                    return (Vec::new(), Ok(()));
-                }
-            },
-            Err(MailError::Account(error)) => return self.give_back(delivery, error, now),
+        let (fault, error, is_denied) = match sent {
+            Ok(()) => return self.judged(delivery, Attempt::Made),
+            Err(MailError::Refused(error)) => {
+                return self.judged(delivery, Attempt::refused(error));
+            }
+            Err(MailError::Later(error)) => (Fault::Moment, error, false),
+            Err(MailError::Unclear { code, error }) => (self.judge.judge(to, code), error, false),
+            Err(MailError::Denied(error)) => (self.judge.judge_denied(to), error, true),
+            Err(MailError::Account(error)) => (Fault::Account, error, true),
         };
-        let mut ended = Vec::new();
-        if is_judged {
-            self.judge.note_judged();
-            ended = self.decide(Attempt::refused);
+        match fault {
+            Fault::Recipient => (vec![(delivery, Attempt::refused(error))], Ok(())),
+            Fault::Moment => (vec![(delivery, Attempt::later(error))], Ok(())),
+            Fault::Undecided => {
+                self.undecided.push(Undecided {
+                    delivery,
+                    error,
+                    is_denied,
+                });
+                (Vec::new(), Ok(()))
+            }
+            Fault::Account => {
+                let (mut ended, waits) = self.give_back(error, now);
+                ended.push(put_back(delivery, now));
+                (ended, waits)
+            }
         }
+    }
+
+    /// The relay has accepted a mail, or refused its recipient: so the account works, and the undecided ones were
+    /// refused because of theirs.
+    fn judged(&mut self, delivery: Delivery, attempt: Attempt) -> Ended {
+        self.judge.note_judged();
+        let mut ended = self.decide(|mail| match mail.is_denied {
+            true => Attempt::later(mail.error.clone()),
+            false => Attempt::refused(mail.error.clone()),
+        });
         ended.push((delivery, attempt));
         (ended, Ok(()))
     }
 
+    /// No mail is due that could decide.
+    fn undecided(&mut self, now: Timestamp) -> Ended {
+        let denied = self.undecided.iter().find(|mail| mail.is_denied);
+        match denied.map(|mail| mail.error.clone()) {
+            Some(reason) => self.give_back(reason, now),
+            None => (
+                self.decide(|mail| Attempt::later(mail.error.clone())),
+                Ok(()),
+            ),
+        }
+    }
+
     /// The account is at fault: nothing was tried. The next one to try is another mail, so that none is in the way of
     /// the others for good.
-    fn give_back(&mut self, delivery: Delivery, reason: String, now: Timestamp) -> Ended {
-        let mut ended = self.decide(|_error| Attempt::NotMade);
-        ended.push((delivery, Attempt::NotMade));
-        for (delivery, _) in &mut ended {
-            delivery.put_back(now);
-        }
+    fn give_back(&mut self, reason: String, now: Timestamp) -> Ended {
+        let given_back = self.undecided.drain(..);
+        let ended = given_back
+            .map(|mail| put_back(mail.delivery, now))
+            .collect();
         let wait_ms = self.judge.pause_ms();
         (ended, Err(DeliverError::Account { reason, wait_ms }))
     }
+}
+
+fn put_back(mut delivery: Delivery, now: Timestamp) -> (Delivery, Attempt) {
+    delivery.put_back(now);
+    (delivery, Attempt::NotMade)
 }
 
 /// Sends a mail that is due, and returns how many were. No mail pays for an account that cannot be used or for
@@ -189,20 +235,21 @@ pub async fn deliver_mail(
     let turn = mailing.turn(clock.now());
     // One may take twenty minutes: less than the lease on it.
     let due = queue.take_due(Channel::Mail, 1, &turn, clock.now()).await?;
-    let Some(delivery) = due.into_iter().next() else {
-        // There is no mail that could decide.
-        let undecided = mailing.decide(Attempt::later);
-        settle(deliveries, Channel::Mail, undecided).await?;
-        return Ok(0);
-    };
-    mailing.last = delivery.network;
-    let (ended, waits) = match prepare(deliveries.meter, contacts, &delivery, mailing).await {
-        Ok(Ok(to_send)) => {
-            let sent = mail.send(&to_send).await;
-            mailing.judge(delivery, &to_send.to, sent, clock.now())
+    let due = due.into_iter().next();
+    let count = usize::from(due.is_some());
+    let (ended, waits) = match due {
+        None => mailing.undecided(clock.now()),
+        Some(delivery) => {
+            mailing.last = delivery.network;
+            match prepare(deliveries.meter, contacts, &delivery, mailing).await {
+                Ok(Ok(to_send)) => {
+                    let sent = mail.send(&to_send).await;
+                    mailing.judge(delivery, &to_send.to, sent, clock.now())
+                }
+                Ok(Err(attempt)) => (vec![(delivery, attempt)], Ok(())),
+                Err(error) => (vec![(delivery, Attempt::NotMade)], Err(error)),
+            }
         }
-        Ok(Err(attempt)) => (vec![(delivery, attempt)], Ok(())),
-        Err(error) => (vec![(delivery, Attempt::NotMade)], Err(error)),
     };
     if let Err(DeliverError::Account { reason, wait_ms }) = &waits {
         let pause = ChannelPause {
@@ -213,7 +260,20 @@ pub async fn deliver_mail(
         counters.set_pause(pause);
     }
     settle(deliveries, Channel::Mail, ended).await?;
-    waits.map(|()| 1)
+    waits.map(|()| count)
+}
+
+/// Gives back the mails that are undecided: no worker sends any more.
+///
+/// # Errors
+/// [`DeliverError::Store`].
+pub async fn stop_mailing(
+    deliveries: Deliveries<'_>,
+    mut mailing: Mailing,
+) -> Result<(), DeliverError> {
+    let undecided = mailing.decide(|_mail| Attempt::NotMade);
+    settle(deliveries, Channel::Mail, undecided).await?;
+    Ok(())
 }
 
 /// The mail that is to be sent; otherwise how the attempt has ended.

@@ -16,8 +16,8 @@ use crate::adapters::outbound::{HttpClient, Roots, client, root_cause, send};
 /// How long a request may take.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Chains of certificates have a few KiB.
-const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+/// Chains of certificates have a few KiB. The files that they are kept in are read up to 64 KiB.
+const ANSWER_BYTES_MAX: usize = 60 * 1024;
 
 /// The HTTP client of an order.
 pub(super) struct AcmeHttp(HttpClient);
@@ -58,5 +58,8 @@ async fn exchange(
     let (head, body) = send(&http, request).await?.into_parts();
     let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
     let body = body.map_err(|error| root_cause(error.as_ref() as &(dyn StdError + 'static)))?;
-    Ok(Response::from_parts(head, Full::new(body.to_bytes())))
+    // The client refuses JSON with other bytes, and after a byte order mark.
+    let text = String::from_utf8_lossy(&body.to_bytes()).into_owned();
+    let text = text.trim_start_matches('\u{feff}').to_owned();
+    Ok(Response::from_parts(head, Full::new(text.into())))
 }

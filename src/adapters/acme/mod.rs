@@ -26,6 +26,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::domain::certificate_order::order_due;
+use crate::domain::is_same_host;
 use crate::domain::text::in_words;
 use crate::domain::time::Timestamp;
 use crate::metrics::CertificateOrder;
@@ -41,6 +42,9 @@ use super::tls::{ACME_TLS, Certificate, server_config};
 
 /// How long an order may take. Authorities look from several places, and some wait in between.
 const DEADLINE: Duration = Duration::from_secs(300);
+
+/// The most characters of the reasons for which names are left out.
+const REASONS_MAX: usize = 4000;
 
 /// How the authority is asked whether it has looked, or signed.
 const POLLS: RetryPolicy = RetryPolicy::new()
@@ -281,11 +285,13 @@ impl AcmeCertificate {
                 }
             };
             let asked = names.len();
-            names.retain(|name| failed.iter().all(|(bad, _)| bad != name));
+            names.retain(|name| !failed.iter().any(|(bad, _)| is_same_host(bad, name)));
             let why = left_out
                 .into_iter()
                 .chain(failed.into_iter().map(|(_, words)| words));
             let why = why.collect::<Vec<_>>().join("; ");
+            // It is kept in a file with a bound.
+            let why: String = why.chars().take(REASONS_MAX).collect();
             if names.is_empty() || names.len() == asked || self.is_in_use(&names, now) {
                 return Err(why);
             }

@@ -221,7 +221,11 @@ impl ContactStore for LedgerStore {
             let expired = self.commit(move |draft| {
                 let mut expired = 0;
                 for token in tokens {
-                    expired += u64::from(expire(draft, &tombstones, &token, now)?);
+                    match draft.attempt(|draft| expire(draft, &tombstones, &token, now)) {
+                        Ok(was_pending) => expired += u64::from(was_pending),
+                        // The others do not wait for it.
+                        Err(error) => tracing::error!(%error, "an unconfirmed contact stays"),
+                    }
                 }
                 Ok(expired)
             });

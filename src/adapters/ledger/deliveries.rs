@@ -18,7 +18,7 @@ use crate::domain::{
 use crate::ports::{DeliveryQueue, ERASED_MAX, PageStream, StoreError};
 
 use super::draft::Draft;
-use super::generation::{Generation, ledger_failed, unreadable};
+use super::generation::{Generation, ledger_failed, log_unreadable, unreadable};
 use super::record::{DeliveryEntry, Event, EventLines, Flaw, Hex, Identity, Place};
 use super::store::LedgerStore;
 
@@ -145,8 +145,11 @@ impl LedgerStore {
         for ids in ids.chunks(ERASED_MAX) {
             let ids = ids.to_vec();
             let changed = self.commit(move |draft| {
-                ids.into_iter()
-                    .try_fold(0, |count, id| Ok(count + u64::from(change(draft, id)?)))
+                ids.into_iter().try_fold(0, |count, id| {
+                    let changed =
+                        draft.attempt_unless_damaged(&identity(id), |draft| change(draft, id));
+                    Ok(count + u64::from(changed?))
+                })
             });
             count += changed.await?;
         }
@@ -159,15 +162,23 @@ impl LedgerStore {
         let ids: Vec<_> = settled.made.iter().copied().chain(ids).collect();
         let kept = self.commit(move |draft| {
             for id in settled.made {
-                remove(draft, id, now)?;
+                draft.attempt_unless_damaged(&identity(id), |draft| remove(draft, id, now))?;
             }
             for delivery in settled.failed {
-                if draft.find(&identity(delivery.id))?.is_some() {
-                    draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
-                }
+                let identity = identity(delivery.id);
+                draft.attempt_unless_damaged(&identity, |draft| {
+                    let is_there = draft.find(&identity)?.is_some();
+                    if is_there {
+                        draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
+                    }
+                    Ok(is_there)
+                })?;
             }
             for (email, outcome) in settled.mails {
-                note_mail(draft, &email, outcome, now)?;
+                let identity = Identity::contact(email.as_str());
+                draft.attempt_unless_damaged(&identity, |draft| {
+                    note_mail(draft, &identity, outcome, now)
+                })?;
             }
             Ok(())
         });
@@ -205,8 +216,14 @@ pub(in crate::adapters) fn waiting_deliveries(path: &Path) -> Result<u64, Flaw> 
 fn read(generation: &Generation, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError> {
     let mut deliveries = Vec::with_capacity(ids.len());
     for id in ids {
-        let found = generation.find(&identity(*id)).map_err(unreadable)?;
-        deliveries.extend(found.and_then(|(_, event)| event.into_delivery()));
+        match generation.find(&identity(*id)) {
+            // It stays taken, so that it is in nobody's way.
+            Err(Flaw::Unreadable(place)) => log_unreadable(place),
+            found => {
+                let found = found.map_err(unreadable)?;
+                deliveries.extend(found.and_then(|(_, event)| event.into_delivery()));
+            }
+        }
     }
     Ok(deliveries)
 }
@@ -234,23 +251,23 @@ fn retry(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, 
     Ok(true)
 }
 
-/// Notes how the mail ended that asks the contact with this address to confirm, if it is still pending.
+/// Notes how the mail ended that asks the contact to confirm, if it is still pending.
 fn note_mail(
     draft: &mut Draft<'_>,
-    email: &EmailAddress,
+    identity: &Identity,
     outcome: MailOutcome,
     now: Timestamp,
-) -> Result<(), StoreError> {
-    let found = draft.find(&Identity::contact(email.as_str()))?.cloned();
+) -> Result<bool, StoreError> {
+    let found = draft.find(identity)?.cloned();
     let contact = found.and_then(Event::into_contact);
     let Some(mut contact) = contact.filter(Contact::is_pending) else {
-        return Ok(());
+        return Ok(false);
     };
     if let Some(confirmation) = contact.confirmation.as_mut() {
         confirmation.note_mail(outcome, now);
         draft.record(Event::ContactConfirmed((&contact).into()))?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Removes a delivery, if it is there.

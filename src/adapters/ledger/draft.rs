@@ -6,8 +6,8 @@ use std::collections::hash_map::Entry;
 use crate::domain::{DeliveryId, Timestamp};
 use crate::ports::StoreError;
 
-use super::generation::{Generation, ledger_failed, unreadable};
-use super::record::{EVENT_BYTES_MAX, Event, Identity, Place};
+use super::generation::{Generation, ledger_failed, log_unreadable, unreadable};
+use super::record::{EVENT_BYTES_MAX, Event, Flaw, Identity, Place};
 
 /// The events of a batch so far. Changes of one batch see each other.
 pub(super) struct Draft<'a> {
@@ -60,6 +60,23 @@ impl<'a> Draft<'a> {
             if let Some(known) = identity.and_then(|identity| self.known.get_mut(&identity)) {
                 known.now = replaced;
             }
+        }
+        decided
+    }
+
+    /// Decides a change that needs the last event of `identity`. One whose line cannot be read is left as it is, and
+    /// logged: others must not wait for it.
+    pub(super) fn attempt_unless_damaged(
+        &mut self,
+        identity: &Identity,
+        decide: impl FnOnce(&mut Self) -> Result<bool, StoreError>,
+    ) -> Result<bool, StoreError> {
+        let decided = self.attempt(decide);
+        if decided.is_err()
+            && let Err(Flaw::Unreadable(place)) = self.generation.find(identity)
+        {
+            log_unreadable(place);
+            return Ok(false);
         }
         decided
     }

@@ -116,7 +116,13 @@ impl Generation {
             is_late && (mail_ended_at.is_some() || !is_mailed)
         };
         let places = self.table.pending_until(before).into_iter();
-        let contacts = places.map(|place| Ok(event_at(&self.file, place)?.into_contact()));
+        let contacts = places.filter_map(|place| match event_at(&self.file, place) {
+            Err(Flaw::Unreadable(place)) => {
+                log_unreadable(place);
+                None
+            }
+            event => Some(event.map(Event::into_contact)),
+        });
         let overdue = contacts
             .filter_map(|contact| contact.map(|found| found.filter(is_overdue)).transpose());
         overdue.take(count).collect()
@@ -172,6 +178,14 @@ pub(super) fn ledger_failed(error: io::Error) -> StoreError {
         true => StoreError::Full(reason),
         false => StoreError::Unavailable(reason),
     }
+}
+
+/// The entry at `place` is left alone, so that others do not wait for it.
+pub(super) fn log_unreadable(place: Place) {
+    tracing::error!(
+        place,
+        "an entry of the ledger cannot be read: see `landing-api ledger verify`"
+    );
 }
 
 /// Why the ledger cannot be read, for a caller of the store.

@@ -1,7 +1,6 @@
 //! The URL of a database, and what else it is opened with.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
@@ -15,8 +14,6 @@ const APPLICATION: &str = "landing-api";
 /// How the name of a node's connections begins, by which nodes are counted; a random number follows.
 pub(super) const NODE_PREFIX: &str = "landing-api/";
 const PORT: u16 = 5432;
-/// The deadline of the TCP connection to each address of a host: one that drops packets does not use the time of all.
-const ADDRESS_DEADLINE: Duration = Duration::from_millis(1500);
 
 /// Parameters that a URL may have. A password belongs into a file, but may stand in the URL.
 const PARAMETERS: [&str; 14] = [
@@ -204,7 +201,6 @@ fn of_host(all: &Config, host: &Host, port: u16) -> Config {
         .channel_binding(all.get_channel_binding())
         .keepalives(all.get_keepalives())
         .keepalives_idle(all.get_keepalives_idle())
-        .connect_timeout(ADDRESS_DEADLINE)
         .target_session_attrs(TargetSessionAttrs::ReadWrite)
         .application_name(all.get_application_name().unwrap_or(APPLICATION));
     if let Some(user) = all.get_user() {
@@ -244,7 +240,6 @@ mod tests {
             assert_eq!(config.get_dbname(), Some("base"));
             assert_eq!(config.get_ssl_mode(), SslMode::Require);
             assert_eq!(config.get_application_name(), Some("landing-api"));
-            assert_eq!(config.get_connect_timeout(), Some(&ADDRESS_DEADLINE));
             let attributes = config.get_target_session_attrs();
             assert_eq!(attributes, TargetSessionAttrs::ReadWrite);
         }

@@ -1,11 +1,15 @@
 //! Connecting to the host that takes writes.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
+use tokio::net::lookup_host;
 use tokio::time::timeout;
+use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::sync::CancellationToken;
@@ -132,7 +136,9 @@ impl Connector {
             None => None,
         };
         let hosts = self.address.configs(password.as_deref());
-        let mut trials: FuturesUnordered<_> = hosts.iter().map(|it| self.try_host(it)).collect();
+        let addresses = join_all(hosts.into_iter().map(by_address)).await.concat();
+        let trials = addresses.iter().map(|address| self.try_address(address));
+        let mut trials: FuturesUnordered<_> = trials.collect();
         let (mut refused, mut patience) = (None, CONNECT_DEADLINE);
         while let Ok(Some(tried)) = timeout(patience, trials.next()).await {
             match tried {
@@ -147,8 +153,8 @@ impl Connector {
         Err(refused.unwrap_or_else(silent))
     }
 
-    async fn try_host(&self, host: &Config) -> Result<PostgresConnection, PostgresOpenError> {
-        let connected = timeout(CONNECT_DEADLINE, host.connect(self.tls.clone())).await;
+    async fn try_address(&self, address: &Config) -> Result<PostgresConnection, PostgresOpenError> {
+        let connected = timeout(CONNECT_DEADLINE, address.connect(self.tls.clone())).await;
         let connected = connected.map_err(|_elapsed| silent())?;
         let (client, driver) = connected?;
         let gone = CancellationToken::new();
@@ -163,6 +169,23 @@ impl Connector {
         });
         Ok(connection)
     }
+}
+
+/// A configuration for each address of a host: one that drops packets holds up no other. A name that is not found is
+/// left to the driver, whose error says so.
+async fn by_address(host: Config) -> Vec<Config> {
+    let found = match (host.get_hosts(), host.get_ports()) {
+        ([Host::Tcp(name)], [port]) => {
+            let found = timeout(CONNECT_DEADLINE, lookup_host((name.as_str(), *port))).await;
+            found.ok().and_then(Result::ok).map(Vec::from_iter)
+        }
+        _ => None,
+    };
+    let Some(addresses) = found else {
+        return vec![host];
+    };
+    let of_address = |address: SocketAddr| host.clone().hostaddr(address.ip()).clone();
+    addresses.into_iter().map(of_address).collect()
 }
 
 fn silent() -> PostgresOpenError {

@@ -1,4 +1,4 @@
-//! Who is to blame for a mail that the relay does not accept: the account, the recipient, or the moment.
+//! Blame for an email that the relay does not accept: account, recipient or moment.
 
 use crate::ports::MailError;
 
@@ -21,26 +21,28 @@ pub(super) fn blame(fault: &Fault, step: Step, name: Option<&str>) -> MailError 
     let (code, status) = match (fault, step) {
         (Fault::Unusable(_), _) | (_, Step::Before) => return MailError::Account(words),
         (Fault::Answer(reply), _) => (reply.code, reply.status()),
-        (Fault::Garbled(..), Step::Recipient) => return MailError::Account(words),
+        (Fault::Garbled(..), Step::Recipient) => return MailError::Denied(words),
         (Fault::Garbled(..), Step::Sent) | (Fault::Lost(_), _) => return MailError::Later(words),
     };
     match (code, status) {
         // The service closes, unless it was the message that it stumbled over.
-        (421, _) if step == Step::Recipient => MailError::Account(words),
+        (421, _) if step == Step::Recipient => MailError::Denied(words),
         (400..=499, _) => MailError::Later(words),
         // An answer to another question.
         (..=399 | 600.., _) if step == Step::Sent => MailError::Later(words),
-        (..=399 | 600.., _) => MailError::Account(words),
-        // The sender's address (RFC 3463), and Exchange's SendAsDenied.
-        (_, Some((1, 7 | 8) | (2, 252))) => MailError::Account(words),
+        (..=399 | 600.., _) => MailError::Denied(words),
+        // The sender's address (RFC 3463), and Exchange's daily limit and SendAsDenied.
+        (_, Some((1, 7 | 8 | 90) | (2, 252))) => MailError::Denied(words),
         // Mailbox or domain has another owner now (RFC 7293).
         (_, Some((7, 17 | 18))) => MailError::Refused(words),
-        // Address, mailbox, content. Postfix says 5.1.0 of senders, and Cisco of recipients.
-        (_, Some((1, 1..) | (2 | 6, _))) => MailError::Refused(words),
+        // The address. Postfix says 5.1.0 of senders, and Cisco of recipients.
+        (_, Some((1, 1..))) => MailError::Refused(words),
+        // The mailbox, or, once it has the message, that: all mails have the same content.
+        (_, Some((2, _))) if step == Step::Recipient => MailError::Refused(words),
         // System, routing, protocol, policy.
-        (_, Some((3 | 4 | 5 | 7, _))) => MailError::Account(words),
+        (_, Some((3 | 4 | 5 | 7, _))) => MailError::Denied(words),
         // The command is unknown, no mail is accepted from here (RFC 7504), or the log-in is missing (RFC 4954).
-        (500 | 502..=504 | 521 | 530..=538, _) => MailError::Account(words),
+        (500 | 502..=504 | 521 | 530..=538, _) => MailError::Denied(words),
         (500..=599, _) => MailError::Unclear { code, error: words },
     }
 }
@@ -53,6 +55,7 @@ mod tests {
     #[derive(Debug, PartialEq)]
     enum Kind {
         Account,
+        Denied,
         Later,
         Refused,
         Unclear,
@@ -61,6 +64,7 @@ mod tests {
     fn kind(error: &MailError) -> Kind {
         match error {
             MailError::Account(_) => Kind::Account,
+            MailError::Denied(_) => Kind::Denied,
             MailError::Later(_) => Kind::Later,
             MailError::Refused(_) => Kind::Refused,
             MailError::Unclear { .. } => Kind::Unclear,
@@ -75,7 +79,7 @@ mod tests {
 
     #[test]
     fn an_answer_concerns_recipient_account_or_moment() {
-        use Kind::{Account, Later, Refused, Unclear};
+        use Kind::{Account, Denied, Later, Refused, Unclear};
         for (reply, from_rcpt, after_dot) in [
             ("550 5.1.1 nobody", Refused, Refused),
             ("550 5.1.2 no such domain", Refused, Refused),
@@ -84,20 +88,21 @@ mod tests {
             ("556 5.1.10 null MX", Refused, Refused),
             ("550 4.1.1 of two minds", Refused, Refused),
             ("550 5.1.0 rejected", Unclear, Unclear),
-            ("553 5.1.7 bad sender", Account, Account),
-            ("550 5.1.8 sender's domain not found", Account, Account),
-            ("550 5.2.1 disabled", Refused, Refused),
-            ("552 5.2.2 full", Refused, Refused),
-            ("554 5.2.252 SendAsDenied", Account, Account),
-            ("550 5.3.0 system", Account, Account),
-            ("552 5.3.4 too big", Account, Account),
-            ("550 5.4.5 daily limit", Account, Account),
-            ("550 5.4.1 no answer from host", Account, Account),
-            ("503 5.5.1 not now", Account, Account),
-            ("554 5.6.0 content", Refused, Refused),
-            ("553 5.7.1 sender rejected", Account, Account),
-            ("550 5.7.26 no DMARC", Account, Account),
-            ("530 5.7.0 authenticate first", Account, Account),
+            ("553 5.1.7 bad sender", Denied, Denied),
+            ("550 5.1.8 sender's domain not found", Denied, Denied),
+            ("550 5.1.90 daily limit", Denied, Denied),
+            ("550 5.2.1 disabled", Refused, Unclear),
+            ("552 5.2.2 full", Refused, Unclear),
+            ("554 5.2.252 SendAsDenied", Denied, Denied),
+            ("550 5.3.0 system", Denied, Denied),
+            ("552 5.3.4 too big", Denied, Denied),
+            ("550 5.4.5 daily limit", Denied, Denied),
+            ("550 5.4.1 no answer from host", Denied, Denied),
+            ("503 5.5.1 not now", Denied, Denied),
+            ("554 5.6.0 content", Unclear, Unclear),
+            ("553 5.7.1 sender rejected", Denied, Denied),
+            ("550 5.7.26 no DMARC", Denied, Denied),
+            ("530 5.7.0 authenticate first", Denied, Denied),
             ("550 5.7.17 new owner", Refused, Refused),
             ("554 5.0.0 failed", Unclear, Unclear),
             ("554 5.9.9 unheard of", Unclear, Unclear),
@@ -109,20 +114,20 @@ mod tests {
             ("553 no", Unclear, Unclear),
             ("554 no valid recipients", Unclear, Unclear),
             ("501 syntax", Unclear, Unclear),
-            ("500 unknown", Account, Account),
-            ("502 not implemented", Account, Account),
-            ("503 bad sequence", Account, Account),
-            ("521 no mail here", Account, Account),
-            ("530 log in", Account, Account),
-            ("535 no", Account, Account),
+            ("500 unknown", Denied, Denied),
+            ("502 not implemented", Denied, Denied),
+            ("503 bad sequence", Denied, Denied),
+            ("521 no mail here", Denied, Denied),
+            ("530 log in", Denied, Denied),
+            ("535 no", Denied, Denied),
             ("450 4.7.1 greylisted", Later, Later),
             ("450 5.1.1 of two minds", Later, Later),
             ("451 4.7.1 quota", Later, Later),
             ("452 4.2.2 full", Later, Later),
-            ("421 4.3.2 closing", Account, Later),
-            ("250 ok", Account, Later),
-            ("354 go on", Account, Later),
-            ("150 hm", Account, Later),
+            ("421 4.3.2 closing", Denied, Later),
+            ("250 ok", Denied, Later),
+            ("354 go on", Denied, Later),
+            ("150 hm", Denied, Later),
         ] {
             assert_eq!(blamed(reply, Step::Before), Account, "{reply}");
             assert_eq!(blamed(reply, Step::Recipient), from_rcpt, "{reply}");
@@ -132,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_fails_is_the_accounts_until_a_recipient_is_named() {
-        use Kind::{Account, Later};
+        use Kind::{Account, Denied, Later};
         for (fault, expected) in [
             (
                 Fault::Unusable("file".to_owned()),
@@ -140,7 +145,7 @@ mod tests {
             ),
             (
                 Fault::Garbled("no reply", b"x".to_vec()),
-                [Account, Account, Later],
+                [Account, Denied, Later],
             ),
             (Fault::Lost("reset".to_owned()), [Account, Later, Later]),
         ] {

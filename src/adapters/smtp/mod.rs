@@ -116,7 +116,8 @@ impl SmtpMailSender {
 
     /// Hands it over. The connection is returned, to be ended.
     async fn hand_over(&self, mail: &Mail) -> Result<Connection, MailError> {
-        let to = message::address(&mail.to).map_err(MailError::Refused)?;
+        // The relay has judged nobody.
+        let to = message::address(&mail.to).map_err(MailError::Later)?;
         let at = |step| {
             let name = to.user();
             move |fault| blame(&fault, step, Some(name))

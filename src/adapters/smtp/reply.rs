@@ -56,7 +56,7 @@ impl Reply {
         text.lines().find_map(|line| {
             let words = line.split_whitespace().enumerate();
             words
-                .filter(|(place, word)| *place == 0 || word.starts_with(['(', '[', '#']))
+                .filter(|(place, word)| *place == 0 || word.starts_with(['(', '[', '<', '#']))
                 .find_map(|(_, word)| status(word))
         })
     }
@@ -70,9 +70,10 @@ impl Reply {
 }
 
 fn status(word: &str) -> Option<(u16, u16)> {
-    let begun = word.trim_start_matches(['(', '[', '#']);
+    let begun = word.trim_matches(['(', '[', '<', '#', '.']);
     let numbers = begun.split(|c: char| !c.is_ascii_digit() && c != '.');
-    let numbers: Vec<_> = numbers.take(1).flat_map(|code| code.split('.')).collect();
+    let code = numbers.take(1).map(|code| code.trim_end_matches('.'));
+    let numbers: Vec<_> = code.flat_map(|code| code.split('.')).collect();
     match numbers.as_slice() {
         ["2" | "4" | "5", subject, detail] => Some((subject.parse().ok()?, detail.parse().ok()?)),
         _ => None,

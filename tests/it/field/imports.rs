@@ -189,6 +189,16 @@ fn a_column_that_may_carry_consent_is_not_read_until_the_operator_says_what_it_m
         "newsletter_opt",
         "do not disturb",
         "rejected",
+        "left_at",
+        "is_valid",
+        "On hold",
+        "dnc",
+        "suspended_on",
+        "can_email",
+        "iscritto",
+        "uitgeschreven",
+        "\u{421}\u{442}\u{430}\u{442}\u{443}\u{441}",
+        "\u{5df2}\u{9000}\u{8ba2}",
     ] {
         let file = format!("email,\"{name}\"\nada@x.test,1\n");
         let (ran, contacts) = imported("", file);
@@ -220,6 +230,28 @@ fn a_column_that_may_carry_consent_is_not_read_until_the_operator_says_what_it_m
     imported("--column kontakt=email", "kontakt\nada@x.test\n")
         .0
         .done();
+}
+
+#[test]
+fn cells_that_are_missing_or_say_never_are_no_consent() {
+    for (file, expected) in [
+        ("email,confirmed\nada@x.test\nbob@x.test,1\n", "bob:s"),
+        (
+            "email,subscribed\nada@x.test\nbob@x.test,yes\n",
+            "ada:u bob:s",
+        ),
+        (
+            "email,optin\nada@x.test,0000-00-00 00:00:00\nbob@x.test,2024-01-01\n",
+            "bob:s",
+        ),
+        (
+            "email,unsubscribed_at\nada@x.test,0000-00-00\nbob@x.test\n",
+            "ada:s bob:s",
+        ),
+    ] {
+        let (ran, contacts) = imported("", file);
+        assert_eq!(contacts, expected, "{file}: {ran:?}");
+    }
 }
 
 #[test]

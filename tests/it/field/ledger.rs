@@ -154,6 +154,50 @@ async fn an_unreadable_line_fails_the_change_that_needs_it_and_no_other() {
     opened.assert_has(&["bob", "cy", "dan"], &[]).await;
 }
 
+#[tokio::test]
+async fn an_unreadable_delivery_is_in_no_other_ones_way() {
+    let house = House::new();
+    let opened = house.open();
+    opened.store.keep(asked("ada", "to ada")).await.unwrap();
+    opened.store.keep(asked("bob", "to bob")).await.unwrap();
+    opened.store.add(messages(0..3)).await.unwrap();
+    let ledger = OpenOptions::new()
+        .write(true)
+        .open(house.file("ledger.jsonl"))
+        .unwrap();
+    let spoil = |text: &str| {
+        let place = house.ledger_text().rfind(text).unwrap();
+        ledger.write_all_at(b"X", place as u64).unwrap();
+    };
+    spoil("to ada");
+    spoil("body 1");
+    let take = async |channel| {
+        let turn = Turn::default();
+        let taken = opened.store.take_due(channel, 1, &turn, START).await;
+        taken.unwrap().pop()
+    };
+    let mut taken = Vec::new();
+    for _ in 0..2 {
+        taken.extend(take(Channel::Mail).await);
+    }
+    for _ in 0..3 {
+        taken.extend(take(Channel::Webhook).await);
+    }
+    let bodies: Vec<_> = taken.iter().map(|it| it.body.as_str()).collect();
+    assert_eq!(bodies, ["to bob", "body 0", "body 2"]);
+    // One that becomes unreadable while it is tried does not keep the others from being settled.
+    spoil("body 0");
+    let ids = taken.iter().map(|delivery| delivery.id).collect();
+    let settled = opened.store.settle(settled(ids, Vec::new()), START).await;
+    assert_eq!(settled, Ok(()));
+    opened.store.release(Channel::Webhook);
+    assert_eq!(take(Channel::Mail).await, None);
+    for _ in 0..3 {
+        assert_eq!(take(Channel::Webhook).await, None);
+    }
+    assert_eq!(ContactStore::check(&*opened.store), Ok(()));
+}
+
 /// How an address leaves the list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Path {

@@ -16,7 +16,7 @@ use crate::harness::NOW;
 use crate::program::private_dir;
 use crate::tls::write_private;
 
-use self::Outcome::{Account, Later, Refused, Taken, Unclear};
+use self::Outcome::{Account, Denied, Later, Refused, Taken, Unclear};
 use self::Then::{Close, GoOn, Repeat};
 
 /// Where a relay says something else than the usual: at a command, at `greeting`, or at the dot.
@@ -43,6 +43,7 @@ const REPEATED_MAX: usize = 64 << 20;
 enum Outcome {
     Taken,
     Account(&'static str),
+    Denied(&'static str),
     Later(&'static str),
     Refused(&'static str),
     Unclear(u16, &'static str),
@@ -52,6 +53,7 @@ fn check(sent: &Result<(), MailError>, outcome: Outcome, row: &str) {
     let (words, told) = match (sent, outcome) {
         (Ok(()), Taken) => return,
         (Err(MailError::Account(words)), Account(told))
+        | (Err(MailError::Denied(words)), Denied(told))
         | (Err(MailError::Later(words)), Later(told))
         | (Err(MailError::Refused(words)), Refused(told)) => (words, told),
         (Err(MailError::Unclear { code, error }), Unclear(expected, told)) if *code == expected => {
@@ -323,21 +325,21 @@ async fn a_relay_that_does_not_speak_smtp_is_an_account_that_cannot_be_used() {
         ),
         ("EHLO", b"250-X\r\n", Repeat, Account("no end after 64 KiB")),
         ("EHLO", b"354 go on\r\n", GoOn, Account("answered 354")),
-        ("RCPT", b"250 ", Repeat, Account("no end after 64 KiB")),
+        ("RCPT", b"250 ", Repeat, Denied("no end after 64 KiB")),
         (
             "RCPT",
             b"550-5.1.1 x\r\n",
             Repeat,
-            Account("no end after 64 KiB"),
+            Denied("no end after 64 KiB"),
         ),
         (
             "RCPT",
             b"ok ada.lovelace\r\n",
             GoOn,
-            Account("not SMTP: ok (address)"),
+            Denied("not SMTP: ok (address)"),
         ),
-        ("RCPT", b"354 go on\r\n", GoOn, Account("answered 354")),
-        ("DATA", b"250 ok\r\n", GoOn, Account("answered 250 ok")),
+        ("RCPT", b"354 go on\r\n", GoOn, Denied("answered 354")),
+        ("DATA", b"250 ok\r\n", GoOn, Denied("answered 250 ok")),
         // It may have been accepted.
         (".", b"250-", Repeat, Later("no end after 64 KiB")),
         (".", b"ok\r\n", GoOn, Later("not SMTP: ok")),
@@ -382,38 +384,33 @@ async fn a_fault_is_the_accounts_the_recipients_or_the_moments() {
             "RCPT",
             b"553 5.7.1 <news@example.org>: Sender address rejected\r\n",
             GoOn,
-            Account("553 5.7.1 (address) Sender"),
+            Denied("553 5.7.1 (address) Sender"),
         ),
         (
             "RCPT",
             b"550 5.4.5 daily limit\r\n",
             GoOn,
-            Account("550 5.4.5"),
+            Denied("550 5.4.5"),
         ),
         (
             "RCPT",
             b"530 5.7.0 authenticate first\r\n",
             GoOn,
-            Account("530 5.7.0"),
+            Denied("530 5.7.0"),
         ),
         (
             "RCPT",
             b"503 5.5.1 MAIL first\r\n",
             GoOn,
-            Account("503 5.5.1"),
+            Denied("503 5.5.1"),
         ),
         (
             "RCPT",
             b"550 5.1.8 sender's domain\r\n",
             GoOn,
-            Account("550 5.1.8"),
+            Denied("550 5.1.8"),
         ),
-        (
-            "RCPT",
-            b"421 4.3.2 closing\r\n",
-            Close,
-            Account("421 4.3.2"),
-        ),
+        ("RCPT", b"421 4.3.2 closing\r\n", Close, Denied("421 4.3.2")),
         (
             "RCPT",
             b"550 #5.1.1 nobody\r\n",
@@ -427,6 +424,30 @@ async fn a_fault_is_the_accounts_the_recipients_or_the_moments() {
             Refused("553 nobody"),
         ),
         ("RCPT", b"552 5.2.2 full\r\n", GoOn, Refused("552 5.2.2")),
+        (
+            "RCPT",
+            b"550 5.7.1. Access denied\r\n",
+            GoOn,
+            Denied("550 5.7.1."),
+        ),
+        (
+            "RCPT",
+            b"550 <5.1.1> unknown\r\n",
+            GoOn,
+            Refused("550 <5.1.1>"),
+        ),
+        (
+            "RCPT",
+            b"550 5.1.90 Your message can't be sent: daily limit\r\n",
+            GoOn,
+            Denied("550 5.1.90"),
+        ),
+        (
+            ".",
+            b"552 5.2.3 too large\r\n",
+            GoOn,
+            Unclear(552, "552 5.2.3"),
+        ),
         (
             "RCPT",
             b"550 5.1.0 rejected\r\n",
@@ -443,14 +464,14 @@ async fn a_fault_is_the_accounts_the_recipients_or_the_moments() {
         ("RCPT", b"451 4.7.1 quota\r\n", GoOn, Later("451 4.7.1")),
         ("RCPT", b"", Close, Later("closed the connection")),
         ("RCPT", b"55", Close, Later("closed the connection")),
-        ("DATA", b"554 5.6.0 no\r\n", GoOn, Refused("554 5.6.0")),
+        ("DATA", b"554 5.6.0 no\r\n", GoOn, Unclear(554, "554 5.6.0")),
         ("DATA", b"", Close, Later("closed the connection")),
-        (".", b"554 5.7.1 spam\r\n", GoOn, Account("554 5.7.1")),
+        (".", b"554 5.7.1 spam\r\n", GoOn, Denied("554 5.7.1")),
         (
             ".",
             b"554 5.2.252 SendAsDenied\r\n",
             GoOn,
-            Account("554 5.2.252"),
+            Denied("554 5.2.252"),
         ),
         (".", b"421 4.3.0 stumbled\r\n", Close, Later("421 4.3.0")),
         (".", b"", Close, Later("closed the connection")),

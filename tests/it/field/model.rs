@@ -117,7 +117,11 @@ async fn thinking_and_messages_to_tools_are_hidden_however_they_are_split() {
     const SAID: &str = "<|start|>assistant<|channel|>analysis<|message|>secret<|end|><|start|>assistant\
                         <|channel|>commentary to=functions.x <|constrain|>json<|message|>{}<|call|>\
                         <|start|>assistant<|channel|>final<|message|>Hi <b>you</b><|return|>";
-    const TEXTS: [(&str, &str); 5] = [
+    const TEXTS: [(&str, &str); 6] = [
+        (
+            "<|start|>assistant<|message|>Hi <b>you</b><|end|>",
+            "Hi <b>you</b>",
+        ),
         (SAID, "Hi <b>you</b>"),
         ("<think>secret</think><think>secret</think>Hi", "Hi"),
         ("[THINK]secret[/THINK]Hi", "Hi"),
@@ -138,6 +142,7 @@ async fn thinking_and_messages_to_tools_are_hidden_however_they_are_split() {
 }
 
 #[tokio::test]
+#[allow(clippy::too_many_lines, reason = "rows of a table")]
 async fn a_failure_in_a_stream_fails_however_it_is_spelled() {
     for (event, cause) in [
         (
@@ -176,6 +181,15 @@ async fn a_failure_in_a_stream_fails_however_it_is_spelled() {
             "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"abort\"}]}\n\n",
             "stopped with an error",
         ),
+        (
+            "data: {\"type\":\"about:blank\",\"title\":\"secret\",\"status\":500}\n\n",
+            "about:blank",
+        ),
+        ("data: {\"fault\":{\"code\":7}}\n\n", "\"7\""),
+        (
+            "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"overloaded\"}]}\n\n",
+            "stopped with an error",
+        ),
         ("data: secret\n\n", "not JSON"),
     ] {
         for (begin, last) in [
@@ -198,6 +212,14 @@ async fn a_failure_in_a_stream_fails_however_it_is_spelled() {
             };
             check_failure(script, cause, &format!("{begin}{event}")).await;
         }
+    }
+    for words in [
+        "upstream request timeout\n",
+        "\n<html><h1>502 secret</h1></html>",
+        "<p style=\"color: red\">secret</p>\n\n",
+    ] {
+        let script = Script::response(STREAM, piece("Half an answer") + words);
+        check_failure(script, "lines that are no events", words).await;
     }
     let filtered = piece("Cut") + &end("content_filter");
     check_answer(
@@ -256,9 +278,19 @@ async fn once_it_is_whole_an_answer_waits_only_a_moment_for_the_end_of_its_trans
         done.clone(),
         format!("{done}{usage}"),
         format!("{done}: x\n\n"),
+        format!("{done}data: [END]\n\n"),
     ] {
         let began = Instant::now();
         check_answer(Script::holding(bytes), "Hi", "held open").await;
+        assert!(began.elapsed() < Duration::from_secs(3));
+    }
+    for json in [
+        "{\"choices\":[{\"message\":{\"content\":\"Hi\"}}]}",
+        "\n{\"choices\":[{\"text\":7,\"message\":{\"content\":\"Hi\"}}]}\n",
+    ] {
+        let began = Instant::now();
+        let held = Script::holding(format!("HTTP/1.1 200 OK\r\n\r\n{json}"));
+        check_answer(held, "Hi", json).await;
         assert!(began.elapsed() < Duration::from_secs(3));
     }
     let began = Instant::now();

@@ -64,6 +64,7 @@ impl MailSender for Relay {
             "other" => Err(unclear(554)),
             "refused" => Err(MailError::Refused("550 5.1.1 unknown".to_owned())),
             "busy" => Err(MailError::Later("451 later".to_owned())),
+            "denied" => Err(MailError::Denied("550 5.4.1 Access denied".to_owned())),
             _ => self.twin.send(mail).await,
         }
     }
@@ -134,7 +135,7 @@ async fn a_refusal_is_the_recipients_or_the_accounts_and_no_mail_pays_for_the_ac
     // Names in the order of their mails; those sent at once, failed for good, and failed for now; and for how many
     // minutes the account is left alone. All others are as if they had not been tried.
     type Row<'a> = (&'a str, &'a str, &'a str, &'a str, Option<u64>);
-    let rows: [Row<'_>; 9] = [
+    let rows: [Row<'_>; 13] = [
         ("ada bare1 bob", "ada bob", "bare1", "", None),
         ("bare1 ada", "ada", "bare1", "", None),
         ("bare1 bare2 ada", "ada", "bare1 bare2", "", None),
@@ -150,6 +151,10 @@ async fn a_refusal_is_the_recipients_or_the_accounts_and_no_mail_pays_for_the_ac
             None,
         ),
         ("bare1 busy1 ada", "ada", "bare1", "busy1", None),
+        ("denied1 ada", "", "", "", Some(1)),
+        ("ada denied1", "ada", "", "", Some(1)),
+        ("ada denied1 bob", "ada bob", "", "denied1", None),
+        ("ada denied1 denied2 bob", "ada", "", "", Some(1)),
     ];
     for (names, sent, dead, tried, pause) in rows {
         let (app, relay) = start(Setup::default());
@@ -253,6 +258,28 @@ async fn recipients_that_are_refused_are_in_nobodys_way() {
     assert_eq!(deliver(&app, &mut mailing).await, None);
     let queued = queued(&app).await;
     assert!(queued.values().all(|it| it.dead_at.is_some()), "final");
+}
+
+#[tokio::test]
+async fn an_address_that_the_account_may_not_write_to_stops_no_other_mail() {
+    let (app, relay) = start(Setup::default());
+    let mut mailing = Mailing::default();
+    for number in 0..20 {
+        sign_up(&app, &format!("denied{number}"), "192.0.2.1").await;
+        sign_up(&app, &format!("ada{number}"), "198.51.100.1").await;
+    }
+    for _ in 0..6 {
+        let minutes = deliver(&app, &mut mailing).await;
+        assert!(minutes.is_none_or(|minutes| minutes == 1), "{minutes:?}");
+        app.clock.advance_ms(60_000);
+    }
+    assert_eq!(relay.twin.taken().len(), 20);
+    let left = queued(&app).await;
+    let is_tried = |delivery: &Delivery| delivery.attempts > 0 && delivery.dead_at.is_none();
+    assert_eq!(left.len(), 20);
+    assert!(left.values().all(is_tried), "{left:?}");
+    let denied = contact(&app, "denied1").await;
+    assert_eq!(denied.confirmation.unwrap().undeliverable_at, None);
 }
 
 #[tokio::test]

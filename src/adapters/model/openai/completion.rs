@@ -74,13 +74,17 @@ impl Completion {
 }
 
 /// Parts of the reasons of a model that did not end its answer, but failed.
-const FAILURES: [&str; 6] = [
+const FAILURES: [&str; 10] = [
     "error",
     "abort",
     "cancel",
     "fail",
     "insufficient",
     "timeout",
+    "overload",
+    "exception",
+    "interrupt",
+    "unavailable",
 ];
 
 /// The choice of index 0: no further ones were requested.

@@ -11,6 +11,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub(super) struct SseParser {
     line: Vec<u8>,
     data: Vec<u8>,
+    /// Some lines were no fields, as when a proxy ends a stream with a page or with words of its own.
+    pub(super) has_foreign_lines: bool,
     /// The event reports an error.
     is_error: bool,
     /// The last byte was a carriage return: a line feed now belongs to it.
@@ -70,7 +72,11 @@ impl SseParser {
             // Some servers report an error without a field.
             _ if name.starts_with(b"{") => &line,
             // Comments and other fields are ignored.
-            _ => return None,
+            b"" | b"event" | b"id" | b"retry" => return None,
+            _ => {
+                self.has_foreign_lines |= colon.is_none() || name.starts_with(b"<");
+                return None;
+            }
         };
         if !self.data.is_empty() {
             self.data.push(b'\n');

@@ -20,6 +20,8 @@ const TAGS: [(&str, &str); 12] = [
 
 /// Begins the head of the message for the visitor (gpt-oss).
 const FINAL: &str = "<|channel|>final";
+/// The whole head of a message without a channel.
+const BARE: &str = "<|start|>assistant<|message|>";
 /// Ends a message's head.
 const BODY: &str = "<|message|>";
 /// The marks that end its text.
@@ -91,12 +93,13 @@ impl ThinkTags {
             }
             Phase::Thinking(closing) => {
                 let any = || TAGS.iter().map(|(_, tag)| *tag).collect();
-                match self
-                    .take_until(&closing.map_or_else(any, |tag| vec![tag]))
-                    .1
-                {
+                let tags = match closing {
+                    Some(FINAL) => vec![FINAL, BARE],
+                    closing => closing.map_or_else(any, |tag| vec![tag]),
+                };
+                match self.take_until(&tags).1 {
                     Some(FINAL) => self.phase = Phase::Thinking(Some(BODY)),
-                    Some(BODY) => self.phase = Phase::Message,
+                    Some(BODY | BARE) => self.phase = Phase::Message,
                     Some(_) => self.phase = Phase::Start,
                     None => {}
                 }

@@ -75,14 +75,24 @@ impl Upstream {
             pass,
             has_begun: false,
         };
-        answer.peeked = answer.next().await?;
-        let mut bytes = answer.peeked.iter().flatten();
+        // Some servers send white space to keep the connection alive.
+        let mut begun = Vec::new();
+        while begun.trim_ascii().is_empty()
+            && let Some(bytes) = answer.next().await?
+        {
+            begun.extend_from_slice(&bytes);
+            if begun.len() > WHOLE_BYTES_MAX {
+                return Err(too_large());
+            }
+        }
+        let mut bytes = begun.iter();
         // The first byte tells more than the media type, which proxies and small servers get wrong.
         let is_stream = match bytes.find(|byte| !b" \t\r\n\xEF\xBB\xBF".contains(byte)) {
             Some(b'{' | b'[' | b'<') => false,
             Some(b':' | b'd' | b'e' | b'i' | b'r') => true,
             _ => is_event_stream(&head.headers),
         };
+        answer.peeked = Some(begun.into());
         if is_stream {
             // The transfer tells an end from a broken connection.
             let has_end = head.headers.contains_key(TRANSFER_ENCODING)
@@ -208,11 +218,14 @@ impl AnswerBody<'_> {
             if whole.len() + bytes.len() > WHOLE_BYTES_MAX {
                 return Err(too_large());
             }
-            // Some servers send white space to keep the connection alive.
             if !bytes.trim_ascii().is_empty() {
                 self.begin();
             }
             whole.extend_from_slice(&bytes);
+            // It is whole, if the connection stays open or not.
+            if whole.trim_ascii_end().ends_with(b"}") && parse(&whole).is_ok() {
+                self.deadline = self.deadline.min(Instant::now() + REST_GRACE);
+            }
         }
     }
 
@@ -254,6 +267,10 @@ impl AnswerBody<'_> {
                 if Instant::now() >= self.deadline && !is_finished {
                     return Err(self.late());
                 }
+                // Some servers have an end of their own.
+                if is_finished && lenient_json::parse(&event).is_err() {
+                    return Ok(());
+                }
                 let completion = parse(&event)?;
                 self.begin();
                 if completion.finish_reason.is_some() && !is_finished {
@@ -261,6 +278,10 @@ impl AnswerBody<'_> {
                     self.deadline = self.deadline.min(Instant::now() + REST_GRACE);
                 }
                 collector.add(&completion).await?;
+            }
+            if is_end && !is_finished && parser.has_foreign_lines {
+                let cause = "the stream ended with lines that are no events";
+                return Err(TurnFailure::unusable(cause));
             }
             if is_end && (is_finished || has_end) {
                 if !is_finished {

@@ -26,13 +26,16 @@ const LENGTHS: &str = "token|context|length|too long|too large|exceed";
 const ROLES: &str = "roles must alternate|roles are supported|role is not supported|\
                      system role|developer instruction";
 /// Members that report an error in a body without an answer.
-const REPORTS: [&str; 6] = [
+const REPORTS: [&str; 9] = [
     "detail",
     "message",
     "msg",
     "error_msg",
     "error_message",
     "error_code",
+    "errorMessage",
+    "statusCode",
+    "title",
 ];
 
 /// An error; what a server does not say is empty.
@@ -145,7 +148,7 @@ impl UpstreamError {
 
 /// The error in a part of a body.
 fn inner(part: &Value) -> Option<&Value> {
-    let errors = [part.get("error"), part.get("errors")];
+    let errors = ["error", "errors", "fault", "exception"].map(|name| part.get(name));
     errors.into_iter().flatten().find(|error| !is_blank(error))
 }
 
@@ -177,6 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[allow(clippy::too_many_lines, reason = "rows of a table")]
     fn an_error_is_found_in_every_form() {
         let error = |code: &'static str, kind: &'static str| Some((code, kind));
         for (body, expected) in [
@@ -223,6 +227,13 @@ mod tests {
             (json!({"detail": [{"msg": "m"}]}), error("", "")),
             (json!({"message": "m", "code": 7}), error("7", "")),
             (json!({"error_msg": "m", "error_code": 7}), error("", "")),
+            (
+                json!({"type": "about:blank", "title": "m", "status": 500}),
+                error("", "about:blank"),
+            ),
+            (json!({"fault": {"code": 7}}), error("7", "")),
+            (json!({"errorMessage": "m"}), error("", "")),
+            (json!({"statusCode": 500}), error("", "")),
             (
                 json!({"choices": [{"delta": {"content": ""}, "error": {"code": 502}}]}),
                 error("502", ""),
