@@ -220,6 +220,7 @@ fn print_import(output: &mut Output, report: &ImportReport) -> Result<(), Comman
     output.fields(&[
         ("Added", &grouped(report.created)),
         ("Known before", &grouped(report.known)),
+        ("Unsubscribed", &grouped(report.unsubscribed)),
         ("Erased before", &grouped(report.forgotten)),
         ("Bad rows", &grouped(report.bad)),
     ])

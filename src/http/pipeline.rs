@@ -26,7 +26,7 @@ use crate::http::answer::render;
 use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
 use crate::http::endpoint::{Route, catch_panic, panicked};
 use crate::http::endpoints;
-use crate::http::handlers::health::HEALTH;
+use crate::http::handlers::health::{HEALTH, LIVEZ};
 use crate::http::log::LogLine;
 use crate::http::request::body::{self, BodyError};
 use crate::http::request::identity;
@@ -79,7 +79,8 @@ impl LandingService {
             log_line.write(&response, &Ok(Reply::empty()), &context.decision);
             return response;
         }
-        let is_probe = route.name() == HEALTH.name;
+        let is_probe = [HEALTH.name, LIVEZ.name].contains(&route.name())
+            || context.parts.method == Method::HEAD;
         self.proxy_warnings
             .observe(peer, client_ip.forwarding, is_probe);
         // Caught here, a panic leaves the decision in the answer. Those of spawned handlers are caught by

@@ -4,14 +4,15 @@ use std::borrow::Cow;
 use std::mem;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::domain::{
-    ContactStatus, Counted, Counts, Hour, ImportOutcome, ImportedContact, LeaveToken, Timestamp,
+    ContactStatus, Counted, Counts, EmailAddress, Hour, ImportOutcome, ImportedContact, LeaveToken,
+    Leaving, Timestamp,
 };
-use crate::ports::random;
+use crate::ports::{StoreError, random};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
@@ -21,6 +22,9 @@ pub static IMPORT: Operation =
 /// How many rows are added at a time. Each batch is durable as a whole, and sign-ups wait for it, less than
 /// 100 ms.
 pub const IMPORT_ROWS: usize = 10_000;
+
+/// How many known contacts are unsubscribed at a time: they share a sync.
+const UNSUBSCRIBED_TOGETHER: usize = 64;
 
 // Why the status of a row cannot be taken.
 const BAD_STATUS: &str = "the status must be subscribed or unsubscribed";
@@ -52,6 +56,8 @@ pub struct ImportReport {
     pub created: u64,
     /// Rows of contacts that were there, which were left as they are.
     pub known: u64,
+    /// Those of them that were subscribed, and are unsubscribed by their rows.
+    pub unsubscribed: u64,
     /// Rows of addresses that were forgotten, and were left out.
     pub forgotten: u64,
     /// Rows that hold no contact.
@@ -180,7 +186,22 @@ impl Import {
             let token = random(&*self.app.entropy)?;
             contact.leave_token = Some(LeaveToken::from_bytes(token));
         }
-        for outcome in self.app.contacts.import(batch, self.unforget).await? {
+        let leaving = batch
+            .iter()
+            .map(|row| row.left_at.map(|_| row.email.clone()));
+        let leaving: Vec<_> = leaving.collect();
+        let outcomes = self.app.contacts.import(batch, self.unforget).await?;
+        let known = outcomes.iter().zip(leaving);
+        let known = known.filter_map(|(outcome, email)| {
+            email.filter(|_| matches!(outcome, ImportOutcome::Known))
+        });
+        let unsubscribed = stream::iter(known.collect::<Vec<_>>())
+            .map(|email| unsubscribe(&self.app, email, self.now))
+            .buffer_unordered(UNSUBSCRIBED_TOGETHER);
+        for was_subscribed in unsubscribed.collect::<Vec<_>>().await {
+            self.report.unsubscribed += u64::from(was_subscribed?);
+        }
+        for outcome in outcomes {
             let counted = match outcome {
                 ImportOutcome::Created => &mut self.report.created,
                 ImportOutcome::Known => &mut self.report.known,
@@ -190,4 +211,14 @@ impl Import {
         }
         Ok(())
     }
+}
+
+/// Unsubscribes a known contact, if it is subscribed: who left elsewhere must not get the newsletter from here.
+async fn unsubscribe(app: &App, email: EmailAddress, now: Timestamp) -> Result<bool, StoreError> {
+    let found = app.contacts.find(&email).await?;
+    let subscribed = found.filter(|contact| contact.status() == ContactStatus::Subscribed);
+    let Some(token) = subscribed.and_then(|contact| contact.leave_token) else {
+        return Ok(false);
+    };
+    Ok(app.contacts.leave(&token, None, now).await? == Leaving::Left)
 }

@@ -21,14 +21,14 @@ pub trait MailSender: Send + Sync {
 /// The relay did not take a mail. The text is for the operator, and holds no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MailError {
-    /// It may take it later: it said so (4xx), it did not answer in time, or it went away.
+    /// It may take it later: it did not answer in time, or it went away.
     #[error("not accepted yet: {0}")]
     Later(String),
     /// It will never take this one.
     #[error("refused: {0}")]
     Refused(String),
-    /// A permanent refusal (5xx) from RCPT on, without an enhanced code (RFC 3463) that tells the recipient's fault
-    /// from the account's.
+    /// A refusal from RCPT on that does not tell the recipient's fault from the account's: for now (4xx), or for good
+    /// (5xx) without an enhanced code (RFC 3463) that does.
     #[error("refused: {error}")]
     Unclear {
         /// The reply code.

@@ -118,8 +118,8 @@ struct Undecided {
     delivery: Delivery,
     /// The relay's words.
     error: String,
-    /// They speak of the account.
-    is_denied: bool,
+    /// The reply code; none where it is one of the account's.
+    code: Option<u16>,
 }
 
 /// The ends of attempts, and the reason why no further mail can be sent, if none can.
@@ -153,15 +153,20 @@ impl Mailing {
         sent: Result<(), MailError>,
         now: Timestamp,
     ) -> Ended {
-        let (fault, error, is_denied) = match sent {
+        let (fault, error, code) = match sent {
             Ok(()) => return self.judged(delivery, Attempt::Made),
             Err(MailError::Refused(error)) => {
                 return self.judged(delivery, Attempt::refused(error));
             }
-            Err(MailError::Later(error)) => (Fault::Moment, error, false),
-            Err(MailError::Unclear { code, error }) => (self.judge.judge(to, code), error, false),
-            Err(MailError::Denied(error)) => (self.judge.judge_denied(to), error, true),
-            Err(MailError::Account(error)) => (Fault::Account, error, true),
+            Err(MailError::Later(error)) => (Fault::Moment, error, None),
+            Err(MailError::Unclear { code, error }) => {
+                let judged = self.judge.judge(to, code);
+                let is_for_now = judged == Fault::Recipient && code < 500;
+                let fault = if is_for_now { Fault::Moment } else { judged };
+                (fault, error, Some(code))
+            }
+            Err(MailError::Denied(error)) => (self.judge.judge_denied(to), error, None),
+            Err(MailError::Account(error)) => (Fault::Account, error, None),
         };
         match fault {
             Fault::Recipient => (vec![(delivery, Attempt::refused(error))], Ok(())),
@@ -170,7 +175,7 @@ impl Mailing {
                 self.undecided.push(Undecided {
                     delivery,
                     error,
-                    is_denied,
+                    code,
                 });
                 (Vec::new(), Ok(()))
             }
@@ -186,9 +191,9 @@ impl Mailing {
     /// refused because of theirs.
     fn judged(&mut self, delivery: Delivery, attempt: Attempt) -> Ended {
         self.judge.note_judged();
-        let mut ended = self.decide(|mail| match mail.is_denied {
-            true => Attempt::later(mail.error.clone()),
-            false => Attempt::refused(mail.error.clone()),
+        let mut ended = self.decide(|mail| match mail.code {
+            Some(500..) => Attempt::refused(mail.error.clone()),
+            _ => Attempt::later(mail.error.clone()),
         });
         ended.push((delivery, attempt));
         (ended, Ok(()))
@@ -196,7 +201,7 @@ impl Mailing {
 
     /// No mail is due that could decide.
     fn undecided(&mut self, now: Timestamp) -> Ended {
-        let denied = self.undecided.iter().find(|mail| mail.is_denied);
+        let denied = self.undecided.iter().find(|mail| mail.code.is_none());
         match denied.map(|mail| mail.error.clone()) {
             Some(reason) => self.give_back(reason, now),
             None => (

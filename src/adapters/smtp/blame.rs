@@ -27,7 +27,7 @@ pub(super) fn blame(fault: &Fault, step: Step, name: Option<&str>) -> MailError 
     match (code, status) {
         // The service closes, unless it was the message that it stumbled over.
         (421, _) if step == Step::Recipient => MailError::Denied(words),
-        (400..=499, _) => MailError::Later(words),
+        (400..=499, _) => MailError::Unclear { code, error: words },
         // An answer to another question.
         (..=399 | 600.., _) if step == Step::Sent => MailError::Later(words),
         (..=399 | 600.., _) => MailError::Denied(words),
@@ -120,11 +120,11 @@ mod tests {
             ("521 no mail here", Denied, Denied),
             ("530 log in", Denied, Denied),
             ("535 no", Denied, Denied),
-            ("450 4.7.1 greylisted", Later, Later),
-            ("450 5.1.1 of two minds", Later, Later),
-            ("451 4.7.1 quota", Later, Later),
-            ("452 4.2.2 full", Later, Later),
-            ("421 4.3.2 closing", Denied, Later),
+            ("450 4.7.1 greylisted", Unclear, Unclear),
+            ("450 5.1.1 of two minds", Unclear, Unclear),
+            ("451 4.7.1 quota", Unclear, Unclear),
+            ("452 4.2.2 full", Unclear, Unclear),
+            ("421 4.3.2 closing", Denied, Unclear),
             ("250 ok", Denied, Later),
             ("354 go on", Denied, Later),
             ("150 hm", Denied, Later),

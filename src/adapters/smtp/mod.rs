@@ -99,7 +99,10 @@ impl SmtpMailSender {
         let starts_tls = relay.security == RelaySecurity::StartTls;
         let needs_extensions = starts_tls || relay.user.is_some();
         let mut hello = connection.hello(&self.hello, needs_extensions).await?;
-        if starts_tls {
+        // On this machine TLS is used where the relay takes no password without.
+        let has_log_in = relay.user.is_none() || hello.extension("AUTH").is_some();
+        let is_needed = !is_secure && !has_log_in && hello.extension("STARTTLS").is_some();
+        if starts_tls || is_needed {
             if hello.extension("STARTTLS").is_none() {
                 let why = "the relay does not offer STARTTLS, and nothing is sent without TLS";
                 return Err(Fault::Unusable(why.to_owned()));

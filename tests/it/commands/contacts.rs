@@ -186,6 +186,7 @@ fn bad_rows_are_named_and_the_others_imported() {
         let sums = [
             "Added          150",
             "Known before   0",
+            "Unsubscribed   0",
             "Erased before  0",
             "Bad rows       150",
         ];

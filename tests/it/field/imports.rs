@@ -190,6 +190,9 @@ fn a_column_that_may_carry_consent_is_not_read_until_the_operator_says_what_it_m
         "do not disturb",
         "rejected",
         "left_at",
+        "no_send",
+        "paused",
+        "Austritt",
         "is_valid",
         "On hold",
         "dnc",
@@ -252,6 +255,41 @@ fn cells_that_are_missing_or_say_never_are_no_consent() {
         let (ran, contacts) = imported("", file);
         assert_eq!(contacts, expected, "{file}: {ran:?}");
     }
+}
+
+#[test]
+fn whoever_left_elsewhere_leaves_here_and_nobody_is_signed_up_again() {
+    let file = "email,status\nada@x.test,enabled\nada@x.test,blocklisted\nbob@x.test,blocklisted\nbob@x.test,enabled\n";
+    let (ran, contacts) = imported("", file);
+    assert_eq!(
+        (ran.status, &*contacts),
+        (Some(0), "ada:u bob:u"),
+        "{ran:?}"
+    );
+    let dir = private_dir();
+    for (file, told) in [
+        ("email\nada@x.test\nbob@x.test\n", "Unsubscribed   0"),
+        (
+            "email,status\nada@x.test,unsubscribed\nbob@x.test,subscribed\n",
+            "Unsubscribed   1",
+        ),
+        (
+            "email,status\nada@x.test,unsubscribed\n",
+            "Unsubscribed   0",
+        ),
+        ("email,status\nada@x.test,subscribed\n", "Unsubscribed   0"),
+    ] {
+        let ran = feed("contacts import -", dir.path(), file).done();
+        assert!(ran.out.contains(told), "{file}: {ran:?}");
+    }
+    let left = run(
+        "contacts export --status unsubscribed --format jsonl",
+        dir.path(),
+    );
+    assert!(
+        left.out.contains("ada@x.test") && !left.out.contains("bob"),
+        "{left:?}"
+    );
 }
 
 #[test]

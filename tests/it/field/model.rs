@@ -183,7 +183,7 @@ async fn a_failure_in_a_stream_fails_however_it_is_spelled() {
         ),
         (
             "data: {\"type\":\"about:blank\",\"title\":\"secret\",\"status\":500}\n\n",
-            "about:blank",
+            "error",
         ),
         ("data: {\"fault\":{\"code\":7}}\n\n", "\"7\""),
         (
