@@ -8,10 +8,9 @@
 import "./embed.js";
 import { key, tryIt } from "./script/forms.js";
 import { addCopyButton, announcer, keepLanguage, settleContents } from "./script/page.js";
-import { proof } from "./script/proof.js";
 import { search } from "./script/search.js";
 
-const FORMS = new Map(Object.entries({ key, proof, "try-it": tryIt }));
+const FORMS = new Map(Object.entries({ key, "try-it": tryIt }));
 
 /** Does `work` with every one of `parts`; where it fails the others still get theirs. */
 const each = (parts, work, otherwise = () => {}) => {

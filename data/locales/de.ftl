@@ -29,11 +29,7 @@ newsletter-trap = Bitte leer lassen
 newsletter-address-missing = Bitte geben Sie Ihre E-Mail-Adresse ein.
 newsletter-address-wrong = Bitte prüfen Sie die Adresse. Ein Beispiel: name@example.com.
 newsletter-unreadable = Bei der Übertragung ist etwas schiefgegangen: Das Feld „{ $field }“ war nicht lesbar. Bitte geben Sie Ihre Adresse noch einmal ein.
-newsletter-hasty = Das ging zu schnell: Zum Schutz vor Robotern nimmt das Formular erst zwei Sekunden nach dem Öffnen etwas an. Bitte senden Sie es jetzt noch einmal ab.
-newsletter-again = Das Formular war zu lange geöffnet oder wurde schon abgesendet. Bitte senden Sie es noch einmal ab.
 newsletter-wait = Es gab gerade zu viele Anmeldeversuche. Bitte versuchen Sie es in { $wait } noch einmal.
-newsletter-proof = Aus Ihrem Netzwerk kamen schon mehrere Anmeldungen. Bitte senden Sie das Formular noch einmal ab: Ihr Browser löst dann eine kurze Rechenaufgabe, die Roboter abhält.
-newsletter-proof-wait = Aus Ihrem Netzwerk kamen schon mehrere Anmeldungen. Bitte versuchen Sie es in { $wait } noch einmal.
 newsletter-unavailable = Wir können Ihre Anmeldung gerade nicht entgegennehmen. Bitte versuchen Sie es in ein paar Minuten noch einmal.
 newsletter-thanks = Vielen Dank. Wir haben { $email } erhalten.
 

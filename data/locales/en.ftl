@@ -29,11 +29,7 @@ newsletter-trap = Leave this empty
 newsletter-address-missing = Please enter your e-mail address.
 newsletter-address-wrong = Please check the address. An example: name@example.com.
 newsletter-unreadable = Something went wrong in transit: the field “{ $field }” could not be read. Please enter your address once more.
-newsletter-hasty = That was too quick: to keep robots out, the form takes nothing in the first two seconds. Please send it once more.
-newsletter-again = The form was open too long or had been sent already. Please send it once more.
 newsletter-wait = There have been too many attempts to sign up. Please try again in { $wait }.
-newsletter-proof = Several sign-ups have come from your network. Please send the form once more: your browser will then solve a short puzzle, which keeps robots out.
-newsletter-proof-wait = Several sign-ups have come from your network. Please try again in { $wait }.
 newsletter-unavailable = We cannot take your sign-up at the moment. Please try again in a few minutes.
 newsletter-thanks = Thank you. We have received { $email }.
 

@@ -29,11 +29,7 @@ newsletter-trap = Deje este campo vacío
 newsletter-address-missing = Escriba su correo electrónico, por favor.
 newsletter-address-wrong = Revise la dirección, por favor. Ejemplo: nombre@example.com.
 newsletter-unreadable = Ha habido un problema con el envío: no se pudo leer el campo «{ $field }». Escriba su dirección otra vez, por favor.
-newsletter-hasty = Ha ido demasiado rápido: para evitar robots, el formulario no acepta nada durante los dos primeros segundos. Envíelo otra vez, por favor.
-newsletter-again = El formulario ha estado abierto demasiado tiempo o ya se había enviado. Envíelo otra vez, por favor.
 newsletter-wait = Ha habido demasiados intentos de suscripción. Inténtelo de nuevo en { $wait }, por favor.
-newsletter-proof = Ya ha habido varias suscripciones desde su red. Envíe el formulario otra vez, por favor: su navegador hará un breve cálculo que mantiene alejados a los robots.
-newsletter-proof-wait = Ya ha habido varias suscripciones desde su red. Inténtelo de nuevo en { $wait }, por favor.
 newsletter-unavailable = En este momento no podemos registrar su suscripción. Inténtelo de nuevo en unos minutos, por favor.
 newsletter-thanks = Gracias. Hemos recibido { $email }.
 

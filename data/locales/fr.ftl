@@ -29,11 +29,7 @@ newsletter-trap = Laissez ce champ vide
 newsletter-address-missing = Veuillez saisir votre adresse e-mail.
 newsletter-address-wrong = Veuillez vérifier l’adresse. Exemple : nom@example.com.
 newsletter-unreadable = Un problème est survenu lors de l’envoi : le champ « { $field } » est illisible. Veuillez saisir votre adresse encore une fois.
-newsletter-hasty = C’était trop rapide : pour écarter les robots, le formulaire n’accepte rien pendant les deux premières secondes. Veuillez l’envoyer encore une fois.
-newsletter-again = Le formulaire est resté ouvert trop longtemps ou a déjà été envoyé. Veuillez l’envoyer encore une fois.
 newsletter-wait = Il y a eu trop de tentatives d’inscription. Veuillez réessayer dans { $wait }.
-newsletter-proof = Plusieurs inscriptions sont venues de votre réseau. Veuillez envoyer le formulaire encore une fois : votre navigateur effectuera un bref calcul, qui écarte les robots.
-newsletter-proof-wait = Plusieurs inscriptions sont venues de votre réseau. Veuillez réessayer dans { $wait }.
 newsletter-unavailable = Nous ne pouvons pas enregistrer votre inscription pour le moment. Veuillez réessayer dans quelques minutes.
 newsletter-thanks = Merci. Nous avons bien reçu { $email }.
 

@@ -163,8 +163,7 @@ pub struct Args {
     )]
     pub(super) reveal_existing: RevealExisting,
 
-    /// Whether the newsletter's plain form is checked for bots: a field that people do not see, a minimum
-    /// time, and a proof of work past the limit newsletter-form
+    /// Discard plain forms of the newsletter that fill in the hidden field `website`, as bots do
     #[arg(help_heading = "Newsletter")]
     #[arg(
         long,

@@ -9,7 +9,6 @@ use super::credential::Fingerprint;
 use super::email::EmailAddress;
 use super::macros::hidden;
 use super::policy::PolicyName;
-use super::proof_of_work::Proof;
 use super::quota_token::QuotaToken;
 use super::secret::MacKey;
 
@@ -169,14 +168,6 @@ impl Subject<'_> {
     }
 }
 
-/// Stands for the tag of a policy in the keys of proofs of work.
-const PROOF_TAG: u8 = 0xff;
-
-const _: () = assert!(
-    PolicyName::ALL.len() <= PROOF_TAG as usize,
-    "a policy has the tag of proofs of work: give these another"
-);
-
 /// The key of a window: the policy's tag and 120 bits of keyed BLAKE3, so that neither memory nor
 /// the store reveals who is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -186,18 +177,6 @@ impl LimitKey {
     /// The key of `subject` under `policy`.
     pub fn new(key: &MacKey, policy: PolicyName, subject: Subject<'_>) -> Self {
         Self::tagged(policy, subject.hashed(key))
-    }
-
-    /// The key of the window that counts a proof of work once. No policy has its tag, so that no reset makes a
-    /// used proof good again.
-    pub const fn of_proof(proof: &Proof) -> Self {
-        Self::with_tag(PROOF_TAG, *proof.id())
-    }
-
-    /// Whether it is that of a proof of work.
-    pub const fn is_of_proof(&self) -> bool {
-        let [tag, ..] = self.0;
-        tag == PROOF_TAG
     }
 
     /// A key that was stored.
@@ -228,13 +207,9 @@ impl LimitKey {
     }
 
     /// The key under `policy` of what has this hash, such as [`Subject::hashed`].
-    pub fn tagged(policy: PolicyName, hash: [u8; 16]) -> Self {
-        Self::with_tag(policy.tag(), hash)
-    }
-
-    const fn with_tag(tag: u8, mut hash: [u8; 16]) -> Self {
+    pub const fn tagged(policy: PolicyName, mut hash: [u8; 16]) -> Self {
         let [first, ..] = &mut hash;
-        *first = tag;
+        *first = policy.tag();
         Self(hash)
     }
 }

@@ -16,8 +16,6 @@
 //! | [`blocked_network`] | networks whose requests the operator has refused |
 //! | [`pseudonym`] | what the operator calls a client |
 //! | [`quota_token`] | the token that a visitor's chat turns are counted under |
-//! | [`form_stamp`] | when a form was shown, as the form carries it |
-//! | [`proof_of_work`] | what a browser calculates when many have signed up from a network |
 //! | [`policy`] | the named rate limits and how one is written on the command line |
 //! | [`window`] | the sliding window itself |
 //! | [`decision`] | what the limiter decided about one request |
@@ -44,7 +42,6 @@ pub mod decision;
 pub mod delivery;
 pub mod deprecation;
 pub mod email;
-pub mod form_stamp;
 pub mod host;
 pub mod hourly_counts;
 pub mod language;
@@ -53,7 +50,6 @@ pub mod mail;
 pub mod mail_fault;
 pub mod passage;
 pub mod policy;
-pub mod proof_of_work;
 pub mod pseudonym;
 pub mod quota_token;
 pub mod secret;
@@ -83,7 +79,6 @@ pub use delivery::{
 };
 pub use deprecation::Deprecation;
 pub use email::{EmailAddress, EmailError};
-pub use form_stamp::FormStamp;
 pub use host::{is_same_host, is_same_origin};
 pub use hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 pub use language::Language;
@@ -91,7 +86,6 @@ pub use mail::{Letter, LetterTemplate, Mail, Relay, RelaySecurity, Sender, Sende
 pub use mail_fault::{Fault, FaultJudge};
 pub use passage::{AssistantTexts, Courtesy, Passage};
 pub use policy::{CountedBy, Policies, PolicyName, Quota};
-pub use proof_of_work::Proof;
 pub use pseudonym::{Pseudonym, SoughtSigner};
 pub use quota_token::QuotaToken;
 pub use secret::{MacKey, Secret, SecretKeys, SharedSecret, TokenKey};

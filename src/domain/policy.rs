@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::macros::names;
-use super::proof_of_work;
 use super::time::{DAY_MS, TimeUnit, parse_digits, parse_duration_ms};
 
 macro_rules! policies {
@@ -68,9 +67,9 @@ policies! {
         "newsletter sign-ups, all clients together";
     /// Bounds the same.
     KeysAll "keys-all": 5000 in HOUR_S, Everyone, "API keys issued, all clients together";
-    NewsletterForm "newsletter-form": 3 in 15 * MINUTE_S, Network,
-        "newsletter sign-ups by plain HTML forms, by IP address; past it the form asks for \
-         a proof of work";
+    /// Past it the mails of that network wait, and those of others leave.
+    MailPrefix "mail-prefix": 125 in HOUR_S, Prefix,
+        "mails that ask to confirm, by IPv4 /24 or IPv6 /48";
     NewsletterPrefix "newsletter-prefix": 2500 in HOUR_S, Prefix,
         "newsletter sign-ups, by IPv4 /24 or IPv6 /48";
     KeysPrefix "keys-prefix": 1250 in HOUR_S, Prefix, "API keys issued, by IPv4 /24 or IPv6 /48";
@@ -81,9 +80,6 @@ policies! {
         "mails that ask to confirm, by e-mail address, from all networks together";
     /// Past it the sign-up is taken, and its mail waits.
     MailAll "mail-all": 500 in HOUR_S, Everyone, "mails that ask to confirm, all together";
-    /// Past it the mails of that network wait, and those of others leave.
-    MailPrefix "mail-prefix": 125 in HOUR_S, Prefix,
-        "mails that ask to confirm, by IPv4 /24 or IPv6 /48";
 }
 
 /// Policies that count all clients together, each with the one that keeps a prefix from using it up. Unless
@@ -145,12 +141,6 @@ impl Quota {
     pub const COUNT_MAX: u32 = 1_000_000_000;
 
     pub const WINDOW_MS_MAX: u64 = 366 * DAY_MS;
-
-    /// That of a proof of work: it counts once for as long as it is good.
-    pub const PROOF: Self = Self {
-        count: 1,
-        window_ms: proof_of_work::LIFETIME_MS,
-    };
 
     /// `count` in any `window_ms` milliseconds.
     pub fn new(count: u32, window_ms: u64) -> Result<Self, &'static str> {

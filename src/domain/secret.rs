@@ -44,7 +44,6 @@ impl Secret {
             client_secret: derive_token("landing-api 2026-11 client secret"),
             origin: derive("landing-api 2026-11 sign-up origin"),
             tombstone: derive("landing-api 2026-11 forgotten address"),
-            form: derive_token("landing-api 2026-11 newsletter form"),
         }
     }
 
@@ -135,8 +134,6 @@ pub struct SecretKeys {
     pub origin: MacKey,
     /// Hashes addresses that were erased, so that an import does not bring them back.
     pub tombstone: MacKey,
-    /// Marks the stamps and the proofs of work of the newsletter's form.
-    pub form: TokenKey,
 }
 
 /// A key for what clients are given, and another whose marks are believed, too.
@@ -220,7 +217,6 @@ mod tests {
             client_secret,
             origin,
             tombstone,
-            form,
         } = keys;
         let keys = [
             limiter,
@@ -229,7 +225,6 @@ mod tests {
             client_secret.current,
             origin,
             tombstone,
-            form.current,
         ];
         let distinct: HashSet<_> = keys.iter().map(|key| key.0).collect();
         assert_eq!(distinct.len(), keys.len());

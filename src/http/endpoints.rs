@@ -33,7 +33,6 @@ pub const ENDPOINTS: &[&Endpoint] = &[
     &newsletter_form::SHOW,
     &newsletter_form::SUBMIT,
     &newsletter_form::THANKS,
-    &newsletter_form::CHALLENGE,
     &confirm::ASK,
     &confirm::ANSWER,
     &leave::ASK,
@@ -213,7 +212,6 @@ mod tests {
             (Method::PUT, "/docs", "GET, HEAD"),
             (Method::PUT, "/newsletter", "GET, HEAD, POST"),
             (Method::POST, "/newsletter/thanks", "GET, HEAD"),
-            (Method::POST, "/newsletter/challenge", "GET, HEAD"),
             (Method::PUT, "/newsletter/leave/abc", "GET, HEAD, POST"),
         ] {
             match find(ENDPOINTS, &method, path, |path| path == "/docs") {

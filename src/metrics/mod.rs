@@ -201,17 +201,6 @@ impl DeliveryMetrics {
     }
 }
 
-/// Plain forms that were not taken, by the check that stopped them.
-#[derive(Debug, Default)]
-pub struct FormMetrics {
-    /// The field that people do not see was filled in.
-    pub honeypot: Counter,
-    /// It was sent too soon, or too late, or its stamp is not ours.
-    pub stamp: Counter,
-    /// A proof of work was missing or wrong.
-    pub proof: Counter,
-}
-
 /// The ledger's batches.
 #[derive(Debug)]
 pub struct LedgerMetrics {
@@ -355,8 +344,8 @@ pub struct Metrics {
     pub keys: Counter,
     /// Agents registered.
     pub agents: Counter,
-    /// Plain forms that were not taken.
-    pub forms: FormMetrics,
+    /// Plain forms that filled in the field that people do not see.
+    pub trapped_forms: Counter,
     /// Chat turns.
     pub model: ModelMetrics,
     /// Sign-ups passed on.

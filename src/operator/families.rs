@@ -47,10 +47,7 @@ pub(super) const FAMILIES: &[Family] = &[
     (COUNTER, "landing_api_leavings_total", "Unsubscribes by link.",
         |status| one(status.app.metrics.leavings.get())),
     (COUNTER, "landing_api_forms_stopped_total", "Plain newsletter forms rejected.",
-        |status| {
-            let forms = &status.app.metrics.forms;
-            labelled("check", [("honeypot", &forms.honeypot), ("stamp", &forms.stamp), ("proof", &forms.proof)])
-        }),
+        |status| labelled("check", [("honeypot", &status.app.metrics.trapped_forms)])),
     (COUNTER, "landing_api_keys_issued_total", "API keys issued.",
         |status| one(status.app.metrics.keys.get())),
     (COUNTER, "landing_api_agents_registered_total", "Agents registered.",

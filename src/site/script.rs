@@ -30,8 +30,8 @@ const PARTS: [(&str, &str); 8] = modules! {
 };
 
 /// The modules of the pages. They load the first, which imports the others and the elements.
-const MODULES: [(&str, &str); 6] = modules! {
-    "site.js" "script/find.js" "script/forms.js" "script/page.js" "script/proof.js" "script/search.js"
+const MODULES: [(&str, &str); 5] = modules! {
+    "site.js" "script/find.js" "script/forms.js" "script/page.js" "script/search.js"
 };
 
 /// Where the style sheet and the messages are put.

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`admit`] | authenticates a request and counts it |
 //! | [`subscribe`] | signs an address up for the newsletter |
-//! | [`subscribe_by_form`] | the same by a plain form, which bots send, too |
 //! | [`confirm`] | confirms a sign-up by the link of a mail, or refuses it |
 //! | [`leave`] | lets a contact leave |
 //! | [`forget`] | erases contacts |
@@ -32,4 +31,3 @@ pub mod opt_in;
 pub mod register_agent;
 pub mod revoke;
 pub mod subscribe;
-pub mod subscribe_by_form;

@@ -49,7 +49,6 @@ async fn a_consent_tells_by_what_and_where_it_was_given() {
     let app = Setup::default()
         .allowing(&["https://shop.example"])
         .limit("newsletter", "100/1m")
-        .limit("newsletter-form", "100/1m")
         .start();
     let api = || Call::sign_up(ADA);
     let from_shop = |call: Call| call.header("Origin", "https://shop.example");
@@ -272,11 +271,7 @@ async fn whoever_is_unknown_or_gone_is_told_the_same() {
 #[test]
 fn the_operator_sees_who_left_and_can_show_what_they_agreed_to() {
     let dir = private_dir();
-    let flags = [
-        "--base-url=http://landing.example",
-        "--consent-ip=on",
-        "--form-checks=off",
-    ];
+    let flags = ["--base-url=http://landing.example", "--consent-ip=on"];
     let program = Program::start(command(dir.path()).args(flags));
     let (status, _) = program.post_form("/newsletter", "email=ada@example.com&source=footer");
     assert_eq!(status, 303);

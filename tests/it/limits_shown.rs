@@ -43,8 +43,7 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
         assert_eq!(
             used(&app, &from_here).await,
             "default 6, ip 7, keys 1, agents 1, newsletter-ip 2, assistant 1, assistant-ip 3, \
-             newsletter-form 0, newsletter-prefix 2, keys-prefix 1, assistant-prefix 0, \
-             mail-prefix 0"
+             mail-prefix 0, newsletter-prefix 2, keys-prefix 1, assistant-prefix 0"
         );
         let with_key = json!({ "key": key });
         assert_eq!(used(&app, &with_key).await, "default 1, assistant 1");
@@ -70,8 +69,7 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
         assert_eq!(
             used(&app, &from_here).await,
             "default 0, ip 0, keys 0, agents 0, newsletter-ip 0, assistant 0, assistant-ip 0, \
-             newsletter-form 0, newsletter-prefix 2, keys-prefix 1, assistant-prefix 0, \
-             mail-prefix 0"
+             mail-prefix 0, newsletter-prefix 2, keys-prefix 1, assistant-prefix 0"
         );
     }
 }

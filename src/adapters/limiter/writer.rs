@@ -216,9 +216,6 @@ impl Writer {
 
 /// None for a policy that is off: its windows are not kept.
 fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
-    if key.is_of_proof() {
-        return Some(Quota::PROOF);
-    }
     policies.quota(key.policy()?)
 }
 

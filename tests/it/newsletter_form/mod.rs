@@ -1,6 +1,6 @@
 //! The newsletter as a plain HTML form: it works without script, on any page.
 
-mod checks;
+mod trap;
 
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use crate::rows::rows;
 use crate::twins::ScriptedSignUps;
 
 const PATH: &str = "/newsletter";
-const ONCE_MORE: &str = "403 Please send it once more.";
 const ENTER_AGAIN: &str = "400 Please enter your address once more.";
 const THANKS: &str = "/newsletter/thanks?lang=en";
 
@@ -64,12 +63,6 @@ fn charged(app: &TestApp, policy: PolicyName) -> u64 {
     counted.admitted.get() - counted.refunded.get()
 }
 
-/// How many forms each check has stopped: honeypot, stamp, proof.
-fn stopped(app: &TestApp) -> [u64; 3] {
-    let forms = &app.metrics.forms;
-    [&forms.honeypot, &forms.stamp, &forms.proof].map(|counter| counter.get())
-}
-
 /// The value of an attribute.
 fn unescaped(value: &str) -> String {
     let text = value.replace("&quot;", "\"").replace("&#x2f;", "/");
@@ -90,7 +83,6 @@ fn assert_nothing_done(app: &TestApp) {
         PolicyName::Newsletter,
         PolicyName::NewsletterIp,
         PolicyName::NewsletterAll,
-        PolicyName::NewsletterForm,
     ] {
         assert_eq!(charged(app, policy), 0, "{policy:?}");
     }
@@ -265,7 +257,6 @@ async fn a_body_of_another_kind_is_refused_unread() {
 async fn a_form_leads_to_this_origin_or_an_allowed_one() {
     let app = Setup::default()
         .allowing(&["https://shop.example"])
-        .limit("newsletter-form", "off")
         .limit("newsletter", "off")
         .start();
     for (redirect, led_to) in [
@@ -316,7 +307,6 @@ null                      | javascript:alert(1)   |
 async fn the_thanks_lead_back_to_an_allowed_site_and_to_no_other() {
     let app = Setup::default()
         .allowing(&["https://shop.example"])
-        .limit("newsletter-form", "off")
         .limit("newsletter", "off")
         .start();
     for [origin, from, back] in rows(BACK) {
@@ -360,7 +350,7 @@ async fn limits_and_failures_are_told_in_words_and_cost_what_they_cost_elsewhere
     .await;
     assert_eq!(reply.retry_after_s(), 840);
     assert_eq!(reply.policy(), "newsletter");
-    assert_eq!(charged(&app, PolicyName::NewsletterForm), 1);
+    assert_eq!(charged(&app, PolicyName::NewsletterIp), 1);
     // The API counts in the same windows.
     app.expect("429", Call::sign_up("ada@example.com")).await;
 
@@ -375,4 +365,23 @@ async fn limits_and_failures_are_told_in_words_and_cost_what_they_cost_elsewhere
     assert!(reply.text().contains("value=\"ada@example.com\""));
     assert_eq!(reply.header("retry-after"), None);
     assert_nothing_done(&app);
+}
+
+#[tokio::test]
+async fn the_forms_of_a_home_count_together_with_its_calls() {
+    let app = Setup::default().limit("newsletter-ip", "3/14m").start();
+    let from = |third: &str, name: &str| {
+        form(&format!("email={name}@example.com")).from(&format!("2001:db8:1:{third}::1"))
+    };
+    taken(&app, from("ff00", "a")).await;
+    taken(&app, from("ff01", "b")).await;
+    let call = Call::sign_up("c@example.com").from("2001:db8:1:ff80::1");
+    app.expect("200", call).await;
+    let wait = "429 Please try again in 14 minutes.";
+    let reply = again(&app, from("ffff", "d"), wait).await;
+    assert_eq!(reply.policy(), "newsletter-ip");
+    assert_eq!(reply.retry_after_s(), 840);
+    assert!(reply.text().contains("value=\"d@example.com\""));
+    assert!(!is_kept(&app, "d@example.com").await);
+    taken(&app, from("fe00", "d")).await;
 }

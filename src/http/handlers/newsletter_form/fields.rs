@@ -18,10 +18,6 @@ pub(super) struct FormFields {
     pub(super) language: Language,
     /// The field that people do not see.
     pub(super) website: Option<String>,
-    /// When the form was shown.
-    pub(super) began: Option<String>,
-    /// A proof of work.
-    pub(super) altcha: Option<String>,
     /// What the page calls itself.
     pub(super) source: Option<String>,
     /// The name of the field that could not be read.
@@ -61,8 +57,6 @@ impl FormFields {
             from: origin.map(str::to_owned).or(kept),
             language: named.unwrap_or_else(|| language(context)),
             website: field("website"),
-            began: field("began"),
-            altcha: field("altcha"),
             source: field("source"),
             unreadable: String::new(),
         };

@@ -3,7 +3,6 @@
 //! It is the sign-up of the API, with the same limits. The form needs no token against forgery: it does
 //! nothing in anybody's name, and no cookie is read. What goes wrong is a page that keeps what was typed.
 
-mod checks;
 mod fields;
 mod page;
 mod redirect;
@@ -13,14 +12,12 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderValue, LOCATION};
 use serde_json::json;
 
-use crate::domain::{Decision, EmailAddress, Proof, SignUpWay};
+use crate::domain::{EmailAddress, SignUpWay};
 use crate::http::answer::page::WrittenPage;
 use crate::http::request::evidence::evidence;
 use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext};
-use crate::usecases::subscribe::Subscribed;
-use crate::usecases::subscribe_by_form::{FormCharge, SubscribeByFormError, subscribe_by_form};
+use crate::usecases::subscribe::{Subscribed, subscribe};
 
-use checks::Stopped;
 use fields::FormFields;
 use page::{PATH, Said, form_page};
 use redirect::Target;
@@ -47,8 +44,6 @@ pub(crate) const THANKS: Endpoint = Endpoint {
     is_described: false,
     ..Endpoint::get(|context, _body| Box::pin(async move { thank(&context) }))
 };
-
-pub(crate) use checks::CHALLENGE;
 
 const THANKS_PATH: &str = "/newsletter/thanks";
 
@@ -95,25 +90,20 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
         &context.app().settings.base_url,
         &context.origins,
     );
-    let refused = match checks::check(&context, &fields) {
-        Ok(proof) => match sign_up(&context, &fields, proof).await {
-            Ok(_subscribed) => return see_other(&fields, target),
-            Err(refused) => refused,
-        },
+    let app = context.app();
+    if app.settings.checks_forms && fields.website.is_some() {
+        app.metrics.trapped_forms.increase();
         // Bots get the same answer as people, so that they learn nothing.
-        Err(Stopped::Bot) => return see_other(&fields, target),
-        Err(Stopped::Hasty) => Refused::Again(Said::Hasty),
-        Err(Stopped::Again) => Refused::Again(Said::Again),
-    };
-    refused.page(&context, &fields, target.as_ref())
+        return see_other(&fields, target);
+    }
+    match sign_up(&context, &fields).await {
+        Ok(_subscribed) => see_other(&fields, target),
+        Err(refused) => refused.page(&context, &fields, target.as_ref()),
+    }
 }
 
 /// Why a form was not taken.
 enum Refused {
-    /// It did not pass a check, but the next one may.
-    Again(Said),
-    /// A proof of work is wanted, because of this decision.
-    ProofWanted(Box<Decision>),
     /// The address is missing or none.
     Address(Said),
     /// What fails for any sign-up.
@@ -121,33 +111,17 @@ enum Refused {
 }
 
 /// Signs the address up.
-async fn sign_up(
-    context: &RequestContext,
-    fields: &FormFields,
-    proof: Option<Proof>,
-) -> Result<Subscribed, Refused> {
+async fn sign_up(context: &RequestContext, fields: &FormFields) -> Result<Subscribed, Refused> {
     let typed = fields.typed.trim();
     if typed.is_empty() {
         return Err(Refused::Address(Said::Missing));
     }
     let email = EmailAddress::parse(typed).map_err(|_error| Refused::Address(Said::Wrong))?;
     let (app, client, now) = (context.app(), &context.client, context.now);
-    let charge = FormCharge::of(app.settings.checks_forms, proof);
     let source = fields.source.as_deref();
     let evidence = evidence(context, SignUpWay::Form, source, Some(fields.language));
-    let (newsletter, meter) = (app.newsletter(), app.meter());
-    let subscribed = subscribe_by_form(newsletter, meter, now, client, email, evidence, charge);
-    subscribed.await.map_err(|error| {
-        let refused = match error {
-            SubscribeByFormError::Subscribe(error) => {
-                return Refused::Failed(Box::new(error.into()));
-            }
-            SubscribeByFormError::ProofWanted(decision) => Refused::ProofWanted(Box::new(decision)),
-            SubscribeByFormError::ProofUsed => Refused::Again(Said::Again),
-        };
-        app.metrics.forms.proof.increase();
-        refused
-    })
+    let subscribed = subscribe(app.newsletter(), app.meter(), now, client, email, evidence).await;
+    subscribed.map_err(|error| Refused::Failed(Box::new(error.into())))
 }
 
 impl Refused {
@@ -158,13 +132,7 @@ impl Refused {
         fields: &FormFields,
         target: Option<&Target>,
     ) -> Result<Reply, Problem> {
-        // Not 429: the same form is taken at once, with the proof that it is asked for.
         let (status, said) = match &self {
-            Self::Again(said) => (StatusCode::FORBIDDEN, *said),
-            Self::ProofWanted(decision) => {
-                let wait_s = decision.binding().map_or(0, |it| it.reset_s());
-                (StatusCode::FORBIDDEN, Said::ProofWanted { wait_s })
-            }
             Self::Address(said) => (StatusCode::BAD_REQUEST, *said),
             Self::Failed(problem) => {
                 let wait = problem.decision.binding().filter(|it| it.is_violated);
@@ -177,9 +145,7 @@ impl Refused {
         let page = form_page(context, fields, target, status, said)?;
         Ok(match self {
             Self::Failed(problem) => page.about(*problem),
-            Self::ProofWanted(decision) => page.with_decision(*decision),
             Self::Address(_) => page.about(Problem::of(Code::ValidationFailed)),
-            Self::Again(_) => page,
         })
     }
 }

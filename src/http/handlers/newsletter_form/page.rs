@@ -4,12 +4,10 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use serde_json::json;
 
-use crate::domain::FormStamp;
 use crate::http::answer::documents::PAGE_POLICY;
 use crate::http::answer::page::WrittenPage;
 use crate::http::{Problem, Reply, RequestContext};
 
-use crate::http::handlers::newsletter_form::checks::new_challenge;
 use crate::http::handlers::newsletter_form::fields::FormFields;
 use crate::http::handlers::newsletter_form::redirect::Target;
 
@@ -26,16 +24,8 @@ pub(super) enum Said {
     Wrong,
     /// A field cannot be decoded, or comes twice.
     Unreadable,
-    /// It was sent sooner than people can.
-    Hasty,
-    /// It was open too long, or its proof was used.
-    Again,
     /// A limit is used up.
     Wait {
-        wait_s: u64,
-    },
-    /// A proof of work is wanted, or patience.
-    ProofWanted {
         wait_s: u64,
     },
     /// The service cannot keep it now.
@@ -50,10 +40,7 @@ impl Said {
             Self::Missing => ("newsletter-address-missing", 0),
             Self::Wrong => ("newsletter-address-wrong", 0),
             Self::Unreadable => ("newsletter-unreadable", 0),
-            Self::Hasty => ("newsletter-hasty", 0),
-            Self::Again => ("newsletter-again", 0),
             Self::Wait { wait_s } => ("newsletter-wait", wait_s),
-            Self::ProofWanted { wait_s } => ("newsletter-proof-wait", wait_s),
             Self::Unavailable => ("newsletter-unavailable", 0),
         }
     }
@@ -71,11 +58,6 @@ pub(super) fn form_page(
     status: StatusCode,
     said: Said,
 ) -> Result<Reply, Problem> {
-    let challenge = if matches!(said, Said::ProofWanted { .. }) {
-        Some(new_challenge(context.app(), context.now)?)
-    } else {
-        None
-    };
     let (message, wait_s) = said.message();
     let page = WrittenPage {
         status,
@@ -88,11 +70,9 @@ pub(super) fn form_page(
             "field": fields.unreadable,
             "redirect": target.map_or("", |target| target.location.as_str()),
             "from": fields.from,
-            "began": began(context, fields),
             "message": message,
             "wait_s": wait_s,
             "is_about_address": said.is_about_address(),
-            "challenge": challenge,
         }),
     };
     let mut reply = page.reply(&context.state.page_writer)?;
@@ -105,18 +85,4 @@ pub(super) fn form_page(
         }
     }
     Ok(reply)
-}
-
-/// The stamp of when the form was shown; empty if forms are not checked. One that was good stays, so that
-/// whoever was too quick need not wait anew.
-fn began(context: &RequestContext, fields: &FormFields) -> String {
-    let app = context.app();
-    if !app.settings.checks_forms {
-        return String::new();
-    }
-    let (now, key) = (context.now, &app.secrets.form);
-    let kept = fields.began.as_deref();
-    let kept = kept.and_then(|text| FormStamp::decode(text, key));
-    let stamp = kept.filter(|stamp| !stamp.is_expired(now));
-    stamp.unwrap_or_else(|| FormStamp::new(now)).encode(key)
 }

@@ -1,0 +1,47 @@
+//! The field that people do not see.
+
+use super::{PATH, THANKS, assert_nothing_done, form, is_kept, leads_to, taken};
+use crate::harness::{Call, Setup, TestApp};
+
+#[tokio::test]
+async fn a_filled_trap_looks_like_a_success_and_keeps_nothing() {
+    let app = TestApp::new();
+    for body in [
+        "email=ada@example.com&website=https://spam.example",
+        "email=nonsense&website=x",
+    ] {
+        leads_to(&app, form(body), THANKS).await;
+    }
+    let body = "email=ada@example.com&website=x&redirect=/docs&lang=fr";
+    leads_to(&app, form(body), "/docs").await;
+    assert_eq!(app.metrics.trapped_forms.get(), 3);
+    assert_nothing_done(&app);
+    // People leave it empty.
+    taken(&app, form("email=ada@example.com&website=")).await;
+    assert!(is_kept(&app, "ada@example.com").await);
+}
+
+#[tokio::test]
+async fn a_form_that_is_sent_at_once_is_taken() {
+    let app = TestApp::new();
+    let shown = app.send(Call::get(PATH)).await;
+    assert!(
+        shown
+            .text()
+            .contains("name=\"website\" tabindex=\"-1\" autocomplete=\"off\"")
+    );
+    taken(&app, form("email=ada@example.com&lang=en&website=")).await;
+    assert!(is_kept(&app, "ada@example.com").await);
+}
+
+#[tokio::test]
+async fn without_checks_every_form_is_taken() {
+    let app = Setup {
+        checks_forms: false,
+        ..Setup::default()
+    }
+    .start();
+    taken(&app, form("email=ada@example.com&website=x")).await;
+    assert!(is_kept(&app, "ada@example.com").await);
+    assert_eq!(app.metrics.trapped_forms.get(), 0);
+}
