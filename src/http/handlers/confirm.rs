@@ -3,19 +3,16 @@
 //! The page shows two buttons, and looking at it changes nothing: programs that look into mails follow every link,
 //! and run scripts. The token stands in no log, and no page that it leads to sends it on.
 
-use hyper::StatusCode;
 use hyper::body::Bytes;
-use hyper::header::{HeaderValue, REFERRER_POLICY};
 use serde_json::json;
 
 use crate::domain::{Confirming, Contact, ContactStatus};
-use crate::http::answer::page::WrittenPage;
-use crate::http::request::{form, negotiate};
+use crate::http::request::form;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::confirm::confirm;
 use crate::usecases::leave::leave;
 
-use super::leave::{contact, token};
+use super::leave::{contact, contact_page, token};
 
 const PATHS: &[&str] = &["/newsletter/confirm/{token}"];
 
@@ -91,7 +88,6 @@ enum State {
     Unknown,
 }
 
-/// The page, in the language in which the contact signed up.
 fn page(
     context: &RequestContext,
     contact: Option<Contact>,
@@ -104,18 +100,6 @@ fn page(
         State::Left => ("left-title", "left"),
         State::Unknown => ("unconfirmed-title", "unknown"),
     };
-    let language = contact.and_then(|it| it.consent?.language);
-    let asked = || negotiate::language(&context.parts.uri, context.headers());
-    let page = WrittenPage {
-        status: StatusCode::OK,
-        language: language.unwrap_or_else(asked),
-        layout: "parts/confirm.html",
-        title,
-        path: None,
-        values: json!({ "state": state }),
-    };
-    let mut reply = page.reply(&context.state.page_writer)?;
-    let nowhere = HeaderValue::from_static("no-referrer");
-    reply.headers.insert(REFERRER_POLICY, nowhere);
-    Ok(reply)
+    let values = json!({ "state": state });
+    contact_page(context, contact, "parts/confirm.html", title, values)
 }

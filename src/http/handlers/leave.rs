@@ -8,7 +8,7 @@
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{HeaderValue, REFERRER_POLICY};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::domain::{Contact, ContactStatus, LeaveToken};
 use crate::http::answer::page::WrittenPage;
@@ -89,8 +89,7 @@ pub(super) fn token(context: &RequestContext) -> Option<LeaveToken> {
     LeaveToken::parse(endpoint::last_segment(path))
 }
 
-/// The page with the button, or the one that says that there are no more mails, in the language in which the
-/// contact signed up.
+/// The page with the button, or the one that says that there are no more mails.
 fn page(
     context: &RequestContext,
     contact: Option<Contact>,
@@ -98,19 +97,32 @@ fn page(
 ) -> Result<Reply, Problem> {
     // One that was to be confirmed is sent no mail for a while.
     let has_refused = !can_leave && contact.as_ref().is_some_and(Contact::is_pending);
+    let title = if can_leave {
+        "leave-title"
+    } else {
+        "left-title"
+    };
+    let values = json!({ "can_leave": can_leave, "has_refused": has_refused });
+    contact_page(context, contact, "parts/leave.html", title, values)
+}
+
+/// A page in the language in which the contact signed up.
+pub(super) fn contact_page(
+    context: &RequestContext,
+    contact: Option<Contact>,
+    layout: &str,
+    title: &str,
+    values: Value,
+) -> Result<Reply, Problem> {
     let language = contact.and_then(|it| it.consent?.language);
     let asked = || negotiate::language(&context.parts.uri, context.headers());
     let page = WrittenPage {
         status: StatusCode::OK,
         language: language.unwrap_or_else(asked),
-        layout: "parts/leave.html",
-        title: if can_leave {
-            "leave-title"
-        } else {
-            "left-title"
-        },
+        layout,
+        title,
         path: None,
-        values: json!({ "can_leave": can_leave, "has_refused": has_refused }),
+        values,
     };
     let mut reply = page.reply(&context.state.page_writer)?;
     let nowhere = HeaderValue::from_static("no-referrer");

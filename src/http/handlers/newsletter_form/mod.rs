@@ -19,7 +19,7 @@ use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::subscribe::{Subscribed, subscribe};
 
 use fields::FormFields;
-use page::{PATH, Said, form_page};
+use page::{PATH, form_page};
 use redirect::Target;
 
 pub(crate) const SHOW: Endpoint = Endpoint {
@@ -50,7 +50,7 @@ const THANKS_PATH: &str = "/newsletter/thanks";
 /// The empty form.
 fn show(context: &RequestContext) -> Result<Reply, Problem> {
     let fields = FormFields::empty(context);
-    form_page(context, &fields, None, StatusCode::OK, Said::Nothing)
+    form_page(context, &fields, None, StatusCode::OK, "", 0)
 }
 
 fn thank(context: &RequestContext) -> Result<Reply, Problem> {
@@ -80,9 +80,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
                 unreadable: pointer.unwrap_or_default().replace("#/", ""),
                 ..FormFields::empty(&context)
             };
-            let status = StatusCode::BAD_REQUEST;
-            let page = form_page(&context, &fields, None, status, Said::Unreadable)?;
-            return Ok(page.about(problem));
+            return again(&context, &fields, None, "newsletter-unreadable", problem);
         }
     };
     let target = redirect::target(
@@ -98,56 +96,45 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     }
     match sign_up(&context, &fields).await {
         Ok(_subscribed) => see_other(&fields, target),
-        Err(refused) => refused.page(&context, &fields, target.as_ref()),
+        Err((said, problem)) => again(&context, &fields, target.as_ref(), said, *problem),
     }
-}
-
-/// Why a form was not taken.
-enum Refused {
-    /// The address is missing or none.
-    Address(Said),
-    /// What fails for any sign-up.
-    Failed(Box<Problem>),
 }
 
 /// Signs the address up.
-async fn sign_up(context: &RequestContext, fields: &FormFields) -> Result<Subscribed, Refused> {
+///
+/// # Errors
+/// What the page says, and the problem.
+async fn sign_up(
+    context: &RequestContext,
+    fields: &FormFields,
+) -> Result<Subscribed, (&'static str, Box<Problem>)> {
+    let invalid = |said| (said, Box::new(Problem::of(Code::ValidationFailed)));
     let typed = fields.typed.trim();
     if typed.is_empty() {
-        return Err(Refused::Address(Said::Missing));
+        return Err(invalid("newsletter-address-missing"));
     }
-    let email = EmailAddress::parse(typed).map_err(|_error| Refused::Address(Said::Wrong))?;
+    let email = EmailAddress::parse(typed);
+    let email = email.map_err(|_error| invalid("newsletter-address-wrong"))?;
     let (app, client, now) = (context.app(), &context.client, context.now);
     let source = fields.source.as_deref();
     let evidence = evidence(context, SignUpWay::Form, source, Some(fields.language));
     let subscribed = subscribe(app.newsletter(), app.meter(), now, client, email, evidence).await;
-    subscribed.map_err(|error| Refused::Failed(Box::new(error.into())))
+    subscribed.map_err(|error| ("newsletter-unavailable", Box::new(error.into())))
 }
 
-impl Refused {
-    /// The form again, with what was typed and what to do.
-    fn page(
-        self,
-        context: &RequestContext,
-        fields: &FormFields,
-        target: Option<&Target>,
-    ) -> Result<Reply, Problem> {
-        let (status, said) = match &self {
-            Self::Address(said) => (StatusCode::BAD_REQUEST, *said),
-            Self::Failed(problem) => {
-                let wait = problem.decision.binding().filter(|it| it.is_violated);
-                let said = wait.map_or(Said::Unavailable, |it| Said::Wait {
-                    wait_s: it.reset_s(),
-                });
-                (problem.code.kind().status, said)
-            }
-        };
-        let page = form_page(context, fields, target, status, said)?;
-        Ok(match self {
-            Self::Failed(problem) => page.about(*problem),
-            Self::Address(_) => page.about(Problem::of(Code::ValidationFailed)),
-        })
-    }
+/// The form again, with what was typed and what to do.
+fn again(
+    context: &RequestContext,
+    fields: &FormFields,
+    target: Option<&Target>,
+    said: &str,
+    problem: Problem,
+) -> Result<Reply, Problem> {
+    let violated = problem.decision.binding().filter(|it| it.is_violated);
+    let wait = violated.map(|standing| ("newsletter-wait", standing.reset_s()));
+    let (said, wait_s) = wait.unwrap_or((said, 0));
+    let status = problem.code.kind().status;
+    Ok(form_page(context, fields, target, status, said, wait_s)?.about(problem))
 }
 
 /// To where the form leads once it was taken, by GET (RFC 9110, section 15.4.4).

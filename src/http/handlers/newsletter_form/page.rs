@@ -14,51 +14,16 @@ use crate::http::handlers::newsletter_form::redirect::Target;
 /// Where the form is, and is sent.
 pub(super) const PATH: &str = "/newsletter";
 
-/// What the page says above the form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
-    Nothing,
-    /// The address is missing.
-    Missing,
-    /// It is not an address.
-    Wrong,
-    /// A field cannot be decoded, or comes twice.
-    Unreadable,
-    /// A limit is used up.
-    Wait {
-        wait_s: u64,
-    },
-    /// The service cannot keep it now.
-    Unavailable,
-}
-
-impl Said {
-    /// The key of the message, and seconds that it names.
-    const fn message(self) -> (&'static str, u64) {
-        match self {
-            Self::Nothing => ("", 0),
-            Self::Missing => ("newsletter-address-missing", 0),
-            Self::Wrong => ("newsletter-address-wrong", 0),
-            Self::Unreadable => ("newsletter-unreadable", 0),
-            Self::Wait { wait_s } => ("newsletter-wait", wait_s),
-            Self::Unavailable => ("newsletter-unavailable", 0),
-        }
-    }
-
-    const fn is_about_address(self) -> bool {
-        matches!(self, Self::Missing | Self::Wrong)
-    }
-}
-
-/// The form as a page, which leads to `target` once it is taken.
+/// The form as a page, which leads to `target` once it is taken. Above it is the message of the key `said`, if any,
+/// perhaps with a time to wait.
 pub(super) fn form_page(
     context: &RequestContext,
     fields: &FormFields,
     target: Option<&Target>,
     status: StatusCode,
-    said: Said,
+    said: &str,
+    wait_s: u64,
 ) -> Result<Reply, Problem> {
-    let (message, wait_s) = said.message();
     let page = WrittenPage {
         status,
         language: fields.language,
@@ -70,9 +35,9 @@ pub(super) fn form_page(
             "field": fields.unreadable,
             "redirect": target.map_or("", |target| target.location.as_str()),
             "from": fields.from,
-            "message": message,
+            "message": said,
             "wait_s": wait_s,
-            "is_about_address": said.is_about_address(),
+            "is_about_address": said.starts_with("newsletter-address-"),
         }),
     };
     let mut reply = page.reply(&context.state.page_writer)?;
