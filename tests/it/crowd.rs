@@ -1,18 +1,11 @@
-//! Who gives way when connections are scarce, and what a connection may take without asking for anything.
+//! Who gives way when connections are scarce.
 
-use http_body_util::Full;
-use hyper::Request;
-use hyper::body::Bytes;
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::http::server::ServerLimits;
-use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 
 use crate::fixtures::logged;
 use crate::harness::Setup;
-use crate::http2::{
-    ACK, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, get,
-};
+use crate::http2::{END_HEADERS, END_STREAM, GOAWAY, HEADERS, frame, get};
 use crate::shares::{ONE, OTHER};
 use crate::transport::{Connection, HEALTH, Server};
 
@@ -129,73 +122,6 @@ async fn all_networks_together_have_only_so_many_connections_of_http_2() {
         if connection.frame().await.is_some() {
             break;
         }
-    }
-}
-
-impl Connection {
-    /// Sends 80 KiB of a frame, and a request or none. Whether the connection is to go on.
-    async fn goes_on_after(&mut self, part: &[u8], request: Option<u32>) -> bool {
-        self.send(part.repeat(80 * 1024 / part.len())).await;
-        if let Some(stream) = request {
-            let head = frame(HEADERS, END_HEADERS | END_STREAM, stream, &get("/livez"));
-            self.send(head).await;
-        }
-        self.send(frame(PING, 0, 0, &[7; 8])).await;
-        let mut is_answered = request.is_none();
-        loop {
-            match self.frame().await {
-                None | Some((GOAWAY, ..)) => return false,
-                Some((HEADERS, ..)) => is_answered = true,
-                Some((PING, ACK, _, payload)) if payload == [7; 8] => {
-                    return is_answered || matches!(self.frame().await, Some((HEADERS, ..)));
-                }
-                Some(_) => {}
-            }
-        }
-    }
-}
-
-#[tokio::test]
-async fn frames_that_ask_for_nothing_end_the_connection_unless_requests_come_between() {
-    const PRIORITY: u8 = 2;
-    for part in [
-        frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]),
-        frame(PING, 0, 0, &[0; 8]),
-        frame(SETTINGS, 0, 0, &[]),
-        frame(PRIORITY, 0, 1, &[0; 5]),
-    ] {
-        let server = Server::start(Setup::default(), ServerLimits::default()).await;
-        let mut connection = Connection::begin(&server, 65_535).await;
-        for number in 0..4 {
-            assert!(connection.goes_on_after(&part, Some(2 * number + 1)).await);
-        }
-        assert!(connection.goes_on_after(&part, None).await, "{part:?}");
-        assert!(!connection.goes_on_after(&part, None).await, "{part:?}");
-    }
-}
-
-#[tokio::test]
-async fn bodies_that_are_read_do_not_end_the_connection() {
-    let server = Server::start(Setup::default(), ServerLimits::default()).await;
-    let stream = TcpStream::connect(server.address).await.unwrap();
-    let (sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
-            .await
-            .unwrap();
-    tokio::spawn(connection);
-    let mut answers = Vec::new();
-    for _ in 0..8 {
-        let request = Request::post("http://a/api/v1/assistant/chat")
-            .header("content-type", "application/json")
-            .body(Full::new(Bytes::from(vec![b' '; 300 * 1024])))
-            .unwrap();
-        let mut sender = sender.clone();
-        answers.push(tokio::spawn(
-            async move { sender.send_request(request).await },
-        ));
-    }
-    for answer in answers {
-        assert_eq!(answer.await.unwrap().unwrap().status(), 400);
     }
 }
 

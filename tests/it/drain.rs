@@ -144,8 +144,10 @@ async fn a_stop_waits_for_a_sign_up_whose_client_has_gone_but_not_for_ever() {
     for sign_up in [post(NEWSLETTER, ADA), subscribe_tool()] {
         let provider = Provider::start(provider::Script::Hang).await;
         let limits = draining_for(deadline);
-        let (server, connection) = waiting_sign_up(&provider, sign_up, limits).await;
-        drop(connection);
+        let (server, mut connection) = waiting_sign_up(&provider, sign_up, limits).await;
+        // It sends no more, which is to hang up.
+        connection.0.get_mut().shutdown().await.unwrap();
+        assert_eq!(connection.rest().await, b"");
         let took = stop(server).await;
         assert!(took >= deadline && took < Duration::from_secs(3));
     }

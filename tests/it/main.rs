@@ -39,7 +39,6 @@ mod field;
 mod fixtures;
 mod flag_files;
 mod generated;
-mod half_close;
 mod handbook;
 mod harness;
 mod heads;

@@ -427,14 +427,37 @@ async fn a_panic_leaves_the_connection_alive() {
 
 #[tokio::test]
 async fn a_turn_stays_charged_when_the_client_hangs_up() {
-    let (server, model, connection) = waiting_turn(hello(), ServerLimits::default()).await;
-    drop(connection);
-    model.let_answer();
-    let mut connection = server.connect().await;
-    connection.send(hello()).await;
-    let (status, head, _) = connection.receive().await;
-    assert_eq!(status, 429);
-    assert!(head.contains("ratelimit: \"assistant-ip\";r=0"));
+    for is_half in [false, true] {
+        let (server, model, mut connection) = waiting_turn(hello(), ServerLimits::default()).await;
+        if is_half {
+            connection.0.get_mut().shutdown().await.unwrap();
+            assert_eq!(connection.rest().await, b"", "nobody waits for an answer");
+        }
+        drop(connection);
+        model.let_answer();
+        let mut connection = server.connect().await;
+        connection.send(hello()).await;
+        let (status, head, _) = connection.receive().await;
+        assert_eq!(status, 429);
+        assert!(head.contains("ratelimit: \"assistant-ip\";r=0"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_is_cut_ends_the_connection_at_once() {
+    for said in ["", "GET", "GET / HTTP/1.1\r\nHost: a\r\n"] {
+        let server = server().await;
+        let began = Instant::now();
+        let mut connection = server.connect().await;
+        connection.send(said).await;
+        connection.0.get_mut().shutdown().await.unwrap();
+        let rest = String::from_utf8(connection.rest().await).unwrap();
+        assert!(
+            rest.is_empty() || rest.starts_with("HTTP/1.1 400"),
+            "{rest}"
+        );
+        assert!(began.elapsed() < Duration::from_secs(1), "{said:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,7 @@
 //! One connection: TLS or none, HTTP/1.1 or HTTP/2, its timeouts, and its end.
+//!
+//! A client that hangs up, or shuts down its sending side before its answer, ends the connection. What has begun
+//! with effects runs on without it (`pipeline.rs`).
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -17,19 +20,18 @@ use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use crate::domain::Network;
 
 use crate::http::request::head::HEADERS_MAX;
-use crate::http::server::activity::{ActiveBody, Activity, HALF_CLOSED_REST, ReceivedBody};
+use crate::http::server::activity::{ActiveBody, Activity, Socket};
 use crate::http::server::handshake::{Failures, Handshakes, foreign};
 use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
 use crate::http::server::shares::Share;
 use crate::http::server::slots::Places;
-use crate::http::server::socket::Socket;
 use crate::http::service::LandingService;
 
 /// The largest header list on HTTP/2, as RFC 9113, section 6.5.2 counts it. A byte on the wire can
@@ -48,24 +50,32 @@ const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 const IDLE: &str = "idle for too long";
 
 /// What a listener's connections speak.
-#[derive(Clone)]
 pub(crate) enum Speaks {
     Clear,
-    Tls(Arc<Handshakes>),
+    Tls(Handshakes),
     /// In the clear, to be sent elsewhere.
-    Redirect(Arc<Redirect>),
+    Redirect(Redirect),
+}
+
+/// What the connections of a listener have in common.
+pub(crate) struct Common {
+    pub(crate) service: Arc<LandingService>,
+    pub(crate) places: Arc<Places>,
+    pub(crate) limits: ServerLimits,
+    pub(crate) speaks: Speaks,
+    pub(crate) failures: Failures,
+    /// Cancelled when the service stops.
+    pub(crate) stop: CancellationToken,
 }
 
 pub(crate) struct Connection {
-    pub(crate) service: Arc<LandingService>,
+    pub(crate) common: Arc<Common>,
     pub(crate) peer: IpAddr,
-    pub(crate) limits: ServerLimits,
-    pub(crate) speaks: Speaks,
-    pub(crate) failures: Arc<Failures>,
     /// `None` for a trusted proxy.
     pub(crate) network: Option<Network>,
-    pub(crate) places: Arc<Places>,
     pub(crate) activity: Arc<Activity>,
+    /// Its own child of the listener's, so that connections share no lock.
+    pub(crate) stop: CancellationToken,
 }
 
 /// The right to speak HTTP/2 until it is dropped.
@@ -76,36 +86,49 @@ struct Http2Place {
 }
 
 impl Connection {
-    pub(crate) async fn serve(
-        self: Arc<Self>,
-        stream: TcpStream,
-        mut stopped: watch::Receiver<bool>,
-    ) -> Result<(), String> {
+    pub(crate) async fn serve(self: Arc<Self>, stream: TcpStream) -> Result<(), String> {
         let socket = |error: io::Error| format!("socket: {error}");
         // Nagle's algorithm would only delay answers, which are written whole.
         stream.set_nodelay(true).map_err(socket)?;
-        // Accepted a moment before the stop, its request may be on the way.
-        let stop = stopped_for(&mut stopped, STOP_GRACE);
-        if let Speaks::Tls(handshakes) = &self.speaks {
-            let (stream, http2) = tokio::select! {
-                shaken = handshakes.accept(stream, || self.http2_place().ok()) => shaken?,
-                () = stop => return Ok(()),
+        let stream = Socket {
+            stream,
+            activity: Arc::clone(&self.activity),
+        };
+        let Common {
+            limits,
+            speaks,
+            failures,
+            ..
+        } = &*self.common;
+        if let Speaks::Tls(handshakes) = speaks {
+            let shaken = tokio::select! {
+                shaken = handshakes.accept(stream, || self.http2_place().ok()) => shaken,
+                () = self.stopped() => return Ok(()),
             };
-            return self.speak(stream, http2, stopped).await;
+            let (stream, http2) = shaken.inspect_err(|error| {
+                failures.log(error, "TLS handshakes failed since the last such line");
+            })?;
+            return self.speak(stream, http2).await;
         }
         let is_http2 = tokio::select! {
-            first = speaks_http2(&stream) => first.map_err(socket)?,
-            () = sleep(self.limits.head_deadline) => return Err(IDLE.to_owned()),
-            () = stop => return Ok(()),
+            first = speaks_http2(&stream.stream) => first.map_err(socket)?,
+            () = sleep(limits.head_deadline) => return Err(IDLE.to_owned()),
+            () = self.stopped() => return Ok(()),
         };
         // It has begun, so this does not wait. hyper answers what is no HTTP.
-        if let Some(cause) = foreign(&stream, false).await.map_err(socket)? {
-            self.failures
-                .log(cause, "connections without HTTP since the last such line");
+        if let Some(cause) = foreign(&stream.stream, false).await.map_err(socket)? {
+            failures.log(cause, "connections without HTTP since the last such line");
         }
         let http2 = is_http2.then(|| self.http2_place()).transpose();
         let http2 = http2.map_err(|cause| format!("HTTP/2: {cause}"))?;
-        self.speak(stream, http2, stopped).await
+        self.speak(stream, http2).await
+    }
+
+    /// Resolves a moment after the stop: the request of a connection that was accepted just before it may be
+    /// on the way.
+    async fn stopped(&self) {
+        self.stop.cancelled().await;
+        sleep(STOP_GRACE).await;
     }
 
     /// Takes a place for HTTP/2.
@@ -113,18 +136,13 @@ impl Connection {
     /// # Errors
     /// When none is free.
     fn http2_place(&self) -> Result<Http2Place, &'static str> {
-        let limits = &self.limits;
-        let Some(network) = self.network else {
-            return Ok(Http2Place {
-                streams_max: limits.streams_max,
-                _share: None,
-            });
-        };
-        let places = &self.places.http2;
-        let share = places.take(network)?;
+        let (limits, places) = (self.common.limits, &self.common.places.http2);
+        let share = self.network.map(|network| places.take(network));
         Ok(Http2Place {
-            streams_max: limits.streams_max_of(places.held_by(network)),
-            _share: Some(share),
+            _share: share.transpose()?,
+            streams_max: self.network.map_or(limits.streams_max, |network| {
+                limits.streams_max_of(places.held_by(network))
+            }),
         })
     }
 
@@ -133,33 +151,30 @@ impl Connection {
         self: Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         http2: Option<Http2Place>,
-        stopped: watch::Receiver<bool>,
     ) -> Result<(), String> {
-        let is_http2 = http2.is_some();
         let this = Arc::clone(&self);
         let answer = service_fn(move |request| Arc::clone(&this).answer(request));
-        let io = TokioIo::new(Socket::new(stream, Arc::clone(&self.activity), !is_http2));
+        let io = TokioIo::new(stream);
         if let Some(place) = http2 {
-            let builder = http2_builder(place.streams_max);
-            let connection = pin!(builder.serve_connection(io, answer));
-            let shut_down = http2::Connection::graceful_shutdown;
-            self.drive(connection, shut_down, is_http2, stopped).await
+            let connection = http2_builder(place.streams_max).serve_connection(io, answer);
+            self.drive(connection, http2::Connection::graceful_shutdown, true)
+                .await
         } else {
-            let connection = pin!(self.http1().serve_connection(io, answer));
-            let shut_down = http1::Connection::graceful_shutdown;
-            self.drive(connection, shut_down, is_http2, stopped).await
+            let connection = self.http1().serve_connection(io, answer);
+            self.drive(connection, http1::Connection::graceful_shutdown, false)
+                .await
         }
     }
 
     fn http1(&self) -> http1::Builder {
         let mut builder = http1::Builder::new();
         builder
-            // hyper would set a timer for each head; `drive` has one for the connection.
+            // hyper would set a timer for each head; `end` has one for the connection.
             .header_read_timeout(None)
             .max_headers(HEADERS_MAX)
-            .max_buf_size(self.limits.head_bytes_max)
+            .max_buf_size(self.common.limits.head_bytes_max)
             .keep_alive(true)
-            // hyper would no longer notice clients that have gone; `Socket` lets them half-close.
+            // hyper would no longer notice clients that have gone.
             .half_close(false);
         builder
     }
@@ -171,17 +186,19 @@ impl Connection {
         // Counted now: on HTTP/2 the future may be polled later.
         let waiting = self.activity.begin();
         async move {
-            if let Speaks::Redirect(redirect) = &self.speaks {
-                self.activity.end();
+            if let Speaks::Redirect(redirect) = &self.common.speaks {
+                self.activity.close();
                 return Ok(redirect
                     .answer(&request)
                     .map(|body| ActiveBody::new(body, waiting)));
             }
             let is_http1 = request.version() < Version::HTTP_2;
-            let request = request.map(|body| ReceivedBody::new(body, &self.activity));
-            let mut response = self.service.respond(self.peer, request).await;
-            if self.network.is_some_and(|it| self.places.are_short_for(it)) {
-                self.activity.end();
+            let mut response = self.common.service.respond(self.peer, request).await;
+            if self
+                .network
+                .is_some_and(|it| self.common.places.are_short_for(it))
+            {
+                self.activity.close();
                 if is_http1 {
                     let close = HeaderValue::from_static("close");
                     response.headers_mut().insert(CONNECTION, close);
@@ -191,72 +208,55 @@ impl Connection {
         }
     }
 
-    /// Runs the connection until it ends, is idle for too long, or has drained after the stop.
+    /// Runs the connection until it ends or has to; then what it has begun is finished.
     async fn drive<C: Future<Output = hyper::Result<()>>>(
         &self,
-        mut connection: Pin<&mut C>,
-        shut_down: impl Fn(Pin<&mut C>),
+        connection: C,
+        shut_down: impl FnOnce(Pin<&mut C>),
         is_http2: bool,
-        mut stopped: watch::Receiver<bool>,
     ) -> Result<(), String> {
-        let mut keep_alive = if is_http2 {
-            self.limits.idle_deadline
-        } else {
-            self.limits.head_deadline
-        };
-        let mut stop = pin!(stopped_for(&mut stopped, Duration::ZERO));
-        let activity = &self.activity;
-        let (mut is_ending, mut is_half_closed) = (false, false);
-        // Not reset by each request: when it fires, the activity knows when the last one was.
-        let mut idle = pin!(sleep(keep_alive));
         let http = |error: hyper::Error| format!("http: {error}");
-        loop {
-            tokio::select! {
-                // The stop first: a connection that is always ready would hide it.
-                biased;
-                () = &mut stop, if !is_ending => {
-                    // A request that has arrived is read first: hyper closes a fresh connection at once.
-                    activity.intake.begin_turn();
-                    let ended = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context)));
-                    if let Poll::Ready(ended) = ended.await {
-                        return ended.map_err(http);
-                    }
-                    is_ending = true;
-                    // On HTTP/2, hyper ends the connection with the last answer.
-                    if !is_http2 {
-                        keep_alive = STOP_GRACE;
-                    }
-                }
-                () = &mut idle => {
-                    match activity.next_look(keep_alive, self.limits.idle_deadline) {
-                        Some(next) => {
-                            idle.as_mut().reset(next);
-                            continue;
-                        }
-                        // An idle client is told of the end first, so that it knows what was not processed
-                        // (RFC 9113, section 6.8).
-                        None if is_http2 && !is_ending => {
-                            is_ending = true;
-                            keep_alive = STOP_GRACE;
-                        }
-                        None => return Err(IDLE.to_owned()),
-                    }
-                }
-                ended = turn(activity, connection.as_mut()) => return ended.map_err(http),
-                // After the connection, which is what finds out.
-                () = until(|| activity.is_half_closed()), if !is_half_closed => {
-                    is_half_closed = true;
-                    idle.as_mut().reset(Instant::now() + HALF_CLOSED_REST.min(keep_alive));
-                    continue;
-                }
-                () = until(|| activity.is_ending()), if !is_ending => {
-                    is_ending = true;
-                    keep_alive = STOP_GRACE;
-                }
-            }
-            shut_down(connection.as_mut());
-            // A request whose head is not complete by then is not waited for.
-            idle.as_mut().reset(Instant::now() + keep_alive);
+        let mut connection = pin!(connection);
+        let rest = tokio::select! {
+            // The end first: a connection that is always ready would hide it.
+            biased;
+            rest = self.end(is_http2) => rest?,
+            ended = connection.as_mut() => return ended.map_err(http),
+        };
+        // A request that has arrived is read first: hyper closes a fresh connection at once.
+        let ended = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context)));
+        if let Poll::Ready(ended) = ended.await {
+            return ended.map_err(http);
+        }
+        shut_down(connection.as_mut());
+        tokio::select! {
+            biased;
+            () = self.activity.idle(rest, self.common.limits.idle_deadline) => Err(IDLE.to_owned()),
+            ended = connection => ended.map_err(http),
+        }
+    }
+
+    /// Resolves when no further request is to begin. How long what has begun may make no progress then: a
+    /// request whose head is not complete is not waited for.
+    ///
+    /// # Errors
+    /// When the connection is to be closed at once.
+    async fn end(&self, is_http2: bool) -> Result<Duration, String> {
+        let stall = self.common.limits.idle_deadline;
+        let rest = if is_http2 {
+            stall
+        } else {
+            self.common.limits.head_deadline
+        };
+        tokio::select! {
+            // On HTTP/2, hyper ends the connection with the last answer.
+            () = self.stop.cancelled() => Ok(if is_http2 { rest } else { STOP_GRACE }),
+            () = self.activity.closing() => Ok(STOP_GRACE),
+            // An idle client is told of the end, so that it knows what was not processed (RFC 9113, section 6.8).
+            () = self.activity.idle(rest, stall) => match is_http2 {
+                true => Ok(STOP_GRACE),
+                false => Err(IDLE.to_owned()),
+            },
         }
     }
 }
@@ -278,34 +278,6 @@ fn http2_builder(streams_max: u32) -> http2::Builder<TokioExecutor> {
         .keep_alive_interval(Some(Duration::from_secs(20)))
         .keep_alive_timeout(Duration::from_secs(10));
     builder
-}
-
-/// Polls the connection, each time as a new turn.
-async fn turn<C: Future>(activity: &Activity, mut connection: Pin<&mut C>) -> C::Output {
-    poll_fn(|context| {
-        activity.intake.begin_turn();
-        connection.as_mut().poll(context)
-    })
-    .await
-}
-
-/// Resolves when `is_so`. Polled whenever the connection is.
-async fn until(is_so: impl Fn() -> bool) {
-    poll_fn(|_context| {
-        if is_so() {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    })
-    .await;
-}
-
-/// Resolves when the service has been stopping for as long as `grace`.
-async fn stopped_for(stopped: &mut watch::Receiver<bool>, grace: Duration) {
-    // An error means that the sender is gone, which is a stop, too.
-    let _ = stopped.wait_for(|&stopped| stopped).await;
-    sleep(grace).await;
 }
 
 /// Whether the client starts with HTTP/2's preface (RFC 9113, section 3.4). No method begins with

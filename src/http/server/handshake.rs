@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout};
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::http::server::activity::Socket;
 use crate::metrics::Metrics;
 
 /// How long a handshake may take. A client sends two or three small messages.
@@ -52,7 +53,6 @@ pub(crate) struct Handshakes {
     /// How the authority is answered that gives the certificate. Its protocol is no HTTP.
     proof: Option<Arc<ServerConfig>>,
     metrics: Arc<Metrics>,
-    failures: Failures,
 }
 
 /// Connections that do not speak the protocol of the port, or fail at it. Anybody can make some, so that only their
@@ -80,7 +80,6 @@ impl Handshakes {
             http2: below(HTTP2),
             proof: (!tls.alpn_protocols.is_empty()).then(|| Arc::new(tls.clone())),
             metrics,
-            failures: Failures::default(),
         }
     }
 
@@ -91,9 +90,9 @@ impl Handshakes {
     /// Why it failed, for the log.
     pub(crate) async fn accept<P>(
         &self,
-        stream: TcpStream,
+        stream: Socket,
         http2_place: impl FnOnce() -> Option<P>,
-    ) -> Result<(TlsStream<TcpStream>, Option<P>), String> {
+    ) -> Result<(TlsStream<Socket>, Option<P>), String> {
         let counts = &self.metrics.tls;
         let (outcome, error) = match timeout(DEADLINE, self.shake(stream, http2_place)).await {
             Ok(Ok((mut stream, place))) => {
@@ -108,17 +107,15 @@ impl Handshakes {
             ),
         };
         outcome.increase();
-        let message = "TLS handshakes failed since the last such line";
-        self.failures.log(&error, message);
         Err(error)
     }
 
     async fn shake<P>(
         &self,
-        stream: TcpStream,
+        stream: Socket,
         http2_place: impl FnOnce() -> Option<P>,
-    ) -> io::Result<(TlsStream<TcpStream>, Option<P>)> {
-        let foreign = foreign(&stream, true).await?;
+    ) -> io::Result<(TlsStream<Socket>, Option<P>)> {
+        let foreign = foreign(&stream.stream, true).await?;
         let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await;
         let begun = begun.map_err(|error| foreign.map_or(error, io::Error::other))?;
         let offers = |protocol: &[u8]| {

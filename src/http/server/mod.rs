@@ -7,12 +7,10 @@
 mod activity;
 mod connection;
 mod handshake;
-mod intake;
 mod limits;
 mod redirect;
 pub(crate) mod shares;
 mod slots;
-mod socket;
 
 use std::future::pending;
 use std::io;
@@ -23,12 +21,11 @@ use std::time::Duration;
 
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::http::server::connection::{Connection, Speaks};
+use crate::http::server::connection::{Common, Connection, Speaks};
 use crate::http::server::handshake::{Failures, Handshakes};
 pub use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
@@ -79,7 +76,7 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
     interrupt: CancellationToken,
 ) {
-    let (stopping, stopped) = watch::channel(false);
+    let stopping = CancellationToken::new();
     let connections = TaskTracker::new();
     let Listeners {
         web,
@@ -89,26 +86,28 @@ pub async fn serve(
     } = listeners.into();
     let app = &service.state.app;
     let speaks = tls.map_or(Speaks::Clear, |tls| {
-        Speaks::Tls(Arc::new(Handshakes::new(&tls, Arc::clone(&app.metrics))))
+        Speaks::Tls(Handshakes::new(&tls, Arc::clone(&app.metrics)))
     });
     let target = Redirect::new(&app.settings.base_url, further_names);
     let places = Arc::new(Places::new(limits));
-    let acceptor = |speaks| Acceptor {
-        service: &service,
-        slots: Slots::new(&service, &places),
-        limits,
-        speaks,
-        failures: Arc::default(),
-        connections: &connections,
-        stopped: &stopped,
+    let acceptor = |speaks| {
+        let common = Arc::new(Common {
+            service: Arc::clone(&service),
+            places: Arc::clone(&places),
+            limits,
+            speaks,
+            failures: Failures::default(),
+            stop: stopping.clone(),
+        });
+        Acceptor {
+            slots: Slots::new(&service, &places),
+            common,
+            connections: &connections,
+        }
     };
     let redirecting = async {
         match &redirect {
-            Some(listener) => {
-                acceptor(Speaks::Redirect(Arc::new(target)))
-                    .run(listener)
-                    .await;
-            }
+            Some(listener) => acceptor(Speaks::Redirect(target)).run(listener).await,
             None => pending().await,
         }
     };
@@ -119,8 +118,7 @@ pub async fn serve(
     }
     drop((web, redirect));
     connections.close();
-    // Fails only if there is no connection.
-    let _ = stopping.send(true);
+    stopping.cancel();
     let mut drained = pin!(async {
         connections.wait().await;
         service.wait_for_unfinished().await;
@@ -143,13 +141,9 @@ pub async fn serve(
 
 /// Accepts the connections of one listener.
 struct Acceptor<'a> {
-    service: &'a Arc<LandingService>,
+    common: Arc<Common>,
     slots: Slots,
-    limits: ServerLimits,
-    speaks: Speaks,
-    failures: Arc<Failures>,
     connections: &'a TaskTracker,
-    stopped: &'a watch::Receiver<bool>,
 }
 
 impl Acceptor<'_> {
@@ -181,19 +175,15 @@ impl Acceptor<'_> {
             return;
         };
         let connection = Arc::new(Connection {
-            service: Arc::clone(self.service),
+            common: Arc::clone(&self.common),
             peer,
-            limits: self.limits,
-            speaks: self.speaks.clone(),
-            failures: Arc::clone(&self.failures),
             network: slot.network,
-            places: Arc::clone(&self.slots.places),
             activity: Arc::clone(&slot.activity),
+            stop: self.common.stop.child_token(),
         });
-        let stopped = self.stopped.clone();
         self.connections.spawn(async move {
             let ended = tokio::select! {
-                ended = connection.serve(stream, stopped) => ended,
+                ended = connection.serve(stream) => ended,
                 () = slot.activity.evicted() => Err(EVICTED.to_owned()),
             };
             if let Err(error) = ended {

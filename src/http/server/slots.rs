@@ -59,18 +59,12 @@ impl Places {
     /// Whether `network` has more than its fair part while three quarters of all places are taken. The fair
     /// part is the number of places divided by that of the networks.
     pub(crate) fn are_short_for(&self, network: Network) -> bool {
-        if self.taken() * 4 < self.all * 3 {
-            return false;
-        }
-        let by_network = self.by_network.lock();
-        let its = by_network.get(&network).map_or(0, Vec::len);
-        its * by_network.len() > self.all
+        let networks = || self.by_network.lock().len();
+        self.taken() * 4 >= self.all * 3 && self.held_by(network) * networks() > self.all
     }
 
-    fn has_whole_share(&self, network: Network) -> bool {
-        let by_network = self.by_network.lock();
-        let its = by_network.get(&network).map_or(0, Vec::len);
-        its >= self.per_network
+    fn held_by(&self, network: Network) -> usize {
+        self.by_network.lock().get(&network).map_or(0, Vec::len)
     }
 
     fn enter(&self, network: Network, activity: &Arc<Activity>) {
@@ -115,7 +109,7 @@ impl Places {
 /// The places, for the accept loop of a listener.
 pub(crate) struct Slots {
     service: Arc<LandingService>,
-    pub(crate) places: Arc<Places>,
+    places: Arc<Places>,
     /// Connections refused since the last warning.
     refused: u64,
     warned_at: Option<Instant>,
@@ -155,7 +149,8 @@ impl Slots {
     pub(crate) async fn assign(&mut self, peer: IpAddr) -> Option<Slot> {
         let is_proxy = self.service.proxies.contains(peer.to_canonical());
         let network = (!is_proxy).then(|| Network::from(peer));
-        if network.is_some_and(|network| self.places.has_whole_share(network)) {
+        let places = &self.places;
+        if network.is_some_and(|network| places.held_by(network) >= places.per_network) {
             self.refused += 1;
             self.warn(
                 "a network holds its share of the connections and further ones of it are refused: if \
