@@ -12,7 +12,6 @@ use crate::adapters::listener::PublicSocket;
 use crate::adapters::system::user_id;
 use crate::config::{Args, OutputForm};
 use crate::http::answer::problem;
-use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::wiring::{self, NewsletterWebhook, engines};
 
 use super::certificate_order;
@@ -49,7 +48,7 @@ pub(super) fn check(args: &Args, form: OutputForm) -> Result<Done, CommandError>
 fn check_files(args: &Args, findings: &mut Findings) {
     let interrupt = CancellationToken::new();
     let settings = args.settings(args.listen);
-    match wiring::site(args, &settings, &problem::pages(), deprecated(ENDPOINTS)) {
+    match wiring::site(args, &settings, &problem::pages()) {
         Ok(site) => {
             findings.add("site", ok("every document can be made"));
             let model = match wiring::model_client(args, &site, &interrupt) {

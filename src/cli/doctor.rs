@@ -16,7 +16,6 @@ use crate::adapters::service_process;
 use crate::config::{Args, EngineArgs, OutputForm};
 use crate::domain::in_words;
 use crate::http::answer::problem;
-use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::metrics::Metrics;
 use crate::operator::status::{SHOW, StatusReport};
 use crate::wiring::{self, OwnCertificate, engines};
@@ -318,7 +317,7 @@ async fn model(args: &Args) -> Checked {
         return ok("none: answers come from the site's pages");
     }
     let settings = args.settings(args.listen);
-    let site = wiring::site(args, &settings, &problem::pages(), deprecated(ENDPOINTS));
+    let site = wiring::site(args, &settings, &problem::pages());
     let asked = Instant::now();
     let answered = match site {
         Ok(site) => wiring::ask_model(args, &site, &CancellationToken::new()).await,

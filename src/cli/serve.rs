@@ -26,7 +26,6 @@ use crate::app::App;
 use crate::config::{Args, RequestDeadlines};
 use crate::http::answer::cors::AllowedOrigins;
 use crate::http::answer::problem;
-use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::http::request::client_ip::TrustedProxies;
 use crate::http::server::{Listeners, STOP_GRACE, ServerLimits, serve};
 use crate::http::service::LandingService;
@@ -97,7 +96,7 @@ pub async fn serve_until_stopped(
         );
     }
     let interrupt = CancellationToken::new();
-    let site = wiring::site(args, &settings, &problem::pages(), deprecated(ENDPOINTS));
+    let site = wiring::site(args, &settings, &problem::pages());
     let site = site.map_err(ServeError::Flag)?;
     let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
     let webhook = wiring::newsletter_webhook(args, &interrupt).map_err(ServeError::Flag)?;

@@ -24,7 +24,6 @@
 //! | [`host`] | hosts and origins, compared as names |
 //! | [`hourly_counts`] | how much happened in each hour |
 //! | [`settings`] | what the operator decided |
-//! | [`deprecation`] | the notice that an operation will be removed |
 //! | [`language`] | the languages of the pages |
 //! | [`certificate_order`] | when a certificate is ordered |
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |
@@ -40,7 +39,6 @@ pub mod contact;
 pub mod credential;
 pub mod decision;
 pub mod delivery;
-pub mod deprecation;
 pub mod email;
 pub mod host;
 pub mod hourly_counts;
@@ -77,7 +75,6 @@ pub use delivery::{
     Channel, ChannelPause, Delivery, DeliveryId, DeliveryKind, Failure, QueueStanding, Settled,
     Turn,
 };
-pub use deprecation::Deprecation;
 pub use email::{EmailAddress, EmailError};
 pub use host::{is_same_host, is_same_origin};
 pub use hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};

@@ -13,7 +13,7 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{Decision, Deprecation, macros::names};
+use crate::domain::{Decision, macros::names};
 use crate::site::tools::Tool;
 
 use crate::http::{Code, Problem, Reply, RequestContext};
@@ -65,8 +65,11 @@ pub struct Endpoint {
     pub is_free: bool,
     /// Looks up the standings that every answer shows beside those of the door.
     pub(crate) shows: Option<fn(RequestContext) -> HandlerFuture<Decision>>,
-    /// The notice that it will be removed.
-    pub deprecated: Option<Deprecation>,
+    /// The path to use instead, if it will be removed. The description of the API names it, and marks the
+    /// operation as `deprecated`.
+    pub replacement: Option<&'static str>,
+    /// When it may be removed, as an HTTP date: at least 90 days after the notice.
+    pub sunset: Option<&'static str>,
     /// Whether pages of foreign origins are refused.
     pub checks_origin: bool,
     /// The same operation as a tool of the Model Context Protocol.
@@ -106,7 +109,8 @@ impl Endpoint {
             is_described: true,
             is_free: false,
             shows: None,
-            deprecated: None,
+            replacement: None,
+            sunset: None,
             checks_origin: false,
             tool: None,
             handler,

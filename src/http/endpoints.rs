@@ -8,7 +8,6 @@ use std::time::Duration;
 use hyper::Method;
 use hyper::body::Bytes;
 
-use crate::site::DeprecatedOperation;
 use crate::site::tools::Tool;
 
 use crate::http::endpoint::{Route, Verb, leads};
@@ -52,21 +51,6 @@ pub const ENDPOINTS: &[&Endpoint] = &[
 pub fn names() -> impl Iterator<Item = &'static str> {
     let others = [Route::UNKNOWN, Route::WRONG_METHOD, PREFLIGHT];
     ENDPOINTS.iter().map(|it| it.name).chain(others)
-}
-
-/// The operations among `endpoints` that will be removed, for the description of the API.
-pub fn deprecated(endpoints: &[&Endpoint]) -> Vec<DeprecatedOperation> {
-    let notices = endpoints.iter().filter_map(|it| Some((it, it.deprecated?)));
-    let operations = notices.flat_map(|(endpoint, notice)| {
-        let method = endpoint.method.as_str();
-        let paths = endpoint.paths.iter();
-        paths.map(move |&path| DeprecatedOperation {
-            method,
-            path,
-            notice,
-        })
-    });
-    operations.collect()
 }
 
 /// The tools of the Model Context Protocol. It stands here because it calls the other endpoints.

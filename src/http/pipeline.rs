@@ -182,9 +182,9 @@ impl LandingService {
         }
         context.wanted.confirm(headers);
         if let Route::Found(endpoint) = route
-            && let Some(notice) = &endpoint.deprecated
+            && let Some(sunset) = endpoint.sunset
         {
-            version::announce(notice, headers);
+            version::announce(sunset, headers);
         }
         if route.is_document() {
             cors::open(headers);

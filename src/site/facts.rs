@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use crate::domain::{Deprecation, Settings};
+use crate::domain::Settings;
 
 use super::image::Logo;
 
@@ -13,19 +13,6 @@ pub struct SiteFacts {
     pub settings: Settings,
     /// What takes the place of the icon.
     pub logo: Option<Logo>,
-    /// The operations that will be removed.
-    pub deprecated: Vec<DeprecatedOperation>,
-}
-
-/// An operation that will be removed.
-#[derive(Clone, Debug)]
-pub struct DeprecatedOperation {
-    /// Its method, as in a request.
-    pub method: &'static str,
-    /// Its path.
-    pub path: &'static str,
-    /// When it will be, and what to use instead.
-    pub notice: Deprecation,
 }
 
 /// The name of the quota cookie. On https the `__Host-` prefix keeps other hosts and plain http from

@@ -60,7 +60,7 @@ use crate::domain::{AssistantTexts, Language, LetterTemplate, Passage};
 use catalog::PageRow;
 pub use document::{Document, HTML, Representation};
 pub use error::SiteError;
-pub use facts::{DeprecatedOperation, SiteFacts};
+pub use facts::SiteFacts;
 use image::Images;
 pub use image::{Logo, SiteImage};
 use openapi::Description;
@@ -171,7 +171,7 @@ impl Site {
         let skill = Skill::public_api(&templates)?;
         let words = context! { problems => Value::from(Serde(problems)) };
         let words = context! { ..words, ..templates.context.clone() };
-        let description = Description::render(&words, &facts.deprecated)?;
+        let description = Description::render(&words)?;
         let groups = reference::groups(&description.value);
         let toolbox = Toolbox::new(facts, &description.value);
         let paths = catalog::PAGES.iter().map(|row| row.path);

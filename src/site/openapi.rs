@@ -6,7 +6,6 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 
 use super::document::{Document, JSON, MAX_AGE_S, Representation};
 use super::error::SiteError;
-use super::facts::DeprecatedOperation;
 
 const NAME: &str = "openapi.yaml";
 const SOURCE: &str = include_str!("../../data/openapi.yaml");
@@ -26,21 +25,12 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// Renders the description with `context`, and marks the operations that are `deprecated`.
+    /// Renders the description with `context`.
     ///
     /// # Errors
-    /// [`SiteError`] when the result is not YAML, or has no such operation.
-    pub(super) fn render(
-        context: &Value,
-        deprecated: &[DeprecatedOperation],
-    ) -> Result<Self, SiteError> {
-        let mut yaml = environment()?.render_named_str(NAME, SOURCE, context)?;
-        for operation in deprecated {
-            yaml = mark(&yaml, operation).ok_or_else(|| {
-                let DeprecatedOperation { method, path, .. } = operation;
-                SiteError::new(NAME, format!("has no operation {method} {path} to mark"))
-            })?;
-        }
+    /// [`SiteError`] when the result is not YAML.
+    pub(super) fn render(context: &Value) -> Result<Self, SiteError> {
+        let yaml = environment()?.render_named_str(NAME, SOURCE, context)?;
         let value = parse(&yaml).map_err(|error| SiteError::new(NAME, error.to_string()))?;
         Ok(Self { yaml, value })
     }
@@ -55,42 +45,6 @@ impl Description {
             document("/api/openapi.yaml", YAML, self.yaml),
         ]
     }
-}
-
-/// `yaml` with a notice about `operation`; `None` if it has no such operation. Comments and the order
-/// of members stay.
-fn mark(yaml: &str, operation: &DeprecatedOperation) -> Option<String> {
-    let replacement = operation.notice.replacement;
-    let sunset = operation.notice.sunset().to_rfc3339();
-    let (day, _) = sunset.split_once('T')?;
-    let notice = format!(
-        "        **Deprecated.** Use `{replacement}` instead. Until {day} this operation stays as it \
-         is.\n\n"
-    );
-    let mut marked = String::with_capacity(yaml.len() + 200);
-    let (mut path, mut method, mut is_found) = ("", "", false);
-    for line in yaml.lines() {
-        if let Some(key) = line.strip_suffix(':') {
-            let name = key.trim_start();
-            match key.len() - name.len() {
-                2 => path = name,
-                4 => method = name,
-                _ => {}
-            }
-        }
-        let is_here = line == "      description: |"
-            && path == operation.path
-            && operation.method.eq_ignore_ascii_case(method);
-        if is_here {
-            marked.push_str("      deprecated: true\n");
-        }
-        marked.extend([line, "\n"]);
-        if is_here {
-            marked.push_str(&notice);
-            is_found = true;
-        }
-    }
-    is_found.then_some(marked)
 }
 
 /// Parses YAML 1.2 into JSON values.

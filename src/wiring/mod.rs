@@ -33,9 +33,7 @@ use crate::config::{Args, ModelArgs, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
 use crate::ports::{MailSender, ModelClient, NullSink, SignUps, WebhookSender, random};
 use crate::site::image::is_image;
-use crate::site::{
-    DeprecatedOperation, Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteImage,
-};
+use crate::site::{Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteImage};
 
 /// The stores cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -59,12 +57,7 @@ impl From<String> for StoresError {
 }
 
 /// The documents. Only the operator's own files can make this fail.
-pub fn site(
-    args: &Args,
-    settings: &Settings,
-    problems: &[ProblemPage],
-    deprecated: Vec<DeprecatedOperation>,
-) -> Result<Site, String> {
+pub fn site(args: &Args, settings: &Settings, problems: &[ProblemPage]) -> Result<Site, String> {
     let logo = args.site_logo.as_ref().map(|path| {
         let bytes = operator_file::read_bytes(path).map_err(|error| error.to_string());
         bytes.and_then(Logo::parse).map_err(at("--site-logo", path))
@@ -72,7 +65,6 @@ pub fn site(
     let facts = SiteFacts {
         settings: settings.clone(),
         logo: logo.transpose()?,
-        deprecated,
     };
     let (mut files, images) = site_files(args)?;
     if let Some(path) = &args.site_intro {

@@ -179,7 +179,6 @@ impl Setup {
         let facts = SiteFacts {
             settings: settings.clone(),
             logo: None,
-            deprecated: endpoints::deprecated(self.endpoints),
         };
         let site = site(&facts, &self.site_files, &self.site_images);
         let metrics = Arc::new(Metrics::new(endpoints::names()));

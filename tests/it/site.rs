@@ -24,7 +24,6 @@ pub(crate) fn facts() -> SiteFacts {
     SiteFacts {
         settings: SETTINGS.clone(),
         logo: None,
-        deprecated: Vec::new(),
     }
 }
 
@@ -59,7 +58,6 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
     let other = SiteFacts {
         settings,
         logo: None,
-        deprecated: Vec::new(),
     };
     vec![facts(), other, all_off]
 }

@@ -1,13 +1,10 @@
 //! Versions of the API: the one that a request asks for, and operations that will be removed.
 
 use hyper::Method;
-use landing_api::domain::deprecation::Deprecation;
 use landing_api::http::endpoint::Endpoint;
 use landing_api::http::endpoints::ENDPOINTS;
-use landing_api::site::DeprecatedOperation;
-use serde_json::Value;
 
-use crate::harness::{Call, NOW, Reply, Setup, TestApp};
+use crate::harness::{Call, Reply, Setup, TestApp};
 
 const ALIAS: &str = "/api/newsletter";
 const VERSION: &str = "service-api-version";
@@ -101,21 +98,17 @@ fn notice(reply: &Reply) -> (Option<&str>, Option<&str>) {
     (reply.header("deprecation"), reply.header("sunset"))
 }
 
-/// The endpoints, with notice of the sign-up's old path, given on the day the tests begin, a hundred
-/// days ahead.
+const SUNSET: &str = "Mon, 01 Mar 2027 12:00:00 GMT";
+
+/// The endpoints, with notice of the sign-up's old path.
 pub(crate) fn endpoints_with_notice() -> &'static [&'static Endpoint] {
     const OLD: &str = "/api/newsletter";
     const NEW: &str = "/api/v1/newsletter";
     let mut endpoints = ENDPOINTS.to_vec();
     let at = endpoints.iter().position(|it| it.paths == [NEW, OLD]);
     let both = endpoints.remove(at.unwrap());
-    let notice = Deprecation {
-        replacement: NEW,
-        announced: NOW,
-        notice_days: 100,
-    };
     let mut old = *both;
-    (old.paths, old.deprecated) = (&[OLD], Some(notice));
+    (old.paths, old.replacement, old.sunset) = (&[OLD], Some(NEW), Some(SUNSET));
     let mut new = *both;
     new.paths = &[NEW];
     endpoints.extend([&*Box::leak(Box::new(old)), Box::leak(Box::new(new))]);
@@ -142,7 +135,7 @@ async fn an_operation_that_will_be_removed_says_so_in_every_answer() {
         ("415", old().typed("a/b")),
     ] {
         let reply = app.expect(status, call).await;
-        let expected = (Some("true"), Some("Mon, 01 Mar 2027 12:00:00 GMT"));
+        let expected = (Some("true"), Some(SUNSET));
         assert_eq!(notice(&reply), expected, "{status}");
     }
     // Neither its other path nor another method of the path is meant.
@@ -156,69 +149,24 @@ async fn an_operation_that_will_be_removed_says_so_in_every_answer() {
     }
 }
 
-async fn description(app: &TestApp) -> Value {
-    app.send(Call::get("/openapi.json")).await.json()
-}
-
 #[tokio::test]
-async fn an_operation_that_will_be_removed_is_described_so_in_both_forms() {
-    let app = with_notice().start();
-    let mut marked = description(&app).await;
-    let operation = &mut marked["paths"]["/api/newsletter"]["post"];
-    assert_eq!(operation["deprecated"], true);
-    let text = operation["description"].as_str().unwrap();
-    assert!(text.starts_with(
-        "**Deprecated.** Use `/api/v1/newsletter` instead. Until 2027-03-01 this operation stays \
-         as it is.\n\nDoes exactly"
-    ));
-    let yaml = app.send(Call::get("/api/openapi.yaml")).await;
-    let count = |text: &str| yaml.text().matches(text).count();
-    assert_eq!(count("deprecated: true"), 2, "and `reply`");
-    assert_eq!(count("**Deprecated.** Use `/api/v1/newsletter`"), 1);
-
-    // All else is as it was.
-    let unmarked = description(&TestApp::new()).await;
-    let as_before = &unmarked["paths"]["/api/newsletter"]["post"];
-    operation["description"] = as_before["description"].clone();
-    let members = operation.as_object_mut().unwrap();
-    members.shift_remove("deprecated");
-    assert_eq!(marked, unmarked);
-}
-
-#[test]
-fn every_operation_of_the_table_can_be_marked_and_described() {
-    let described = ENDPOINTS.iter().filter(|endpoint| endpoint.is_described);
-    let operations = described.flat_map(|endpoint| {
-        let paths = endpoint.paths.iter();
-        paths.map(|&path| (endpoint.method.as_str(), path))
-    });
-    for (method, path) in operations {
-        let notice = Deprecation {
-            replacement: "/elsewhere",
-            announced: NOW,
-            notice_days: 0,
-        };
-        let deprecated = DeprecatedOperation {
-            method,
-            path,
-            notice,
-        };
-        let facts = landing_api::site::SiteFacts {
-            logo: None,
-            deprecated: vec![deprecated],
-            ..crate::site::facts()
-        };
-        let json = crate::site::document(&facts, "/openapi.json");
-        let description: Value = serde_json::from_str(&json).unwrap();
-        let operation = &description["paths"][path][method.to_lowercase()];
-        assert_eq!(operation["deprecated"], true, "{method} {path}");
-        let text = operation["description"].as_str().unwrap();
-        assert!(text.contains("`/elsewhere`"), "{method} {path}");
-        assert!(text.contains("2027-02-19"), "ninety days at least");
+async fn just_what_will_be_removed_is_described_as_deprecated_with_its_replacement() {
+    let description = TestApp::new().send(Call::get("/openapi.json")).await.json();
+    for endpoint in ENDPOINTS.iter().filter(|endpoint| endpoint.is_described) {
+        assert_eq!(endpoint.replacement.is_some(), endpoint.sunset.is_some());
+        for path in endpoint.paths {
+            let method = endpoint.method.as_str().to_lowercase();
+            let operation = &description["paths"][path][&method];
+            let text = operation["description"].as_str().unwrap();
+            let is_marked = operation["deprecated"] == true;
+            assert_eq!(is_marked, endpoint.sunset.is_some(), "{method} {path}");
+            let replacement = endpoint.replacement.unwrap_or_default();
+            assert!(text.contains(replacement), "{method} {path}");
+        }
     }
 }
 
 #[test]
 fn nothing_is_deprecated_at_present() {
-    assert!(ENDPOINTS.iter().all(|it| it.deprecated.is_none()));
+    assert!(ENDPOINTS.iter().all(|it| it.sunset.is_none()));
 }

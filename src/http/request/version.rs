@@ -3,8 +3,6 @@
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
-use crate::domain::{Deprecation, Timestamp};
-
 use crate::http::{Area, Code, Problem};
 
 /// The only version there is: in the path, and in what health and sandbox report.
@@ -59,23 +57,11 @@ impl Wanted {
     }
 }
 
-/// Writes the notice of an operation's removal.
-pub(crate) fn announce(deprecation: &Deprecation, headers: &mut HeaderMap) {
+/// Writes the notice of an operation's removal after `sunset`, an HTTP date.
+pub(crate) fn announce(sunset: &'static str, headers: &mut HeaderMap) {
     // The value of the first drafts; RFC 9745 has a date.
     headers.insert(DEPRECATION, HeaderValue::from_static("true"));
-    if let Some(sunset) = http_date(deprecation.sunset()) {
-        headers.insert(SUNSET, sunset);
-    }
-}
-
-/// `instant` as an HTTP date (RFC 9110, section 5.6.7); `None` beyond the year 9999.
-fn http_date(instant: Timestamp) -> Option<HeaderValue> {
-    let ms = i64::try_from(instant.as_ms()).ok()?;
-    let instant = jiff::Timestamp::from_millisecond(ms).ok()?;
-    let date = jiff::fmt::rfc2822::DateTimePrinter::new()
-        .timestamp_to_rfc9110_string(&instant)
-        .ok()?;
-    HeaderValue::try_from(date).ok()
+    headers.insert(SUNSET, HeaderValue::from_static(sunset));
 }
 
 #[cfg(test)]
@@ -114,19 +100,6 @@ mod tests {
             &[b"v1", b"v2"],
         ] {
             assert_eq!(wanted(values), Wanted::Unknown, "{values:?}");
-        }
-    }
-
-    #[test]
-    fn dates_are_http_dates() {
-        for (ms, date) in [
-            (0, Some("Thu, 01 Jan 1970 00:00:00 GMT")),
-            (784_111_777_999, Some("Sun, 06 Nov 1994 08:49:37 GMT")),
-            (1_803_038_400_000, Some("Fri, 19 Feb 2027 12:00:00 GMT")),
-            (u64::MAX, None),
-        ] {
-            let written = http_date(Timestamp::from_ms(ms));
-            assert_eq!(written.as_ref().map(|date| date.to_str().unwrap()), date);
         }
     }
 }
