@@ -49,8 +49,10 @@ class LandingNewsletter extends LandingElement {
       if (trap.value || !(await this.#signUp(address))) {
         // The service judges it, and shows a page.
         form.submit();
-        // A sandbox may stop that without a word.
-        shown.say(this.leadTo("/newsletter", "newsletter-submit"));
+        // A sandbox may stop that without a word, and links, too: then the address can be copied.
+        const link = this.leadTo("/newsletter", "newsletter-submit");
+        link.textContent = `${this.base}/newsletter`;
+        shown.say(element("span", {}, `${this.message("newsletter-elsewhere")} `, link));
         return;
       }
       shown.say(this.words("thanks", "newsletter-thanks", { email: address }));

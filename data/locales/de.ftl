@@ -25,6 +25,7 @@ newsletter-title = Newsletter
 newsletter-lead = Tragen Sie Ihre E-Mail-Adresse ein, dann erhalten Sie die nächste Ausgabe.
 newsletter-email = E-Mail-Adresse
 newsletter-submit = Anmelden
+newsletter-elsewhere = Falls sich nichts öffnet, melden Sie sich hier an:
 newsletter-trap = Bitte leer lassen
 newsletter-address-missing = Bitte geben Sie Ihre E-Mail-Adresse ein.
 newsletter-address-wrong = Bitte prüfen Sie die Adresse. Ein Beispiel: name@example.com.
@@ -55,7 +56,7 @@ confirm-refuse = Das war ich nicht
 confirmed-title = Bestätigt
 confirmed-lead = Sie bekommen den Newsletter ab jetzt und können ihn jederzeit wieder abbestellen.
 refused-title = Entfernt
-refused-lead = Wir haben die Adresse entfernt und schreiben ihr 30 Tage lang nicht, auch wenn sie jemand erneut anmeldet. Wenn Sie den Newsletter doch möchten, bitten Sie uns, die Sperre aufzuheben, oder melden Sie sich danach wieder an.
+refused-lead = Wir haben die Adresse entfernt und senden 30 Tage lang keine E-Mails mehr an sie, auch wenn sie jemand erneut anmeldet. Wenn Sie den Newsletter doch möchten, bitten Sie uns, die Sperre aufzuheben, oder melden Sie sich danach wieder an.
 unconfirmed-title = Dieser Link gilt nicht mehr
 unconfirmed-lead = Die Adresse wurde über ihn entfernt, oder es ist zu viel Zeit vergangen. Wenn Sie den Newsletter möchten, melden Sie sich bitte noch einmal an.
 

@@ -69,7 +69,7 @@ policies! {
     KeysAll "keys-all": 5000 in HOUR_S, Everyone, "API keys issued, all clients together";
     /// Past it the mails of that network wait, and those of others leave.
     MailPrefix "mail-prefix": 125 in HOUR_S, Prefix,
-        "mails that ask to confirm, by IPv4 /24 or IPv6 /48";
+        "confirmation emails, by IPv4 /24 or IPv6 /48";
     NewsletterPrefix "newsletter-prefix": 2500 in HOUR_S, Prefix,
         "newsletter sign-ups, by IPv4 /24 or IPv6 /48";
     KeysPrefix "keys-prefix": 1250 in HOUR_S, Prefix, "API keys issued, by IPv4 /24 or IPv6 /48";

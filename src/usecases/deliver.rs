@@ -46,7 +46,7 @@ impl Attempt {
 #[derive(Debug, thiserror::Error)]
 pub enum DeliverError {
     /// The account that sends mail cannot be used, and is left alone for so many milliseconds.
-    #[error("the mail account cannot be used: {reason}")]
+    #[error("the email account cannot be used: {reason}")]
     Account { reason: String, wait_ms: u64 },
     /// All mails of the policy `mail-all` are sent. The rest waits so many seconds.
     #[error("all mails of the policy mail-all are sent, the next one in {0} s")]

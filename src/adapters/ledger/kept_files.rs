@@ -22,7 +22,7 @@ pub(super) fn remove_kept(files: &dyn Files, path: &Path) -> io::Result<()> {
     }
     tracing::warn!(
         files = kept.len(),
-        "an address was erased: what earlier starts kept beside the ledger is removed"
+        "removed ledger.cut and ledger.damaged files because an address was erased"
     );
     sync_parent(files, path)
 }

@@ -85,7 +85,7 @@ impl Connection {
             connection.reply(2).await?;
             Ok(connection)
         };
-        let hoped = tls.map_or("greeting (port 465 needs smtps://)", |_| "greeting");
+        let hoped = tls.map_or("greeting", |_| "greeting");
         within(GREETING_DEADLINE, hoped, begun).await
     }
 
@@ -109,7 +109,7 @@ impl Connection {
     pub(super) async fn start_tls(mut self, tls: &Tls) -> Result<Self, Fault> {
         self.command("STARTTLS", 2).await?;
         if !self.0.buffer().is_empty() {
-            let why = "the relay, or somebody on the way to it, sent more than its answer to STARTTLS in clear";
+            let why = "the relay sent data before TLS began: possible STARTTLS injection";
             return Err(Fault::Unusable(why.to_owned()));
         }
         let secured = tls_over(self.0.into_inner(), tls);

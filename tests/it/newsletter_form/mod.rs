@@ -14,7 +14,7 @@ use crate::rows::rows;
 use crate::twins::ScriptedSignUps;
 
 const PATH: &str = "/newsletter";
-const ENTER_AGAIN: &str = "400 Please enter your address once more.";
+const ENTER_AGAIN: &str = "400 Please enter your address again.";
 const THANKS: &str = "/newsletter/thanks?lang=en";
 
 fn form(body: &str) -> Call {
@@ -144,6 +144,18 @@ async fn a_form_of_any_page_signs_an_address_up() {
     let call = form("email=ann@example.com&lang=xx").header("accept-language", "fr");
     let call = call.from("198.51.100.2");
     leads_to(&app, call, "/newsletter/thanks?lang=fr").await;
+}
+
+#[tokio::test]
+async fn a_form_in_a_frame_leads_to_pages_that_are_shown_there() {
+    let app = TestApp::new();
+    for call in [Call::get(PATH), Call::get(THANKS), form("email=ada")] {
+        let reply = app.send(call).await;
+        let policy = reply.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'"), "{policy}");
+        assert!(!policy.contains("frame-ancestors"), "{policy}");
+        assert_eq!(reply.header("x-frame-options"), None);
+    }
 }
 
 #[tokio::test]

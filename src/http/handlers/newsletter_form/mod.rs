@@ -19,7 +19,7 @@ use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::subscribe::{Subscribed, subscribe};
 
 use fields::FormFields;
-use page::{PATH, form_page};
+use page::{PATH, form_page, in_any_frame};
 use redirect::Target;
 
 pub(crate) const SHOW: Endpoint = Endpoint {
@@ -68,7 +68,7 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
         path: None,
         values: json!({ "back": back, "site": site.map(|(_scheme, host)| host) }),
     };
-    page.reply(&context.state.page_writer)
+    Ok(in_any_frame(page.reply(&context.state.page_writer)?, ""))
 }
 
 async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {

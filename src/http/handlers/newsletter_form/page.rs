@@ -40,14 +40,18 @@ pub(super) fn form_page(
             "is_about_address": said.starts_with("newsletter-address-"),
         }),
     };
-    let mut reply = page.reply(&context.state.page_writer)?;
-    if let Some(origin) = target.and_then(|target| target.origin.as_deref()) {
-        // Chromium holds the policy against where a form is sent on to, too.
-        let policy = format!("form-action 'self' {origin}");
-        let policy = PAGE_POLICY.replace("form-action 'self'", &policy);
-        if let Ok(policy) = HeaderValue::try_from(policy) {
-            reply.headers.insert(CONTENT_SECURITY_POLICY, policy);
-        }
+    let reply = page.reply(&context.state.page_writer)?;
+    let origin = target.and_then(|target| target.origin.as_deref());
+    Ok(in_any_frame(reply, origin.unwrap_or_default()))
+}
+
+/// A page that any page may show in a frame, because its plain form may be in one: nothing is done there in anybody's
+/// name. Its form may be sent on to `origin`, against which Chromium holds the policy, too.
+pub(super) fn in_any_frame(mut reply: Reply, origin: &str) -> Reply {
+    let policy = PAGE_POLICY.replace("frame-ancestors 'none'; ", "");
+    let policy = policy.replace("form-action 'self'", &format!("form-action 'self' {origin}"));
+    if let Ok(policy) = HeaderValue::try_from(policy) {
+        reply.headers.insert(CONTENT_SECURITY_POLICY, policy);
     }
-    Ok(reply)
+    reply
 }
