@@ -98,19 +98,15 @@ async fn check_engines(args: &Args, findings: &mut Findings) {
         return;
     }
     let asked = Instant::now();
-    let surveys = match engines::open_limits(&args.engines).await {
+    let survey = match engines::open_limits(&args.engines).await {
         Ok(limits) => limits.survey().await.map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
-    match surveys {
-        Ok(surveys) => {
-            let taken_ms = asked.elapsed().as_millis();
-            for survey in surveys {
-                findings.add("limits", limits(&survey, taken_ms));
-            }
-        }
-        Err(error) => findings.add("limits", failed(format!("{error}; nodes decide alone"))),
-    }
+    let checked = match survey {
+        Ok(survey) => limits(&survey, asked.elapsed().as_millis()),
+        Err(error) => failed(format!("{error}; nodes decide alone")),
+    };
+    findings.add("limits", checked);
 }
 
 async fn store(args: &EngineArgs) -> Checked {
@@ -129,7 +125,7 @@ async fn store(args: &EngineArgs) -> Checked {
     }
 }
 
-/// Judges a server of the windows.
+/// Judges the server of the windows.
 fn limits(survey: &RedisSurvey, taken_ms: u128) -> Checked {
     let server = format!("{} {}", survey.name, survey.version);
     if let Some(eviction) = survey.eviction() {

@@ -59,8 +59,8 @@ pub struct EngineArgs {
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub store_ca: Option<PathBuf>,
 
-    /// Redis or Valkey for the rate limits, such as rediss://cache.example or
-    /// redis-cluster://a.example,b.example; needs --store [default: the data directory]
+    /// Redis or Valkey for the rate limits, such as rediss://cache.example; needs --store [default:
+    /// the data directory]
     #[arg(
         long,
         global = true,

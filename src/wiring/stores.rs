@@ -169,10 +169,10 @@ impl Stores {
                 return Ok(engine);
             }
             // One that is away is not asked.
-            for survey in engine.survey().await.unwrap_or_default() {
-                if let Some(eviction) = survey.eviction() {
-                    tracing::warn!("{eviction}");
-                }
+            if let Ok(survey) = engine.survey().await
+                && let Some(eviction) = survey.eviction()
+            {
+                tracing::warn!("{eviction}");
             }
             let (nodes, clock) = (args.nodes.unwrap_or(1), Arc::new(SystemClock));
             let metrics = Arc::clone(metrics);

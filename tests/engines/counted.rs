@@ -5,9 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::client::{Answer, Call, Client, at_once};
-use crate::nodes::{Nodes, Urls};
-use crate::postgres::Postgres;
-use crate::redis::RedisCluster;
+use crate::nodes::{Nodes, engines};
 use crate::upstream::{Script, Upstream};
 
 const CLIENTS: usize = 64;
@@ -85,15 +83,11 @@ fn sum(thirds: &[Decided]) -> Decided {
     }
 }
 
-/// Charges of one request are counted in several places of a cluster: of a credential and its network, of
-/// a visitor, its network and everybody.
+/// Charges of one request are counted in several windows: of a credential and its network, of a visitor, its
+/// network and everybody.
 #[tokio::test(flavor = "multi_thread")]
-async fn three_nodes_over_a_cluster_admit_exactly_the_counts() {
-    let (postgres, cluster) = (Postgres::start().await, RedisCluster::start().await);
-    let urls = Urls {
-        store: postgres.url(),
-        limits: cluster.url(),
-    };
+async fn three_nodes_admit_exactly_the_counts() {
+    let (_postgres, _redis, urls) = engines().await;
     let model = Upstream::start([Script::saying("A landing page.")]).await;
     let model = format!("--model-url={}", model.base_url());
     // No place becomes free while the test runs.

@@ -25,7 +25,6 @@ mod fixtures;
 mod limiters;
 mod limits_access;
 mod limits_away;
-mod limits_cluster;
 mod moved;
 mod nodes;
 mod operator;

@@ -10,53 +10,43 @@ use crate::domain::macros::hidden;
 const DEFAULT_PORT: u16 = 6379;
 
 // What is wrong with an address. No text repeats it, because it may hold a password.
-const SCHEME: &str = "must begin with redis://, rediss://, redis-cluster:// or rediss-cluster://";
+const SCHEME: &str = "must begin with redis:// or rediss://";
+const CLUSTER: &str =
+    "a single Redis or Valkey with replicas behind one name is supported, clusters are not";
 const HOST: &str = "must name a host, as in redis://HOST:6379; an IPv6 address stands in brackets";
 const PORT: &str = "the port must be a number from 1 to 65535";
-const NOT_A_CLUSTER: &str = "several hosts need redis-cluster:// or rediss-cluster://";
 const LOGIN: &str = "the user and the password must be percent-encoded UTF-8, as %40 for @";
-const DATABASE: &str =
-    "after the host only the number of a database may follow, and of a cluster none";
+const DATABASE: &str = "after the host only the number of a database may follow";
 const OPTIONS: &str = "takes no options after ? or #";
 
-/// Where the windows are: one primary, whose name may come to mean another server, or a cluster.
+/// Where the windows are: the primary's name, which may come to mean another server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisAddress {
     pub(super) is_tls: bool,
-    pub(super) is_cluster: bool,
-    /// At least one; without a cluster exactly one.
-    pub(super) nodes: Vec<NodeAddress>,
+    /// A name, an IPv4 address or an IPv6 address without brackets.
+    pub(super) host: String,
+    pub(super) port: u16,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) database: i64,
 }
 
-/// A server's host and port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NodeAddress {
-    /// A name, an IPv4 address or an IPv6 address without brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
-}
-
 impl RedisAddress {
-    /// Parses `redis://[USER][:PASSWORD]@HOST[:PORT][/DATABASE]`; `rediss` with TLS; `redis-cluster` and
-    /// `rediss-cluster` with some hosts of a cluster, separated by commas.
+    /// Parses `redis://[USER][:PASSWORD]@HOST[:PORT][/DATABASE]`; `rediss` with TLS.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let (scheme, rest) = text.split_once("://").ok_or(SCHEME)?;
-        let (is_tls, is_cluster) = match scheme {
-            "redis" => (false, false),
-            "rediss" => (true, false),
-            "redis-cluster" => (false, true),
-            "rediss-cluster" => (true, true),
+        let is_tls = match scheme {
+            "redis" => false,
+            "rediss" => true,
+            "redis-cluster" | "rediss-cluster" => return Err(CLUSTER),
             _ => return Err(SCHEME),
         };
         if rest.contains(['?', '#']) {
             return Err(OPTIONS);
         }
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, hosts) = match authority.rsplit_once('@') {
-            Some((login, hosts)) => (Some(login), hosts),
+        let (login, server) = match authority.rsplit_once('@') {
+            Some((login, server)) => (Some(login), server),
             None => (None, authority),
         };
         let (user, password) = match login.map(|login| login.split_once(':')) {
@@ -64,13 +54,12 @@ impl RedisAddress {
             Some(None) => (decode(login.unwrap_or_default())?, None),
             None => (None, None),
         };
-        let nodes: Vec<_> = hosts.split(',').map(parse_node).collect::<Result<_, _>>()?;
-        if nodes.len() > 1 && !is_cluster {
-            return Err(NOT_A_CLUSTER);
+        if server.contains(',') {
+            return Err(CLUSTER);
         }
+        let (host, port) = parse_server(server)?;
         let database = match path {
             "" => 0,
-            _ if is_cluster => return Err(DATABASE),
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 digits.parse().map_err(|_too_large| DATABASE)?
             }
@@ -78,8 +67,8 @@ impl RedisAddress {
         };
         Ok(Self {
             is_tls,
-            is_cluster,
-            nodes,
+            host,
+            port,
             user,
             password,
             database,
@@ -87,7 +76,7 @@ impl RedisAddress {
     }
 }
 
-fn parse_node(text: &str) -> Result<NodeAddress, &'static str> {
+fn parse_server(text: &str) -> Result<(String, u16), &'static str> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, port) = rest.split_once(']').ok_or(HOST)?;
@@ -111,10 +100,7 @@ fn parse_node(text: &str) -> Result<NodeAddress, &'static str> {
         None if port.is_empty() => DEFAULT_PORT,
         Some(_) | None => return Err(PORT),
     };
-    Ok(NodeAddress {
-        host: host.to_owned(),
-        port,
-    })
+    Ok((host.to_owned(), port))
 }
 
 /// None if it is empty.
@@ -131,20 +117,15 @@ hidden!(RedisAddress);
 mod tests {
     use super::*;
 
-    fn nodes(address: &RedisAddress) -> Vec<(&str, u16)> {
-        let nodes = address.nodes.iter();
-        nodes.map(|node| (node.host.as_str(), node.port)).collect()
-    }
-
     #[test]
     fn addresses_say_where_how_and_as_whom() {
-        for (text, is_tls, is_cluster, hosts, user, password, database) in [
-            ("redis://a", false, false, vec![("a", 6379)], None, None, 0),
+        for (text, is_tls, host, port, user, password, database) in [
+            ("redis://a", false, "a", 6379, None, None, 0),
             (
                 "rediss://a.example/",
                 true,
-                false,
-                vec![("a.example", 6379)],
+                "a.example",
+                6379,
                 None,
                 None,
                 0,
@@ -152,8 +133,8 @@ mod tests {
             (
                 "redis://:p%40ss:w@10.0.0.1:1/15",
                 false,
-                false,
-                vec![("10.0.0.1", 1)],
+                "10.0.0.1",
+                1,
                 None,
                 Some("p@ss:w"),
                 15,
@@ -161,8 +142,8 @@ mod tests {
             (
                 "redis://u@h_1:65535",
                 false,
-                false,
-                vec![("h_1", 65535)],
+                "h_1",
+                65535,
                 Some("u"),
                 None,
                 0,
@@ -170,38 +151,20 @@ mod tests {
             (
                 "redis://u:p@x@[::1]:7000/1",
                 false,
-                false,
-                vec![("::1", 7000)],
+                "::1",
+                7000,
                 Some("u"),
                 Some("p@x"),
                 1,
             ),
-            (
-                "redis-cluster://a,b:7,[2001:db8::1]",
-                false,
-                true,
-                vec![("a", 6379), ("b", 7), ("2001:db8::1", 6379)],
-                None,
-                None,
-                0,
-            ),
-            (
-                "rediss-cluster://u:p@a:1",
-                true,
-                true,
-                vec![("a", 1)],
-                Some("u"),
-                Some("p"),
-                0,
-            ),
         ] {
             let address = RedisAddress::parse(text).unwrap();
+            assert_eq!(address.is_tls, is_tls, "{text}");
             assert_eq!(
-                (address.is_tls, address.is_cluster),
-                (is_tls, is_cluster),
+                (address.host.as_str(), address.port),
+                (host, port),
                 "{text}"
             );
-            assert_eq!(nodes(&address), hosts, "{text}");
             assert_eq!(address.user.as_deref(), user, "{text}");
             assert_eq!(address.password.as_deref(), password, "{text}");
             assert_eq!(address.database, database, "{text}");
@@ -226,22 +189,21 @@ mod tests {
             ("redis://::1", HOST),
             ("redis://[::1", HOST),
             ("redis://[secret]", HOST),
-            ("redis-cluster://a,,b", HOST),
-            ("redis-cluster://a,", HOST),
             ("redis://a:", PORT),
             ("redis://a:0", PORT),
             ("redis://a:+1", PORT),
             ("redis://a:65536", PORT),
             ("redis://a:secret", PORT),
             ("redis://[::1]6379", PORT),
-            ("redis://a,b", NOT_A_CLUSTER),
+            ("redis://a,b", CLUSTER),
+            ("redis-cluster://secret", CLUSTER),
+            ("rediss-cluster://:secret@a,b", CLUSTER),
             ("redis://%ff@a", LOGIN),
             ("redis://:%ffsecret@a", LOGIN),
             ("redis://a/secret", DATABASE),
             ("redis://a/-1", DATABASE),
             ("redis://a/1/2", DATABASE),
             ("redis://a/99999999999999999999", DATABASE),
-            ("redis-cluster://a/1", DATABASE),
             ("redis://a?secret=1", OPTIONS),
             ("rediss://a#insecure", OPTIONS),
         ] {

@@ -36,16 +36,13 @@ use crate::adapters::operator_file::PasswordFile;
 use crate::domain::{Timestamp, quoted};
 use crate::ports::LimiterError;
 
-use super::address::NodeAddress;
 use super::script::{WindowAnswer, answers, probe, whole};
 
 /// The deadline of a connection, with DNS, TLS and the log-in, which takes several round trips. Nobody
 /// waits for it but a start.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// The same for one of a cluster that is asked once.
-const CONNECT_ONCE_DEADLINE: Duration = Duration::from_millis(300);
 /// How long it may take to answer, at least.
-pub(super) const PATIENCE_MIN: Duration = Duration::from_millis(250);
+const PATIENCE_MIN: Duration = Duration::from_millis(250);
 /// And at most, however slow it has become.
 const PATIENCE_MAX: Duration = Duration::from_secs(1);
 /// How many times as long as the last answer to a probe the next answer may take.
@@ -63,10 +60,10 @@ const NOT_AN_ANSWER: &str = "an answer that is none of the script's";
 /// The most bytes of an answer: a step of a scan has some hundred thousand.
 const ANSWER_MAX: usize = 16 * 1024 * 1024;
 
-/// The code of an error that says that another server has the slot.
-const MOVED: &str = "MOVED";
+/// A host and a port.
+type ServerAddress = (String, u16);
 
-/// How servers are connected to.
+/// How the server is connected to.
 #[derive(Clone)]
 pub(super) struct Access {
     /// Who logs in, and the database.
@@ -85,15 +82,12 @@ pub(super) enum CallFailure {
     Away(String),
     /// The server refused, and did nothing. The text is for the log.
     Refused(String),
-    /// The windows are on another server of the cluster. This one did nothing.
-    Moved,
 }
 
 impl From<CallFailure> for LimiterError {
     fn from(failure: CallFailure) -> Self {
         Self(match failure {
             CallFailure::Away(why) | CallFailure::Refused(why) => why,
-            CallFailure::Moved => "the windows are moving".to_owned(),
         })
     }
 }
@@ -133,27 +127,20 @@ type Reached = Result<Arc<ServerConnection>, String>;
 
 /// The connection to one server, which is replaced when it fails.
 pub(super) struct ServerLink {
-    address: NodeAddress,
+    address: ServerAddress,
     access: Access,
-    /// A call about a window that this server has.
     probe: Cmd,
     connected: Mutex<Reached>,
     lost: Arc<Notify>,
 }
 
 impl ServerLink {
-    /// Tries to connect, and keeps on trying until the value is dropped. The server has windows with this
-    /// hash tag.
-    pub(super) async fn open(address: NodeAddress, access: Access, hash_tag: &str) -> Arc<Self> {
-        let probe = probe(&access.hash, hash_tag);
-        Self::open_with(address, access, probe).await
-    }
-
-    async fn open_with(address: NodeAddress, access: Access, probe: Cmd) -> Arc<Self> {
+    /// Tries to connect, and keeps on trying until the value is dropped.
+    pub(super) async fn open(address: ServerAddress, access: Access) -> Arc<Self> {
         let link = Arc::new(Self {
             address,
+            probe: probe(&access.hash),
             access,
-            probe,
             connected: Mutex::new(Err("not connected yet".to_owned())),
             lost: Arc::new(Notify::new()),
         });
@@ -164,12 +151,7 @@ impl ServerLink {
 
     /// Another link to the same server, for calls that would hold up those of requests.
     pub(super) async fn another(&self) -> Arc<Self> {
-        let (address, access) = (self.address.clone(), self.access.clone());
-        Self::open_with(address, access, self.probe.clone()).await
-    }
-
-    pub(super) const fn address(&self) -> &NodeAddress {
-        &self.address
+        Self::open(self.address.clone(), self.access.clone()).await
     }
 
     /// Whether the server answers; if not, why.
@@ -222,10 +204,7 @@ impl ServerLink {
     ) -> Result<Vec<WindowAnswer>, CallFailure> {
         let answer = send_script(connection, call, patience).await;
         let value = self.judge(connection, answer).inspect_err(|failure| {
-            // While a slot moves, windows of one home may be in two places.
-            if let CallFailure::Refused(why) = failure
-                && !matches!(why.as_str(), "ASK" | "TRYAGAIN")
-            {
+            if let CallFailure::Refused(why) = failure {
                 self.lose(connection, why.clone());
             }
         })?;
@@ -256,7 +235,6 @@ impl ServerLink {
         answer.map_err(|error| {
             let why = describe(&error);
             match error.code() {
-                Some(MOVED) => CallFailure::Moved,
                 Some(_code) => CallFailure::Refused(why),
                 None => {
                     if !is_silent || silent >= SILENT_CALLS_MAX {
@@ -304,15 +282,13 @@ impl ServerLink {
                 Ok(Arc::new(connection))
             }
             Ok(_another_form) => Err(NOT_AN_ANSWER.to_owned()),
-            // The slot it was tried with has moved; the others it has.
-            Err(error) if error.code() == Some(MOVED) => Ok(Arc::new(connection)),
             Err(error) => Err(describe(&error)),
         }
     }
 }
 
-async fn connect(address: &NodeAddress, access: &Access) -> Result<ServerConnection, String> {
-    let NodeAddress { host, port } = address;
+async fn connect(address: &ServerAddress, access: &Access) -> Result<ServerConnection, String> {
+    let (host, port) = address;
     let io = |error: io::Error| match error.raw_os_error() {
         Some(_) => error.to_string(),
         None => error.kind().to_string(),
@@ -377,24 +353,13 @@ async fn after_others(driver: impl Future<Output = ()>) {
 }
 
 async fn connect_in_time(
-    address: &NodeAddress,
+    address: &ServerAddress,
     access: &Access,
 ) -> Result<ServerConnection, String> {
     let connecting = timeout(CONNECT_DEADLINE, connect(address, access));
     connecting
         .await
         .unwrap_or_else(|_elapsed| Err("no connection within 5 s".to_owned()))
-}
-
-/// Sends one command over a connection of its own.
-pub(super) async fn call_once(
-    address: &NodeAddress,
-    access: &Access,
-    command: &Cmd,
-) -> Option<Value> {
-    let connection = timeout(CONNECT_ONCE_DEADLINE, connect_in_time(address, access)).await;
-    let connection = connection.ok()?.ok()?;
-    send(&connection, command, PATIENCE_MIN).await.ok()
 }
 
 /// Tries the server each second, and at once when its connection is lost.

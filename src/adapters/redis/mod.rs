@@ -2,27 +2,27 @@
 //!
 //! | Module | Content |
 //! |---|---|
-//! | `address` | where the servers are, as in `--limits` |
+//! | `address` | where the server is, as in `--limits` |
 //! | `settings` | that, and how to get in |
-//! | `link` | the connection to one server, and whether it can decide |
-//! | `cluster` | the servers of a cluster, and which of them has a window |
+//! | `link` | the connection, and whether the server can decide |
 //! | `script` | the script `window.lua`, its calls, and the stored form of a window |
 //! | `limiter` | the port |
 //! | `scan` | windows looked through for the operator |
-//! | `survey` | what a server says of itself |
+//! | `survey` | what the server says of itself |
 //!
-//! | Property | One primary | Cluster |
-//! |---|---|---|
-//! | No trailing window holds more than the count | while the primary lives, by its clock | the same, for each primary |
-//! | All policies or none | one script | one script for each home, in parallel; taken back where another refused |
-//! | False refusals | none | briefly, at most one for each request that is being taken back |
-//! | A primary fails over | what was not replicated is forgotten | the same, for its windows |
-//! | A call without an answer | may have been charged, is not asked again | the same |
+//! One Redis or Valkey decides, perhaps with replicas behind the same name; clusters are not supported. One
+//! server makes tens of thousands of decisions a second.
+//!
+//! | Property | |
+//! |---|---|
+//! | No trailing window holds more than the count | while the primary lives, by its clock |
+//! | All policies or none | one script |
+//! | A primary fails over | what was not replicated is forgotten |
+//! | A call without an answer | may have been charged, is not asked again |
 //!
 //! Nothing here decides while no server does: [`super::limiter::GuardedRateLimiter`] does.
 
 mod address;
-mod cluster;
 mod limiter;
 mod link;
 mod scan;

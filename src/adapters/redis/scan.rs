@@ -1,4 +1,4 @@
-//! The windows of one server, looked through for the operator.
+//! The server's windows, looked through for the operator.
 
 use redis::{Value, cmd, pipe};
 
@@ -42,7 +42,7 @@ impl<'a> Scan<'a> {
         Ok(Some(keys))
     }
 
-    /// Sends a command with each of `keys`. In a cluster, one with all of them would be refused.
+    /// Sends a command with each of `keys`.
     async fn send_each(&self, name: &str, keys: &[Vec<u8>]) -> Result<Vec<Value>, LimiterError> {
         if keys.is_empty() {
             return Ok(Vec::new());
@@ -54,14 +54,14 @@ impl<'a> Scan<'a> {
         Ok(self.link.call_all(&commands, keys.len()).await?)
     }
 
-    /// Adds the windows that count most to `busiest`, which keeps `most`, the fullest first.
-    pub(super) async fn add_busiest(
+    /// Those that count most, at most `most`, the fullest first.
+    pub(super) async fn busiest(
         mut self,
-        busiest: &mut Vec<BusyWindow>,
         quota: Quota,
         most: usize,
         now: Timestamp,
-    ) -> Result<(), LimiterError> {
+    ) -> Result<Vec<BusyWindow>, LimiterError> {
+        let mut busiest = Vec::new();
         while let Some(keys) = self.next().await? {
             let values = self.send_each("GET", &keys).await?;
             for (key, value) in keys.iter().zip(values) {
@@ -71,17 +71,17 @@ impl<'a> Scan<'a> {
                 };
                 if let Some((key, mut window)) = parse_key(key).zip(decode(&value)) {
                     let usage = window.peek(quota, now);
-                    busiest.retain(|it| it.key != key);
+                    busiest.retain(|busy: &BusyWindow| busy.key != key);
                     busiest.push(BusyWindow { key, usage });
                 }
                 // Bounds the work of the line above.
                 if busiest.len() > 2 * most {
-                    BusyWindow::keep_fullest(busiest, most);
+                    BusyWindow::keep_fullest(&mut busiest, most);
                 }
             }
-            BusyWindow::keep_fullest(busiest, most);
         }
-        Ok(())
+        BusyWindow::keep_fullest(&mut busiest, most);
+        Ok(busiest)
     }
 
     /// Removes them, and returns how many they were.

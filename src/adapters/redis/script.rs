@@ -21,27 +21,13 @@ pub(super) const LOOK: &str = "look";
 /// To take one charge back from each.
 pub(super) const REFUND: &str = "refund";
 
-/// The part of a key that decides where in a cluster the window is: the hash of who is counted, without
-/// the policy. The windows of one subject are together.
-pub(super) type Home = [u8; 15];
-
-/// The home of a window.
-pub(super) fn home(key: &LimitKey) -> Home {
-    let [_tag, home @ ..] = *key.as_bytes();
-    home
-}
-
-/// The hash tag that stands for a home: base64url, 20 characters.
-pub(super) fn hash_tag(home: &Home) -> String {
-    URL_SAFE_NO_PAD.encode(home)
-}
-
-/// The key of a window: `lw1:{HOME}TAG`, TAG being the policy's in hexadecimal.
+/// The key of a window: `lw1:{SUBJECT}TAG`, SUBJECT being the hash of who is counted as base64url, 20 characters,
+/// TAG the policy's in hexadecimal.
 pub(super) fn key_text(key: &LimitKey) -> String {
-    let [tag, home @ ..] = key.as_bytes();
+    let [tag, subject @ ..] = key.as_bytes();
     let mut text = String::with_capacity(32);
     text.push_str(PREFIX);
-    URL_SAFE_NO_PAD.encode_string(home, &mut text);
+    URL_SAFE_NO_PAD.encode_string(subject, &mut text);
     // A string takes everything.
     let _ = write!(text, "}}{tag:x}");
     text
@@ -50,13 +36,10 @@ pub(super) fn key_text(key: &LimitKey) -> String {
 /// The window that is stored under this key; none if it is no window of this version.
 pub(super) fn parse_key(text: &[u8]) -> Option<LimitKey> {
     let text = std::str::from_utf8(text).ok()?;
-    let (home, tag) = text.strip_prefix(PREFIX)?.split_once('}')?;
-    let home: Home = URL_SAFE_NO_PAD.decode(home).ok()?.try_into().ok()?;
-    let tag = u8::from_str_radix(tag, 16).ok()?;
-    let mut key = [tag; 16];
-    let (_tag, rest) = key.split_at_mut(1);
-    rest.copy_from_slice(&home);
-    let key = LimitKey::from_bytes(key);
+    let (subject, tag) = text.strip_prefix(PREFIX)?.split_once('}')?;
+    let mut key = vec![u8::from_str_radix(tag, 16).ok()?];
+    URL_SAFE_NO_PAD.decode_vec(subject, &mut key).ok()?;
+    let key = LimitKey::from_bytes(key.try_into().ok()?);
     (key.policy().is_some() && key_text(&key) == text).then_some(key)
 }
 
@@ -135,11 +118,10 @@ pub(super) fn call(hash: &str, verb: &str, windows: &[Asked], now: Option<Timest
     call
 }
 
-/// A charge to a window that no client has, which tells whether the server decides. `hash_tag` is where.
-pub(super) fn probe(hash: &str, hash_tag: &str) -> Cmd {
+/// A charge to a window that no client has, which tells whether the server decides.
+pub(super) fn probe(hash: &str) -> Cmd {
     let mut call = cmd("EVALSHA");
-    let key = format!("{PREFIX}{hash_tag}}}probe");
-    call.arg(hash).arg(1).arg(key);
+    call.arg(hash).arg(1).arg("lw1:{0}probe");
     call.arg(CHARGE).arg("").arg(1_000_000_000).arg(1000);
     call
 }

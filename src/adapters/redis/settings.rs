@@ -27,7 +27,7 @@ const TWO_PASSWORDS: &str = "the password is in the URL and in a file: remove on
 const NO_PASSWORD: &str = "the URL names a user, and the password is missing";
 
 impl RedisSettings {
-    /// How the servers are connected to.
+    /// How the server is connected to.
     ///
     /// # Errors
     /// When the settings cannot be right.
