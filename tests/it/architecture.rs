@@ -96,7 +96,6 @@ const CRATES: [(&str, &[&str]); 14] = [
             "operator/",
             "adapters/connect.rs",
             "adapters/outbound.rs",
-            "adapters/redis/link.rs",
         ],
     ),
     (

@@ -8,17 +8,17 @@ use redis::cmd;
 use crate::domain::{Decision, PolicyName, Quota, Timestamp};
 use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, WindowSet};
 
-use super::link::{ServerLink, read};
+use super::link::{Link, query};
 use super::scan::Scan;
-use super::script::{Asked, CHARGE, LOOK, REFUND, WindowAnswer, call, key_text};
+use super::script::{Asked, CHARGE, LOOK, REFUND, WindowAnswer, call, hash, key_text};
 use super::settings::RedisSettings;
 use super::survey::{RedisSurvey, parse_info};
 
 /// Counts requests in Redis or Valkey, for several nodes together.
 pub struct RedisRateLimiter {
-    link: Arc<ServerLink>,
+    link: Arc<Link>,
     /// Of the script.
-    hash: Arc<str>,
+    hash: String,
     /// Whether the caller's time holds, and not the server's: in tests.
     is_time_given: bool,
 }
@@ -26,28 +26,27 @@ pub struct RedisRateLimiter {
 impl RedisRateLimiter {
     /// Connects, and keeps on trying: an engine that is away is no error.
     pub async fn open(settings: RedisSettings) -> Result<Self, String> {
-        Self::open_with(settings, false).await
+        let hash = hash();
+        Ok(Self {
+            link: Link::open(settings, &hash).await?,
+            hash,
+            is_time_given: false,
+        })
     }
 
     /// The same for tests: the caller's time holds, and not the server's.
     pub async fn with_given_time(settings: RedisSettings) -> Result<Self, String> {
-        Self::open_with(settings, true).await
-    }
-
-    async fn open_with(settings: RedisSettings, is_time_given: bool) -> Result<Self, String> {
-        let (host, port) = (settings.address.host.clone(), settings.address.port);
-        let access = settings.access()?;
-        let hash = Arc::clone(&access.hash);
+        let limiter = Self::open(settings).await?;
         Ok(Self {
-            link: ServerLink::open((host, port), access).await,
-            hash,
-            is_time_given,
+            is_time_given: true,
+            ..limiter
         })
     }
 
     /// What the server says of itself.
     pub async fn survey(&self) -> Result<RedisSurvey, LimiterError> {
-        let info: Vec<u8> = read(self.link.call(&cmd("INFO")).await?)?;
+        let mut connection = self.link.another().await?;
+        let info: Vec<u8> = query(&mut connection, &cmd("INFO")).await?;
         Ok(parse_info(&info))
     }
 
@@ -63,7 +62,7 @@ impl RedisRateLimiter {
         }
         let now = self.is_time_given.then_some(now);
         let call = call(&self.hash, verb, windows, now);
-        Ok(self.link.decide(&call, windows.len()).await?)
+        self.link.decide(&call, windows.len()).await
     }
 }
 
@@ -121,34 +120,32 @@ impl RateLimiter for RedisRateLimiter {
         most: usize,
         now: Timestamp,
     ) -> Result<Vec<BusyWindow>, LimiterError> {
-        let link = self.link.another().await;
+        let mut scan = Scan::new(self.link.another().await?, Some(policy));
         let now = if self.is_time_given {
             now
         } else {
-            link.time().await?
+            scan.time().await?
         };
-        Scan::new(&link, Some(policy))
-            .busiest(quota, most, now)
-            .await
+        scan.busiest(quota, most, now).await
     }
 
     async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
+        let mut connection = self.link.another().await?;
         let policy = match which {
             WindowSet::All => None,
             WindowSet::Policy(policy) => Some(policy),
             WindowSet::Window(key) => {
                 let mut unlink = cmd("UNLINK");
                 unlink.arg(key_text(&key));
-                return read(self.link.call(&unlink).await?);
+                return query(&mut connection, &unlink).await;
             }
         };
-        let link = self.link.another().await;
-        Scan::new(&link, policy).remove().await
+        Scan::new(connection, policy).remove().await
     }
 
     /// Whether the server answers. Known at once: it is tried every second.
     fn check(&self) -> Result<(), LimiterError> {
-        self.link.check().map_err(LimiterError)
+        self.link.check()
     }
 }
 

@@ -3,8 +3,8 @@
 //! | Module | Content |
 //! |---|---|
 //! | `address` | where the server is, as in `--limits` |
-//! | `settings` | that, and how to get in |
-//! | `link` | the connection, and whether the server can decide |
+//! | `settings` | that, how to get in, and the library's connection |
+//! | `link` | whether the server can decide |
 //! | `script` | the script `window.lua`, its calls, and the stored form of a window |
 //! | `limiter` | the port |
 //! | `scan` | windows looked through for the operator |

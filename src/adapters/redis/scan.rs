@@ -1,32 +1,39 @@
 //! The server's windows, looked through for the operator.
 
-use redis::{Value, cmd, pipe};
+use redis::aio::ConnectionManager;
+use redis::{FromRedisValue, cmd, pipe};
 
 use crate::domain::{PolicyName, Quota, Timestamp};
 use crate::ports::{BusyWindow, LimiterError};
 
-use super::link::{ServerLink, read};
+use super::link::{failure, query};
 use super::script::{decode, parse_key, pattern};
 
 /// How many keys one step looks through.
 const KEYS_PER_STEP: usize = 1000;
 
-/// The keys of a server's windows, some at a time. Some may come twice.
-pub(super) struct Scan<'a> {
-    link: &'a ServerLink,
+/// The keys of windows, some at a time. Some may come twice.
+pub(super) struct Scan {
+    connection: ConnectionManager,
     pattern: String,
     /// None at the end.
     cursor: Option<u64>,
 }
 
-impl<'a> Scan<'a> {
+impl Scan {
     /// Those of `policy`, or all.
-    pub(super) fn new(link: &'a ServerLink, policy: Option<PolicyName>) -> Self {
+    pub(super) fn new(connection: ConnectionManager, policy: Option<PolicyName>) -> Self {
         Self {
-            link,
+            connection,
             pattern: pattern(policy),
             cursor: Some(0),
         }
+    }
+
+    /// The server's time.
+    pub(super) async fn time(&mut self) -> Result<Timestamp, LimiterError> {
+        let (seconds, micros): (u64, u64) = query(&mut self.connection, &cmd("TIME")).await?;
+        Ok(Timestamp::from_ms(seconds * 1000 + micros / 1000))
     }
 
     async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, LimiterError> {
@@ -36,14 +43,18 @@ impl<'a> Scan<'a> {
         let mut scan = cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(&self.pattern);
         scan.arg("COUNT").arg(KEYS_PER_STEP);
-        let (next, mut keys): (u64, Vec<Vec<u8>>) = read(self.link.call(&scan).await?)?;
+        let (next, mut keys): (u64, Vec<Vec<u8>>) = query(&mut self.connection, &scan).await?;
         self.cursor = (next != 0).then_some(next);
         keys.retain(|key| parse_key(key).is_some());
         Ok(Some(keys))
     }
 
     /// Sends a command with each of `keys`.
-    async fn send_each(&self, name: &str, keys: &[Vec<u8>]) -> Result<Vec<Value>, LimiterError> {
+    async fn send_each<T: FromRedisValue>(
+        &mut self,
+        name: &str,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<T>, LimiterError> {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
@@ -51,7 +62,8 @@ impl<'a> Scan<'a> {
         for key in keys {
             commands.cmd(name).arg(key);
         }
-        Ok(self.link.call_all(&commands, keys.len()).await?)
+        let sent = commands.query_async(&mut self.connection);
+        sent.await.map_err(failure)
     }
 
     /// Those that count most, at most `most`, the fullest first.
@@ -61,17 +73,15 @@ impl<'a> Scan<'a> {
         most: usize,
         now: Timestamp,
     ) -> Result<Vec<BusyWindow>, LimiterError> {
-        let mut busiest = Vec::new();
+        let mut busiest: Vec<BusyWindow> = Vec::new();
         while let Some(keys) = self.next().await? {
-            let values = self.send_each("GET", &keys).await?;
+            // One may have expired meanwhile.
+            let values: Vec<Option<Vec<u8>>> = self.send_each("GET", &keys).await?;
             for (key, value) in keys.iter().zip(values) {
-                // It may have expired meanwhile.
-                let Value::BulkString(value) = value else {
-                    continue;
-                };
-                if let Some((key, mut window)) = parse_key(key).zip(decode(&value)) {
+                let window = value.and_then(|value| decode(&value));
+                if let Some((key, mut window)) = parse_key(key).zip(window) {
                     let usage = window.peek(quota, now);
-                    busiest.retain(|busy: &BusyWindow| busy.key != key);
+                    busiest.retain(|busy| busy.key != key);
                     busiest.push(BusyWindow { key, usage });
                 }
                 // Bounds the work of the line above.
@@ -88,9 +98,7 @@ impl<'a> Scan<'a> {
     pub(super) async fn remove(mut self) -> Result<usize, LimiterError> {
         let mut count = 0;
         while let Some(keys) = self.next().await? {
-            for answer in self.send_each("UNLINK", &keys).await? {
-                count += read::<usize>(answer)?;
-            }
+            count += self.send_each("UNLINK", &keys).await?.iter().sum::<usize>();
         }
         Ok(count)
     }

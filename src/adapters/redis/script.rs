@@ -1,7 +1,6 @@
 //! The script that decides, and the stored form of a window.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -89,8 +88,8 @@ pub(super) struct WindowAnswer {
 }
 
 /// The hash that names the script.
-pub(super) fn hash() -> Arc<str> {
-    Script::new(SCRIPT).get_hash().into()
+pub(super) fn hash() -> String {
+    Script::new(SCRIPT).get_hash().to_owned()
 }
 
 /// Asks the script of this hash about `windows`, at `now` or the server's time.
