@@ -13,6 +13,7 @@ use landing_api::adapters::system::SystemEntropy;
 use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::http::server::ServerLimits;
 use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,7 @@ use landing_api::http::server::ServerLimits;
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::{Parts, Trace, runtime};
 use crate::Run;
@@ -18,6 +18,12 @@ use crate::transport::Server;
 const INPUTS: u64 = 512;
 
 const HEALTH: &[u8] = b"GET /api/v1/health HTTP/1.1\r\nHost: landing.example\r\n\r\n";
+
+/// Has the server close the connection.
+const LAST: &[u8] = b"GET /livez HTTP/1.1\r\nHost: landing.example\r\nConnection: close\r\n\r\n";
+
+/// How long a server that makes nothing of an input is waited for.
+const SILENCE: Duration = Duration::from_millis(50);
 
 /// The preface, empty settings, and a request of the headers `:method: GET`, `:scheme: http`,
 /// `:path: /` and `:authority: a`.
@@ -68,25 +74,25 @@ async fn part(random: &mut Random, trace: &Trace) {
         let sample = *random.pick(&SAMPLES);
         let input = random.mutated(sample, &SAMPLES);
         trace.begin(&input);
-        let answer = exchange(server.address, &input).await;
+        let answer = exchange(server.address, &input, SILENCE).await;
         check(&input, &answer);
     }
     // The last connections may be closing still.
     while (server.service.held(), server.service.unfinished()) != ((0, 0), 0) {
         sleep(Duration::from_millis(1)).await;
     }
-    let answer = exchange(server.address, HEALTH).await;
+    let answer = exchange(server.address, HEALTH, limits.head_deadline).await;
     assert!(answer.starts_with(b"HTTP/1.1 200 "));
 }
 
-/// All that the server sends for `input`, until it closes.
-async fn exchange(address: SocketAddr, input: &[u8]) -> Vec<u8> {
+/// All that the server sends for `input` and a last request, until it closes. What is not whole would wait for
+/// more: after `silence` the client hangs up.
+async fn exchange(address: SocketAddr, input: &[u8], silence: Duration) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let mut answer = Vec::new();
     // It may have answered and closed before all is sent.
-    let _ = stream.write_all(input).await;
-    let _ = stream.shutdown().await;
-    let _ = stream.read_to_end(&mut answer).await;
+    let _ = stream.write_all(&[input, LAST].concat()).await;
+    let _ = timeout(silence, stream.read_to_end(&mut answer)).await;
     answer
 }
 
