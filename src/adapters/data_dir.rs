@@ -495,7 +495,7 @@ fn tighten(directory: &Path) {
     let is_ours = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut kept = entry_names().filter(|name| !ACCEPTANCES.contains(name));
-        // What was set aside has another ending.
+        // Files that were set aside have another ending.
         path.is_file() && kept.any(|kept| kept.split('.').next() == name.split('.').next())
     };
     let list = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten();

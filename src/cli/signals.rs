@@ -1,5 +1,5 @@
-//! The effects of signals. SIGTERM, SIGINT and SIGQUIT stop the service; no other one ends it that can be caught and is not
-//! a fault of the program.
+//! The effects of signals. SIGTERM, SIGINT and SIGQUIT stop the service; no other one ends it that can be caught and
+//! is not a fault of the program.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -44,8 +44,7 @@ const OTHERS: [i32; 11] = [
 ];
 const REAL_TIME: RangeInclusive<i32> = 34..=64;
 
-/// Has the service go on at all other signals, from now on, with a line in the log. At SIGHUP, whoever keeps a
-/// certificate reads it again.
+/// Logs and ignores all other signals. SIGHUP also rereads the certificate.
 pub(super) fn outlive_others(has_certificate: bool) {
     for number in OTHERS.into_iter().chain(REAL_TIME) {
         // Fails where the system has no such signal.

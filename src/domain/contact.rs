@@ -244,8 +244,8 @@ impl Contact {
         self.left_at.is_some()
     }
 
-    /// Since when its time to be confirmed runs, if it is to be: since its mail was taken or refused for good. A mail
-    /// that was not taken in all its attempts never is.
+    /// Start of the confirmation period: when its email was accepted or refused for good. An email that was not accepted
+    /// in all its attempts starts none.
     pub fn pending_since(&self) -> Option<Timestamp> {
         let confirmation = self.confirmation.as_ref()?;
         let asked_at = self.consent.as_ref().map_or(self.last_seen_at, |it| it.at);

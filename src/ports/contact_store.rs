@@ -24,8 +24,8 @@ pub const ERASED_MAX: usize = 500;
 #[async_trait]
 pub trait ContactStore: Send + Sync {
     /// Creates the contact, or updates it ([`Contact::renew`]). `Ok` means that the change
-    /// is durable, with the sign-up's notice if the consent is a new one. Concurrent sign-ups of one address take effect one after the other, so exactly one
-    /// is [`Subscription::Created`].
+    /// is durable, with the sign-up's notice if the consent is a new one. Concurrent sign-ups of one address take effect
+    /// one after the other, so exactly one is [`Subscription::Created`].
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError>;
 
     /// The contact with this address.
@@ -34,8 +34,8 @@ pub trait ContactStore: Send + Sync {
     /// The contact with this token.
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError>;
 
-    /// Lets the contact with this token leave, durably, if it gets the newsletter. It stays, as one that left. The `notice` is delivered if it
-    /// had not left before.
+    /// Unsubscribes the contact with this token, durably, if it is subscribed. It stays, as one that left. The `notice`
+    /// is delivered if it had not left before.
     async fn leave(
         &self,
         token: &LeaveToken,
@@ -61,7 +61,7 @@ pub trait ContactStore: Send + Sync {
     /// such a contact.
     async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Until when this address is sent no mail because whoever reads it refused, if it is `now`.
+    /// End of the suppression of this address, if it is suppressed at `now`: its recipient refused.
     async fn suppressed_until(
         &self,
         email: &EmailAddress,

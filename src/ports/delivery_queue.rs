@@ -56,8 +56,8 @@ pub trait DeliveryQueue: Send + Sync {
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError>;
 }
 
-/// The lease on deliveries that were taken, in milliseconds: longer than their attempts take. A relay may take ten minutes
-/// for a mail, and as long to let itself be asked.
+/// The lease on deliveries that were taken, in milliseconds: longer than their attempts take. A relay may take ten
+/// minutes for a mail, and as long to let itself be asked.
 pub const fn lease_ms(channel: Channel) -> u64 {
     match channel {
         Channel::Webhook => 120_000,

@@ -36,8 +36,8 @@ pub enum MailError {
         /// The relay's words, with the code.
         error: String,
     },
-    /// Refused from RCPT on with a code of the account's, such as 5.7.1: every other mail fails as well, unless the relay
-    /// accepts some.
+    /// Refused from RCPT on with a code of the account's, such as 5.7.1: every other mail fails as well, unless the
+    /// relay accepts some.
     #[error("refused: {0}")]
     Denied(String),
     /// The account, the relay or TLS is at fault, and so every other mail would fail as well.

@@ -10,7 +10,7 @@ pub trait StoreMaintenance: Send + Sync {
     /// Removes what no longer counts from the store's files. Changes wait meanwhile.
     async fn compact(&self) -> Result<Compaction, StoreError>;
 
-    /// Erases from the store's files who has refused or expired since the last time. Nobody waits for it.
+    /// Erases contacts that refused or expired from the store's files.
     async fn finish_erasures(&self) -> Result<(), StoreError> {
         Ok(())
     }

@@ -159,7 +159,7 @@ impl Copy {
             let identity = event.identity();
             let before = self.last_of(&identity)?;
             let is_creation = !event.is_update() && !event.is_removal();
-            // What another changes or removes has expired; but kept files may hold a contact that is unknown.
+            // A change or removal of an unknown identity has expired, but kept files may hold the contact.
             if before.is_some() || is_creation || identity.is_contact() {
                 self.append(&identity, before, &event)?;
             }

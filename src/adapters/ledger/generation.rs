@@ -99,7 +99,7 @@ impl Generation {
         }
     }
 
-    /// Up to `count` contacts whose time to be confirmed runs since `before` or longer; if `is_mailed`, only those whose
+    /// Up to `count` contacts whose confirmation period began at `before` or earlier; if `is_mailed`, only those whose
     /// mail has ended.
     pub(super) fn overdue(
         &self,

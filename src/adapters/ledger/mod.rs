@@ -33,7 +33,8 @@
 //!
 //! **An erasure** (`erasure`) rids every file of an address: the ledger by a compaction, which also removes the files
 //! kept beside it (`kept_files`). The operator's is answered after that, and `upkeep` does it for contacts that
-//! refused or expired, once a day. A keyed hash of the address stays, the tombstone, so that an import does not bring it back.
+//! refused or expired, once a day. A keyed hash of the address stays, the tombstone, so that an import does not bring
+//! it back.
 //!
 //! **Deliveries** (`deliveries`) are due until a line says that they were made or given up. An index in memory has
 //! what is due (`delivery_index`).

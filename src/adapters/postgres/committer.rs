@@ -114,7 +114,7 @@ impl Committer {
                 waiting.push(next);
             }
             let batch = next_batch(&mut waiting);
-            // A panic fails the batch, not the committer: it drops the way to whoever waits, who learns of it.
+            // A panic fails the batch, not the committer: the waiting callers get an error.
             let _ = AssertUnwindSafe(self.settle_whole(batch))
                 .catch_unwind()
                 .await;

@@ -163,11 +163,11 @@ pub enum ColumnMeaning {
     SubscribedAt,
     /// A word for the contact's status.
     Status,
-    /// Whether, or since when, the contact must not be written to.
+    /// Opt-out flag or time.
     Unsubscribed,
-    /// Whether, or since when, it may be.
+    /// Opt-in flag or time.
     Subscribed,
-    /// Whether, or when, it has confirmed.
+    /// Confirmation flag or time.
     Confirmed,
     /// Nothing of these.
     Ignore,

@@ -37,8 +37,8 @@ pub(crate) const BROWSER_HEADERS: [(HeaderName, HeaderValue); 2] = [
     ),
 ];
 
-/// What they are told about documents, too. A page that a sandboxed frame opens is not shown with it: the
-/// newsletter's form may be in one.
+/// Also sent with documents. A page that a sandboxed frame opens is not shown with it: the newsletter's form may be in
+/// one.
 const OPENER_POLICY: (HeaderName, HeaderValue) = (
     HeaderName::from_static("cross-origin-opener-policy"),
     HeaderValue::from_static("same-origin"),
