@@ -31,7 +31,6 @@
 //! | [`acme`] | the certificate that the service orders itself |
 //! | `connect` | TCP to a host with several addresses |
 //! | [`outbound`] | the HTTP client, and TLS of all clients |
-//! | [`service_process`] | the flags of a running service, for a command that begins again with them |
 //! | [`inspection`] | a data directory from outside |
 //! | [`probe`] | whether something on the network answers |
 //! | [`site_dir`] | the operator's files for the site |
@@ -64,7 +63,6 @@ pub mod postgres;
 pub mod probe;
 pub mod redis;
 mod secret_file;
-pub mod service_process;
 pub mod site_dir;
 mod sled_db;
 pub mod smtp;

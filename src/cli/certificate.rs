@@ -1,7 +1,6 @@
 //! The certificate of the service's own TLS while it serves: read again at SIGHUP and once a minute.
 
 use std::io;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +13,8 @@ use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::Clock;
 
-use super::findings::{Checked, failed, ok, warning};
-
 /// How often the files are looked at without a signal.
 const INTERVAL: Duration = Duration::from_secs(60);
-
-/// What renews certificates does it while a third of their lifetime is left. This part is too little.
-const SHORT_PART: u64 = 6;
 
 /// Tells the metrics when the certificate expires, and the log if it is not valid now. It is used
 /// nevertheless: the clock may be wrong, and there is no better one.
@@ -36,22 +30,6 @@ fn tell(files: &CertificateFiles, now: Timestamp, metrics: &Metrics) {
         );
     } else {
         tracing::info!(until, "the certificate of --tls-cert is valid");
-    }
-}
-
-/// Judges a certificate that fits its key.
-pub(super) fn judge_validity(validity: &Range<Timestamp>, now: Timestamp) -> Checked {
-    let (from, until) = (validity.start.to_rfc3339(), validity.end.to_rfc3339());
-    let lifetime_ms = validity.end.ms_since(validity.start);
-    if now < validity.start {
-        return failed(format!("is not valid before {from}; set the clock"));
-    }
-    match validity.end.ms_since(now) {
-        0 => failed(format!("has expired at {until}; renew it")),
-        left_ms if left_ms < lifetime_ms / SHORT_PART => {
-            warning(format!("expires at {until}; see why it is not renewed"))
-        }
-        _ => ok(format!("fits its key and is valid until {until}")),
     }
 }
 

@@ -8,15 +8,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
 use crate::adapters::acme::AcmeCertificate;
-use crate::adapters::system::SystemClock;
-use crate::config::Args;
 use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::Clock;
-use crate::wiring::{self, OwnCertificate};
-
-use super::certificate::judge_validity;
-use super::findings::{Checked, failed, ok, warning};
 
 /// The longest time until the clock is looked at again: it may be set.
 const INTERVAL_MS: u64 = 60_000;
@@ -70,36 +64,4 @@ fn tell(acme: &AcmeCertificate, now: Timestamp, metrics: &Metrics) -> String {
     let next = order.next_at.to_rfc3339();
     metrics.tls.set_order(order);
     next
-}
-
-/// Judges the certificate that the flags ask for.
-pub(super) fn judge(args: &Args) -> Checked {
-    match wiring::own_certificate(args) {
-        Ok(Some(OwnCertificate::Files(files))) => {
-            judge_validity(&files.validity(), SystemClock.now())
-        }
-        Ok(Some(OwnCertificate::Acme(acme))) => judge_order(&acme),
-        Ok(None) => ok("none: a proxy speaks TLS, or nobody"),
-        Err(error) => failed(error),
-    }
-}
-
-/// Judges what is kept of the certificate.
-fn judge_order(acme: &AcmeCertificate) -> Checked {
-    let now = SystemClock.now();
-    let order = acme.last_order(now);
-    let next = order.next_at.to_rfc3339();
-    match (acme.validity(), order.error) {
-        (Some(validity), None) => judge_validity(&validity, now),
-        (Some(validity), Some(error)) => {
-            let until = validity.end.to_rfc3339();
-            failed(format!(
-                "is valid until {until}, but the last order failed, or lacks names: {error}; the next order is at {next}"
-            ))
-        }
-        (None, Some(error)) => failed(format!(
-            "there is none: {error}; the next order is at {next}"
-        )),
-        (None, None) => warning("there is none yet; the running service orders it"),
-    }
 }

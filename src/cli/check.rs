@@ -1,114 +1,182 @@
-//! `check`: the flags and what they name, without starting.
+//! `check` and `doctor`: one list of checks. `check` looks at flags and files, `doctor` also at the machine and, through
+//! the network, at what the service depends on. Neither changes anything.
 
+use std::ops::Range;
 use std::path::Path;
 
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::adapters::acme::AcmeCertificate;
 use crate::adapters::admin_socket;
 use crate::adapters::block_list::FileBlockList;
 use crate::adapters::data_dir;
-use crate::adapters::inspection::{Inspected, inspect};
+use crate::adapters::inspection::{Inspected, inspect, is_clock_synchronized};
 use crate::adapters::listener::PublicSocket;
-use crate::adapters::system::user_id;
-use crate::config::{Args, OutputForm};
+use crate::adapters::system::{SystemClock, user_id};
+use crate::config::{Args, Invocation, OutputForm};
+use crate::domain::Timestamp;
 use crate::http::answer::problem;
-use crate::wiring::{self, NewsletterWebhook, engines};
+use crate::operator::operation::ServiceFlags;
+use crate::operator::status::FLAGS;
+use crate::ports::Clock as _;
+use crate::wiring::{self, NewsletterWebhook, OwnCertificate, engines};
 
-use super::certificate_order;
+use super::client::Client;
 use super::findings::{Checked, Findings, failed, ok, warning};
+use super::network;
 use super::outcome::{CommandError, Done};
 
-/// Checks flags and files. Whoever called it got the flags parsed already.
-pub(super) fn check(args: &Args, form: OutputForm) -> Result<Done, CommandError> {
-    let mut findings = Findings::default();
-    findings.add("flags", ok("every flag has a valid value"));
-    check_files(args, &mut findings);
-    let dir = args.data_dir.as_deref();
-    if let Some(dir) = dir {
-        check_directory(dir, &mut findings);
-        if let Err(error) = FileBlockList::open(Some(data_dir::blocks(dir)), Vec::new()) {
-            findings.add("blocks", failed(error.to_string()));
-        }
-    }
-    let address = match PublicSocket::open(None, args.listen) {
-        Ok(_socket) => ok(format!("{} is free", args.listen)),
-        Err(_in_use) if matches!(dir.map(admin_socket::connect), Some(Ok(Some(_stream)))) => {
-            let listen = args.listen;
-            ok(format!(
-                "{listen} is taken, and a service runs on the data directory"
-            ))
-        }
-        Err(error) => warning(format!("{error}; a service may be running there already")),
-    };
-    findings.add("address", address);
-    findings.print(form, CommandError::Input)
-}
+/// Less free disk is warned of.
+const FREE_MIN: u64 = 256 * 1024 * 1024;
+/// The clock may lag behind a ledger that was written a moment ago on a network's disk.
+const CLOCK_LAG_MAX_MS: u64 = 2_000;
+/// What renews certificates does it while a third of their lifetime is left. This part is too little.
+const SHORT_PART: u64 = 6;
 
-/// The site, and the files with secrets.
-fn check_files(args: &Args, findings: &mut Findings) {
+/// Checks flags and files; with `goes_out` also the machine and the network. The flags are those of the service that
+/// runs on the data directory, unless some were given.
+pub(super) async fn check(
+    args: &Args,
+    goes_out: bool,
+    form: OutputForm,
+) -> Result<Done, CommandError> {
+    let mut findings = Findings::default();
+    let of_service = flags_of_service(args).await;
+    findings.add(
+        "flags",
+        match &of_service {
+            Ok(Some(_args)) => ok("those of the running service"),
+            Ok(None) => ok("those of this command are valid"),
+            Err(error) => warning(format!(
+                "those of this command, because those of the service cannot be read: {error}"
+            )),
+        },
+    );
+    let of_service = of_service.ok().flatten();
+    let args = of_service.as_deref().unwrap_or(args);
     let interrupt = CancellationToken::new();
     let settings = args.settings(args.listen);
-    match wiring::site(args, &settings, &problem::pages()) {
-        Ok(site) => {
-            findings.add("site", ok("every document can be made"));
-            let model = match wiring::model_client(args, &site, &interrupt) {
-                Ok(_client) if args.model.is_none() => {
-                    ok("none: answers come from the site's pages")
-                }
-                Ok(_client) => ok("its address and files can be used"),
-                Err(error) => failed(error),
-            };
-            findings.add("model", model);
-        }
-        Err(error) => findings.add("site", failed(error)),
+    let site = wiring::site(args, &settings, &problem::pages());
+    let made = site.as_ref().map(|_site| "every document can be made");
+    findings.add("site", made);
+    if let Ok(site) = &site {
+        findings.add("model", network::model(args, site, goes_out).await);
     }
-    if args.engines.store.is_some() {
-        let engines = match engines::check_flags(&args.engines) {
-            Ok(()) => ok("their addresses and files can be used; doctor tries them"),
-            Err(error) => failed(error.to_string()),
-        };
-        findings.add("engines", engines);
+    if args.engines.store.is_some() && !goes_out {
+        let checked = engines::check_flags(&args.engines);
+        let told = "their addresses and files can be used; doctor tries them";
+        findings.add("engines", checked.map(|()| told));
     }
     if args.speaks_tls() {
-        findings.add("certificate", certificate_order::judge(args));
+        findings.add("certificate", certificate(args));
     }
+    findings.add("sign-ups", sign_ups(args, &interrupt));
+    findings.add("mail", network::mail(args, goes_out).await);
+    let mut is_running = false;
+    if let Some(dir) = args.data_dir.as_deref() {
+        let inspected = inspect(dir);
+        findings.add("data directory", directory(dir, &inspected));
+        let blocks = FileBlockList::open(Some(data_dir::blocks(dir)), Vec::new());
+        if let Err(error) = blocks {
+            findings.add("blocks", failed(error));
+        }
+        let connected = admin_socket::connect(dir);
+        is_running = matches!(connected, Ok(Some(_)));
+        if goes_out {
+            if let Ok(Some(inspected)) = &inspected {
+                findings.add("disk", disk(inspected.free_bytes));
+                findings.add("clock", clock(inspected));
+            }
+            findings.add(
+                "service",
+                match connected {
+                    Ok(Some(_stream)) => ok("runs on the data directory"),
+                    Ok(None) => warning("none runs on the data directory; start it"),
+                    Err(error) => failed(format!("admin.sock: {error}")),
+                },
+            );
+        }
+    }
+    findings.add("address", address(args, is_running));
+    if goes_out {
+        network::check(args, is_running, &mut findings).await;
+        findings.print(form, CommandError::Failed)
+    } else {
+        findings.print(form, CommandError::Input)
+    }
+}
+
+/// The flags of the service that runs on the data directory, and its working directory entered; none if no service
+/// runs there, or if more than the data directory was given.
+async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
+    let Some(dir) = &args.data_dir else {
+        return Ok(None);
+    };
+    let is_running = matches!(admin_socket::connect(dir), Ok(Some(_)));
+    if !is_running || !args.given.are_only("--data-dir") {
+        return Ok(None);
+    }
+    let owner = inspect(dir).map_err(|error| error.to_string())?;
+    let owner = owner.map(|inspected| inspected.owner);
+    if let Some(owner) = owner.filter(|owner| *owner != user_id()) {
+        // Files that the flags name would be read, and keys sent, with rights that the service does not have.
+        return Err(format!(
+            "it runs as user {owner}; run this as that one, for example with `sudo -u '#{owner}'`"
+        ));
+    }
+    let service = Client::There(dir.clone());
+    let asked = service.one(&FLAGS, json!({})).await;
+    let flags: ServiceFlags = asked.map_err(|error| error.to_string())?;
+    let words = ["landing-api", "check"].map(str::to_owned).into_iter();
+    let parsed = match Invocation::load(words.chain(flags.words)) {
+        Ok(Invocation::Operate { args, .. }) => Ok(args),
+        Ok(Invocation::Serve(args)) => Ok(Some(args)),
+        Err(error) => Err(error.to_string()),
+    };
+    wiring::enter(&flags.directory).map_err(|error| format!("its directory: {error}"))?;
+    parsed
+}
+
+/// Where sign-ups go.
+fn sign_ups(args: &Args, interrupt: &CancellationToken) -> Checked {
     let place = match args.engines.store {
         Some(_) => "the database",
         None => "the data directory",
     };
     let told = "the webhook's address and secret can be used";
-    let sign_ups = match wiring::newsletter_webhook(args, &interrupt) {
-        Ok(NewsletterWebhook::None) => ok(format!("are kept in {place}")),
-        Ok(NewsletterWebhook::Queued(_)) => ok(format!("are kept in {place}, and told; {told}")),
-        Ok(NewsletterWebhook::Direct(_)) => ok(format!("are passed on and not kept; {told}")),
-        Err(error) => failed(error),
-    };
-    findings.add("sign-ups", sign_ups);
-    let mail = match wiring::mail_sender(args) {
-        Ok(None) => ok("none is sent"),
-        Ok(Some(_sender)) => ok("its account and files can be used; doctor tries them"),
-        Err(error) => failed(error),
-    };
-    findings.add("mail", mail);
+    let webhook = wiring::newsletter_webhook(args, interrupt);
+    let goes = webhook.map(|webhook| match webhook {
+        NewsletterWebhook::None => format!("are kept in {place}"),
+        NewsletterWebhook::Queued(_) => format!("are kept in {place}, and told; {told}"),
+        NewsletterWebhook::Direct(_) => format!("are passed on and not kept; {told}"),
+    });
+    goes.into()
+}
+
+fn address(args: &Args, is_running: bool) -> Checked {
+    let listen = args.listen;
+    match PublicSocket::open(None, listen) {
+        Ok(_socket) => ok(format!("{listen} is free")),
+        Err(_in_use) if is_running => ok(format!(
+            "{listen} is taken, and a service runs on the data directory"
+        )),
+        Err(error) => warning(format!("{error}; a service may be running there already")),
+    }
 }
 
 /// Whether the data directory can be opened, and by whom.
-pub(super) fn check_directory(path: &Path, findings: &mut Findings) -> Option<Inspected> {
+fn directory(path: &Path, inspected: &std::io::Result<Option<Inspected>>) -> Checked {
     let dir = path.display();
-    let inspected = inspect(path);
-    let found = match &inspected {
-        Ok(Some(inspected)) => directory(path, inspected),
-        Ok(None) => ok(format!("{dir} does not exist; the first start makes it")),
-        Err(error) => failed(format!(
-            "{dir}: {error}; run this as the service's user, or as root"
-        )),
+    let inspected = match inspected {
+        Ok(Some(inspected)) => inspected,
+        Ok(None) => return ok(format!("{dir} does not exist; the first start makes it")),
+        Err(error) => {
+            return failed(format!(
+                "{dir}: {error}; run this as the service's user, or as root"
+            ));
+        }
     };
-    findings.add("data directory", found);
-    inspected.ok().flatten()
-}
-
-fn directory(path: &Path, inspected: &Inspected) -> Checked {
-    let dir = path.display();
     let Inspected { owner, mode, .. } = inspected;
     let user = user_id();
     if let Some(foreign) = &inspected.foreign {
@@ -132,4 +200,74 @@ fn directory(path: &Path, inspected: &Inspected) -> Checked {
         None => "it is empty",
     };
     ok(format!("{dir} is private to user {owner}; {ledger}"))
+}
+
+fn disk(free_bytes: u64) -> Checked {
+    let free_mib = free_bytes / (1024 * 1024);
+    match free_bytes {
+        0 => failed("full: nothing can be stored; make room"),
+        1..FREE_MIN => warning(format!("only {free_mib} MiB are free; make room")),
+        FREE_MIN.. => ok(format!("{free_mib} MiB are free")),
+    }
+}
+
+fn clock(inspected: &Inspected) -> Checked {
+    let behind_ms = inspected.behind_ledger_ms.unwrap_or_default();
+    if behind_ms > CLOCK_LAG_MAX_MS {
+        let behind_s = behind_ms / 1000;
+        return failed(format!(
+            "{behind_s} s behind the newest event of the ledger; set it, and keep it by NTP"
+        ));
+    }
+    match is_clock_synchronized() {
+        Some(true) => ok("synchronised by NTP"),
+        Some(false) => warning("not synchronised yet; see timedatectl"),
+        None => ok("not behind the ledger; whether by NTP cannot be seen here"),
+    }
+}
+
+/// The certificate that the flags ask for.
+fn certificate(args: &Args) -> Checked {
+    let now = SystemClock.now();
+    match wiring::own_certificate(args) {
+        Ok(Some(OwnCertificate::Files(files))) => validity(&files.validity(), now),
+        Ok(Some(OwnCertificate::Acme(acme))) => ordered(&acme, now),
+        Ok(None) => ok("none: a proxy speaks TLS, or nobody"),
+        Err(error) => failed(error),
+    }
+}
+
+/// A certificate that fits its key.
+fn validity(validity: &Range<Timestamp>, now: Timestamp) -> Checked {
+    let (from, until) = (validity.start.to_rfc3339(), validity.end.to_rfc3339());
+    let lifetime_ms = validity.end.ms_since(validity.start);
+    if now < validity.start {
+        return failed(format!("is not valid before {from}; set the clock"));
+    }
+    match validity.end.ms_since(now) {
+        0 => failed(format!("has expired at {until}; renew it")),
+        left_ms if left_ms < lifetime_ms / SHORT_PART => {
+            warning(format!("expires at {until}; see why it is not renewed"))
+        }
+        _ => ok(format!("fits its key and is valid until {until}")),
+    }
+}
+
+/// A certificate that the service orders.
+fn ordered(acme: &AcmeCertificate, now: Timestamp) -> Checked {
+    let order = acme.last_order(now);
+    let next = order.next_at.to_rfc3339();
+    match (acme.validity(), order.error) {
+        (Some(known), None) => validity(&known, now),
+        (Some(known), Some(error)) => {
+            let until = known.end.to_rfc3339();
+            failed(format!(
+                "is valid until {until}, but the last order failed, or lacks names: {error}; the next order is at {next}"
+            ))
+        }
+        (None, Some(error)) => failed(format!(
+            "there is none: {error}; the next order is at {next}"
+        )),
+        (None, None) => warning("there is none yet; the running service orders it"),
+    }
 }

@@ -1,4 +1,6 @@
-//! What `check` and `doctor` found, a line each.
+//! What a check finds: a verdict and why, in a line that says what to do.
+
+use std::fmt::Display;
 
 use anstyle::Style;
 use serde_json::json;
@@ -11,21 +13,27 @@ use super::output::{ERROR, GOOD, NOTE, Output};
 
 const FAILED: &str = "failed";
 
-/// What a check found: its verdict, the verdict's colour, and why, in a line.
+/// A verdict, its colour, and why.
 pub(super) struct Checked(&'static str, Style, String);
 
 pub(super) fn ok(text: impl Into<String>) -> Checked {
     Checked("ok", GOOD, text.into())
 }
 
-/// Something that may be meant so. The text says what to do.
+/// Something that may be meant so.
 pub(super) fn warning(text: impl Into<String>) -> Checked {
     Checked("warning", NOTE, text.into())
 }
 
-/// Something that does not work. The text says what to do.
-pub(super) fn failed(text: impl Into<String>) -> Checked {
-    Checked(FAILED, ERROR, in_words(&text.into()))
+/// Something that does not work.
+pub(super) fn failed(text: impl Display) -> Checked {
+    Checked(FAILED, ERROR, in_words(&text.to_string()))
+}
+
+impl<T: Into<String>, E: Display> From<Result<T, E>> for Checked {
+    fn from(found: Result<T, E>) -> Self {
+        found.map_or_else(failed, ok)
+    }
 }
 
 /// What was found of each subject, in order.
@@ -33,8 +41,8 @@ pub(super) fn failed(text: impl Into<String>) -> Checked {
 pub(super) struct Findings(Vec<(&'static str, Checked)>);
 
 impl Findings {
-    pub(super) fn add(&mut self, subject: &'static str, checked: Checked) {
-        self.0.push((subject, checked));
+    pub(super) fn add(&mut self, subject: &'static str, checked: impl Into<Checked>) {
+        self.0.push((subject, checked.into()));
     }
 
     /// Prints them. If one failed, the command ends with `error` of its number.

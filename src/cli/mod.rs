@@ -7,7 +7,7 @@
 //! | `output`, `list`, `outcome` | printing, and how commands end |
 //! | `source`, `contact_file`, `import_columns`, `consent`, `signals` | what commands read and ask, and what ends them |
 //! | `admin`, `block`, `contacts`, `keys`, `limits`, `mail`, `migration`, `status`, `store` | a file for each group of commands |
-//! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
+//! | `check`, `network`, `findings` | what is wrong with flags, files and the machine |
 //! | `handbook` | the handbook, which is part of the program |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
@@ -22,7 +22,6 @@ mod consent;
 mod contact_file;
 mod contacts;
 mod delivering;
-mod doctor;
 mod findings;
 mod handbook;
 mod import_columns;
@@ -31,6 +30,7 @@ mod limits;
 mod list;
 mod mail;
 mod migration;
+mod network;
 mod outcome;
 mod output;
 mod queue;
@@ -113,8 +113,8 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
         Command::Migrate(form) => migration::migrate(form, known(args)?).await,
         Command::Move(consent) => migration::move_to_store(consent, known(args)?).await,
         Command::Handbook { topic } => handbook::print(topic),
-        Command::Check(form) => check::check(known(args)?, form),
-        Command::Doctor(form) => doctor::examine(known(args)?, form).await,
+        Command::Check(form) => check::check(known(args)?, false, form).await,
+        Command::Doctor(form) => check::check(known(args)?, true, form).await,
         Command::Completions { shell } => output::print(&config::completions(shell)),
         Command::Man => output::print(&config::man_page()?),
     }

@@ -31,6 +31,7 @@ use crate::http::server::{Listeners, STOP_GRACE, ServerLimits, serve};
 use crate::http::service::LandingService;
 use crate::metrics::Metrics;
 use crate::metrics::workers::Worker;
+use crate::operator::operation::ServiceFlags;
 use crate::operator::page::AdminPage;
 use crate::operator::page::web::serve_web;
 use crate::operator::sessions::Sessions;
@@ -121,7 +122,7 @@ pub async fn serve_until_stopped(
     });
     let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
     let delivering = Delivering::start(&app);
-    let admin = AdminSide::start(args.data_dir.as_deref(), &app, sockets.admin)?;
+    let admin = AdminSide::start(args, &app, sockets.admin)?;
     let service = Arc::new(public_service(args, app, &site)?);
     let limits = ServerLimits {
         connections_max,
@@ -244,7 +245,7 @@ fn announce(args: &Args, bound: SocketAddr) {
     // Not before: a start that fails is one line.
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
-        flags = args.given,
+        flags = args.given.to_string(),
         "starting"
     );
     write_to_pipe(move || {
@@ -263,17 +264,13 @@ struct AdminSide {
 }
 
 impl AdminSide {
-    /// Begins to answer the commands on `data_dir`, and browsers that connect to `web`.
-    fn start(
-        data_dir: Option<&Path>,
-        app: &Arc<App>,
-        web: Option<WebListener>,
-    ) -> Result<Self, ServeError> {
+    /// Begins to answer the commands on the data directory, and browsers that connect to `web`.
+    fn start(args: &Args, app: &Arc<App>, web: Option<WebListener>) -> Result<Self, ServeError> {
         let bind = |dir: &Path| {
             let what = format!("cannot make {}/admin.sock", dir.display());
             AdminSocket::bind(dir).map_err(at(what))
         };
-        let socket = data_dir.map(bind).transpose()?;
+        let socket = args.data_dir.as_deref().map(bind).transpose()?;
         let stop = CancellationToken::new();
         let (mut sessions, mut served) = (None, None);
         if let Some(listener) = web {
@@ -289,9 +286,14 @@ impl AdminSide {
         if let Some(socket) = &socket {
             let listener = Arc::new(UnixListener::from_std(socket.listener()?)?);
             let (uid, served) = (user_id(), Arc::clone(app));
+            let flags = Arc::new(ServiceFlags {
+                directory: wiring::directory(),
+                words: args.given.words(),
+            });
             let serving = move |stop| {
                 let (listener, app) = (Arc::clone(&listener), Arc::clone(&served));
-                serve_socket(listener, uid, app, sessions.clone(), stop)
+                let flags = Arc::clone(&flags);
+                serve_socket(listener, uid, app, sessions.clone(), flags, stop)
             };
             supervise(Worker::Commands, &app.metrics, &stop, serving);
         }

@@ -20,6 +20,7 @@ use crate::domain::{
 
 use super::acme::AcmeArgs;
 use super::engines::EngineArgs;
+use super::given::GivenFlags;
 use super::mail::MailArgs;
 use super::values::{self, ModelParams, WebhookUrl};
 
@@ -322,9 +323,9 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 
-    /// The flags that have other values than the defaults, in one line without secrets.
+    /// The flags that have other values than the defaults.
     #[arg(skip)]
-    pub given: String,
+    pub given: GivenFlags,
 }
 
 /// The model's flags. Without `--model-url`, giving any of the others is an error.

@@ -1,4 +1,4 @@
-//! The flags of the service that were given, for the log.
+//! The flags of the service that were given, for the log and for commands that ask the service.
 
 use std::fmt;
 
@@ -6,53 +6,84 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 
 /// A flag that has another value than the default, from the command line or the environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct GivenFlag {
     /// Its name, such as `--base-url`.
     pub(super) name: String,
     /// Its values, one for each time it was given; none if it takes none.
-    pub(super) values: Vec<String>,
+    values: Vec<String>,
     /// Its values may hold a secret.
-    pub(super) is_secret: bool,
+    is_secret: bool,
     /// It stands on the command line.
     pub(super) is_typed: bool,
 }
 
-/// The flags of `command` that were given.
-pub(super) fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<GivenFlag> {
-    let given = |arg: &clap::Arg| {
-        let id = arg.get_id().as_str();
-        let raw: Vec<_> = matches.try_get_raw(id).ok()??.collect();
-        let source = matches.value_source(id)?;
-        if source == ValueSource::DefaultValue || raw == arg.get_default_values() {
-            return None;
-        }
-        let values = raw.iter().map(|value| value.to_string_lossy().into_owned());
-        Some(GivenFlag {
-            name: format!("--{}", arg.get_long()?),
-            values: if arg.get_action().takes_values() {
-                values.collect()
-            } else {
-                Vec::new()
-            },
-            is_secret: arg.is_hide_env_values_set(),
-            is_typed: source == ValueSource::CommandLine,
-        })
-    };
-    command.get_arguments().filter_map(given).collect()
+/// The flags that were given. Shown as in the log, such as `--limit=keys=off,ip=off`: values that may hold secrets,
+/// or name clients, are hidden.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct GivenFlags(pub(super) Vec<GivenFlag>);
+
+impl GivenFlags {
+    /// Those of `command`.
+    pub(super) fn of(command: &clap::Command, matches: &ArgMatches) -> Self {
+        let given = |arg: &clap::Arg| {
+            let id = arg.get_id().as_str();
+            let raw: Vec<_> = matches.try_get_raw(id).ok()??.collect();
+            let source = matches.value_source(id)?;
+            let takes_values = arg.get_action().takes_values();
+            let is_off = !takes_values && !matches.get_flag(id);
+            if source == ValueSource::DefaultValue || raw == arg.get_default_values() || is_off {
+                return None;
+            }
+            let values = raw.iter().map(|value| value.to_string_lossy().into_owned());
+            Some(GivenFlag {
+                name: format!("--{}", arg.get_long()?),
+                values: values.filter(|_value| takes_values).collect(),
+                is_secret: arg.is_hide_env_values_set(),
+                is_typed: source == ValueSource::CommandLine,
+            })
+        };
+        Self(command.get_arguments().filter_map(given).collect())
+    }
+
+    /// Whether there is none but `name`.
+    pub fn are_only(&self, name: &str) -> bool {
+        self.0.iter().all(|flag| flag.name == name)
+    }
+
+    /// The words of a command line that gives the same, with every secret.
+    pub fn words(&self) -> Vec<String> {
+        let words = |flag: &GivenFlag| match &flag.values[..] {
+            [] => vec![flag.name.clone()],
+            values => values
+                .iter()
+                .map(|value| format!("{}={value}", flag.name))
+                .collect(),
+        };
+        self.0.iter().flat_map(words).collect()
+    }
 }
 
-/// As in the log, such as `--limit=keys=off,ip=off`. Values that may hold secrets, or name clients, are hidden.
-impl fmt::Display for GivenFlag {
+impl fmt::Display for GivenFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, value) = (&self.name, self.values.join(","));
-        // A user and a password stand before an @. No log line holds a client's address.
-        if self.is_secret || value.contains('@') || name == "--block" {
-            return write!(f, "{name}=(hidden)");
+        for (index, flag) in self.0.iter().enumerate() {
+            let (name, value) = (&flag.name, flag.values.join(","));
+            let space = if index == 0 { "" } else { " " };
+            // A user and a password stand before an @. No log line holds a client's address.
+            if flag.is_secret || value.contains('@') || name == "--block" {
+                write!(f, "{space}{name}=(hidden)")?;
+            } else if value.is_empty() {
+                write!(f, "{space}{name}")?;
+            } else {
+                write!(f, "{space}{name}={value}")?;
+            }
         }
-        if value.is_empty() {
-            return write!(f, "{name}");
-        }
-        write!(f, "{name}={value}")
+        Ok(())
+    }
+}
+
+impl fmt::Debug for GivenFlags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }

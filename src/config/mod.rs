@@ -23,6 +23,7 @@ pub use commands::*;
 pub use engines::{EngineArgs, EngineUrl};
 pub use generated::Shell;
 use given::GivenFlag;
+pub use given::GivenFlags;
 pub use mail::MailArgs;
 pub use values::{ModelParams, WebhookUrl};
 
@@ -80,9 +81,7 @@ impl Invocation {
                 };
                 return Err(command().error(ErrorKind::MissingRequiredArgument, missing));
             }
-            let given = given::given_flags(&command(), matches);
-            let given: Vec<_> = given.iter().map(ToString::to_string).collect();
-            args.given = given.join(" ");
+            args.given = GivenFlags::of(&command(), matches);
             Ok(Box::new(args))
         };
         let Some((_name, of_command)) = matches.subcommand() else {
@@ -158,14 +157,14 @@ fn with_examples(command: clap::Command, heading: &str) -> clap::Command {
 /// anywhere.
 fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
     let flags = Args::command();
-    let given = given::given_flags(&flags, matches);
+    let given = GivenFlags::of(&flags, matches);
     let is_global = |flag: &GivenFlag| {
         let long = flag.name.trim_start_matches('-');
         let mut globals = flags.get_arguments().filter(|arg| arg.is_global_set());
         globals.any(|arg| arg.get_long() == Some(long))
     };
     let is_early = |flag: &&GivenFlag| flag.is_typed && !is_global(flag);
-    match given.iter().find(is_early) {
+    match given.0.iter().find(is_early) {
         None => Ok(()),
         Some(early) => Err(command().error(
             ErrorKind::ArgumentConflict,

@@ -60,6 +60,7 @@ static OPERATIONS: &[&Operation] = &[
     &queue::RELEASE,
     &queue::RETRY,
     &queue::SHOW,
+    &status::FLAGS,
     &status::SHOW,
 ];
 

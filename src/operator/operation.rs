@@ -2,12 +2,13 @@
 
 use std::fmt::Display;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::app::App;
@@ -39,11 +40,22 @@ impl Operation {
 /// Rows in JSON Lines: whole lines, as many at a time as is convenient.
 pub type Lines<E> = BoxStream<'static, Result<Bytes, E>>;
 
+/// What the service was started with. Secrets among it are not hidden: nobody but the service's user, and root, is
+/// answered.
+#[derive(Default, Serialize, Deserialize)]
+pub struct ServiceFlags {
+    /// Its working directory, where relative paths begin.
+    pub directory: PathBuf,
+    /// The words of its command line, with what came from variables.
+    pub words: Vec<String>,
+}
+
 /// What an operation is given.
 pub struct OperatorRequest {
     pub app: Arc<App>,
     /// Those of the admin page, if there is one.
     pub sessions: Option<Arc<Sessions>>,
+    pub flags: Arc<ServiceFlags>,
     pub params: Params,
     /// What an import reads; nothing for all others.
     pub rows: Lines<io::Error>,
@@ -55,6 +67,7 @@ impl OperatorRequest {
         Self {
             app,
             sessions: None,
+            flags: Arc::default(),
             params,
             rows: stream::empty().boxed(),
         }
@@ -101,7 +114,7 @@ pub(crate) fn json_lines<T: Serialize>(values: impl IntoIterator<Item = T>) -> i
 }
 
 /// Parameters: the members of a JSON object, or the fields of a form, each a string.
-#[derive(Clone, Debug, Default, Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Params(Value);
 

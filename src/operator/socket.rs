@@ -20,7 +20,9 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 
 use super::operate;
-use super::operation::{Answer, Lines, OperatorError, OperatorRequest, Params, json_lines};
+use super::operation::{
+    Answer, Lines, OperatorError, OperatorRequest, Params, ServiceFlags, json_lines,
+};
 use super::sessions::Sessions;
 
 /// The longest line, in bytes: the head of a request to forget many addresses.
@@ -82,6 +84,7 @@ pub async fn serve_socket(
     uid: u32,
     app: Arc<App>,
     sessions: Option<Arc<Sessions>>,
+    flags: Arc<ServiceFlags>,
     stop: CancellationToken,
 ) {
     loop {
@@ -100,9 +103,10 @@ pub async fn serve_socket(
             continue;
         }
         let (app, sessions, stop) = (Arc::clone(&app), sessions.clone(), stop.clone());
+        let flags = Arc::clone(&flags);
         tokio::spawn(async move {
             let answered = tokio::select! {
-                answered = answer(stream, app, sessions) => answered,
+                answered = answer(stream, app, sessions, flags) => answered,
                 () = stop.cancelled() => return,
             };
             if let Err(error) = answered {
@@ -116,6 +120,7 @@ async fn answer(
     stream: UnixStream,
     app: Arc<App>,
     sessions: Option<Arc<Sessions>>,
+    flags: Arc<ServiceFlags>,
 ) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
     let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);
@@ -126,6 +131,7 @@ async fn answer(
             let request = OperatorRequest {
                 app,
                 sessions,
+                flags,
                 params: head.params,
                 rows: read_lines(reader),
             };

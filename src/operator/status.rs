@@ -19,6 +19,7 @@ use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 use super::queue::QueueRow;
 
 pub static SHOW: Operation = Operation::new("status", |request| Box::pin(show(request)));
+pub static FLAGS: Operation = Operation::new("flags show", |request| Box::pin(flags(request)));
 
 /// How long to wait for the disk. One that hangs is not known.
 const DISK_DEADLINE: Duration = Duration::from_secs(2);
@@ -349,6 +350,11 @@ impl From<LastError> for LastErrorRow {
             text: error.text,
         }
     }
+}
+
+/// Tells the flags, for commands that check them.
+async fn flags(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    Answer::one(&*request.flags)
 }
 
 /// Tells the status. The command adds the sizes of files, and whether a service runs.

@@ -300,10 +300,17 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
     }
 }
 
-/// The path of this program.
-pub fn program() -> io::Result<String> {
-    let path = std::env::current_exe()?;
-    Ok(path.to_string_lossy().into_owned())
+/// The working directory, where relative paths of flags begin; empty if it is gone.
+pub fn directory() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
+}
+
+/// Makes `directory` the working directory, so that paths of a service's flags begin where that one's do.
+///
+/// # Errors
+/// When it is gone, or closed to this user.
+pub fn enter(directory: &Path) -> io::Result<()> {
+    std::env::set_current_dir(directory)
 }
 
 fn read_secret<T, E: Display>(

@@ -83,12 +83,9 @@ const CRATES: [(&str, &[&str]); 14] = [
     ),
     ("SystemTime::now", &["adapters/system.rs"]),
     ("std::fs", &["adapters/"]),
-    (
-        "std::env",
-        &["main.rs", "wiring/", "adapters/service_process.rs"],
-    ),
+    ("std::env", &["main.rs", "wiring/"]),
     ("std::thread", &["adapters/", "telemetry.rs"]),
-    ("std::process", &["main.rs", "adapters/service_process.rs"]),
+    ("std::process", &["main.rs"]),
     (
         "TcpStream",
         &[

@@ -180,6 +180,11 @@ fn doctor_takes_the_flags_of_the_running_service_unless_it_is_given_some() {
     let dir = private_dir();
     let mut service = program::command(dir.path());
     let service = service.args(["--service-name", "Its name", "--log-level", "info"]);
+    // A path that begins where the service was started.
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("pages")).unwrap();
+    write(home.path().join("pages/about.md"), "# About\n\nUs.\n").unwrap();
+    let service = service.args(["--site-dir", "pages"]).current_dir(&home);
     let hook = format!("http://{}/s3cret", closed_address());
     let _service = Program::start(service.env("LANDING_NEWSLETTER_WEBHOOK", &hook));
     let lines = examine("doctor", dir.path(), &[], 1);
@@ -191,6 +196,10 @@ fn doctor_takes_the_flags_of_the_running_service_unless_it_is_given_some() {
         "cannot connect: connection refused",
     );
     assert!(!lines.concat().contains("s3cret"), "{lines:?}");
+    check_line(&lines, "ok", "site", "every document");
+    let lines = examine("check", dir.path(), &[], 0);
+    check_line(&lines, "ok", "flags", "those of the running service");
+    check_line(&lines, "ok", "sign-ups", "and told");
     let mut json = commands::command("doctor --json", dir.path());
     assert!(Ran::of(&mut json).out.starts_with("{\"verdict\":"));
     let lines = examine("doctor", dir.path(), &["--service-name", "Mine"], 0);

@@ -1,92 +1,36 @@
-//! `doctor`: the machine, and what the service depends on.
+//! Checks through the network: what `doctor` adds to `check`.
 
 use std::net::SocketAddr;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::acme::AcmeCertificate;
-use crate::adapters::admin_socket;
-use crate::adapters::inspection::{Inspected, is_clock_synchronized};
 use crate::adapters::probe::{self, ProbeAnswer};
 use crate::adapters::redis::RedisSurvey;
-use crate::adapters::service_process;
-use crate::config::{Args, EngineArgs, OutputForm};
+use crate::config::{Args, EngineArgs};
 use crate::domain::in_words;
-use crate::http::answer::problem;
 use crate::metrics::Metrics;
 use crate::operator::status::{SHOW, StatusReport};
+use crate::site::Site;
 use crate::wiring::{self, OwnCertificate, engines};
 
-use super::certificate_order;
-use super::check::check_directory;
 use super::client::Client;
 use super::findings::{Checked, Findings, failed, ok, warning};
-use super::outcome::{CommandError, Done};
 
 const HEALTH: &str = "/api/v1/health";
-/// Less free disk is warned of.
-const FREE_MIN: u64 = 256 * 1024 * 1024;
-/// The clock may lag behind a ledger that was written a moment ago on a network's disk.
-const CLOCK_LAG_MAX_MS: u64 = 2_000;
 /// An address for documentation (RFC 5737), which no client has.
 const FORGED: &str = "203.0.113.250";
 
-/// Examines everything that the flags name. Changes nothing.
-pub(super) async fn examine(args: &Args, form: OutputForm) -> Result<Done, CommandError> {
-    let mut findings = Findings::default();
-    let mut is_running = false;
-    if let Some(dir) = &args.data_dir {
-        if let Some(inspected) = check_directory(dir, &mut findings) {
-            findings.add("disk", disk(inspected.free_bytes));
-            findings.add("clock", clock(&inspected));
-        }
-        let connected = admin_socket::connect(dir);
-        if let Ok(Some(stream)) = &connected {
-            is_running = true;
-            findings.add("flags", flags_of_service(stream, args, form));
-        }
-        findings.add(
-            "service",
-            match connected {
-                Ok(Some(_stream)) => ok("runs on the data directory"),
-                Ok(None) => warning("none runs on the data directory; start it"),
-                Err(error) => failed(format!("admin.sock: {error}")),
-            },
-        );
-    }
-    check_engines(args, &mut findings).await;
-    if args.speaks_tls() {
-        findings.add("certificate", certificate_order::judge(args));
-    }
-    check_base_url(args, is_running, &mut findings).await;
-    findings.add("model", model(args).await);
+/// Asks what the service that `args` are of depends on, except for the model and the mail account.
+pub(super) async fn check(args: &Args, is_running: bool, findings: &mut Findings) {
+    check_engines(args, findings).await;
+    check_base_url(args, is_running, findings).await;
     findings.add("webhook", webhook(args).await);
-    findings.add("mail", mail(args).await);
     if is_running && let Some(paused) = paused(args).await {
         findings.add("mail", paused);
     }
-    findings.print(form, CommandError::Failed)
-}
-
-/// Has the command begin again with the flags of the service behind `stream`, unless it did or was given some
-/// itself.
-fn flags_of_service(stream: &UnixStream, args: &Args, form: OutputForm) -> Checked {
-    if service_process::has_begun_again() {
-        return ok("those of the running service");
-    }
-    // The data directory is how the service was found.
-    if !args.given.starts_with("--data-dir=") || args.given.contains(" --") {
-        return ok("those of this command");
-    }
-    let words = ["doctor", "--json"];
-    let words = if form.json { &words[..] } else { &words[..1] };
-    let error = service_process::begin_again(stream, words);
-    warning(format!(
-        "those of this command, because those of the service cannot be read: {error}"
-    ))
 }
 
 /// Asks the engines that several nodes share.
@@ -116,13 +60,11 @@ async fn store(args: &EngineArgs) -> Checked {
         let metrics = Arc::new(Metrics::new([]));
         engines::open_store(args, &secret, &metrics).await
     };
-    match opened.await {
-        Ok(_store) => ok(format!(
-            "takes writes, {} ms to connect; its tables and the secret fit",
-            asked.elapsed().as_millis()
-        )),
-        Err(error) => failed(error.to_string()),
-    }
+    let opened = opened.await.map(|_store| {
+        let ms = asked.elapsed().as_millis();
+        format!("takes writes, {ms} ms to connect; its tables and the secret fit")
+    });
+    opened.into()
 }
 
 /// Judges the server of the windows.
@@ -144,30 +86,6 @@ fn limits(survey: &RedisSurvey, taken_ms: u128) -> Checked {
     ok(format!(
         "{server} takes writes and forgets no window; {taken_ms} ms to connect and ask"
     ))
-}
-
-fn disk(free_bytes: u64) -> Checked {
-    let free_mib = free_bytes / (1024 * 1024);
-    match free_bytes {
-        0 => failed("full: nothing can be stored; make room"),
-        1..FREE_MIN => warning(format!("only {free_mib} MiB are free; make room")),
-        FREE_MIN.. => ok(format!("{free_mib} MiB are free")),
-    }
-}
-
-fn clock(inspected: &Inspected) -> Checked {
-    let behind_ms = inspected.behind_ledger_ms.unwrap_or_default();
-    if behind_ms > CLOCK_LAG_MAX_MS {
-        let behind_s = behind_ms / 1000;
-        return failed(format!(
-            "{behind_s} s behind the newest event of the ledger; set it, and keep it by NTP"
-        ));
-    }
-    match is_clock_synchronized() {
-        Some(true) => ok("synchronised by NTP"),
-        Some(false) => warning("not synchronised yet; see timedatectl"),
-        None => ok("not behind the ledger; whether by NTP cannot be seen here"),
-    }
 }
 
 async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) {
@@ -308,22 +226,25 @@ async fn proxy(base_url: &str, outside: &ProbeAnswer, direct: &ProbeAnswer) -> C
     ok("clients are told apart, and cannot forge their address")
 }
 
-async fn model(args: &Args) -> Checked {
+/// The model, asked a question if `asks`.
+pub(super) async fn model(args: &Args, site: &Site, asks: bool) -> Checked {
+    let interrupt = CancellationToken::new();
     if args.model.is_none() {
         return ok("none: answers come from the site's pages");
     }
-    let settings = args.settings(args.listen);
-    let site = wiring::site(args, &settings, &problem::pages());
-    let asked = Instant::now();
-    let answered = match site {
-        Ok(site) => wiring::ask_model(args, &site, &CancellationToken::new()).await,
-        Err(error) => Err(error),
-    };
-    let ms = asked.elapsed().as_millis();
-    match answered.map(|answer| answer.chars().count()) {
-        Ok(length) => ok(format!("answered with {length} characters in {ms} ms")),
-        Err(error) => failed(error),
+    if !asks {
+        let client = wiring::model_client(args, site, &interrupt);
+        return client
+            .map(|_client| "its address and files can be used")
+            .into();
     }
+    let asked = Instant::now();
+    let answer = wiring::ask_model(args, site, &interrupt).await;
+    let told = answer.map(|answer| {
+        let (length, ms) = (answer.chars().count(), asked.elapsed().as_millis());
+        format!("answered with {length} characters in {ms} ms")
+    });
+    told.into()
 }
 
 async fn webhook(args: &Args) -> Checked {
@@ -353,13 +274,15 @@ async fn paused(args: &Args) -> Option<Checked> {
     )))
 }
 
-async fn mail(args: &Args) -> Checked {
+/// The account that sends mail, tried if `asks`.
+pub(super) async fn mail(args: &Args, asks: bool) -> Checked {
     match wiring::smtp_mail_sender(args) {
         Ok(None) => ok("none: no mail is sent"),
-        Ok(Some(sender)) => match sender.check().await {
-            Ok(()) => ok("the relay accepts the account; `mail test ADDRESS` sends a mail"),
-            Err(error) => failed(error.to_string()),
-        },
+        Ok(Some(_sender)) if !asks => ok("its account and files can be used; doctor tries them"),
+        Ok(Some(sender)) => {
+            let accepted = "the relay accepts the account; `mail test ADDRESS` sends a mail";
+            sender.check().await.map(|()| accepted).into()
+        }
         Err(error) => failed(error),
     }
 }
