@@ -56,9 +56,9 @@ use self::signals::unless_interrupted;
 pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
     let dir = args.and_then(|args| args.data_dir.as_deref());
     match command {
-        Command::Status { watch, hours, form } => {
+        Command::Status { watch, form } => {
             let args = known(args)?;
-            let work = async |client: &Client| status::run(watch, hours, form, args, client).await;
+            let work = async |client: &Client| status::run(watch, form, args, client).await;
             match with_client(Some(args), work).await {
                 // A signal is how it ends.
                 Err(CommandError::Interrupted) if watch => Ok(Done::Whole),

@@ -131,10 +131,9 @@ impl Output {
         self.out.write_all(text.as_bytes()).map_err(unwritten)
     }
 
-    /// Clears the terminal.
-    pub(super) fn clear(&mut self) -> Result<(), CommandError> {
-        const ERASE: &[u8] = b"\x1b[H\x1b[2J";
-        self.out.write_all(ERASE).map_err(unwritten)
+    /// Prints codes that control the terminal.
+    pub(super) fn control(&mut self, codes: &str) -> Result<(), CommandError> {
+        self.out.write_all(codes.as_bytes()).map_err(unwritten)
     }
 
     /// Prints what is in the buffer. A command ends with it: an error after that would be lost.

@@ -24,16 +24,12 @@ use super::output::{Output, grouped, short_minute, short_time};
 
 /// How often the status is shown anew.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The longest bar of a chart.
-const BAR_CHARS: u64 = 24;
-/// Has a terminal show a second screen, and again the first one, as it was.
-const SCREENS: [&str; 2] = ["\x1b[?1049h", "\x1b[?1049l"];
+/// Has a terminal show a second screen, empty, and again the first one, as it was.
+const SCREENS: [&str; 2] = ["\x1b[?1049h\x1b[H\x1b[2J", "\x1b[?1049l"];
 
-/// Shows the status of the service that `args` name, with `each_hour` or all of them in one line, `watch` until
-/// the command is stopped.
+/// Shows the status of the service that `args` name, `watch` until the command is stopped.
 pub(super) async fn run(
     watch: bool,
-    each_hour: bool,
     form: OutputForm,
     args: &Args,
     client: &Client,
@@ -41,20 +37,17 @@ pub(super) async fn run(
     let dir = args.data_dir.as_deref();
     // A stopped directory is locked while it is watched: no service could start on it. Shared engines are not.
     let watch = watch && (client.is_running() || dir.is_none());
-    let no_service = no_service(args);
-    // Dropped after what is printed there.
-    let screen = watch && !form.json && io::stdout().is_terminal();
-    let _screen = screen.then(SecondScreen::show);
     let mut output = Output::new(form);
+    let has_screen = watch && !form.json && io::stdout().is_terminal();
+    let _screen = has_screen.then(|| SecondScreen);
     loop {
         let report = report(dir, client).await?;
-        if output.is_json {
-            output.json(&report)?;
-        } else {
-            if watch {
-                output.clear()?;
-            }
-            print(&mut output, &report, no_service, each_hour)?;
+        if has_screen {
+            output.control(SCREENS[0])?;
+        }
+        match form.json {
+            true => output.json(&report)?,
+            false => print(&mut output, &report, no_service(args))?,
         }
         output.flush()?;
         if !watch {
@@ -67,24 +60,13 @@ pub(super) async fn run(
 /// The second screen of the terminal. Dropping it brings the first one back.
 struct SecondScreen;
 
-impl SecondScreen {
-    fn show() -> Self {
-        write(SCREENS[0]);
-        Self
-    }
-}
-
 impl Drop for SecondScreen {
     fn drop(&mut self) {
-        write(SCREENS[1]);
+        let mut stdout = io::stdout();
+        // Fails only if nobody sees it.
+        let _ = stdout.write_all(SCREENS[1].as_bytes());
+        let _ = stdout.flush();
     }
-}
-
-/// Fails only if nobody sees it.
-fn write(to_terminal: &str) {
-    let mut stdout = io::stdout();
-    let _ = stdout.write_all(to_terminal.as_bytes());
-    let _ = stdout.flush();
 }
 
 async fn report(data_dir: Option<&Path>, client: &Client) -> Result<StatusReport, CommandError> {
@@ -111,12 +93,7 @@ fn no_service(args: &Args) -> &'static str {
     }
 }
 
-fn print(
-    output: &mut Output,
-    report: &StatusReport,
-    no_service: &str,
-    each_hour: bool,
-) -> Result<(), CommandError> {
+fn print(output: &mut Output, report: &StatusReport, no_service: &str) -> Result<(), CommandError> {
     let mut fields = match &report.service {
         Some(service) => fields(&report.version, service),
         None => vec![
@@ -144,13 +121,7 @@ fn print(
     if !files.is_empty() {
         fields.push(("On disk", files.join(", ")));
     }
-    output.fields(&fields)?;
-    if !each_hour || report.hours.is_empty() {
-        return Ok(());
-    }
-    output.line("")?;
-    output.heading("Last 24 hours (UTC)")?;
-    print_hours(output, &report.hours)
+    output.fields(&fields)
 }
 
 fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)> {
@@ -316,34 +287,6 @@ fn counts(rows: &[CountRow]) -> String {
         return "none".to_owned();
     }
     rows.join(", ")
-}
-
-/// Prints a bar chart of sign-ups and chats.
-fn print_hours(output: &mut Output, hours: &[HourRow]) -> Result<(), CommandError> {
-    let most = |value: fn(&HourRow) -> u64| hours.iter().map(value).max().unwrap_or_default();
-    let (sign_ups, chats) = (most(|hour| hour.sign_ups), most(|hour| hour.chats));
-    if (sign_ups, chats) == (0, 0) {
-        return output.line("no sign-ups and no chats");
-    }
-    output.heading("Hour   Sign-ups                        Chats")?;
-    for hour in hours {
-        let name = hour.hour.rsplit('T').next().unwrap_or_default();
-        let left = format!(
-            "{:>5} {}",
-            grouped(hour.sign_ups),
-            bar(hour.sign_ups, sign_ups)
-        );
-        let right = format!("{:>5} {}", grouped(hour.chats), bar(hour.chats, chats));
-        let line = format!("{name}:00  {left:30}  {right}");
-        output.line(line.trim_end())?;
-    }
-    Ok(())
-}
-
-/// A bar, the longest for `most`. What is not nothing has one.
-fn bar(value: u64, most: u64) -> String {
-    let chars = value.saturating_mul(BAR_CHARS).div_ceil(most.max(1));
-    "#".repeat(usize::try_from(chars).unwrap_or_default())
 }
 
 /// A size for people.

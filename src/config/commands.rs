@@ -35,10 +35,6 @@ pub enum Command {
         #[arg(long)]
         watch: bool,
 
-        /// Show each of the last 24 hours, too
-        #[arg(long)]
-        hours: bool,
-
         /// How to print it.
         #[command(flatten)]
         form: OutputForm,

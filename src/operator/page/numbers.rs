@@ -6,21 +6,14 @@ use indicatif::{HumanBytes, HumanCount};
 
 /// `value` in at most four digits and a letter.
 pub(super) fn short(value: u128) -> String {
-    const UNITS: [(u128, &str); 6] = [
-        (1_000_000_000_000_000_000, "E"),
-        (1_000_000_000_000_000, "P"),
-        (1_000_000_000_000, "T"),
-        (1_000_000_000, "G"),
-        (1_000_000, "M"),
-        (1000, "k"),
-    ];
-    let Some((unit, letter)) = UNITS.into_iter().find(|(unit, _)| value >= *unit) else {
-        return value.to_string();
-    };
-    match (value / unit, value % unit * 10 / unit) {
+    let power = value.max(1).ilog10() / 3;
+    let unit = 1000_u128.pow(power);
+    let letter = " kMGTPE".chars().nth(power as usize).unwrap_or(' ');
+    let text = match (value / unit, value % unit * 10 / unit) {
         (whole, 0) => format!("{whole}{letter}"),
         (whole, tenth) => format!("{whole}.{tenth}{letter}"),
-    }
+    };
+    text.trim_end().to_owned()
 }
 
 /// `value` with a comma after every three digits.
@@ -49,11 +42,11 @@ pub(super) fn change(now: u64, before: u64) -> Option<String> {
     if before == 0 {
         return (now > 0).then(|| "none before".to_owned());
     }
-    let percent = |difference: u128| (difference * 100 + before / 2) / before;
+    let percent = (now.abs_diff(before) * 100 + before / 2) / before;
     let text = match now.cmp(&before) {
-        Ordering::Less => format!("\u{2212}{} %", percent(before - now)),
+        Ordering::Less => format!("\u{2212}{percent} %"),
         Ordering::Equal => "as before".to_owned(),
-        Ordering::Greater => format!("+{} %", percent(now - before)),
+        Ordering::Greater => format!("+{percent} %"),
     };
     Some(text)
 }

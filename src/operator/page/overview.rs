@@ -9,7 +9,7 @@ use crate::operator::operation::Params;
 use crate::operator::status;
 
 use super::numbers::{change, grouped};
-use super::plot::{Bar, Plot};
+use super::plot::{Bar, svg};
 use super::series::{Unit, UnitCounts};
 
 /// What is drawn, with its name.
@@ -75,23 +75,24 @@ fn plot(
         value: column.counts.get(counted),
     };
     let bars: Vec<_> = columns.iter().map(bar).collect();
-    let title = format!("{name} by {}", unit.as_str());
-    let plot = Plot {
-        id: &counted.as_str().replace('_', "-"),
-        title: &title,
-        bars: &bars,
-    };
+    let (id, title) = (
+        counted.as_str().replace('_', "-"),
+        format!("{name} by {}", unit.as_str()),
+    );
     let total = bars
         .iter()
         .fold(0, |sum: u64, bar| sum.saturating_add(bar.value));
-    let rows = bars.iter().rev();
-    let rows = rows.map(|bar| [bar.name.clone(), grouped(bar.value)]);
+    let rows = bars
+        .iter()
+        .rev()
+        .map(|bar| [bar.name.clone(), grouped(bar.value)]);
     context! {
         name,
-        id => plot.id,
+        id => id.as_str(),
+        is_empty => total == 0,
         total => grouped(total),
         change => before.and_then(|before| change(total, before)),
-        svg => Rendered::from_safe_string(plot.svg()),
+        svg => Rendered::from_safe_string(svg(&id, &title, &bars)),
         rows => rows.collect::<Vec<_>>(),
     }
 }

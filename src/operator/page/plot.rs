@@ -1,10 +1,8 @@
 //! Bar charts as SVG. They need no script, and say in words what they show.
 
-use std::fmt::{self, Write as _};
-
 use minijinja::HtmlEscape;
 
-use crate::operator::page::numbers::{grouped, short};
+use super::numbers::{grouped, short};
 
 /// A bar.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,14 +13,6 @@ pub(super) struct Bar {
     pub(super) tick: String,
     /// Its length.
     pub(super) value: u64,
-}
-
-/// A bar chart.
-pub(super) struct Plot<'a> {
-    /// Distinguishes it from the other plots of the page.
-    pub(super) id: &'a str,
-    pub(super) title: &'a str,
-    pub(super) bars: &'a [Bar],
 }
 
 // In units of the drawing, which are CSS pixels on a phone.
@@ -40,124 +30,79 @@ const BAR_MIN: f64 = 1.5;
 /// Most names on the axis.
 const TICKS_MAX: usize = 6;
 
-impl Plot<'_> {
-    /// What it shows, in one sentence.
-    pub(super) fn description(&self) -> String {
-        let values = self.bars.iter().map(|bar| bar.value);
-        let total = values.fold(0, u64::saturating_add);
-        let most = self.bars.iter().rev().max_by_key(|bar| bar.value);
-        let (Some(first), Some(last)) = (self.bars.first(), self.bars.last()) else {
-            return "There is nothing to show.".to_owned();
-        };
-        let range = format!("{} to {}", first.name, last.name);
-        match most.filter(|most| most.value > 0) {
-            None => format!("{range}: none."),
-            Some(most) => format!(
-                "{range}: {} in all, at most {} ({}).",
-                grouped(total),
-                grouped(most.value),
-                most.name
-            ),
+/// What a chart shows, in one sentence.
+pub(super) fn description(bars: &[Bar]) -> String {
+    let total = bars
+        .iter()
+        .fold(0, |sum: u64, bar| sum.saturating_add(bar.value));
+    let most = bars.iter().rev().max_by_key(|bar| bar.value);
+    let (Some(first), Some(last), Some(most)) = (bars.first(), bars.last(), most) else {
+        return "There is nothing to show.".to_owned();
+    };
+    let (first, last, name) = (&first.name, &last.name, &most.name);
+    match most.value {
+        0 => format!("{first} to {last}: none."),
+        value => {
+            let (total, value) = (grouped(total), grouped(value));
+            format!("{first} to {last}: {total} in all, at most {value} ({name}).")
         }
-    }
-
-    /// The drawing.
-    pub(super) fn svg(&self) -> String {
-        let mut svg = String::with_capacity(8 * 1024);
-        // Nothing fails to be written to a string.
-        let _ = self.write(&mut svg);
-        svg
-    }
-
-    fn write(&self, svg: &mut String) -> fmt::Result {
-        let id = HtmlEscape(self.id);
-        writeln!(
-            svg,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 0 {WIDTH} \
-             {HEIGHT}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\">"
-        )?;
-        let (title, description) = (HtmlEscape(self.title), self.description());
-        writeln!(svg, "<title id=\"{id}-title\">{title}</title>")?;
-        let description = HtmlEscape(&description);
-        writeln!(svg, "<desc id=\"{id}-desc\">{description}</desc>")?;
-        let most = self.bars.iter().map(|bar| bar.value).max();
-        let top = axis_end(most.unwrap_or_default());
-        self.write_axis(svg, top)?;
-        self.write_bars(svg, top)?;
-        writeln!(svg, "</svg>")
-    }
-
-    /// Lines with their numbers at the bottom, in the middle and at the top.
-    fn write_axis(&self, svg: &mut String, top: u128) -> fmt::Result {
-        for value in [0, top / 2, top] {
-            let y = y_of(value, top);
-            let class = if value == 0 { "base" } else { "line" };
-            let (end, label) = (WIDTH - RIGHT, short(value));
-            writeln!(
-                svg,
-                "<line class=\"{class}\" x1=\"{LEFT}\" x2=\"{end}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
-            )?;
-            let (x, y) = (LEFT - 6.0, y + 3.5);
-            writeln!(
-                svg,
-                "<text class=\"number\" x=\"{x}\" y=\"{y:.1}\">{label}</text>"
-            )?;
-        }
-        let every = self.bars.len().div_ceil(TICKS_MAX).max(1);
-        // The newest one has a name.
-        let offset = self.bars.len().saturating_sub(1) % every;
-        for (index, bar) in self.bars.iter().enumerate() {
-            if index % every == offset {
-                let x = (index as f64 + 0.5).mul_add(self.step(), LEFT);
-                let y = HEIGHT - 8.0;
-                let tick = HtmlEscape(&bar.tick);
-                writeln!(svg, "<text x=\"{x:.1}\" y=\"{y}\">{tick}</text>")?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_bars(&self, svg: &mut String, top: u128) -> fmt::Result {
-        let step = self.step();
-        for (index, bar) in self
-            .bars
-            .iter()
-            .enumerate()
-            .filter(|(_, bar)| bar.value > 0)
-        {
-            let base = y_of(0, top);
-            let y = y_of(u128::from(bar.value), top).min(base - BAR_MIN);
-            let x = (index as f64).mul_add(step, LEFT) + step * (1.0 - BAR_SHARE) / 2.0;
-            let (width, height) = (step * BAR_SHARE, base - y);
-            let (name, value) = (HtmlEscape(&bar.name), grouped(bar.value));
-            writeln!(
-                svg,
-                "<rect x=\"{x:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{height:.1}\">\
-                 <title>{name}: {value}</title></rect>"
-            )?;
-        }
-        Ok(())
-    }
-
-    /// The width of a bar's place.
-    fn step(&self) -> f64 {
-        (WIDTH - LEFT - RIGHT) / self.bars.len().max(1) as f64
     }
 }
 
-/// How far down `value` is on an axis from 0 to `top`.
-fn y_of(value: u128, top: u128) -> f64 {
-    let height = HEIGHT - TOP - BOTTOM;
-    (1.0 - value as f64 / top as f64).mul_add(height, TOP)
+/// The chart of `bars`. `id` distinguishes it from the others of the page.
+pub(super) fn svg(id: &str, title: &str, bars: &[Bar]) -> String {
+    let most = bars.iter().map(|bar| bar.value).max();
+    let top = axis_end(most.unwrap_or_default());
+    // How far down a value is.
+    let y_of = |value: u128| {
+        let height = HEIGHT - TOP - BOTTOM;
+        (1.0 - value as f64 / top as f64).mul_add(height, TOP)
+    };
+    let (end, base) = (WIDTH - RIGHT, y_of(0));
+    let mut marks = String::with_capacity(8 * 1024);
+    for value in [0, top / 2, top] {
+        let class = if value == 0 { "base" } else { "line" };
+        let (x, y, label) = (LEFT - 6.0, y_of(value), short(value));
+        marks += &format!(
+            "<line class=\"{class}\" x1=\"{LEFT}\" x2=\"{end}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\n\
+             <text class=\"number\" x=\"{x}\" y=\"{:.1}\">{label}</text>\n",
+            y + 3.5
+        );
+    }
+    let step = (end - LEFT) / bars.len().max(1) as f64;
+    let every = bars.len().div_ceil(TICKS_MAX).max(1);
+    for (index, bar) in bars.iter().enumerate() {
+        let left = (index as f64).mul_add(step, LEFT);
+        // The newest one has a name on the axis.
+        if (bars.len() - 1 - index).is_multiple_of(every) {
+            let (x, y, tick) = (left + step / 2.0, HEIGHT - 8.0, &bar.tick);
+            marks += &format!("<text x=\"{x:.1}\" y=\"{y}\">{tick}</text>\n");
+        }
+        if bar.value > 0 {
+            let y = y_of(bar.value.into()).min(base - BAR_MIN);
+            let x = left + step * (1.0 - BAR_SHARE) / 2.0;
+            let (width, height) = (step * BAR_SHARE, base - y);
+            let (name, value) = (&bar.name, grouped(bar.value));
+            marks += &format!(
+                "<rect x=\"{x:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{height:.1}\">\
+                 <title>{name}: {value}</title></rect>\n"
+            );
+        }
+    }
+    let (title, description) = (HtmlEscape(title), description(bars));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
+         aria-labelledby=\"{id}-title {id}-desc\">\n<title id=\"{id}-title\">{title}</title>\n\
+         <desc id=\"{id}-desc\">{description}</desc>\n{marks}</svg>\n"
+    )
 }
 
 /// A round even number that is not below `most`.
 fn axis_end(most: u64) -> u128 {
-    let most = u128::from(most);
     let mut power = 1;
     loop {
         let fitting = [2, 4, 6, 8, 10].map(|digit| digit * power);
-        if let Some(end) = fitting.into_iter().find(|end| most <= *end) {
+        if let Some(end) = fitting.into_iter().find(|end| u128::from(most) <= *end) {
             return end;
         }
         power *= 10;
@@ -182,12 +127,8 @@ mod tests {
     /// The text of `title` and `desc`, the names on the axes, and the bars.
     fn drawn(values: &[u64]) -> (Vec<String>, Vec<[f64; 4]>) {
         let bars = bars(values);
-        let plot = Plot {
-            id: "sign-ups",
-            title: "Sign-ups <by> \"hour\" & day",
-            bars: &bars,
-        };
-        let svg = plot.svg();
+        let title = "Sign-ups <by> \"hour\" & day";
+        let svg = svg("sign-ups", title, &bars);
         let document = Document::parse(&svg).unwrap();
         let root = document.root_element();
         assert_eq!(root.attribute("role"), Some("img"));
@@ -196,8 +137,8 @@ mod tests {
             .map(|id| root.children().find(|it| it.attribute("id") == Some(id)))
             .map(|it| it.unwrap().text().unwrap().to_owned())
             .collect();
-        assert_eq!(named[0], plot.title);
-        assert_eq!(named[1], plot.description());
+        assert_eq!(named[0], title);
+        assert_eq!(named[1], description(&bars));
         let elements = |name| root.children().filter(move |it| it.has_tag_name(name));
         let texts = elements("text").map(|it| it.text().unwrap().to_owned());
         let texts: Vec<String> = texts.collect();
@@ -226,17 +167,8 @@ mod tests {
         let (texts, rects) = drawn(&[0; 48]);
         assert_eq!(texts[3..], ["7h", "15h", "23h", "31h", "39h", "47h"]);
         assert_eq!(rects, Vec::<[f64; 4]>::new());
-        let zeros = bars(&[0, 0]);
-        let plot = |bars| {
-            Plot {
-                id: "a",
-                title: "A",
-                bars,
-            }
-            .description()
-        };
-        assert_eq!(plot(&zeros), "hour 0 to hour 1: none.");
-        assert_eq!(plot(&[]), "There is nothing to show.");
+        assert_eq!(description(&bars(&[0, 0])), "hour 0 to hour 1: none.");
+        assert_eq!(description(&[]), "There is nothing to show.");
     }
 
     #[test]
@@ -251,14 +183,8 @@ mod tests {
         let (_, rects) = drawn(&[1, 10, 0, 5]);
         let heights: Vec<_> = rects.iter().map(|[_, _, _, height]| *height).collect();
         assert_eq!(heights, [13.6, 136.0, 68.0]);
-        let plot_bars = bars(&[1, 7000, 0, 7000]);
-        let plot = Plot {
-            id: "a",
-            title: "A",
-            bars: &plot_bars,
-        };
         assert_eq!(
-            plot.description(),
+            description(&bars(&[1, 7000, 0, 7000])),
             "hour 0 to hour 3: 14,001 in all, at most 7,000 (hour 1)."
         );
     }

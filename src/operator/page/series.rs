@@ -1,6 +1,6 @@
 //! Hourly counts, summed up for the plots.
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use jiff::{Timestamp as Instant, ToSpan as _};
 
@@ -39,16 +39,8 @@ impl Unit {
     fn start(self, at: DateTime) -> DateTime {
         match self {
             Self::Hour => at.date().at(at.hour(), 0, 0, 0),
-            Self::Day => midnight(at.date()),
-            Self::Month => midnight(at.date().first_of_month()),
-        }
-    }
-
-    fn before(self, start: DateTime) -> DateTime {
-        match self {
-            Self::Hour => start.saturating_sub(1.hour()),
-            Self::Day => start.saturating_sub(1.day()),
-            Self::Month => start.saturating_sub(1.month()),
+            Self::Day => at.date().into(),
+            Self::Month => at.date().first_of_month().into(),
         }
     }
 
@@ -67,23 +59,29 @@ impl Unit {
 
     /// The first hour that the plots show.
     pub(super) fn since(self, now: Timestamp) -> Hour {
-        let first = self.starts(now).pop().unwrap_or_default();
+        let first = self.starts(now).first().copied().unwrap_or_default();
         let first = Offset::UTC.to_timestamp(first).unwrap_or_default();
         let ms = u64::try_from(first.as_millisecond()).unwrap_or_default();
         Hour::of(Timestamp::from_ms(ms))
     }
 
-    /// When those that the plots show began, the newest first.
+    /// When those that the plots show began, the newest last.
     fn starts(self, now: Timestamp) -> Vec<DateTime> {
-        let newest = self.start(civil(now));
-        let starts = std::iter::successors(Some(newest), |start| Some(self.before(*start)));
-        starts.take(self.shown().into()).collect()
+        let step = match self {
+            Self::Hour => 1.hour(),
+            Self::Day => 1.day(),
+            Self::Month => 1.month(),
+        };
+        let newest = Some(self.start(civil(now)));
+        let starts = std::iter::successors(newest, |start| Some(start.saturating_sub(step)));
+        let mut starts: Vec<_> = starts.take(self.shown().into()).collect();
+        starts.reverse();
+        starts
     }
 
     /// The sums of `hours`, the newest last.
     pub(super) fn columns(self, hours: &[HourlyCounts], now: Timestamp) -> Vec<UnitCounts> {
-        let mut starts = self.starts(now);
-        starts.reverse();
+        let starts = self.starts(now);
         let mut columns: Vec<_> = starts.iter().map(|start| self.column(*start)).collect();
         for hour in hours {
             let start = self.start(civil(hour.hour.start()));
@@ -94,10 +92,6 @@ impl Unit {
         }
         columns
     }
-}
-
-fn midnight(date: Date) -> DateTime {
-    date.at(0, 0, 0, 0)
 }
 
 /// The date and time in UTC. The epoch beyond the year 9999.

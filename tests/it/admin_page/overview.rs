@@ -73,6 +73,10 @@ async fn counts_are_drawn_by_hour_day_and_month() {
         // The same as a table, for whoever does not see it.
         let table = "<summary>Sign-ups as a table</summary>";
         assert!(shown.text.contains(table));
+        // A plot without a count is folded.
+        let folded = |id| format!("<details><summary>\n<h3 id=\"{id}\">");
+        assert!(shown.text.contains(&folded("renewals")));
+        assert!(!shown.text.contains(&folded("sign-ups")));
     }
     let by_day = overview(&desk, &login, "day").await.text;
     assert!(by_day.contains("<th scope=\"row\">19 Nov 2026</th><td class=\"number\">1,500</td>"));
