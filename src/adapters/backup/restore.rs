@@ -1,15 +1,13 @@
 //! Restoring an archive. It is unpacked into a directory inside the data directory and verified there. Then
 //! its files are put in place, the ledger last: a data directory with only a part of them does not start.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
-use data_encoding::HEXLOWER;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use tar::{Archive, Entry, EntryType};
 
 use crate::adapters::data_dir::{
@@ -25,10 +23,6 @@ use crate::domain::Channel;
 
 use super::error::BackupError;
 use super::ledger_secret::read_secret;
-use super::write::SUMS;
-
-/// The digests take a hundredth of this.
-const SUMS_BYTES_MAX: u64 = 64 * 1024;
 
 /// What was restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -100,8 +94,7 @@ pub fn replaced_files(path: &Path) -> Result<Vec<&'static str>, BackupError> {
     Ok(names.filter(is_there).collect())
 }
 
-/// Unpacks the archive into the new directory `staging`, and returns the names of its files once their
-/// digests are right.
+/// Unpacks the archive into the new directory `staging`, and returns the names of its files.
 fn unpack(
     files: &dyn Files,
     archive: impl Read,
@@ -110,62 +103,30 @@ fn unpack(
     let created = DirBuilder::new().mode(PRIVATE_DIRECTORY).create(staging);
     created.map_err(BackupError::io("create", staging))?;
     let mut archive = Archive::new(archive);
-    let (mut digests, mut sums) = (BTreeMap::new(), None);
+    let mut names = BTreeSet::new();
     for entry in archive.entries().map_err(unreadable)? {
         let mut entry = entry.map_err(unreadable)?;
         let Some(name) = name_of(&entry)? else {
             continue;
         };
-        if name == SUMS {
-            let mut text = String::new();
-            let read = entry.read_to_string(&mut text).map_err(unreadable)?;
-            if read as u64 != entry.size() || sums.replace(text).is_some() {
-                return Err(bad("SHA256SUMS is not as it was written"));
-            }
-        } else {
-            if digests.contains_key(&name) {
-                return Err(bad(format!("it has {name} twice")));
-            }
-            let digest = extract(files, &mut entry, &staging.join(&name))?;
-            digests.insert(name, digest);
+        if names.contains(&name) {
+            return Err(bad(format!("it has {name} twice")));
         }
+        extract(files, &mut entry, &staging.join(&name))?;
+        names.insert(name);
     }
     // Tar fills up with zeros.
-    let mut rest = archive.into_inner();
-    let mut buffer = vec![0; BUFFER_BYTES];
-    loop {
-        let taken = rest.read(&mut buffer).map_err(unreadable)?;
-        if taken == 0 {
-            break;
-        }
-        if buffer.iter().take(taken).any(|byte| *byte != 0) {
+    for byte in BufReader::new(archive.into_inner()).bytes() {
+        if byte.map_err(unreadable)? != 0 {
             return Err(bad("something follows its end"));
         }
     }
-    let sums = sums.ok_or_else(|| bad("it is not complete: SHA256SUMS is missing"))?;
-    let expected = parse_sums(&sums)?;
-    for (name, digest) in &expected {
-        match digests.get(name) {
-            // The name may be anything, also control characters.
-            None => {
-                let name = name.escape_debug();
-                return Err(bad(format!("it is not complete: {name} is missing")));
-            }
-            Some(found) if found != digest => {
-                return Err(bad(format!("{name} is not as it was written")));
-            }
-            Some(_) => {}
-        }
-    }
-    if let Some(name) = digests.keys().find(|name| !expected.contains_key(*name)) {
-        return Err(bad(format!("SHA256SUMS does not name {name}")));
-    }
     for name in [LEDGER, SECRET] {
-        if !digests.contains_key(name) {
+        if !names.contains(name) {
             return Err(bad(format!("it is not complete: {name} is missing")));
         }
     }
-    Ok(digests.into_keys().collect())
+    Ok(names)
 }
 
 /// The name of a file that belongs into a data directory. `None` for the directory that tar adds when
@@ -178,12 +139,8 @@ fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError>
     if kind == EntryType::Directory && name.is_empty() {
         return Ok(None);
     }
-    let size_max = if name == SUMS {
-        Some(SUMS_BYTES_MAX)
-    } else {
-        let mut entries = backup_entries();
-        entries.find_map(|entry| entry.backup_bytes_max.filter(|_| entry.name == name))
-    };
+    let mut entries = backup_entries();
+    let size_max = entries.find_map(|entry| entry.backup_bytes_max.filter(|_| entry.name == name));
     let Some(size_max) = size_max else {
         // The name may be anything, also control characters.
         return Err(bad(format!("{name:?} does not belong into a backup")));
@@ -197,15 +154,14 @@ fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError>
     Ok(Some(name.to_owned()))
 }
 
-/// Writes the entry to a new file, synced, and returns its digest.
+/// Writes the entry to a new file, synced.
 fn extract<R: Read>(
     files: &dyn Files,
     entry: &mut Entry<'_, R>,
     path: &Path,
-) -> Result<String, BackupError> {
+) -> Result<(), BackupError> {
     let file = files.create(path);
     let mut file = file.map_err(BackupError::io("create", path))?;
-    let mut digest = Sha256::new();
     let (mut buffer, mut left) = (vec![0; BUFFER_BYTES], entry.size());
     loop {
         let taken = entry.read(&mut buffer).map_err(unreadable)?;
@@ -213,26 +169,13 @@ fn extract<R: Read>(
             break;
         }
         let bytes = buffer.get(..taken).unwrap_or_default();
-        digest.update(bytes);
         append_whole(file.as_mut(), bytes).map_err(BackupError::io("write", path))?;
         left = left.saturating_sub(taken as u64);
     }
     if left > 0 {
         return Err(bad("it ends too early"));
     }
-    file.sync().map_err(BackupError::io("write", path))?;
-    Ok(HEXLOWER.encode(&digest.finalize()))
-}
-
-/// The digests by file, as `sha256sum` writes them.
-fn parse_sums(text: &str) -> Result<BTreeMap<String, String>, BackupError> {
-    let line = |line: &str| {
-        let (digest, name) = line.split_once("  ")?;
-        let is_digest = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_digest.then(|| (name.to_owned(), digest.to_ascii_lowercase()))
-    };
-    let sums: Option<BTreeMap<_, _>> = text.lines().map(line).collect();
-    sums.ok_or_else(|| bad("SHA256SUMS is not as it was written"))
+    file.sync().map_err(BackupError::io("write", path))
 }
 
 /// Verifies the ledger and the secret in `staging`.

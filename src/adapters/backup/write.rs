@@ -1,12 +1,10 @@
 //! Writing an archive.
 
 use std::fs::{self, File};
-use std::io::{self, Cursor, Read, Seek as _, Write};
+use std::io::{self, Read, Seek as _, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use data_encoding::HEXLOWER;
-use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
 use crate::adapters::data_dir::{SECRET, backup_entries};
@@ -22,9 +20,6 @@ use super::ledger_secret::read_secret;
 /// How often the ledger is read when it seems damaged: a running service may just have cut a failed write
 /// off.
 const READINGS_MAX: u32 = 3;
-
-/// The digests of the other files.
-pub(super) const SUMS: &str = "SHA256SUMS";
 
 /// What an archive has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,23 +42,15 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
     let (mut file, verified) = open_ledger(path)?;
     let secret = read_secret(path, &verified)?;
     let modified = file.metadata().map_err(BackupError::io("read", &ledger))?;
-    let mut archive = Archive {
-        builder: Builder::new(out),
-        modified_s: u64::try_from(modified.mtime()).unwrap_or_default(),
-        sums: String::new(),
-        bytes: 0,
+    let modified_s = u64::try_from(modified.mtime()).unwrap_or_default();
+    let mut archive = Builder::new(out);
+    let mut bytes = 0;
+    let mut add = |name: &str, length: u64, content: &mut dyn Read| {
+        bytes += length;
+        let added = add(&mut archive, modified_s, name, length, content);
+        added.map_err(BackupError::io("write", Path::new("the backup")))
     };
-    let unwritten = |error| BackupError::io("write", Path::new("the backup"))(error);
-    file.rewind().map_err(BackupError::io("read", &ledger))?;
-    // The last newline may be missing, and counts.
-    let end: &[u8] = if verified.is_unterminated { b"\n" } else { b"" };
-    let content = file.chain(end);
-    archive
-        .add(LEDGER, verified.length, content)
-        .map_err(unwritten)?;
-    archive
-        .add(SECRET, 32, Cursor::new(secret))
-        .map_err(unwritten)?;
+    add(SECRET, 32, &mut &secret[..])?;
     let mut left_out = Vec::new();
     for entry in backup_entries().filter(|entry| ![LEDGER, SECRET].contains(&entry.name)) {
         let path = path.join(entry.name);
@@ -76,16 +63,41 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
             continue;
         }
         let content = fs::read(&path).map_err(BackupError::io("read", &path))?;
-        let length = content.len() as u64;
-        archive
-            .add(entry.name, length, Cursor::new(content))
-            .map_err(unwritten)?;
+        add(entry.name, content.len() as u64, &mut &content[..])?;
     }
-    archive.finish().map_err(unwritten).map(|bytes| Written {
+    file.rewind().map_err(BackupError::io("read", &ledger))?;
+    // The last newline may be missing, and counts.
+    let end: &[u8] = if verified.is_unterminated { b"\n" } else { b"" };
+    // The last one, so that an archive that was cut has none.
+    add(LEDGER, verified.length, &mut file.chain(end))?;
+    let finished = archive.into_inner().and_then(|mut out| out.flush());
+    finished.map_err(BackupError::io("write", Path::new("the backup")))?;
+    Ok(Written {
         entries: verified.sequence,
         bytes,
         left_out,
     })
+}
+
+/// Adds the first `length` bytes of `content` to an archive.
+fn add(
+    archive: &mut Builder<impl Write>,
+    modified_s: u64,
+    name: &str,
+    length: u64,
+    content: &mut dyn Read,
+) -> io::Result<()> {
+    let mut header = Header::new_ustar();
+    header.set_entry_type(EntryType::Regular);
+    header.set_size(length);
+    header.set_mode(PRIVATE_FILE);
+    header.set_mtime(modified_s);
+    let mut content = content.take(length);
+    archive.append_data(&mut header, name, &mut content)?;
+    match content.limit() {
+        0 => Ok(()),
+        _ => Err(io::Error::other(format!("{name} became shorter meanwhile"))),
+    }
 }
 
 /// Writes an archive to the file `target`, which is replaced only by a complete one. Nobody else may read
@@ -155,66 +167,5 @@ fn open_ledger(path: &Path) -> Result<(File, Verified), BackupError> {
             Err(Flaw::Damaged { .. }) if readings < READINGS_MAX => {}
             Err(flaw) => return Err(refusal(path, flaw).into()),
         }
-    }
-}
-
-/// A tar, and the digests of what is in it.
-struct Archive<W: Write> {
-    builder: Builder<W>,
-    modified_s: u64,
-    sums: String,
-    bytes: u64,
-}
-
-impl<W: Write> Archive<W> {
-    /// Adds the first `length` bytes of `content`.
-    fn add(&mut self, name: &str, length: u64, content: impl Read) -> io::Result<()> {
-        let mut content = Digested {
-            content: content.take(length),
-            digest: Sha256::new(),
-            bytes: 0,
-        };
-        self.append(name, length, &mut content)?;
-        if content.bytes != length {
-            return Err(io::Error::other(format!("{name} became shorter meanwhile")));
-        }
-        let digest = HEXLOWER.encode(&content.digest.finalize());
-        self.sums.push_str(&format!("{digest}  {name}\n"));
-        self.bytes += length;
-        Ok(())
-    }
-
-    fn append(&mut self, name: &str, length: u64, content: impl Read) -> io::Result<()> {
-        let mut header = Header::new_ustar();
-        header.set_entry_type(EntryType::Regular);
-        header.set_size(length);
-        header.set_mode(PRIVATE_FILE);
-        header.set_mtime(self.modified_s);
-        self.builder.append_data(&mut header, name, content)
-    }
-
-    /// Adds the digests, and returns the size of all files.
-    fn finish(mut self) -> io::Result<u64> {
-        let sums = std::mem::take(&mut self.sums);
-        self.append(SUMS, sums.len() as u64, sums.as_bytes())?;
-        self.builder.into_inner()?.flush()?;
-        Ok(self.bytes)
-    }
-}
-
-/// Computes the digest of what is read.
-struct Digested<R> {
-    content: R,
-    digest: Sha256,
-    bytes: u64,
-}
-
-impl<R: Read> Read for Digested<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let taken = self.content.read(buffer)?;
-        let bytes = buffer.get(..taken).unwrap_or_default();
-        self.digest.update(bytes);
-        self.bytes += taken as u64;
-        Ok(taken)
     }
 }
