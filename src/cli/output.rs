@@ -90,13 +90,23 @@ impl Output {
         columns: &[Column],
         rows: &[Vec<String>],
     ) -> Result<(), CommandError> {
-        let head = columns.iter().map(|column| column.0.to_owned());
-        let width = io::stdout().is_terminal().then(termwidth);
-        let mut table = table_of(head.collect(), rows.to_vec(), width);
+        const GAP: u16 = 2;
+        let mut table = Table::new();
+        let head = columns.iter().map(|column| column.0);
+        table.load_preset(NOTHING).set_header(head);
+        table.add_rows(rows);
+        if io::stdout().is_terminal() {
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_width(u16::try_from(termwidth()).unwrap_or(u16::MAX));
+        }
         for (drawn, column) in table.column_iter_mut().zip(columns) {
+            drawn.set_padding((0, GAP));
             if column.1 {
                 drawn.set_cell_alignment(CellAlignment::Right);
             }
+        }
+        if let Some(last) = table.column_iter_mut().last() {
+            last.set_padding((0, 0));
         }
         for (number, line) in table.trim_fmt().lines().enumerate() {
             match number {
@@ -224,28 +234,6 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
-}
-
-/// A table with two spaces between its columns, folded if it is to fit into `width`.
-pub(super) fn table_of(
-    head: Vec<String>,
-    rows: impl IntoIterator<Item = Vec<String>>,
-    width: Option<usize>,
-) -> Table {
-    const GAP: u16 = 2;
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(head).add_rows(rows);
-    if let Some(width) = width.and_then(|width| u16::try_from(width).ok()) {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(width);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, GAP));
-    }
-    if let Some(last) = table.column_iter_mut().last() {
-        last.set_padding((0, 0));
-    }
-    table
 }
 
 /// `text` in lines that leave room for `indent` columns before each. The first one has something there.

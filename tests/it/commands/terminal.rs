@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{command, feed, run, stopped_house};
-use crate::program::{Program, Terminal, landing_api, private_dir};
+use crate::program::{Program, Terminal, private_dir};
 
 /// Runs a command on a terminal of 80 columns, on which `typed` is typed.
 fn on_terminal(words: &str, dir: &Path, typed: &str) -> (Option<i32>, String) {
@@ -109,21 +109,5 @@ fn verdicts_have_colours_on_a_terminal_unless_they_are_not_wanted() {
         let (status, shown) = terminal.wait();
         assert_eq!(status, Some(0), "{shown}");
         assert!(shown.starts_with(ok), "{shown:?}");
-    }
-}
-
-#[test]
-fn the_handbook_is_as_wide_as_the_terminal() {
-    for columns in [60, 120] {
-        let (status, shown) =
-            Terminal::start(&mut landing_api(&["handbook", "limits"]), columns).wait();
-        assert_eq!(status, Some(0), "{shown}");
-        let widths = shown.lines().filter(|line| !line.starts_with("    "));
-        let widest = widths.map(|line| line.trim_end().chars().count()).max();
-        let columns = usize::from(columns);
-        assert!(
-            (columns - 12..=columns).contains(&widest.unwrap()),
-            "{widest:?}"
-        );
     }
 }
