@@ -5,23 +5,23 @@ use std::fmt;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
+use crate::domain::macros::hidden;
+
 /// A flag that has another value than the default, from the command line or the environment.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct GivenFlag {
+#[derive(Clone)]
+struct GivenFlag {
     /// Its name, such as `--base-url`.
-    pub(super) name: String,
+    name: String,
     /// Its values, one for each time it was given; none if it takes none.
     values: Vec<String>,
     /// Its values may hold a secret.
     is_secret: bool,
-    /// It stands on the command line.
-    pub(super) is_typed: bool,
 }
 
 /// The flags that were given. Shown as in the log, such as `--limit=keys=off,ip=off`: values that may hold secrets,
 /// or name clients, are hidden.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct GivenFlags(pub(super) Vec<GivenFlag>);
+#[derive(Clone, Default)]
+pub struct GivenFlags(Vec<GivenFlag>);
 
 impl GivenFlags {
     /// Those of `command`.
@@ -40,7 +40,6 @@ impl GivenFlags {
                 name: format!("--{}", arg.get_long()?),
                 values: values.filter(|_value| takes_values).collect(),
                 is_secret: arg.is_hide_env_values_set(),
-                is_typed: source == ValueSource::CommandLine,
             })
         };
         Self(command.get_arguments().filter_map(given).collect())
@@ -66,24 +65,19 @@ impl GivenFlags {
 
 impl fmt::Display for GivenFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, flag) in self.0.iter().enumerate() {
+        let shown = self.0.iter().map(|flag| {
             let (name, value) = (&flag.name, flag.values.join(","));
-            let space = if index == 0 { "" } else { " " };
             // A user and a password stand before an @. No log line holds a client's address.
             if flag.is_secret || value.contains('@') || name == "--block" {
-                write!(f, "{space}{name}=(hidden)")?;
+                format!("{name}=(hidden)")
             } else if value.is_empty() {
-                write!(f, "{space}{name}")?;
+                name.clone()
             } else {
-                write!(f, "{space}{name}={value}")?;
+                format!("{name}={value}")
             }
-        }
-        Ok(())
+        });
+        f.write_str(&shown.collect::<Vec<_>>().join(" "))
     }
 }
 
-impl fmt::Debug for GivenFlags {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+hidden!(GivenFlags);

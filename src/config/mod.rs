@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use std::io;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Subcommand as _};
 
 pub use acme::AcmeArgs;
@@ -22,7 +23,6 @@ pub use args::{Args, LogFormat, ModelArgs, RequestDeadlines, WebhookMode};
 pub use commands::*;
 pub use engines::{EngineArgs, EngineUrl};
 pub use generated::Shell;
-use given::GivenFlag;
 pub use given::GivenFlags;
 pub use mail::MailArgs;
 pub use values::{ModelParams, WebhookUrl};
@@ -108,27 +108,15 @@ fn command() -> clap::Command {
         arg.env(variable)
     };
     let flags = Args::command();
-    // `augment` brings a text along that is not meant.
-    let keep_text = |command: clap::Command, text: &clap::Command| {
-        let (about, long_about) = (text.get_about(), text.get_long_about());
-        let command = command.about(about.cloned().unwrap_or_default());
-        match long_about {
-            Some(long_about) => command.long_about(long_about.clone()),
-            None => command.long_about(None),
-        }
-    };
     let with_flags = |command: clap::Command| {
-        let mut with_flags = keep_text(
-            <Args as clap::Args>::augment_args(command.clone()),
-            &command,
-        );
-        for flag in flags.get_arguments() {
-            with_flags = with_flags.mut_arg(flag.get_id(), with_variable);
-        }
-        with_flags
+        let all = flags.get_arguments().cloned().map(with_variable);
+        command.args(all).groups(flags.get_groups().cloned())
     };
-    let commands = Command::augment_subcommands(flags.clone().mut_args(with_variable));
-    let command = keep_text(commands, &flags)
+    let commands = Command::augment_subcommands(clap::Command::default());
+    let command = flags
+        .clone()
+        .mut_args(with_variable)
+        .subcommands(commands.get_subcommands().cloned())
         .max_term_width(HELP_WIDTH)
         .mut_subcommand("check", with_flags)
         .mut_subcommand("doctor", with_flags)
@@ -157,23 +145,16 @@ fn with_examples(command: clap::Command, heading: &str) -> clap::Command {
 /// anywhere.
 fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
     let flags = Args::command();
-    let given = GivenFlags::of(&flags, matches);
-    let is_global = |flag: &GivenFlag| {
-        let long = flag.name.trim_start_matches('-');
-        let mut globals = flags.get_arguments().filter(|arg| arg.is_global_set());
-        globals.any(|arg| arg.get_long() == Some(long))
+    let is_typed = |arg: &&clap::Arg| {
+        let source = matches.value_source(arg.get_id().as_str());
+        !arg.is_global_set() && source == Some(ValueSource::CommandLine)
     };
-    let is_early = |flag: &&GivenFlag| flag.is_typed && !is_global(flag);
-    match given.0.iter().find(is_early) {
-        None => Ok(()),
-        Some(early) => Err(command().error(
-            ErrorKind::ArgumentConflict,
-            format!(
-                "{} stands before the command; give flags after it",
-                early.name
-            ),
-        )),
-    }
+    let Some(early) = flags.get_arguments().find(is_typed) else {
+        return Ok(());
+    };
+    let name = early.get_long().unwrap_or_default();
+    let text = format!("--{name} stands before the command; give flags after it");
+    Err(command().error(ErrorKind::ArgumentConflict, text))
 }
 
 /// The completions of `shell`.

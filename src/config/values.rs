@@ -263,16 +263,14 @@ fn time_ms(text: &str, range_ms: RangeInclusive<u64>, words: &str) -> Result<u64
 pub(super) fn model_params(text: &str) -> Result<ModelParams, String> {
     let mut params = Vec::new();
     let mut rest = text.trim();
-    loop {
+    while params.is_empty() || !rest.is_empty() {
         let (key, json) = rest.split_once('=').ok_or("must be KEY=JSON")?;
         check_param_key(key)?;
         let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
-        let value = values
-            .next()
-            .ok_or_else(|| format!("{key} has no value"))?
-            .map_err(|error| {
-                format!("the value of {key} is not JSON: {error}; texts need quotes")
-            })?;
+        let value = values.next().ok_or_else(|| format!("{key} has no value"))?;
+        let value = value.map_err(|error| {
+            format!("the value of {key} is not JSON: {error}; texts need quotes")
+        })?;
         params.push((key.to_owned(), value));
         let after = json.get(values.byte_offset()..).unwrap_or_default();
         let (same_line, others) = after.split_once('\n').unwrap_or((after, ""));
@@ -280,10 +278,8 @@ pub(super) fn model_params(text: &str) -> Result<ModelParams, String> {
             return Err(format!("after the value of {key} a line must end"));
         }
         rest = others.trim_start();
-        if rest.is_empty() {
-            return Ok(ModelParams(params));
-        }
     }
+    Ok(ModelParams(params))
 }
 
 fn check_param_key(key: &str) -> Result<(), String> {
