@@ -109,67 +109,26 @@ impl PageError {
         }
     }
 
-    /// What the operator reads: the values of `message.html`.
+    /// The values of `message.html`, which has the words for each kind of error.
     pub(super) fn message(&self) -> Rendered {
-        const NEW_LINK: &str = "Run `landing-api admin link` on the machine of the service, with the \
-             --data-dir of the service, and open the link that it prints. A link is good once, for \
-             ten minutes.";
-        let is_outside = matches!(
-            self,
-            Self::OtherHost | Self::OtherOrigin | Self::Full | Self::NoSession | Self::BadLink
-        );
-        let own = format!("{self}.");
-        let (title, paragraphs) = match self {
-            Self::OtherHost => (
-                "This is not the address of the admin page",
-                vec![
-                    "Open it as 127.0.0.1 or localhost. From another machine, use an SSH tunnel, or a \
-                     proxy that sends the header Host: localhost.",
-                ],
-            ),
-            Self::OtherOrigin => (
-                "The request comes from another page",
-                vec!["Nothing was done. Only the admin page itself may send it."],
-            ),
-            Self::Full => (
-                "Too many connections are open",
-                vec!["Close other windows of the admin page, or wait a minute, and open it again."],
-            ),
-            Self::NoSession => (
-                "Sign in with a link",
-                vec![
-                    NEW_LINK,
-                    "An open session has an address of its own: go back to it, or look in the browser's \
-                     history.",
-                    "Sessions end after twelve hours, when you sign out, and when the service restarts.",
-                ],
-            ),
-            Self::BadLink => (
-                "The link is not good any more",
-                vec![
-                    "A link opens the admin page once, within ten minutes, and not after a restart of \
-                     the service.",
-                    NEW_LINK,
-                ],
-            ),
-            Self::NotFound => ("There is no such page", Vec::new()),
-            Self::Method(_) => ("The page does not take this method", vec![&*own]),
-            Self::FormToken => (
-                "The form is out of date",
-                vec!["Nothing was done. Open the page anew and send its form again."],
-            ),
-            Self::Form(..) => ("The form did not arrive", vec![&*own]),
-            Self::Operation(OperatorError::Input(_) | OperatorError::NotFound(_)) => (
-                "Something is wrong with the form",
-                vec![&*own, "Nothing was done."],
-            ),
-            Self::Operation(_) | Self::Template(_) | Self::Panicked => (
-                "The service cannot do it now",
-                vec![&*own, "The log of the service says more."],
-            ),
+        let (kind, title) = match self {
+            Self::OtherHost => ("other_host", "This is not the address of the admin page"),
+            Self::OtherOrigin => ("other_origin", "The request comes from another page"),
+            Self::Full => ("full", "Too many connections are open"),
+            Self::NoSession => ("no_session", "Sign in with a link"),
+            Self::BadLink => ("bad_link", "The link is not good any more"),
+            Self::NotFound => ("not_found", "There is no such page"),
+            Self::Method(_) => ("own_words", "The page does not take this method"),
+            Self::FormToken => ("form_token", "The form is out of date"),
+            Self::Form(..) => ("own_words", "The form did not arrive"),
+            Self::Operation(OperatorError::Input(_) | OperatorError::NotFound(_)) => {
+                ("input", "Something is wrong with the form")
+            }
+            Self::Operation(_) | Self::Template(_) | Self::Panicked => {
+                ("failed", "The service cannot do it now")
+            }
         };
-        let paragraphs: Vec<_> = paragraphs.into_iter().map(str::to_owned).collect();
-        context! { title, paragraphs, is_outside }
+        context! { kind, title, words => format!("{self}.") }
     }
 }
 

@@ -37,35 +37,34 @@ pub(super) struct Change {
     pub(super) change: &'static Operation,
 }
 
+impl Change {
+    /// One that shows all that is known.
+    const fn of(
+        template: &'static str,
+        fields: &'static [&'static str],
+        ask: &'static Operation,
+        change: &'static Operation,
+    ) -> Self {
+        Self {
+            template,
+            fields,
+            ask,
+            asked: |found| found,
+            change,
+        }
+    }
+}
+
 /// The pages: path, and what is there.
 pub(super) static PAGES: &[(&str, View)] = &[
     ("/", View::Overview),
     (
         "/contacts",
-        View::List(
-            "contacts.html",
-            &contacts::LIST,
-            ListMembers {
-                id: "email",
-                made_at: "subscribed_at",
-                searched: &["email"],
-            },
-        ),
+        View::List("contacts.html", &contacts::LIST, CONTACTS),
     ),
     ("/contacts/export", View::Export),
     ("/contacts/erase", View::Change(&ERASE_CONTACT)),
-    (
-        "/keys",
-        View::List(
-            "keys.html",
-            &keys::LIST,
-            ListMembers {
-                id: "id",
-                made_at: "issued_at",
-                searched: &["id", "label"],
-            },
-        ),
-    ),
+    ("/keys", View::List("keys.html", &keys::LIST, KEYS)),
     ("/keys/revoke", View::Change(&REVOKE_KEY)),
     (
         "/policies",
@@ -77,28 +76,9 @@ pub(super) static PAGES: &[(&str, View)] = &[
     ("/policies/reset", View::Change(&RESET_POLICY)),
     (
         "/agents",
-        View::List(
-            "agents.html",
-            &agents::LIST_REVOKED,
-            ListMembers {
-                id: "client_id",
-                made_at: "revoked_at",
-                searched: &["client_id"],
-            },
-        ),
+        View::List("agents.html", &agents::LIST_REVOKED, AGENTS),
     ),
-    (
-        "/queue",
-        View::List(
-            "queue.html",
-            &queue::LIST,
-            ListMembers {
-                id: "id",
-                made_at: "queued_at",
-                searched: &["id", "state", "last_error"],
-            },
-        ),
-    ),
+    ("/queue", View::List("queue.html", &queue::LIST, QUEUE)),
     ("/queue/retry", View::Change(&RETRY_DELIVERY)),
     ("/queue/drop", View::Change(&DROP_DELIVERY)),
     ("/queue/hold", View::Change(&HOLD_QUEUE)),
@@ -107,65 +87,65 @@ pub(super) static PAGES: &[(&str, View)] = &[
     ("/logout", View::SignOut),
 ];
 
+const CONTACTS: ListMembers = ListMembers {
+    id: "email",
+    made_at: "subscribed_at",
+    searched: &["email"],
+};
+const KEYS: ListMembers = ListMembers {
+    id: "id",
+    made_at: "issued_at",
+    searched: &["id", "label"],
+};
+const AGENTS: ListMembers = ListMembers {
+    id: "client_id",
+    made_at: "revoked_at",
+    searched: &["client_id"],
+};
+const QUEUE: ListMembers = ListMembers {
+    id: "id",
+    made_at: "queued_at",
+    searched: &["id", "state", "last_error"],
+};
+
 static ERASE_CONTACT: Change = Change {
-    template: "contacts-erase.html",
-    fields: &["email"],
-    ask: &contacts::SHOW,
     // An import leaves an erased address out, whether or not there was a contact.
     asked: |found| match found {
         Err(OperatorError::NotFound(_)) => Ok(Value::Null),
         found => found,
     },
-    change: &contacts::FORGET,
+    ..Change::of(
+        "contacts-erase.html",
+        &["email"],
+        &contacts::SHOW,
+        &contacts::FORGET,
+    )
 };
 
 static REVOKE_KEY: Change = Change {
-    template: "keys-revoke.html",
-    fields: &["key"],
-    ask: &keys::CHECK,
     asked: |found| match found? {
         found if found.pointer("/0/key").is_none_or(Value::is_null) => {
             Err(OperatorError::Input("There is no such key".to_owned()))
         }
         found => Ok(found),
     },
-    change: &keys::REVOKE,
+    ..Change::of("keys-revoke.html", &["key"], &keys::CHECK, &keys::REVOKE)
 };
 
-static RETRY_DELIVERY: Change = Change {
-    template: "queue-retry.html",
-    fields: &["id"],
-    ask: &queue::SHOW,
-    asked: |found| found,
-    change: &queue::RETRY,
-};
-
-static DROP_DELIVERY: Change = Change {
-    template: "queue-drop.html",
-    fields: &["id"],
-    ask: &queue::SHOW,
-    asked: |found| found,
-    change: &queue::DROP,
-};
-
-static HOLD_QUEUE: Change = Change {
-    template: "queue-hold.html",
-    fields: &["channel"],
-    ask: &status::SHOW,
-    asked: |found| found,
-    change: &queue::HOLD,
-};
-
-static RELEASE_QUEUE: Change = Change {
-    template: "queue-release.html",
-    change: &queue::RELEASE,
-    ..HOLD_QUEUE
-};
-
-static RESET_POLICY: Change = Change {
-    template: "policies-reset.html",
-    fields: &["policy", "client"],
-    ask: &limits::SHOW,
-    asked: |found| found,
-    change: &limits::RESET,
-};
+static RETRY_DELIVERY: Change =
+    Change::of("queue-retry.html", &["id"], &queue::SHOW, &queue::RETRY);
+static DROP_DELIVERY: Change = Change::of("queue-drop.html", &["id"], &queue::SHOW, &queue::DROP);
+static HOLD_QUEUE: Change =
+    Change::of("queue-hold.html", &["channel"], &status::SHOW, &queue::HOLD);
+static RELEASE_QUEUE: Change = Change::of(
+    "queue-release.html",
+    &["channel"],
+    &status::SHOW,
+    &queue::RELEASE,
+);
+static RESET_POLICY: Change = Change::of(
+    "policies-reset.html",
+    &["policy", "client"],
+    &limits::SHOW,
+    &limits::RESET,
+);
