@@ -35,8 +35,8 @@ pub use model_client::{
     AnswerSink, ModelClient, ModelError, ModelPermit, NotingSink, NullSink, SinkClosed,
 };
 pub use rate_limiter::{
-    Admission, BusyWindow, Charge, LimiterError, LimiterStats, RateLimiter, Receipt, ReceiptEntry,
-    WindowSet,
+    Admission, BusyWindow, Charge, Issuer, LimiterError, LimiterStats, RateLimiter, Receipt,
+    ReceiptEntry, WindowSet,
 };
 pub use revocation_list::RevocationList;
 pub use sign_ups::{NotifyError, SignUps};

@@ -146,8 +146,21 @@ pub struct Admission {
 
 /// What was charged, good for one refund. Only the adapter that issued a receipt knows what its
 /// entries mean.
-#[derive(Debug, Default)]
-pub struct Receipt(ArrayVec<ReceiptEntry, POLICIES_PER_REQUEST_MAX>);
+#[derive(Clone, Debug, Default)]
+pub struct Receipt {
+    issuer: Issuer,
+    entries: ArrayVec<ReceiptEntry, POLICIES_PER_REQUEST_MAX>,
+}
+
+/// Who counted the charges of a receipt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Issuer {
+    /// The limiter that was asked.
+    #[default]
+    Limiter,
+    /// This node alone, because the engine that several nodes share was away.
+    Fallback,
+}
 
 /// One charge of a receipt.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +172,17 @@ pub struct ReceiptEntry {
 }
 
 impl Receipt {
+    /// The same charges, counted by `issuer`.
+    #[must_use]
+    pub fn issued_by(self, issuer: Issuer) -> Self {
+        Self { issuer, ..self }
+    }
+
+    /// Who counted them.
+    pub const fn issuer(&self) -> Issuer {
+        self.issuer
+    }
+
     /// Adds `charge` as the window of `key` counted it, for the adapter that issues the receipt.
     pub fn push(&mut self, charge: &Charge<'_>, key: LimitKey, token: u64) {
         let charge = Charge {
@@ -167,31 +191,34 @@ impl Receipt {
             key,
             group: None,
         };
-        if !self.0.is_full() {
-            self.0.push(ReceiptEntry { charge, token });
+        if !self.entries.is_full() {
+            self.entries.push(ReceiptEntry { charge, token });
         }
     }
 
     /// The entries, for the adapter that issued the receipt.
     pub fn entries(&self) -> &[ReceiptEntry] {
-        &self.0
+        &self.entries
     }
 
     /// The policies that were charged.
     pub fn policies(&self) -> ArrayVec<PolicyName, POLICIES_PER_REQUEST_MAX> {
-        self.0.iter().map(|entry| entry.charge.policy).collect()
+        self.entries
+            .iter()
+            .map(|entry| entry.charge.policy)
+            .collect()
     }
 
     /// Whether nothing was charged.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.entries.is_empty()
     }
 
     /// The part that was charged under the policies that `is_wanted` selects; the rest stays
     /// charged.
     #[must_use]
     pub fn only(mut self, is_wanted: impl Fn(PolicyName) -> bool) -> Self {
-        self.0.retain(|entry| is_wanted(entry.charge.policy));
+        self.entries.retain(|entry| is_wanted(entry.charge.policy));
         self
     }
 }

@@ -38,7 +38,6 @@ mod record;
 mod redis;
 #[path = "../it/contracts/refunds.rs"]
 mod refunds;
-mod refusals;
 mod relay;
 mod rollout;
 mod shared;

@@ -80,7 +80,10 @@ impl SledRateLimiter {
     }
 
     /// Ticks now, and every 100 ms from then on.
-    fn start_thread(&self, clock: Arc<dyn Clock>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When the system cannot start a thread.
+    pub fn start_thread(&self, clock: Arc<dyn Clock>) -> io::Result<()> {
         let writer = Arc::clone(&self.writer);
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new()

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use landing_api::adapters::limiter::GuardedRateLimiter;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::metrics::Metrics;
-use landing_api::ports::{Charge, LimiterError, RateLimiter};
+use landing_api::ports::{Charge, LimiterError};
 
 use crate::fixtures::{
     FaultyRateLimiter, START, acquire, admitted, charge, is_admitted, refund, usage,
@@ -77,18 +77,4 @@ async fn a_refund_gives_back_what_the_node_gave_alone() {
     assert!(!is_admitted(&*guarded, &charges, START).await);
     refund(&*guarded, admission.receipt, START).await;
     assert!(is_admitted(&*guarded, &charges, START).await);
-}
-
-#[tokio::test]
-async fn what_the_engine_refused_is_known_without_asking_it() {
-    let (guarded, is_away) = guarded();
-    let charges = limited_to(1);
-    assert!(is_admitted(&*guarded, &charges, START).await);
-    assert!(guarded.known_refusal(&charges[0], START).is_none());
-    assert!(!is_admitted(&*guarded, &charges, START).await);
-    is_away.store(true, Relaxed);
-    let refusal = guarded.known_refusal(&charges[0], START).unwrap();
-    assert!(refusal.is_refused());
-    let later = START.plus_ms(1_000);
-    assert!(guarded.known_refusal(&charges[0], later).is_none());
 }
