@@ -11,8 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -59,7 +57,7 @@ pub type Certificates = Vec<CertificateDer<'static>>;
 
 /// The certificate authorities that are trusted.
 #[derive(Clone, Debug)]
-pub struct Roots(Certificates);
+pub struct Roots(RootCertStore);
 
 /// The most warnings about certificates that cannot be read.
 const WARNINGS_MAX: usize = 8;
@@ -92,26 +90,9 @@ impl Roots {
 
     /// These certificates alone. Those that cannot be parsed are ignored: systems keep some.
     pub fn of(certificates: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
-        let mut store = RootCertStore::empty();
-        let mut is_parsable = |certificate: &CertificateDer<'static>| {
-            let added = store.add(certificate.clone());
-            added.is_ok()
-        };
-        let certificates = certificates.into_iter();
-        Self(
-            certificates
-                .filter(|certificate| is_parsable(certificate))
-                .collect(),
-        )
-    }
-
-    /// The same as PEM, for a client with TLS of its own.
-    pub(super) fn pem(&self) -> String {
-        let blocks = self.0.iter().map(|certificate| {
-            let base64 = STANDARD.encode(certificate);
-            format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n")
-        });
-        blocks.collect()
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(certificates);
+        Self(roots)
     }
 }
 
@@ -207,12 +188,12 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Optio
 
 /// How clients use TLS: they verify the server's certificate, and have none themselves.
 pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
-    let mut store = RootCertStore::empty();
-    store.add_parsable_certificates(roots.0);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(builder.with_root_certificates(store).with_no_client_auth())
+    Ok(builder
+        .with_root_certificates(roots.0)
+        .with_no_client_auth())
 }
 
 /// What a client connects with.

@@ -47,7 +47,9 @@ pub(super) async fn keep_renewed(
         match outcome {
             Ok(()) => match acme.last_order(clock.now()).error {
                 None => tracing::info!(next, "the ordered certificate is in use"),
-                Some(error) => tracing::warn!(next, %error, "the new certificate does not cover all names"),
+                Some(error) => {
+                    tracing::warn!(next, %error, "the new certificate does not cover all names");
+                }
             },
             Err(error) => tracing::warn!(next, %error, "ordering a certificate failed"),
         }

@@ -269,9 +269,7 @@ async fn paused(args: &Args) -> Option<Checked> {
     let mut queues = status.queues.into_iter();
     let (until, reason) = queues.find_map(|queue| queue.paused_until.zip(queue.pause_reason))?;
     let reason = in_words(&reason);
-    Some(failed(format!(
-        "the service sends none until {until}, because the account was refused: {reason}"
-    )))
+    Some(failed(format!("sending is paused until {until}: {reason}")))
 }
 
 /// The account that sends mail, tried if `asks`.

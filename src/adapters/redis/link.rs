@@ -5,21 +5,18 @@
 //! demoted primary, `OOM`, `LOADING`, `NOAUTH`): calls then fail at once until it decides again. After each trial
 //! that failed it is connected to from scratch, by its name, which may have come to mean another server.
 
-use std::error::Error;
-use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use redis::aio::ConnectionManager;
-use redis::{Cmd, FromRedisValue, RedisError, RedisResult, Value};
+use redis::{Cmd, FromRedisValue, RedisResult, Value};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::domain::quoted;
 use crate::ports::LimiterError;
 
+use super::failure::failure;
 use super::script::{WindowAnswer, answers, probe, whole};
-use super::settings::RedisSettings;
+use super::settings::{RedisConnection, RedisSettings};
 
 /// How often the server is tried, whether it answers or not.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -30,7 +27,7 @@ const NOT_AN_ANSWER: &str = "an answer that is none of the script's";
 pub(super) struct Link {
     settings: RedisSettings,
     probe: Cmd,
-    connection: Mutex<ConnectionManager>,
+    connection: Mutex<Option<RedisConnection>>,
     /// Why the server does not decide, while it does not.
     away: Mutex<Option<LimiterError>>,
 }
@@ -41,8 +38,9 @@ impl Link {
     /// # Errors
     /// When the settings cannot be right.
     pub(super) async fn open(settings: RedisSettings, hash: &str) -> Result<Arc<Self>, String> {
+        settings.check()?;
         let link = Arc::new(Self {
-            connection: Mutex::new(settings.connection().await?),
+            connection: Mutex::new(None),
             settings,
             probe: probe(hash),
             away: Mutex::new(None),
@@ -70,22 +68,24 @@ impl Link {
     }
 
     /// Another connection, for calls that would hold up those of requests.
-    pub(super) async fn another(&self) -> Result<ConnectionManager, LimiterError> {
+    pub(super) async fn another(&self) -> Result<RedisConnection, LimiterError> {
         self.check()?;
-        self.settings.connection().await.map_err(LimiterError)
+        self.settings.connect().await.map_err(LimiterError)
     }
 
-    /// Has the server decide something.
+    /// Has the server decide something, on another connection if it does not on this one.
     async fn probe(&self) {
         let connection = self.connection.lock().clone();
-        let mut away = decide(connection, &self.probe, 1).await.err();
-        if away.is_some() {
-            match self.settings.connection().await {
-                Ok(connection) => *self.connection.lock() = connection,
-                Err(why) => away = Some(LimiterError(why)),
-            }
+        let mut decided = decide(connection, &self.probe, 1).await;
+        if decided.is_err() {
+            let connected = self.settings.connect().await.map_err(LimiterError);
+            decided = match &connected {
+                Ok(connection) => decide(Some(connection.clone()), &self.probe, 1).await,
+                Err(error) => Err(error.clone()),
+            };
+            *self.connection.lock() = connected.ok();
         }
-        *self.away.lock() = away;
+        *self.away.lock() = decided.err();
     }
 }
 
@@ -103,10 +103,13 @@ async fn keep(link: Weak<Link>) {
 }
 
 async fn decide(
-    mut connection: ConnectionManager,
+    connection: Option<RedisConnection>,
     call: &Cmd,
     windows: usize,
 ) -> Result<Vec<WindowAnswer>, LimiterError> {
+    let Some(mut connection) = connection else {
+        return Err(LimiterError("not connected".to_owned()));
+    };
     let answer = match send(&mut connection, call).await {
         // The server did nothing. Boxed, because every call would have to make room for it.
         Err(error) if error.code() == Some("NOSCRIPT") => {
@@ -118,43 +121,18 @@ async fn decide(
         .ok_or_else(|| LimiterError(NOT_AN_ANSWER.to_owned()))
 }
 
-async fn send(connection: &mut ConnectionManager, call: &Cmd) -> RedisResult<Value> {
-    connection.send_packed_command(call).await?.extract_error()
+async fn send(connection: &mut RedisConnection, call: &Cmd) -> RedisResult<Value> {
+    let answer = connection.multiplexed.send_packed_command(call).await?;
+    connection.note_answer();
+    answer.extract_error()
 }
 
 /// Sends a command of the operator's.
 pub(super) async fn query<T: FromRedisValue>(
-    connection: &mut ConnectionManager,
+    connection: &mut RedisConnection,
     command: &Cmd,
 ) -> Result<T, LimiterError> {
-    command.query_async(connection).await.map_err(failure)
-}
-
-/// The error in words of this program, or by the code that the server's begin with: other words may hold names.
-pub(super) fn failure(error: RedisError) -> LimiterError {
-    LimiterError(match error.code() {
-        Some("READONLY") => {
-            "it is a replica and takes no writes: let --limits lead to the primary".to_owned()
-        }
-        Some(code @ ("NOAUTH" | "WRONGPASS" | "NOPERM")) => {
-            format!(
-                "{code}: check the user, the password and the rights that --limits logs in with"
-            )
-        }
-        Some(code) => quoted(code.as_bytes(), None),
-        None if error.is_timeout() => "no answer in time".to_owned(),
-        None => io_failure(&error).unwrap_or_else(|| error.category().to_owned()),
-    })
-}
-
-fn io_failure(error: &RedisError) -> Option<String> {
-    let source = error
-        .source()?
-        .downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
-    let io: &io::Error = source.downcast_ref()?;
-    Some(match io.get_ref() {
-        Some(inner) if inner.is::<rustls::Error>() => "the TLS handshake failed".to_owned(),
-        Some(_) => io.kind().to_string(),
-        None => io.to_string(),
-    })
+    let answer = command.query_async(&mut connection.multiplexed).await;
+    connection.note_answer();
+    answer.map_err(failure)
 }

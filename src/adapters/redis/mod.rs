@@ -5,6 +5,7 @@
 //! | `address` | where the server is, as in `--limits` |
 //! | `settings` | that, how to get in, and the library's connection |
 //! | `link` | whether the server can decide |
+//! | `failure` | its errors in words |
 //! | `script` | the script `window.lua`, its calls, and the stored form of a window |
 //! | `limiter` | the port |
 //! | `scan` | windows looked through for the operator |
@@ -23,6 +24,7 @@
 //! Nothing here decides while no server does: [`super::limiter::GuardedRateLimiter`] does.
 
 mod address;
+mod failure;
 mod limiter;
 mod link;
 mod scan;

@@ -1,20 +1,21 @@
 //! The server's windows, looked through for the operator.
 
-use redis::aio::ConnectionManager;
 use redis::{FromRedisValue, cmd, pipe};
 
 use crate::domain::{PolicyName, Quota, Timestamp};
 use crate::ports::{BusyWindow, LimiterError};
 
-use super::link::{failure, query};
+use super::failure::failure;
+use super::link::query;
 use super::script::{decode, parse_key, pattern};
+use super::settings::RedisConnection;
 
 /// How many keys one step looks through.
 const KEYS_PER_STEP: usize = 1000;
 
 /// The keys of windows, some at a time. Some may come twice.
 pub(super) struct Scan {
-    connection: ConnectionManager,
+    connection: RedisConnection,
     pattern: String,
     /// None at the end.
     cursor: Option<u64>,
@@ -22,7 +23,7 @@ pub(super) struct Scan {
 
 impl Scan {
     /// Those of `policy`, or all.
-    pub(super) fn new(connection: ConnectionManager, policy: Option<PolicyName>) -> Self {
+    pub(super) fn new(connection: RedisConnection, policy: Option<PolicyName>) -> Self {
         Self {
             connection,
             pattern: pattern(policy),
@@ -62,8 +63,9 @@ impl Scan {
         for key in keys {
             commands.cmd(name).arg(key);
         }
-        let sent = commands.query_async(&mut self.connection);
-        sent.await.map_err(failure)
+        let sent = commands.query_async(&mut self.connection.multiplexed).await;
+        self.connection.note_answer();
+        sent.map_err(failure)
     }
 
     /// Those that count most, at most `most`, the fullest first.

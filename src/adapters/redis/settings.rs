@@ -1,19 +1,26 @@
 //! Where the windows are, and how to get in.
 
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::io::tcp::TcpSettings;
-use redis::{
-    Client, ConnectionAddr, IntoConnectionInfo as _, RedisConnectionInfo, RedisResult,
-    TlsCertificates,
-};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisConnectionInfo};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_util::io::InspectReader;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
+use crate::adapters::connect::connect;
 use crate::adapters::operator_file::PasswordFile;
-use crate::adapters::outbound::Roots;
+use crate::adapters::outbound::{Roots, tls_config};
 
 use super::address::RedisAddress;
-use super::link::failure;
+use super::failure::failure;
 
 /// The deadline of a connection, with DNS, TLS and the log-in, which takes several round trips. Nobody
 /// waits for it but a start.
@@ -23,6 +30,8 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
 /// How many calls, and how many bytes of them, are collected for one write.
 const COLLECTED_CALLS_MAX: usize = 1024;
 const COLLECTED_BYTES_MAX: usize = 64 * 1024;
+/// The most bytes of an answer: a step of a scan has some hundred thousand.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Where the windows are, and how to get in.
 #[derive(Clone)]
@@ -40,62 +49,101 @@ const TWO_PASSWORDS: &str = "the password is in the URL and in a file: remove on
 const NO_PASSWORD: &str = "the URL names a user, and the password is missing";
 
 impl RedisSettings {
-    /// A connection, which is made when it is first used. One that is lost is replaced in the background, and no
-    /// call is repeated. All addresses of a name are tried.
+    /// Refuses settings that cannot be right.
     ///
     /// # Errors
-    /// When the settings cannot be right, or the file of the password cannot be read.
-    pub(super) async fn connection(&self) -> Result<ConnectionManager, String> {
-        let password = match (&self.address.password, &self.password_file) {
-            (Some(_), Some(_)) => return Err(TWO_PASSWORDS.to_owned()),
-            (None, None) if self.address.user.is_some() => return Err(NO_PASSWORD.to_owned()),
-            (None, Some(file)) => Some(file.read().await?),
-            (password, None) => password.clone(),
-        };
-        let config = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(CONNECT_DEADLINE))
-            .set_response_timeout(Some(ANSWER_DEADLINE))
-            // The link tries again.
-            .set_number_of_retries(0)
-            .set_pipeline_buffer_size(COLLECTED_CALLS_MAX)
-            .set_write_backpressure_boundary(COLLECTED_BYTES_MAX);
-        let client = self.client(password);
-        let connection = client.and_then(|client| client.get_connection_manager_lazy(config));
-        connection.map_err(|error| failure(error).0)
+    /// What is wrong with them, in words.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match (&self.address.password, &self.password_file) {
+            (Some(_), Some(_)) => Err(TWO_PASSWORDS.to_owned()),
+            (None, None) if self.address.user.is_some() => Err(NO_PASSWORD.to_owned()),
+            (_, _) => Ok(()),
+        }
     }
 
-    fn client(&self, password: Option<String>) -> RedisResult<Client> {
-        let RedisAddress {
-            is_tls, host, port, ..
-        } = self.address.clone();
-        let address = if is_tls {
-            ConnectionAddr::TcpTls {
-                host,
-                port,
-                insecure: false,
-                tls_params: None,
+    /// Connects and logs in. All addresses of the name are tried.
+    ///
+    /// # Errors
+    /// Why there is no connection, in words.
+    pub(super) async fn connect(&self) -> Result<RedisConnection, String> {
+        let connecting = async {
+            let RedisAddress { host, port, .. } = &self.address;
+            let tcp = connect(host, *port)
+                .await
+                .map_err(|error| in_words(&error))?;
+            if !self.address.is_tls {
+                return self.log_in(tcp).await;
             }
-        } else {
-            ConnectionAddr::Tcp(host, port)
+            let tls = tls_config(self.roots.clone()).map_err(|error| error.to_string())?;
+            let name = ServerName::try_from(host.clone());
+            let name = name.map_err(|_not_a_name| "not a name for TLS".to_owned())?;
+            let secured = TlsConnector::from(Arc::new(tls)).connect(name, tcp).await;
+            self.log_in(secured.map_err(|_names_the_host| "the TLS handshake failed".to_owned())?)
+                .await
         };
+        let connected = timeout(CONNECT_DEADLINE, connecting).await;
+        connected.unwrap_or_else(|_elapsed| Err("no connection within 5 s".to_owned()))
+    }
+
+    async fn log_in(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    ) -> Result<RedisConnection, String> {
         let mut login = RedisConnectionInfo::default().set_db(self.address.database);
         if let Some(user) = &self.address.user {
             login = login.set_username(user);
         }
+        let password = match &self.password_file {
+            Some(file) => Some(file.read().await?),
+            None => self.address.password.clone(),
+        };
         if let Some(password) = password {
             login = login.set_password(password);
         }
-        let info = address
-            .into_connection_info()?
-            .set_redis_settings(login)
-            .set_tcp_settings(TcpSettings::default().set_nodelay(true));
-        if !is_tls {
-            return Client::open(info);
-        }
-        let authorities = TlsCertificates {
-            client_tls: None,
-            root_cert: Some(self.roots.pem().into_bytes()),
-        };
-        Client::build_with_tls(info, authorities)
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(Some(ANSWER_DEADLINE))
+            .set_pipeline_buffer_size(COLLECTED_CALLS_MAX)
+            .set_write_backpressure_boundary(COLLECTED_BYTES_MAX);
+        let (unanswered, flooded) = (Arc::<AtomicUsize>::default(), CancellationToken::new());
+        let (received, cut) = (Arc::clone(&unanswered), flooded.clone());
+        let stream = InspectReader::new(stream, move |bytes: &[u8]| {
+            if received.fetch_add(bytes.len(), Relaxed) > ANSWER_BYTES_MAX {
+                cut.cancel();
+            }
+        });
+        let opening = MultiplexedConnection::new_with_config(&login, stream, config);
+        let opened = flooded.run_until_cancelled(opening).await;
+        let opened = opened.ok_or("an answer without an end")?;
+        let (multiplexed, driver) = opened.map_err(|error| failure(error).0)?;
+        let driver = tokio::spawn(flooded.run_until_cancelled_owned(driver));
+        Ok(RedisConnection {
+            multiplexed,
+            unanswered,
+            _driver: Arc::new(AbortOnDropHandle::new(driver)),
+        })
+    }
+}
+
+/// The library's connection, which sends nothing twice. It ends with its last user, and where an answer has no end.
+#[derive(Clone)]
+pub(super) struct RedisConnection {
+    pub(super) multiplexed: MultiplexedConnection,
+    /// The bytes that came since the last answer that was understood.
+    unanswered: Arc<AtomicUsize>,
+    /// Without it, the task of a silent connection would wait for ever.
+    _driver: Arc<AbortOnDropHandle<Option<()>>>,
+}
+
+impl RedisConnection {
+    /// An answer was understood.
+    pub(super) fn note_answer(&self) {
+        self.unanswered.store(0, Relaxed);
+    }
+}
+
+fn in_words(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(_) => error.to_string(),
+        None => error.kind().to_string(),
     }
 }

@@ -569,8 +569,8 @@ async fn the_older_log_in_is_used_where_no_other_is_offered() {
 #[tokio::test]
 async fn what_a_relay_says_in_clear_counts_no_more_after_starttls() {
     for (at, bytes, told, last) in [
-        ("STARTTLS", &b"220 go\r\n250-relay\r\n250 AUTH PLAIN\r\n235 in\r\n250 ok\r\n250 ok\r\n354 go\r\n250 taken\r\n"[..], "more than its answer to STARTTLS", "STARTTLS"),
-        ("STARTTLS", b"220 go\r\n\n", "more than its answer to STARTTLS", "STARTTLS"),
+        ("STARTTLS", &b"220 go\r\n250-relay\r\n250 AUTH PLAIN\r\n235 in\r\n250 ok\r\n250 ok\r\n354 go\r\n250 taken\r\n"[..], "sent data before TLS began", "STARTTLS"),
+        ("STARTTLS", b"220 go\r\n\n", "sent data before TLS began", "STARTTLS"),
         ("STARTTLS", b"454 4.7.0 not now\r\n", "454 4.7.0", "STARTTLS"),
         ("EHLO", b"250-relay\r\n250 AUTH PLAIN\r\n", "does not offer STARTTLS", "EHLO [192.0.2.1]"),
         ("EHLO", b"502 what?\r\n", "502 what?", "EHLO [192.0.2.1]"),

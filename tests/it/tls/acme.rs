@@ -219,7 +219,11 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
     let shown = Ran::of(landing_api(&["status", "--data-dir"]).arg(dir.path())).done();
     assert!(shown.out.contains("1 times in a row: "), "{shown:?}");
     let log = program.stopped();
-    assert_eq!(log.matches("ordering a certificate failed").count(), 1, "{log}");
+    assert_eq!(
+        log.matches("ordering a certificate failed").count(),
+        1,
+        "{log}"
+    );
     for _ in 0..10 {
         let program = start();
         assert_eq!(status(dir.path())["certificate_order"], order);

@@ -1,0 +1,39 @@
+//! Errors of the server and of the connection, in words.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use redis::RedisError;
+
+use crate::domain::quoted;
+use crate::ports::LimiterError;
+
+/// The error in words of this program, or by the code that the server's begin with: other words may hold names.
+pub(super) fn failure(error: RedisError) -> LimiterError {
+    LimiterError(match error.code() {
+        Some("READONLY") => {
+            "it is a replica and takes no writes: let --limits lead to the primary".to_owned()
+        }
+        Some(code @ ("NOAUTH" | "WRONGPASS" | "NOPERM")) => {
+            format!(
+                "{code}: check the user, the password and the rights that --limits logs in with"
+            )
+        }
+        Some(code) => quoted(code.as_bytes(), None),
+        None if error.is_timeout() => "no answer in time".to_owned(),
+        None => io_failure(&error).unwrap_or_else(|| error.category().to_owned()),
+    })
+}
+
+fn io_failure(error: &RedisError) -> Option<String> {
+    let source = error
+        .source()?
+        .downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    let io: &io::Error = source.downcast_ref()?;
+    Some(match io.get_ref() {
+        Some(inner) if inner.is::<rustls::Error>() => "the TLS handshake failed".to_owned(),
+        Some(_) => io.kind().to_string(),
+        None => io.to_string(),
+    })
+}
