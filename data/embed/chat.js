@@ -219,8 +219,7 @@ class LandingChat extends LandingElement {
     } catch (failure) {
       if (await this.isRefused(failure)) {
         // What the page says without script stands here then; instead of a button, too.
-        const why = self.origin === "null" ? "does not serve sandboxed frames" : `needs --allow-origin ${self.origin}`;
-        console.error(`landing-chat: ${this.base} ${why}`);
+        console.error(`landing-chat: ${this.base} needs --allow-origin ${self.origin}`);
         const isLed = self.origin === "null" && !this.childElementCount;
         const instead = isLed ? this.leadTo("/", "chat-open") : element("slot");
         this.#parts[this.#isPanel ? "root" : "content"].replaceChildren(instead);

@@ -51,8 +51,8 @@ class LandingNewsletter extends LandingElement {
         form.submit();
         // A sandbox may stop that without a word, and links, too: then the address can be copied.
         const link = this.leadTo("/newsletter", "newsletter-submit");
-        link.textContent = `${this.base}/newsletter`;
-        shown.say(element("span", {}, `${this.message("newsletter-elsewhere")} `, link));
+        link.append(`: ${this.base}/newsletter`);
+        shown.say(link);
         return;
       }
       shown.say(this.words("thanks", "newsletter-thanks", { email: address }));

@@ -25,7 +25,6 @@ newsletter-title = Newsletter
 newsletter-lead = Tragen Sie Ihre E-Mail-Adresse ein, dann erhalten Sie die nächste Ausgabe.
 newsletter-email = E-Mail-Adresse
 newsletter-submit = Anmelden
-newsletter-elsewhere = Falls sich nichts öffnet, melden Sie sich hier an:
 newsletter-trap = Bitte leer lassen
 newsletter-address-missing = Bitte geben Sie Ihre E-Mail-Adresse ein.
 newsletter-address-wrong = Bitte prüfen Sie die Adresse. Ein Beispiel: name@example.com.

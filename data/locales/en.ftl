@@ -25,7 +25,6 @@ newsletter-title = Newsletter
 newsletter-lead = Leave your address and you will get the next issue.
 newsletter-email = E-mail address
 newsletter-submit = Sign up
-newsletter-elsewhere = If nothing opens, sign up at
 newsletter-trap = Leave this empty
 newsletter-address-missing = Please enter your e-mail address.
 newsletter-address-wrong = Please check the address. An example: name@example.com.

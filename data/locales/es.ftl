@@ -25,7 +25,6 @@ newsletter-title = Boletín
 newsletter-lead = Deje su correo electrónico y recibirá el próximo número.
 newsletter-email = Correo electrónico
 newsletter-submit = Suscribirse
-newsletter-elsewhere = Si no se abre nada, suscríbase aquí:
 newsletter-trap = Deje este campo vacío
 newsletter-address-missing = Escriba su correo electrónico, por favor.
 newsletter-address-wrong = Revise la dirección, por favor. Ejemplo: nombre@example.com.

@@ -25,7 +25,6 @@ newsletter-title = Newsletter
 newsletter-lead = Indiquez votre adresse e-mail et vous recevrez le prochain numéro.
 newsletter-email = Adresse e-mail
 newsletter-submit = S’inscrire
-newsletter-elsewhere = Si rien ne s’ouvre, inscrivez-vous ici :
 newsletter-trap = Laissez ce champ vide
 newsletter-address-missing = Veuillez saisir votre adresse e-mail.
 newsletter-address-wrong = Veuillez vérifier l’adresse. Exemple : nom@example.com.

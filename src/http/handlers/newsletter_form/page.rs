@@ -49,10 +49,8 @@ pub(super) fn form_page(
 /// name. Its form may be sent on to `origin`, against which Chromium holds the policy, too.
 pub(super) fn in_any_frame(mut reply: Reply, origin: &str) -> Reply {
     let policy = PAGE_POLICY.replace("frame-ancestors 'none'; ", "");
-    let policy = policy.replace(
-        "form-action 'self'",
-        &format!("form-action 'self' {origin}"),
-    );
+    let action = format!("form-action 'self' {origin}");
+    let policy = policy.replace("form-action 'self'", action.trim_end());
     if let Ok(policy) = HeaderValue::try_from(policy) {
         reply.headers.insert(CONTENT_SECURITY_POLICY, policy);
     }
