@@ -30,6 +30,7 @@
 //! | [`tls`] | certificates of the service's own TLS |
 //! | [`acme`] | the certificate that the service orders itself |
 //! | `connect` | TCP to a host with several addresses |
+//! | `lenient_json` | JSON as other programs write it |
 //! | [`outbound`] | the HTTP client, and TLS of all clients |
 //! | [`inspection`] | a data directory from outside |
 //! | [`probe`] | whether something on the network answers |
@@ -51,6 +52,7 @@ pub mod files;
 mod hex;
 pub mod inspection;
 pub mod ledger;
+pub(crate) mod lenient_json;
 pub mod limiter;
 pub mod listener;
 pub mod model;

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
+use crate::adapters::lenient_json;
 use crate::adapters::part_file;
 use crate::config::ColumnMeaning;
 use crate::domain::{ContactStatus, EmailAddress};
@@ -334,8 +335,12 @@ fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<St
         if text.trim_ascii().is_empty() {
             continue;
         }
-        let row = match serde_json::from_slice::<JsonRow<'_>>(&text) {
+        let mended = lenient_json::mended(&text);
+        let row = match serde_json::from_str::<JsonRow<'_>>(&mended) {
             _ if text.len() > ROW_BYTES_MAX => bad(line, "the line is longer than 64 KiB"),
+            Ok(JsonRow { email, .. }) if email.contains('\u{fffd}') => {
+                bad(line, "the address is not UTF-8")
+            }
             Err(_) => bad(
                 line,
                 "the line is no JSON object with a string email, and strings subscribed_at and status if any",

@@ -11,6 +11,7 @@ use hyper::{Request, Response};
 use instant_acme::{BodyWrapper, BytesResponse, Error};
 use tokio::time::timeout;
 
+use crate::adapters::lenient_json;
 use crate::adapters::outbound::{HttpClient, Roots, client, root_cause, send};
 
 /// How long a request may take.
@@ -58,8 +59,7 @@ async fn exchange(
     let (head, body) = send(&http, request).await?.into_parts();
     let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
     let body = body.map_err(|error| root_cause(error.as_ref() as &(dyn StdError + 'static)))?;
-    // The client refuses JSON with other bytes, and after a byte order mark.
-    let text = String::from_utf8_lossy(&body.to_bytes()).into_owned();
-    let text = text.trim_start_matches('\u{feff}').to_owned();
+    // The client is strict.
+    let text = lenient_json::mended(&body.to_bytes());
     Ok(Response::from_parts(head, Full::new(text.into())))
 }

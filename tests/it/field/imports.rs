@@ -319,6 +319,13 @@ fn members_of_json_that_may_carry_consent_are_no_less() {
         let (ran, contacts) = imported(&format!("--format jsonl {flags}"), file);
         assert_eq!(contacts, expected, "{file}: {ran:?}");
     }
+    let latin = b"{\"email\":\"ada@x.test\",\"city\":\"Z\xfcrich\"}\n{\"email\":\"bob@x.test\",\"note\":\"\\ud83d\"}\n";
+    assert_eq!(imported("--format jsonl", latin).1, "ada:s bob:s");
+    let ran = imported("--format jsonl", b"{\"email\":\"z\xfc@x.test\"}\n").0;
+    assert!(
+        ran.out.contains("line 1: the address is not UTF-8"),
+        "{ran:?}"
+    );
     let file = "{\"email\":\"ada@x.test\"}\n{\"email\":\"bob@x.test\",\"gdpr\":\"no\"}\n";
     imported("--format jsonl", file)
         .0

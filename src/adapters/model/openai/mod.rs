@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `prompt` | the request: system prompt, question, history |
 //! | `upstream` | one HTTP exchange, under a deadline and size limits |
-//! | `lenient_json`, `sse_parser`, `completion` | parsing JSON, streams and completions |
+//! | `sse_parser`, `completion` | parsing streams and completions |
 //! | `think_tags` | cutting off the thinking |
 //! | `collector` | assembling and streaming the answer |
 //! | `upstream_error`, `failure` | errors, and who bears the turn |
@@ -14,7 +14,6 @@ mod breaker;
 mod collector;
 mod completion;
 mod failure;
-mod lenient_json;
 mod prompt;
 mod sse_parser;
 mod think_tags;

@@ -11,6 +11,7 @@ use hyper::header::{
 use hyper::{Request, Response, StatusCode, Uri};
 use tokio::time::{Instant, timeout_at};
 
+use crate::adapters::lenient_json;
 use crate::adapters::outbound::{
     HttpClient, PRODUCT, refusal_in_words, retry_after, root_cause, send,
 };
@@ -20,7 +21,6 @@ use super::breaker::{Pass, Verdict};
 use super::collector::Collector;
 use super::completion::Completion;
 use super::failure::TurnFailure;
-use super::lenient_json;
 use super::sse_parser::SseParser;
 use super::upstream_error::UpstreamError;
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 use hyper::StatusCode;
 use serde_json::Value;
 
+use crate::adapters::lenient_json;
 use crate::ports::ModelError;
 
 use super::breaker::Verdict;
 use super::completion::is_blank;
 use super::failure::{Remedy, TurnFailure};
-use super::lenient_json;
 
 /// Pause when the account has no credit; also the maximum for `Retry-After`.
 const PAUSE_MAX: Duration = Duration::from_secs(60);

@@ -1,9 +1,15 @@
-//! JSON as servers send it: after a byte order mark, with bytes that are not UTF-8, and with escapes of half a
+//! JSON as other programs write it: after a byte order mark, with bytes that are not UTF-8, and with escapes of half a
 //! character, where a token was half an emoji. Those are replaced.
 
 use serde_json::Value;
 
-pub(super) fn parse(json: &[u8]) -> serde_json::Result<Value> {
+/// Parses what [`mended`] makes of it.
+pub(crate) fn parse(json: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_str(&mended(json))
+}
+
+/// The same JSON with U+FFFD in place of what is no character.
+pub(crate) fn mended(json: &[u8]) -> String {
     let json = String::from_utf8_lossy(json);
     let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
     let mut mended = String::with_capacity(json.len());
@@ -19,7 +25,7 @@ pub(super) fn parse(json: &[u8]) -> serde_json::Result<Value> {
         mended.extend([before, if is_half { "\u{FFFD}" } else { escape }]);
         rest = after;
     }
-    serde_json::from_str(&(mended + rest))
+    mended + rest
 }
 
 #[cfg(test)]
