@@ -185,7 +185,7 @@ impl Kind {
 pub(crate) async fn compare() {
     const DOOR: &[&str] = &["600", "60000", "1800", "60000"];
     const ASKED: &[&str] = &["charge", "", "600", "60000", "1800", "60000"];
-    let window = include_str!("../../src/adapters/redis/window.lua");
+    let window = include_str!("../../src/adapters/cluster/redis/window.lua");
     let server = Server::start();
     let connections = join_all((0..CONNECTIONS).map(|_| server.connect())).await;
     let mut kinds = [

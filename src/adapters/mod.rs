@@ -3,10 +3,8 @@
 //! | Module | Implements | Over |
 //! |---|---|---|
 //! | [`ledger`] | `ContactStore`, `KeyIssuer`, `RevocationList` | an append-only file, and a table of places in memory |
-//! | [`postgres`] | the same, `CountStore`, `StoreMaintenance` | a PostgreSQL database, for several nodes |
-//! | [`credential_cache`] | `KeyIssuer`, `RevocationList` | those of a store on a network, remembered for a while |
-//! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled, or behind an engine |
-//! | [`redis`] | `RateLimiter` | Redis or Valkey, for several nodes |
+//! | [`cluster`] | all of these and `RateLimiter` | PostgreSQL, and Redis or Valkey: all that only several nodes need |
+//! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`webhook`] | `SignUps` | HTTP, to the newsletter's provider |
 //! | [`smtp`] | `MailSender` | SMTP, to the operator's mail relay |
@@ -43,10 +41,10 @@ pub mod acme;
 pub mod admin_socket;
 pub mod backup;
 pub mod block_list;
+pub mod cluster;
 mod connect;
 mod consent_entry;
 pub mod counts;
-pub mod credential_cache;
 pub mod data_dir;
 pub mod files;
 mod hex;
@@ -61,9 +59,7 @@ pub mod operator_file;
 pub mod outbound;
 pub mod part_file;
 mod pem;
-pub mod postgres;
 pub mod probe;
-pub mod redis;
 mod secret_file;
 pub mod site_dir;
 mod sled_db;

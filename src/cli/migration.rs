@@ -5,10 +5,10 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use serde_json::json;
 
+use crate::adapters::cluster::postgres::{Migration, PostgresStore, Totals};
 use crate::adapters::counts::FileCountStore;
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::ledger::LedgerStore;
-use crate::adapters::postgres::{Migration, PostgresStore, Totals};
 use crate::adapters::system::SystemClock;
 use crate::config::{Args, Consent, OutputForm};
 use crate::domain::{Channel, Hour, KEPT_HOURS};

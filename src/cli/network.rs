@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::acme::AcmeCertificate;
+use crate::adapters::cluster::redis::RedisSurvey;
 use crate::adapters::probe::{self, ProbeAnswer};
-use crate::adapters::redis::RedisSurvey;
 use crate::config::{Args, EngineArgs};
 use crate::domain::in_words;
 use crate::metrics::Metrics;

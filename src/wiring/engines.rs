@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::adapters::operator_file::{self, PasswordFile};
-use crate::adapters::outbound::{Certificates, certificates_in};
-use crate::adapters::postgres::{
+use crate::adapters::cluster::postgres::{
     Migration, PostgresAddress, PostgresSettings, PostgresStore, migrate,
 };
-use crate::adapters::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
+use crate::adapters::cluster::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
+use crate::adapters::operator_file::{self, PasswordFile};
+use crate::adapters::outbound::{Certificates, certificates_in};
 use crate::adapters::system::SystemEntropy;
 use crate::config::EngineArgs;
 use crate::domain::SharedSecret;

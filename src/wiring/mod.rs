@@ -14,6 +14,7 @@ use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::acme::{AcmeCertificate, AcmeSettings};
+use crate::adapters::cluster::postgres::PostgresOpenError;
 use crate::adapters::data_dir;
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::model::openai::{
@@ -22,7 +23,6 @@ use crate::adapters::model::openai::{
 use crate::adapters::open_error::OpenError;
 use crate::adapters::operator_file::{self, PasswordFile};
 use crate::adapters::outbound::{Certificates, Roots};
-use crate::adapters::postgres::PostgresOpenError;
 use crate::adapters::site_dir::{self, SiteDir};
 use crate::adapters::smtp::{SmtpMailSender, SmtpSettings};
 use crate::adapters::system::SystemEntropy;

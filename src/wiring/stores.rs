@@ -8,11 +8,12 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::block_list::FileBlockList;
+use crate::adapters::cluster::GuardedRateLimiter;
+use crate::adapters::cluster::credential_cache::CredentialCache;
 use crate::adapters::counts::FileCountStore;
-use crate::adapters::credential_cache::CredentialCache;
 use crate::adapters::data_dir::{self, DataDir, NodeDir};
 use crate::adapters::ledger::{LedgerStore, Tuning};
-use crate::adapters::limiter::{GuardedRateLimiter, SledRateLimiter, SledWindowStore, WINDOWS_MAX};
+use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::open_error::OpenError;
 use crate::adapters::system::{SystemClock, SystemEntropy};

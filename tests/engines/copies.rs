@@ -1,6 +1,6 @@
 //! What a move copies into PostgreSQL, imports of many rows, and what a compaction deletes.
 
-use landing_api::adapters::postgres::{PostgresStore, Totals};
+use landing_api::adapters::cluster::postgres::{PostgresStore, Totals};
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::agent::{Registration, RevokedRegistration};
 use landing_api::domain::consent::Confirmation;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landing_api::adapters::postgres::PostgresStore;
+use landing_api::adapters::cluster::postgres::PostgresStore;
 use landing_api::domain::consent::LeaveToken;
 use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Turn};
 use landing_api::domain::time::Timestamp;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use landing_api::adapters::limiter::GuardedRateLimiter;
-use landing_api::adapters::redis::RedisRateLimiter;
+use landing_api::adapters::cluster::GuardedRateLimiter;
+use landing_api::adapters::cluster::redis::RedisRateLimiter;
 use landing_api::metrics::Metrics;
 use landing_api::ports::RateLimiter;
 

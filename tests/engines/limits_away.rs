@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landing_api::adapters::limiter::GuardedRateLimiter;
-use landing_api::adapters::redis::{RedisRateLimiter, RedisSettings};
+use landing_api::adapters::cluster::GuardedRateLimiter;
+use landing_api::adapters::cluster::redis::{RedisRateLimiter, RedisSettings};
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;

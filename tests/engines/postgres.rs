@@ -6,10 +6,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landing_api::adapters::outbound::Roots;
-use landing_api::adapters::postgres::{
+use landing_api::adapters::cluster::postgres::{
     PostgresAddress, PostgresOpenError, PostgresSettings, PostgresStore, migrate,
 };
+use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::domain::secret::Secret;
 use landing_api::metrics::Metrics;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use landing_api::adapters::postgres::PostgresStore;
+use landing_api::adapters::cluster::postgres::PostgresStore;
 use landing_api::domain::contact::Subscription;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList, StoreError};

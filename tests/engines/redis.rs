@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
+use landing_api::adapters::cluster::redis::{RedisAddress, RedisSettings};
 use landing_api::adapters::outbound::Roots;
-use landing_api::adapters::redis::{RedisAddress, RedisSettings};
 use rustix::process::Signal;
 use tempfile::TempDir;
 

@@ -3,10 +3,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use landing_api::adapters::outbound::Roots;
-use landing_api::adapters::postgres::{
+use landing_api::adapters::cluster::postgres::{
     Migration, PostgresAddress, PostgresOpenError, PostgresSettings, migrate,
 };
+use landing_api::adapters::outbound::Roots;
 use landing_api::domain::contact::Subscription;
 use landing_api::domain::secret::Secret;
 use landing_api::ports::ContactStore;

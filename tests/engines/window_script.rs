@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use landing_api::adapters::redis::RedisRateLimiter;
+use landing_api::adapters::cluster::redis::RedisRateLimiter;
 use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;

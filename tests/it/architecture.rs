@@ -44,8 +44,8 @@ const LAYERS: [(&str, &[&str]); 14] = [
 /// Crates and items that only some files may use, by the beginning of their paths.
 const CRATES: [(&str, &[&str]); 14] = [
     ("sled::", &["adapters/"]),
-    ("tokio_postgres::", &["adapters/postgres/"]),
-    ("redis::", &["adapters/redis/"]),
+    ("tokio_postgres::", &["adapters/cluster/postgres/"]),
+    ("redis::", &["adapters/cluster/redis/"]),
     (
         "hyper::",
         &[
@@ -138,7 +138,7 @@ fn technologies_stay_in_their_places() {
                 // An adapter may have the name of its technology.
                 .any(|before| {
                     !before.ends_with(|c: char| c.is_alphanumeric())
-                        && !before.ends_with("crate::adapters::")
+                        && !before.ends_with("crate::adapters::cluster::")
                 });
             if is_named && !places.iter().any(|place| source.path.starts_with(place)) {
                 panic!("{} must not use {name}", source.path);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use landing_api::adapters::credential_cache::CredentialCache;
+use landing_api::adapters::cluster::credential_cache::CredentialCache;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::credential::{Fingerprint, KeyRecord};
 use landing_api::domain::time::Timestamp;

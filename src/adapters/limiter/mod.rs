@@ -7,7 +7,6 @@
 //! | `writer` | stores changes, removes expired windows, handles a store that fails |
 //! | `persistence` | storage of windows across restarts |
 //! | `record` | the stored form of a window |
-//! | `guarded` | the table of one node behind an engine that several nodes share |
 //!
 //! All live windows are in memory from the start, so no request waits for the store, and its
 //! failures change no decision: while nothing can be stored, windows are in memory only. A killed
@@ -15,7 +14,6 @@
 //! identities comes faster than sled takes them, so that one to three seconds were lost. A process that is killed
 //! while it replaces a store that has grown may lose all windows. A closed limiter loses none.
 
-mod guarded;
 mod persistence;
 mod record;
 mod shard;
@@ -42,7 +40,6 @@ use crate::ports::{
     WindowSet,
 };
 
-pub use self::guarded::GuardedRateLimiter;
 pub use self::persistence::{Change, SledWindowStore, WindowStore, WindowStoreError};
 use self::table::{SHARDS, Table, shard_index};
 use self::writer::{StoreHealth, Writer};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landing_api::adapters::outbound::Roots;
-use landing_api::adapters::postgres::{
+use landing_api::adapters::cluster::postgres::{
     PostgresAddress, PostgresOpenError, PostgresSettings, PostgresStore,
 };
-use landing_api::adapters::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
+use landing_api::adapters::cluster::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
+use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::domain::secret::Secret;
 use landing_api::metrics::Metrics;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use landing_api::adapters::limiter::GuardedRateLimiter;
+use landing_api::adapters::cluster::GuardedRateLimiter;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::metrics::Metrics;
 use landing_api::ports::{Charge, LimiterError};

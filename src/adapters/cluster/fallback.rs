@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::adapters::limiter::SledRateLimiter;
 use crate::adapters::supervisor::supervise;
 use crate::domain::macros::hidden;
 use crate::domain::{Decision, Policies, PolicyName, Quota, Timestamp};
@@ -17,8 +18,6 @@ use crate::ports::{
     Admission, BusyWindow, Charge, Clock, Issuer, LimiterError, LimiterStats, RateLimiter, Receipt,
     WindowSet,
 };
-
-use super::SledRateLimiter;
 
 /// How often the engine's state is looked at.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
