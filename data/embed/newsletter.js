@@ -49,10 +49,8 @@ class LandingNewsletter extends LandingElement {
       if (trap.value || !(await this.#signUp(address))) {
         // The service judges it, and shows a page.
         form.submit();
-        // A sandbox may stop that without a word, and links, too: then the address can be copied.
-        const link = this.leadTo("/newsletter", "newsletter-submit");
-        link.append(`: ${this.base}/newsletter`);
-        shown.say(link);
+        // A sandbox may stop that without a word.
+        shown.say(this.leadTo("/newsletter", "newsletter-submit"));
         return;
       }
       shown.say(this.words("thanks", "newsletter-thanks", { email: address }));
