@@ -214,7 +214,7 @@ const isExcused = ({ id, score, details }) =>
  * What Lighthouse reports. On a busy machine it may miss the paint, or find the page slow: then it looks again, and a
  * page that is slow each time is slow.
  */
-const look = async (url, port, looks = 3) => {
+const look = async (url, port, looks = 5) => {
   const { lhr } = await lighthouse(url, { port, onlyCategories: CATEGORIES, logLevel: "error" });
   const isMissed = Object.values(lhr.audits).some((audit) => audit.scoreDisplayMode === "error");
   const isSlow = lhr.categories.performance.score < PERFORMANCE_MIN;
