@@ -1,6 +1,6 @@
 //! Runs the real program as a process.
 
-use std::fs::{File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
@@ -183,6 +183,18 @@ impl Drop for Program {
         // Fails if it has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Gives `path` and all in it to the group as well, as Kubernetes does with an `fsGroup`.
+pub(crate) fn open_to_group(path: &Path) {
+    let mode = fs::metadata(path).unwrap().permissions().mode();
+    let more = if path.is_dir() { 0o2070 } else { 0o060 };
+    fs::set_permissions(path, Permissions::from_mode(mode | more)).unwrap();
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            open_to_group(&entry.unwrap().path());
+        }
     }
 }
 

@@ -1,14 +1,13 @@
 //! Volumes, templates and lists of owners: refused before anything is lost, or used.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::path::Path;
 
 use rustix::process::Signal;
 
 use super::run;
 use crate::Run;
-use crate::program::{Program, Ran, command, private_dir};
+use crate::program::{Program, Ran, command, open_to_group, private_dir};
 
 pub(crate) fn files(_run: Run) -> Result<String, String> {
     let dir = private_dir();
@@ -27,17 +26,6 @@ pub(crate) fn files(_run: Run) -> Result<String, String> {
     long_mail()?;
     consent(dir.path())?;
     Ok("a hang-up, a volume, a template and a list".to_owned())
-}
-
-/// Gives `path` and all in it to the group as well, as Kubernetes does with an `fsGroup`.
-fn open_to_group(path: &Path) {
-    let mode = fs::metadata(path).unwrap().permissions().mode();
-    fs::set_permissions(path, Permissions::from_mode(mode | 0o070)).unwrap();
-    if path.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            open_to_group(&entry.unwrap().path());
-        }
-    }
 }
 
 /// A mail that is longer than a line of the ledger may be is refused before anybody signs up.

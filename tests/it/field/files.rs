@@ -16,7 +16,7 @@ use landing_api::ports::BlockList as _;
 
 use crate::commands::{command as operator, run};
 use crate::fixtures::{House, logged};
-use crate::program::{Program, Ran, Terminal, command, private_dir};
+use crate::program::{Program, Ran, Terminal, command, open_to_group, private_dir};
 use crate::tls::{Authority, write_private};
 use crate::twins::SeededEntropy;
 
@@ -269,18 +269,6 @@ fn a_proxy_that_speaks_its_own_protocol_first_is_told_of() {
         let log = program.stopped();
         assert!(log.contains(told), "{told}: {log}");
         assert!(!log.contains("192.0.2"), "{log}");
-    }
-}
-
-/// Gives `path` and all in it to the group as well, as Kubernetes does with an `fsGroup`.
-fn open_to_group(path: &Path) {
-    let mode = fs::metadata(path).unwrap().permissions().mode();
-    let more = if path.is_dir() { 0o2070 } else { 0o060 };
-    fs::set_permissions(path, Permissions::from_mode(mode | more)).unwrap();
-    if path.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            open_to_group(&entry.unwrap().path());
-        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use redis::{Cmd, FromRedisValue, RedisResult, Value};
 use tokio::time::{MissedTickBehavior, interval};
+use tokio_rustls::TlsConnector;
 
 use crate::ports::LimiterError;
 
@@ -26,6 +27,7 @@ const NOT_AN_ANSWER: &str = "an answer that is none of the script's";
 /// The connection to the server.
 pub(super) struct Link {
     settings: RedisSettings,
+    tls: Option<TlsConnector>,
     probe: Cmd,
     connection: Mutex<Option<RedisConnection>>,
     /// Why the server does not decide, while it does not.
@@ -41,6 +43,7 @@ impl Link {
         settings.check()?;
         let link = Arc::new(Self {
             connection: Mutex::new(None),
+            tls: settings.tls()?,
             settings,
             probe: probe(hash),
             away: Mutex::new(None),
@@ -70,7 +73,12 @@ impl Link {
     /// Another connection, for calls that would hold up those of requests.
     pub(super) async fn another(&self) -> Result<RedisConnection, LimiterError> {
         self.check()?;
-        self.settings.connect().await.map_err(LimiterError)
+        self.connect().await
+    }
+
+    async fn connect(&self) -> Result<RedisConnection, LimiterError> {
+        let connected = self.settings.connect(self.tls.as_ref()).await;
+        connected.map_err(LimiterError)
     }
 
     /// Has the server decide something, on another connection if it does not on this one.
@@ -78,7 +86,7 @@ impl Link {
         let connection = self.connection.lock().clone();
         let mut decided = decide(connection, &self.probe, 1).await;
         if decided.is_err() {
-            let connected = self.settings.connect().await.map_err(LimiterError);
+            let connected = self.connect().await;
             decided = match &connected {
                 Ok(connection) => decide(Some(connection.clone()), &self.probe, 1).await,
                 Err(error) => Err(error.clone()),

@@ -61,23 +61,37 @@ impl RedisSettings {
         }
     }
 
+    /// TLS for all connections, if the address asks for it.
+    ///
+    /// # Errors
+    /// Why it cannot be set up, in words.
+    pub(super) fn tls(&self) -> Result<Option<TlsConnector>, String> {
+        if !self.address.is_tls {
+            return Ok(None);
+        }
+        let config = tls_config(self.roots.clone()).map_err(|error| format!("TLS: {error}"))?;
+        Ok(Some(Arc::new(config).into()))
+    }
+
     /// Connects and logs in. All addresses of the name are tried.
     ///
     /// # Errors
     /// Why there is no connection, in words.
-    pub(super) async fn connect(&self) -> Result<RedisConnection, String> {
+    pub(super) async fn connect(
+        &self,
+        tls: Option<&TlsConnector>,
+    ) -> Result<RedisConnection, String> {
         let connecting = async {
             let RedisAddress { host, port, .. } = &self.address;
             let tcp = connect(host, *port)
                 .await
                 .map_err(|error| in_words(&error))?;
-            if !self.address.is_tls {
+            let Some(tls) = tls else {
                 return self.log_in(tcp).await;
-            }
-            let tls = tls_config(self.roots.clone()).map_err(|error| error.to_string())?;
+            };
             let name = ServerName::try_from(host.clone());
             let name = name.map_err(|_not_a_name| "not a name for TLS".to_owned())?;
-            let secured = TlsConnector::from(Arc::new(tls)).connect(name, tcp).await;
+            let secured = tls.connect(name, tcp).await;
             self.log_in(secured.map_err(|_names_the_host| "the TLS handshake failed".to_owned())?)
                 .await
         };

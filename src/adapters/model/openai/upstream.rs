@@ -9,6 +9,7 @@ use hyper::header::{
     TRANSFER_ENCODING, USER_AGENT,
 };
 use hyper::{Request, Response, StatusCode, Uri};
+use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::adapters::lenient_json;
@@ -267,11 +268,12 @@ impl AnswerBody<'_> {
                 if Instant::now() >= self.deadline && !is_finished {
                     return Err(self.late());
                 }
+                let body = lenient_json::parse(&event);
                 // Some servers have an end of their own.
-                if is_finished && lenient_json::parse(&event).is_err() {
+                if is_finished && body.is_err() {
                     return Ok(());
                 }
-                let completion = parse(&event)?;
+                let completion = completed(body)?;
                 self.begin();
                 if completion.finish_reason.is_some() && !is_finished {
                     is_finished = true;
@@ -302,9 +304,12 @@ impl AnswerBody<'_> {
 
 /// Parses a completion, or a chunk of one, that came with a status of success.
 fn parse(json: &[u8]) -> Result<Completion, TurnFailure> {
-    let body = lenient_json::parse(json);
-    let body =
-        body.map_err(|error| TurnFailure::unusable(format!("the answer is not JSON: {error}")))?;
+    completed(lenient_json::parse(json))
+}
+
+fn completed(parsed: serde_json::Result<Value>) -> Result<Completion, TurnFailure> {
+    let body = parsed
+        .map_err(|error| TurnFailure::unusable(format!("the answer is not JSON: {error}")))?;
     let completion = Completion::read(&body);
     match UpstreamError::find(&body) {
         Some(error) => Err(error.into_failure(StatusCode::OK, None)),
