@@ -51,16 +51,21 @@ async fn part(random: &mut Random, trace: &Trace) {
         let (counted, sample) = random.pick(&samples);
         if host % GOOD == 0 {
             good.push((host, *counted));
-            db.insert(key.as_bytes(), sample.as_slice()).unwrap();
+            db.insert(key.as_bytes(), sealed(key.as_bytes(), sample))
+                .unwrap();
             continue;
         }
         let others = samples.iter().map(|(_, bytes)| bytes.as_slice());
         let others: Vec<_> = others.chain(NUMBERS).collect();
-        let input = random.mutated(sample, &others);
-        trace.begin(&input);
+        let mut input = random.mutated(sample, &others);
         // A longer key is none.
         let key = key.as_bytes();
         let key = key.repeat(if random.once_in(8) { 2 } else { 1 });
+        // Without its checksum nothing of a record is read.
+        if !random.once_in(8) {
+            input = sealed(&key, &input);
+        }
+        trace.begin(&input);
         db.insert(key, input).unwrap();
     }
     db.flush().unwrap();
@@ -103,7 +108,13 @@ async fn check(dir: &Path, quota: &str, good: &[(u32, u32)]) {
     }
 }
 
-/// What a limiter writes for some windows, and how many each counts.
+/// A record with the checksum that it has under `key`.
+fn sealed(key: &[u8], record: &[u8]) -> Vec<u8> {
+    let checksum = crc32fast::hash(&[key, record].concat());
+    [record, &checksum.to_be_bytes()].concat()
+}
+
+/// What a limiter writes for some windows, without the checksum, and how many each counts.
 async fn samples(dir: &Path, quota: &str) -> Vec<(u32, Vec<u8>)> {
     let limiter = open(dir, quota);
     let mut counts = Vec::new();
@@ -121,7 +132,9 @@ async fn samples(dir: &Path, quota: &str) -> Vec<(u32, Vec<u8>)> {
     let db = db.open().unwrap();
     let value = |host| {
         let key = charge(PolicyName::Ip, quota, host).key;
-        db.get(key.as_bytes()).unwrap().unwrap().to_vec()
+        let record = db.get(key.as_bytes()).unwrap().unwrap();
+        let (record, _checksum) = record.split_last_chunk::<4>().unwrap();
+        record.to_vec()
     };
     std::iter::zip(counts, 0..)
         .map(|(count, host)| (count, value(host)))
