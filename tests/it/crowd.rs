@@ -1,11 +1,12 @@
 //! Who gives way when connections are scarce.
 
 use landing_api::http::server::ServerLimits;
+use tokio::io::AsyncWriteExt as _;
 use tokio::runtime::Builder;
 
 use crate::fixtures::logged;
 use crate::harness::Setup;
-use crate::http2::{END_HEADERS, END_STREAM, GOAWAY, HEADERS, frame, get};
+use crate::http2::{END_HEADERS, END_STREAM, GOAWAY, HEADERS, WINDOW_UPDATE, frame, get};
 use crate::shares::{ONE, OTHER};
 use crate::transport::{Connection, HEALTH, Server};
 
@@ -123,6 +124,38 @@ async fn all_networks_together_have_only_so_many_connections_of_http_2() {
             break;
         }
     }
+}
+
+#[tokio::test]
+async fn who_sends_more_than_requests_need_is_cut_off_and_has_fewer_connections_of_http_2() {
+    let limits = ServerLimits {
+        http2_connections_max: 16,
+        ..ServerLimits::default()
+    };
+    let server = Server::start(Setup::default(), limits).await;
+    let updates = frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]).repeat(2000);
+    for _ in 0..2 {
+        let mut connection = server.connect_from(ONE).await;
+        connection.greet(65_535).await;
+        // A request asks for more bytes than its frame has.
+        for stream in [1, 3, 5] {
+            let head = frame(HEADERS, END_HEADERS | END_STREAM, stream, &get("/livez"));
+            connection.send(head).await;
+            connection.send(&updates).await;
+            while !matches!(connection.frame().await, Some((HEADERS, ..))) {}
+        }
+        for _ in 0..20 {
+            let _ = connection.0.write_all(&updates).await;
+        }
+        while connection.frame().await.is_some() {}
+    }
+    let mut third = server.connect_from(ONE).await;
+    third.greet(65_535).await;
+    assert_eq!(third.frame().await, None);
+    assert!(server.served_from(ONE).await.is_some());
+    let mut other = server.connect_from(OTHER).await;
+    other.greet(65_535).await;
+    assert!(other.frame().await.is_some());
 }
 
 #[test]

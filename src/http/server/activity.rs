@@ -3,8 +3,8 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
@@ -20,6 +20,18 @@ use crate::http::answer::sse::BrokenOff;
 /// a setting have fewer.
 const PROGRESS_BYTES: usize = 64;
 
+/// How many bytes a client may send besides its bodies: so many at first, and as many for each request. Whoever
+/// sends more floods the service with frames that ask for nothing (CVE-2019-9512, CVE-2019-9515).
+const ASKING_BYTES: i64 = 64 * 1024;
+
+/// How many bytes a client may send for each part of an answer: some acknowledge every one (two frames
+/// `WINDOW_UPDATE`, over TLS in a record each).
+const PART_BYTES: i64 = 128;
+
+/// How many bytes of a body may come, frames included, where its size is not announced. No body that is read is
+/// larger.
+const BODY_BYTES: u64 = 512 * 1024;
+
 /// What a connection waits for, and the time of its last progress. Progress is a request answered, or
 /// [`PROGRESS_BYTES`] sent.
 #[derive(Debug)]
@@ -31,6 +43,8 @@ pub(crate) struct Activity {
     waiting: AtomicUsize,
     /// Whether the socket takes no more: the client does not read.
     is_blocked: AtomicBool,
+    /// How many bytes the client may send before its next request.
+    allowed_bytes: AtomicI64,
     closing: Notify,
     evicted: Notify,
 }
@@ -42,13 +56,27 @@ impl Activity {
             last_ms: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             is_blocked: AtomicBool::new(false),
+            allowed_bytes: AtomicI64::new(ASKING_BYTES),
             closing: Notify::new(),
             evicted: Notify::new(),
         })
     }
 
-    /// Counts a request until the guard is dropped.
-    pub(crate) fn begin(self: &Arc<Self>) -> ActivityGuard {
+    /// Counts a request with this body until the guard is dropped.
+    pub(crate) fn begin_request(self: &Arc<Self>, body: &impl Body) -> ActivityGuard {
+        let announced = body.size_hint().upper().unwrap_or(BODY_BYTES);
+        let body = i64::try_from(announced.min(BODY_BYTES)).unwrap_or(0);
+        // A short body can come in frames that are larger than their content.
+        self.allow(ASKING_BYTES + 2 * body);
+        self.begin()
+    }
+
+    fn allow(&self, bytes: i64) {
+        self.allowed_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The connection waits for the service until the guard is dropped.
+    pub(super) fn begin(self: &Arc<Self>) -> ActivityGuard {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         ActivityGuard(Arc::clone(self))
     }
@@ -112,6 +140,24 @@ impl Activity {
         self.last_ms.store(age_ms, Ordering::Relaxed);
     }
 
+    /// Called after each read of the socket with the number of bytes.
+    ///
+    /// # Errors
+    /// When the client sent more than its requests can need.
+    fn read(&self, bytes: usize) -> io::Result<()> {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.allow(-bytes);
+        if self.has_flooded() {
+            return Err(io::Error::other("floods: sends more than it asks for"));
+        }
+        Ok(())
+    }
+
+    /// Whether the client sent more than its requests can need.
+    pub(crate) fn has_flooded(&self) -> bool {
+        self.allowed_bytes.load(Ordering::Relaxed) < 0
+    }
+
     /// Called after each write to the socket with what it returned.
     fn wrote<E>(&self, polled: &Poll<Result<usize, E>>) {
         self.is_blocked
@@ -163,6 +209,7 @@ impl Body for ActiveBody {
         let polled = Pin::new(&mut this.body).poll_frame(context);
         if polled.is_ready() {
             this.waiting = None;
+            this.activity.allow(PART_BYTES);
         } else {
             this.waiting.get_or_insert_with(|| this.activity.begin());
         }
@@ -178,7 +225,7 @@ impl Body for ActiveBody {
     }
 }
 
-/// The socket of a connection, below TLS. Its activity learns what is sent.
+/// The socket of a connection, below TLS. Its activity learns what is received and sent.
 pub(crate) struct Socket {
     pub(crate) stream: TcpStream,
     pub(crate) activity: Arc<Activity>,
@@ -190,7 +237,9 @@ impl AsyncRead for Socket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        Poll::Ready(self.activity.read(buffer.filled().len() - before))
     }
 }
 
@@ -235,7 +284,7 @@ mod tests {
     use std::task::Waker;
 
     use futures_util::{FutureExt as _, StreamExt as _, stream};
-    use http_body_util::{BodyExt as _, StreamBody};
+    use http_body_util::{BodyExt as _, Full, StreamBody};
     use tokio::time::advance;
 
     use super::*;
@@ -316,6 +365,24 @@ mod tests {
             () = idle => {}
             () = idles_after(&activity, REST) => {}
         }
+    }
+
+    #[test]
+    fn a_client_may_send_what_its_requests_need_and_no_more() {
+        let full = |bytes| Full::new(Bytes::from(vec![0; bytes]));
+        let activity = Activity::new();
+        let _requests: Vec<_> = (0..3).map(|_| activity.begin_request(&full(0))).collect();
+        let asking = usize::try_from(ASKING_BYTES).unwrap();
+        activity.read(4 * asking).unwrap();
+        let _body = activity.begin_request(&full(1000));
+        activity.read(asking + 2000).unwrap();
+        // What announces more than is read of it, or nothing, may send as much as is read.
+        let body = usize::try_from(BODY_BYTES).unwrap();
+        let chunks = stream::pending::<Result<Frame<Bytes>, Infallible>>();
+        let _huge = activity.begin_request(&full(2 * body));
+        let _chunks = activity.begin_request(&StreamBody::new(chunks));
+        activity.read(2 * (asking + 2 * body)).unwrap();
+        assert!(activity.read(1).is_err());
     }
 
     #[tokio::test(start_paused = true)]

@@ -20,7 +20,7 @@ use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::Network;
@@ -45,6 +45,9 @@ const WINDOW: u32 = 64 * 1024 - 1;
 /// its 24 bytes in one piece.
 const PREFACE_TRIES: u32 = 10;
 const PREFACE_PAUSE: Duration = Duration::from_millis(20);
+
+/// How long the place of a connection that sent more than it asked for stays taken.
+const FLOOD_REST: Duration = Duration::from_secs(60);
 
 /// What ends a connection early, for the log.
 const IDLE: &str = "idle for too long";
@@ -157,8 +160,14 @@ impl Connection {
         let io = TokioIo::new(stream);
         if let Some(place) = http2 {
             let connection = http2_builder(place.streams_max).serve_connection(io, answer);
-            self.drive(connection, http2::Connection::graceful_shutdown, true)
-                .await
+            let ended = self
+                .drive(connection, http2::Connection::graceful_shutdown, true)
+                .await;
+            if self.activity.has_flooded() {
+                // Its network has fewer places meanwhile, or it would come again at once.
+                let _ = timeout(FLOOD_REST, self.stop.cancelled()).await;
+            }
+            ended
         } else {
             let connection = self.http1().serve_connection(io, answer);
             self.drive(connection, http1::Connection::graceful_shutdown, false)
@@ -184,7 +193,7 @@ impl Connection {
         request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<ActiveBody>, Infallible>> {
         // Counted now: on HTTP/2 the future may be polled later.
-        let waiting = self.activity.begin();
+        let waiting = self.activity.begin_request(request.body());
         async move {
             if let Speaks::Redirect(redirect) = &self.common.speaks {
                 self.activity.close();
