@@ -20,6 +20,7 @@ mod bad_bodies;
 mod binary;
 mod blocks;
 mod bodies;
+mod budget;
 mod commands;
 mod compression;
 mod consent;
