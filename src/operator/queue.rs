@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::app::App;
 use crate::domain::{Channel, ChannelPause, Delivery, DeliveryId, QueueStanding, Timestamp};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
@@ -31,24 +32,28 @@ pub struct DeliveryRow {
     /// When the next attempt is due, if one is.
     pub due_at: Option<String>,
     pub attempts: u32,
-    /// Why the last one failed.
+    /// Why the last one failed, or why none is made now.
     pub last_error: Option<String>,
     /// Whose address is in it.
     pub email: Option<String>,
 }
 
-impl From<&Delivery> for DeliveryRow {
-    fn from(delivery: &Delivery) -> Self {
+impl DeliveryRow {
+    fn of(delivery: &Delivery, app: &App) -> Self {
         let is_dead = delivery.dead_at.is_some();
+        let channel = app.metrics.deliveries.of(delivery.kind.channel());
+        let pause = channel.pause(app.clock.now()).filter(|_| !is_dead);
+        let paused_until = pause.as_ref().map(|it| it.until).unwrap_or_default();
+        let paused = pause.map(|it| format!("paused: {}", it.reason));
         Self {
             id: delivery.id.to_string(),
             channel: delivery.kind.channel().as_str().to_owned(),
             kind: delivery.kind.as_str().to_owned(),
             state: if is_dead { "given up" } else { "waiting" }.to_owned(),
             queued_at: delivery.queued_at.to_rfc3339(),
-            due_at: (!is_dead).then(|| delivery.due_at.to_rfc3339()),
+            due_at: (!is_dead).then(|| delivery.due_at.max(paused_until).to_rfc3339()),
             attempts: delivery.attempts,
-            last_error: delivery.last_error.clone(),
+            last_error: paused.or_else(|| delivery.last_error.clone()),
             email: delivery.email.as_ref().map(|it| it.as_str().to_owned()),
         }
     }
@@ -65,7 +70,8 @@ struct WholeDelivery {
 async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = request.app.deliveries.list().await?;
     tracing::info!(command = LIST.name, "operator");
-    Answer::rows(pages, |delivery| DeliveryRow::from(delivery))
+    let app = request.app;
+    Answer::rows(pages, move |delivery| DeliveryRow::of(delivery, &app))
 }
 
 /// Shows the delivery `id` with what is sent.
@@ -74,7 +80,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let found = request.app.deliveries.find(id).await?;
     let delivery = found.ok_or_else(unknown)?;
     Answer::one(&WholeDelivery {
-        row: DeliveryRow::from(&delivery),
+        row: DeliveryRow::of(&delivery, &request.app),
         body: delivery.body,
     })
 }

@@ -17,8 +17,6 @@ use landing_api::domain::email::EmailAddress;
 use landing_api::domain::mail::{Letter, Mail};
 use landing_api::domain::time::Timestamp;
 use landing_api::metrics::workers::Worker;
-use landing_api::operator::operate;
-use landing_api::operator::operation::{Answer, OperatorRequest};
 use landing_api::ports::{
     ContactStore, DeliveryQueue, MailError, MailSender, WebhookError, WebhookSender,
 };
@@ -30,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fixtures::listed;
 use crate::harness::{Call, Setup, TestApp};
+use crate::operator::ask;
 use crate::program::Program;
 use crate::twins::{ScriptedMailSender, ScriptedWebhookSender};
 
@@ -124,11 +123,7 @@ async fn contact(app: &TestApp, name: &str) -> Contact {
 }
 
 async fn status(app: &TestApp) -> Value {
-    let request = OperatorRequest::new(Arc::clone(&app.app), json!({}).into());
-    match operate("status", request).await.unwrap() {
-        Answer::One(value) => value,
-        Answer::Rows(_) => panic!("rows"),
-    }
+    ask(app, "status", json!({})).await.unwrap()
 }
 
 #[tokio::test]
@@ -221,6 +216,12 @@ async fn an_account_at_fault_is_looked_at_again_and_all_mails_leave_once_it_is_f
             assert_eq!(mail["paused_until"], until.to_rfc3339());
             let words = mail["pause_reason"].as_str().unwrap();
             assert!(words.starts_with(['5', '4']), "{words}");
+            let rows = ask(&app, "queue list", json!({})).await.unwrap();
+            assert_eq!(rows.as_array().unwrap().len(), 12);
+            for row in rows.as_array().unwrap() {
+                assert_eq!(row["last_error"], format!("paused: {words}"));
+                assert_eq!(row["due_at"], until.to_rfc3339());
+            }
             app.clock.advance_ms(minutes * 60_000);
         }
         let untried = |it: &Delivery| it.attempts == 0 && it.dead_at.is_none();
