@@ -164,17 +164,6 @@ pub struct Args {
     )]
     pub(super) reveal_existing: RevealExisting,
 
-    /// Discard plain forms of the newsletter that fill in the hidden field `website`, as bots do
-    #[arg(help_heading = "Newsletter")]
-    #[arg(
-        long,
-        value_name = "on|off",
-        default_value = "on",
-        action = ArgAction::Set,
-        value_parser = values::on_or_off()
-    )]
-    form_checks: bool,
-
     /// Whether the IP address of whoever signs up is kept with the contact, as a proof of consent
     #[arg(help_heading = "Newsletter")]
     #[arg(
@@ -595,7 +584,6 @@ impl Args {
             policies: self.policies(),
             key_lifetime_ms: self.key_lifetime_ms,
             reveal_existing: self.reveal_existing,
-            checks_forms: self.form_checks,
             keeps_consent_ip: self.consent_ip,
             has_model: self.model.is_some(),
             falls_back: self.falls_back(),

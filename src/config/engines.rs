@@ -1,13 +1,10 @@
 //! The flags of engines that several nodes of the service share.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::error::ErrorKind;
 
 use crate::domain::macros::hidden;
-
-use super::values;
 
 /// The address of an engine, which its adapter parses. It may hold a password, so `Debug` shows none of it.
 #[derive(Clone, PartialEq, Eq)]
@@ -87,15 +84,6 @@ pub struct EngineArgs {
     /// How many nodes there are. While --limits does not answer, each takes its share of every limit
     #[arg(long, global = true, hide_short_help = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub nodes: Option<u32>,
-
-    /// How long a key or an agent that another node has revoked may still be accepted, up to 1m
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "5s",
-        value_parser = values::up_to_a_minute
-    )]
-    pub credential_cache: Duration,
 }
 
 impl EngineArgs {

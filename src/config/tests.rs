@@ -104,18 +104,6 @@ fn the_data_directory_alone_is_enough() {
 }
 
 #[test]
-fn forms_are_checked_unless_that_is_off() {
-    for (flags, expected) in [
-        (&[][..], true),
-        (&["--form-checks", "on"], true),
-        (&["--form-checks", "off"], false),
-    ] {
-        let args = load(flags).unwrap();
-        assert_eq!(args.settings(args.listen).checks_forms, expected);
-    }
-}
-
-#[test]
 fn browsers_insist_on_https_where_clients_use_it_unless_that_is_off() {
     const YEAR: u64 = 365 * 86_400;
     const TEN_YEARS: u64 = 3660 * 86_400;
@@ -203,7 +191,6 @@ fn a_wrong_value_is_refused_by_the_name_of_its_flag() {
 --max-connections=0 --max-connections=-1
 --max-connections-per-network=0 --max-connections-per-network=1000001
 --log-level=loud --log-level=3 --log-format=xml
---form-checks= --form-checks=no --form-checks=true --form-checks=OFF
 --hsts= --hsts=on --hsts=Off --hsts=31536000 --hsts=-1s --hsts=+1s --hsts=3661d
 --hsts=99999999999999999999s
 "#;
@@ -316,7 +303,6 @@ fn several_nodes_need_engines_a_secret_and_their_number() {
         panic!("it serves");
     };
     assert_eq!((args.data_dir, args.engines.nodes), (None, Some(3)));
-    assert_eq!(args.engines.credential_cache, Duration::from_secs(5));
     assert_eq!(args.drain_notice, Duration::ZERO);
     check_refused(
         "
@@ -332,7 +318,6 @@ check --store postgres://a/b --limits redis://c --secret-file s | --nodes
 --data-dir d --store-ca c                 | of no use without --store
 --data-dir d --limits-ca c                | of no use without --limits
 --data-dir d --nodes 0                    | --nodes
---data-dir d --credential-cache 2m        | from 0s to 1m
 --data-dir d --drain-notice x             | from 0s to 1m
 contacts list                             | --data-dir
 contacts list --store postgres://a/b      | --secret-file

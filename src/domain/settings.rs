@@ -41,8 +41,6 @@ pub struct Settings {
     pub key_lifetime_ms: u64,
     /// Which clients learn that an address was signed up before.
     pub reveal_existing: RevealExisting,
-    /// Whether plain forms are checked for bots.
-    pub checks_forms: bool,
     /// Whether the address of a client that signs up is kept with its consent.
     pub keeps_consent_ip: bool,
     /// Whether the operator's model answers visitors, rather than a search of the guide.

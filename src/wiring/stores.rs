@@ -139,8 +139,8 @@ impl Stores {
         } else {
             engines::open_store(args, &secret, &metrics).await?
         };
-        let (clock, fresh) = (Arc::new(SystemClock), args.credential_cache);
-        let cached = CredentialCache::new(store.clone(), store.clone(), clock, fresh);
+        let clock = Arc::new(SystemClock);
+        let cached = CredentialCache::new(store.clone(), store.clone(), clock);
         let (counts, secrets) = (store.clone(), secret.keys());
         Ok(of_commands(
             store,

@@ -82,7 +82,7 @@ async fn what_one_node_revokes_another_soon_refuses() {
             answer.status == 401
         })
         .await;
-        // The default of --credential-cache.
+        // As long as an answer is fresh.
         let lasted = last - revoked;
         assert!(lasted <= Duration::from_secs(5), "{lasted:?}");
     }

@@ -83,9 +83,9 @@ fn lines_of_code(text: &str) -> usize {
     let mut lines = text.lines().map(str::trim);
     while let Some(line) = lines.next() {
         if line.starts_with("#[cfg(test)]") {
-            let mut item = lines.by_ref().skip_while(|line| line.starts_with("#["));
+            let item = lines.by_ref().skip_while(|line| line.starts_with("#["));
             let mut depth = 0;
-            while let Some(line) = item.next() {
+            for line in item {
                 depth += line.matches('{').count();
                 depth -= line.matches('}').count();
                 if depth == 0 && line.ends_with([';', '}', ',']) {

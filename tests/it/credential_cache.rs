@@ -1,7 +1,6 @@
 //! The cache of look-ups over the stores of a network.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use landing_api::adapters::cluster::credential_cache::CredentialCache;
@@ -29,8 +28,7 @@ impl Node {
         let keys = Arc::new(MemoryKeyIssuer::default());
         let revocations = Arc::new(MemoryRevocationList::default());
         let clock = Arc::new(ManualClock::new(START));
-        let fresh = Duration::from_secs(5);
-        let cache = CredentialCache::new(keys.clone(), revocations.clone(), clock.clone(), fresh);
+        let cache = CredentialCache::new(keys.clone(), revocations.clone(), clock.clone());
         Self {
             keys,
             revocations,
@@ -233,7 +231,7 @@ async fn an_answer_that_a_revocation_overtook_is_not_remembered() {
     });
     let revocations = Arc::new(MemoryRevocationList::default());
     let clock = Arc::new(ManualClock::new(START));
-    let cache = CredentialCache::new(keys.clone(), revocations, clock, Duration::from_secs(5));
+    let cache = CredentialCache::new(keys.clone(), revocations, clock);
     keys.issue(key()).await.unwrap();
     let print = key().fingerprint;
     let mut slow = Box::pin(cache.find(&print));

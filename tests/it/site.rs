@@ -45,7 +45,6 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
         policies: Policies::default(),
         key_lifetime_ms: 1000,
         reveal_existing: RevealExisting::Never,
-        checks_forms: false,
         keeps_consent_ip: false,
         is_base_url_given: true,
         has_model: true,

@@ -6,13 +6,14 @@
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::domain::{Fingerprint, KeyRecord, Registration, RevokedRegistration, Timestamp};
 use crate::ports::{Clock, KeyIssuer, PageStream, RevocationList, StoreError};
 
+/// How long an answer is not asked for again: another node may revoke the credential.
+const FRESH_MS_MAX: u64 = 5_000;
 /// How old an answer may be while the store is away.
 const STALE_MS_MAX: u64 = 60_000;
 /// How long a key is not asked for again that the store does not know: another node may issue it any moment.
@@ -26,7 +27,6 @@ pub struct CredentialCache {
     keys: Arc<dyn KeyIssuer>,
     revocations: Arc<dyn RevocationList>,
     clock: Arc<dyn Clock>,
-    fresh_ms: u64,
     known_keys: Mutex<Answers<Option<KeyRecord>>>,
     /// They have room of their own, because anybody can make them up.
     unknown_keys: Mutex<Answers<()>>,
@@ -34,18 +34,16 @@ pub struct CredentialCache {
 }
 
 impl CredentialCache {
-    /// Remembers nothing yet. An answer is not asked for again for as long as it is `fresh`.
+    /// Remembers nothing yet.
     pub fn new(
         keys: Arc<dyn KeyIssuer>,
         revocations: Arc<dyn RevocationList>,
         clock: Arc<dyn Clock>,
-        fresh: Duration,
     ) -> Self {
         Self {
             keys,
             revocations,
             clock,
-            fresh_ms: u64::try_from(fresh.as_millis()).unwrap_or(u64::MAX),
             known_keys: Mutex::default(),
             unknown_keys: Mutex::default(),
             known_revocations: Mutex::default(),
@@ -64,7 +62,7 @@ impl CredentialCache {
         let (remembered, changes) = known.lock().find(&fingerprint);
         let now = self.clock.now();
         if let Some(answer) = &remembered
-            && answer.is_fresh(now, self.fresh_ms)
+            && answer.is_fresh(now, FRESH_MS_MAX)
             && now.ms_since(answer.given_at) <= STALE_MS_MAX
         {
             return Ok(answer.value.clone());
@@ -106,8 +104,8 @@ impl KeyIssuer for CredentialCache {
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
         let (unknown, changes) = self.unknown_keys.lock().find(fingerprint);
-        let (now, fresh_ms) = (self.clock.now(), self.fresh_ms.min(UNKNOWN_MS_MAX));
-        if unknown.is_some_and(|answer| answer.is_fresh(now, fresh_ms)) {
+        let now = self.clock.now();
+        if unknown.is_some_and(|answer| answer.is_fresh(now, UNKNOWN_MS_MAX)) {
             return Ok(None);
         }
         let (known, ask) = (&self.known_keys, self.keys.find(fingerprint));

@@ -1,7 +1,7 @@
 //! The field that people do not see.
 
 use super::{PATH, THANKS, assert_nothing_done, form, is_kept, leads_to, taken};
-use crate::harness::{Call, Setup, TestApp};
+use crate::harness::{Call, TestApp};
 
 #[tokio::test]
 async fn a_filled_trap_looks_like_a_success_and_keeps_nothing() {
@@ -32,16 +32,4 @@ async fn a_form_that_is_sent_at_once_is_taken() {
     );
     taken(&app, form("email=ada@example.com&lang=en&website=")).await;
     assert!(is_kept(&app, "ada@example.com").await);
-}
-
-#[tokio::test]
-async fn without_checks_every_form_is_taken() {
-    let app = Setup {
-        checks_forms: false,
-        ..Setup::default()
-    }
-    .start();
-    taken(&app, form("email=ada@example.com&website=x")).await;
-    assert!(is_kept(&app, "ada@example.com").await);
-    assert_eq!(app.metrics.trapped_forms.get(), 0);
 }

@@ -89,7 +89,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
         &context.origins,
     );
     let app = context.app();
-    if app.settings.checks_forms && fields.website.is_some() {
+    if fields.website.is_some() {
         app.metrics.trapped_forms.increase();
         // Bots get the same answer as people, so that they learn nothing.
         return see_other(&fields, target);
