@@ -169,7 +169,9 @@ pub(super) fn refusal_in_words(status: StatusCode, headers: &HeaderMap) -> Strin
 pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Option<Duration> {
     let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
     let asked = text(RETRY_AFTER)?;
-    let pause = if let Ok(seconds) = asked.parse::<f64>() {
+    // A proxy may have joined two, and some write a unit.
+    let number = asked.split(", ").next().unwrap_or_default().trim_end();
+    let pause = if let Ok(seconds) = number.trim_end_matches('s').parse::<f64>() {
         // Fractions are no standard, but in use.
         let most = if seconds > 0.0 {
             Duration::MAX
@@ -178,7 +180,9 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Optio
         };
         Duration::try_from_secs_f64(seconds).unwrap_or(most)
     } else {
-        let until = httpdate::parse_http_date(asked).ok()?;
+        let zones = ["UTC", "+0000"].iter();
+        let date = zones.fold(asked.to_owned(), |date, zone| date.replace(zone, "GMT"));
+        let until = httpdate::parse_http_date(&date).ok()?;
         let date = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok());
         let left = |now| until.duration_since(now).unwrap_or_default();
         date.or(now).map_or(UNKNOWN_PAUSE, left)
@@ -292,7 +296,22 @@ mod tests {
                 Some(now),
                 seconds(30),
             ),
+            (
+                "Sat, 21 Nov 2026 12:00:30 UTC",
+                None,
+                Some(now),
+                seconds(90),
+            ),
+            (
+                "Sat, 21 Nov 2026 12:00:30 +0000",
+                None,
+                Some(now),
+                seconds(90),
+            ),
             ("Sat, 21 Nov 2020 12:00:30 GMT", None, Some(now), None),
+            ("120, 120", date, None, seconds(120)),
+            ("30s", date, None, seconds(30)),
+            ("s", date, None, None),
             ("", date, None, None),
             ("-7", date, None, None),
             ("nan", date, None, None),

@@ -20,12 +20,12 @@ use crate::adapters::lenient_json;
 use crate::adapters::part_file;
 use crate::config::ColumnMeaning;
 use crate::domain::{ContactStatus, EmailAddress};
-use crate::operator::contact_csv::{STATUS, original};
+use crate::operator::contact_csv::original;
 use crate::operator::import::ImportRow;
 use crate::operator::operation::Lines;
 
 use self::source::{FileError, PIECE_BYTES, ROW_BYTES_MAX, Source, begin};
-use super::import_columns::{is_refusal, meaning_of};
+use super::import_columns::{hidden_consent, is_refusal, may_be_flag, meaning_of};
 use super::outcome::CommandError;
 use super::output::Progress;
 
@@ -152,6 +152,7 @@ fn contact<'a, 'b>(
     if has_left {
         // Whatever else is unknown.
         row.bad = None;
+        row.subscribed_at = None;
         row.status = Some(ContactStatus::Unsubscribed.as_str().into());
     }
     row
@@ -255,7 +256,13 @@ fn parse_header(
     let (mut columns, mut unknown, mut has_email) = (Columns::new(), Vec::new(), false);
     for name in &names {
         let meaning = match meaning_of(name, given) {
-            Some(ColumnMeaning::Email) if has_email => ColumnMeaning::Ignore,
+            Some(ColumnMeaning::Email) if has_email && !may_be_flag(name, given) => {
+                ColumnMeaning::Ignore
+            }
+            Some(ColumnMeaning::Email) if has_email => {
+                unknown.push(*name);
+                ColumnMeaning::Ignore
+            }
             Some(meaning) => meaning,
             None => {
                 unknown.push(*name);
@@ -313,10 +320,6 @@ fn row<'a>(line: u64, record: &'a ByteRecord, columns: &Columns) -> ImportRow<'a
 struct JsonRow<'a> {
     #[serde(borrow)]
     email: Cow<'a, str>,
-    #[serde(borrow)]
-    subscribed_at: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    status: Option<Cow<'a, str>>,
     #[serde(flatten)]
     others: Map<String, Value>,
 }
@@ -341,26 +344,36 @@ fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<St
             Ok(JsonRow { email, .. }) if email.contains('\u{fffd}') => {
                 bad(line, "the address is not UTF-8")
             }
-            Err(_) => bad(
-                line,
-                "the line is no JSON object with a string email, and strings subscribed_at and status if any",
-            ),
-            Ok(JsonRow {
-                email,
-                subscribed_at,
-                status,
-                others,
-            }) => {
-                let status = status.map(|status| (STATUS.to_owned(), Value::from(status)));
+            Err(_) => bad(line, "the line is no JSON object with a string email"),
+            Ok(JsonRow { email, others }) => {
                 let mut cells = Vec::new();
-                for (name, value) in others.into_iter().chain(status) {
+                for (name, value) in others {
                     let known = meanings.iter().find(|(known, _)| *known == name);
                     let meaning = known.map(|(_, meaning)| *meaning);
-                    let Some(meaning) = meaning.or_else(|| meaning_of(&name, given)) else {
-                        return Err(FileError::Consent { line, names: name });
+                    let meaning = meaning.or_else(|| meaning_of(&name, given));
+                    let is_given = given.iter().any(|(column, _)| *column == name);
+                    let unclear = match meaning {
+                        // The address is in `email`, and what is no other one may be a flag.
+                        Some(ColumnMeaning::Email) => match &value {
+                            Value::Null => None,
+                            Value::String(text) if text.contains('@') => None,
+                            _ => Some(name.clone()),
+                        },
+                        Some(ColumnMeaning::Ignore) if !is_given => {
+                            hidden_consent(&value).map(|member| format!("{name}.{member}"))
+                        }
+                        Some(_) => None,
+                        None => Some(name.clone()),
                     };
+                    if let Some(names) = unclear {
+                        return Err(FileError::Consent { line, names });
+                    }
+                    let meaning = meaning.unwrap_or(ColumnMeaning::Ignore);
                     if known.is_none() && meanings.len() < COLUMNS_MAX {
                         meanings.push((name.clone(), meaning));
+                    }
+                    if meaning == ColumnMeaning::Email {
+                        continue;
                     }
                     let cell = match value {
                         Value::Null => String::new(),
@@ -373,7 +386,6 @@ fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<St
                 }
                 let row = ImportRow {
                     email,
-                    subscribed_at,
                     ..row_at(line)
                 };
                 let cells = cells
@@ -385,7 +397,7 @@ fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<St
         reader.get_mut().push(row)?;
     }
     reader.get_mut().flush()?;
-    meanings.retain(|(_, meaning)| *meaning == ColumnMeaning::Ignore);
+    meanings.retain(|(_, meaning)| matches!(meaning, ColumnMeaning::Ignore | ColumnMeaning::Email));
     Ok(meanings.into_iter().map(|(name, _)| name).collect())
 }
 

@@ -2,6 +2,8 @@
 //!
 //! A column that may carry consent is never just not read: it is known, or the operator says what it means.
 
+use serde_json::Value;
+
 use crate::config::ColumnMeaning;
 use crate::domain::quoted;
 
@@ -18,16 +20,29 @@ fn is_of(kind: &str, word: &str) -> bool {
     lines.any(|(_, mut words)| words.any(|known| known == word))
 }
 
+/// One of the words of this kind is in `text`.
+fn has(kind: &str, text: &str) -> bool {
+    let mut lines = kinds().filter(|(found, _)| *found == kind);
+    lines.any(|(_, mut parts)| parts.any(|part| text.contains(part)))
+}
+
 /// The letters of a name, small and without accents.
 fn letters(name: &str) -> String {
     let plain = |letter: char| match letter {
-        'à'..='å' => 'a',
-        'è'..='ë' => 'e',
-        'ì'..='ï' => 'i',
-        'ò'..='ö' => 'o',
-        'ù'..='ü' => 'u',
-        'ñ' => 'n',
-        'ç' => 'c',
+        'à'..='å' | 'ā' | 'ă' | 'ą' => 'a',
+        'è'..='ë' | 'ē' | 'ę' | 'ě' => 'e',
+        'ì'..='ï' | 'ı' => 'i',
+        'ò'..='ö' | 'ø' | 'ő' => 'o',
+        'ù'..='ü' | 'ů' | 'ű' => 'u',
+        'ñ' | 'ń' | 'ň' => 'n',
+        'ç' | 'ć' | 'č' => 'c',
+        'ś' | 'š' | 'ş' | 'ș' => 's',
+        'ź' | 'ż' | 'ž' => 'z',
+        'ř' => 'r',
+        'ł' => 'l',
+        'ď' => 'd',
+        'ť' | 'ț' => 't',
+        'ý' => 'y',
         other => other,
     };
     let letters = name.chars().flat_map(char::to_lowercase).map(plain);
@@ -41,13 +56,45 @@ pub(super) fn meaning_of(name: &str, given: &[(String, ColumnMeaning)]) -> Optio
         return Some(*meaning);
     }
     let letters = letters(name);
-    let is_of_other_script = letters.is_empty() && name.chars().any(char::is_alphabetic);
     let mut known = kinds().filter(|(_, words)| words.clone().any(|word| word == letters));
     let known = known.find_map(|(kind, _)| ColumnMeaning::parse(kind));
-    let mut speaking = kinds().filter(|(kind, _)| *kind == "speaks of consent");
-    let is_speaking = speaking.any(|(_, mut parts)| parts.any(|part| letters.contains(part)))
-        || is_of("may be consent", &letters);
-    known.or_else(|| (!is_speaking && !is_of_other_script).then_some(ColumnMeaning::Ignore))
+    let is_unknown = is_of_other_script(name)
+        || known.is_none()
+            && (has("speaks of consent", &letters) || is_of("may be consent", &letters));
+    match known {
+        None | Some(ColumnMeaning::Ignore) => (!is_unknown).then_some(ColumnMeaning::Ignore),
+        Some(_) => known,
+    }
+}
+
+/// A second column of addresses may be a flag, unless its meaning is `given`.
+pub(super) fn may_be_flag(name: &str, given: &[(String, ColumnMeaning)]) -> bool {
+    let is_given = |(column, _): &(String, _)| column.trim().eq_ignore_ascii_case(name.trim());
+    let is_flag = is_of("maybe a flag", &letters(name)) || is_of_other_script(name);
+    is_flag && !given.iter().any(is_given)
+}
+
+/// Some of it is not Latin, so that [`letters`] does not have it.
+fn is_of_other_script(name: &str) -> bool {
+    let mut letters = name.chars().filter(|letter| letter.is_alphabetic());
+    letters.any(|letter| letter > '\u{24f}')
+}
+
+/// The path to a member within `value` whose name may carry consent, where nobody looks for it.
+pub(super) fn hidden_consent(value: &Value) -> Option<String> {
+    match value {
+        Value::Array(items) => items.iter().find_map(hidden_consent),
+        Value::Object(members) => members.iter().find_map(|(name, value)| {
+            use ColumnMeaning::{Email, Ignore, SubscribedAt};
+            let is_known = matches!(meaning_of(name, &[]), Some(Ignore | Email | SubscribedAt))
+                || is_of("maybe a status", &letters(name));
+            match is_known {
+                true => hidden_consent(value).map(|rest| format!("{name}.{rest}")),
+                false => Some(name.clone()),
+            }
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
 }
 
 /// A cell says that the contact must not be written to any more, in a column of this meaning and name.
@@ -58,8 +105,14 @@ pub(super) fn is_refusal(meaning: ColumnMeaning, name: &str, cell: &str) -> Resu
     use ColumnMeaning::{Confirmed, Email, Ignore, Status, Subscribed, SubscribedAt, Unsubscribed};
     let (flag, word) = (cell.to_lowercase().replace(' ', "t"), letters(cell));
     let flag = flag.split('.').next().unwrap_or_default();
-    let is_time = flag.len() >= 8 && flag.starts_with(|first: char| first.is_ascii_digit());
-    let is_no = flag.is_empty() || is_of("no", flag);
+    let speaks_of_leaving = has("speaks of leaving", &word);
+    let is_time = flag.len() >= 8
+        && flag.starts_with(|first: char| first.is_ascii_digit())
+        && !speaks_of_leaving;
+    let mut zeros = kinds().filter(|(kind, _)| *kind == "begins no");
+    let is_no = flag.is_empty()
+        || is_of("no", flag)
+        || zeros.any(|(_, mut zeros)| zeros.any(|zero| flag.starts_with(zero)));
     let is_yes = !is_no && (is_of("yes", flag) || is_time);
     let why = match meaning {
         Email | SubscribedAt | Ignore => return Ok(false),
@@ -69,9 +122,11 @@ pub(super) fn is_refusal(meaning: ColumnMeaning, name: &str, cell: &str) -> Resu
         Subscribed if is_no => return Ok(true),
         _ if is_of("is unsubscribed", &word) => return Ok(true),
         _ if is_of("is unconfirmed", &word) => "unconfirmed",
+        Unsubscribed => return Ok(!is_of("is not unsubscribed", &word)),
         _ if is_of("is subscribed", &word) => return Ok(false),
-        Unsubscribed => return Ok(true),
-        Status if is_of("maybe a status", &letters(name)) => return Ok(false),
+        Status if is_of("maybe a status", &letters(name)) && !speaks_of_leaving => {
+            return Ok(false);
+        }
         Confirmed => "unconfirmed",
         Status | Subscribed => "unknown",
     };

@@ -6,7 +6,7 @@ use tokio::runtime::Builder;
 
 use crate::fixtures::logged;
 use crate::harness::Setup;
-use crate::http2::{END_HEADERS, END_STREAM, GOAWAY, HEADERS, WINDOW_UPDATE, frame, get};
+use crate::http2::{END_HEADERS, END_STREAM, GOAWAY, HEADERS, WINDOW_UPDATE, frame, get, header};
 use crate::shares::{ONE, OTHER};
 use crate::transport::{Connection, HEALTH, Server};
 
@@ -134,6 +134,18 @@ async fn who_sends_more_than_requests_need_is_cut_off_and_has_fewer_connections_
     };
     let server = Server::start(Setup::default(), limits).await;
     let updates = frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]).repeat(2000);
+    // Heads that come at once are read before a request counts.
+    let mut first = server.connect_from(OTHER).await;
+    first.greet(65_535).await;
+    let padding = header(0, &"x".repeat(120)).repeat(8);
+    let block = [get("/livez"), padding].concat();
+    let heads =
+        (0..100).map(|number| frame(HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, &block));
+    first.send(heads.collect::<Vec<_>>().concat()).await;
+    for _ in 0..100 {
+        while !matches!(first.frame().await.unwrap(), (HEADERS, ..)) {}
+    }
+    drop(first);
     for _ in 0..2 {
         let mut connection = server.connect_from(ONE).await;
         connection.greet(65_535).await;
@@ -144,7 +156,7 @@ async fn who_sends_more_than_requests_need_is_cut_off_and_has_fewer_connections_
             connection.send(&updates).await;
             while !matches!(connection.frame().await, Some((HEADERS, ..))) {}
         }
-        for _ in 0..20 {
+        for _ in 0..30 {
             let _ = connection.0.write_all(&updates).await;
         }
         while connection.frame().await.is_some() {}

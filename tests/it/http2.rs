@@ -45,7 +45,7 @@ pub(crate) fn get(path: &str) -> Vec<u8> {
 }
 
 /// Header `number`, never indexed.
-fn header(number: usize, value: &str) -> Vec<u8> {
+pub(crate) fn header(number: usize, value: &str) -> Vec<u8> {
     let name = format!("x-{number:03}");
     let mut field = vec![0x10, 5];
     field.extend_from_slice(name.as_bytes());

@@ -20,9 +20,13 @@ use crate::http::answer::sse::BrokenOff;
 /// a setting have fewer.
 const PROGRESS_BYTES: usize = 64;
 
-/// How many bytes a client may send besides its bodies: so many at first, and as many for each request. Whoever
-/// sends more floods the service with frames that ask for nothing (CVE-2019-9512, CVE-2019-9515).
+/// How many bytes a client may send for each request besides its body. Whoever sends more floods the service with
+/// frames that ask for nothing (CVE-2019-9512, CVE-2019-9515).
 const ASKING_BYTES: i64 = 64 * 1024;
+
+/// How many bytes a client may send before its first request is counted: on HTTP/2 all heads that have arrived, and
+/// bodies as long as a connection's window, are read before.
+const OPENING_BYTES: i64 = 256 * 1024;
 
 /// How many bytes a client may send for each part of an answer: some acknowledge every one (two frames
 /// `WINDOW_UPDATE`, over TLS in a record each).
@@ -56,7 +60,7 @@ impl Activity {
             last_ms: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             is_blocked: AtomicBool::new(false),
-            allowed_bytes: AtomicI64::new(ASKING_BYTES),
+            allowed_bytes: AtomicI64::new(OPENING_BYTES),
             closing: Notify::new(),
             evicted: Notify::new(),
         })
@@ -69,6 +73,11 @@ impl Activity {
         // A short body can come in frames that are larger than their content.
         self.allow(ASKING_BYTES + 2 * body);
         self.begin()
+    }
+
+    /// Sets no bound on what comes without a request: a trusted proxy passes on no flood.
+    pub(super) fn trust(&self) {
+        self.allow(i64::MAX / 2);
     }
 
     fn allow(&self, bytes: i64) {
@@ -372,8 +381,9 @@ mod tests {
         let full = |bytes| Full::new(Bytes::from(vec![0; bytes]));
         let activity = Activity::new();
         let _requests: Vec<_> = (0..3).map(|_| activity.begin_request(&full(0))).collect();
-        let asking = usize::try_from(ASKING_BYTES).unwrap();
-        activity.read(4 * asking).unwrap();
+        let [opening, asking] =
+            [OPENING_BYTES, ASKING_BYTES].map(|it| usize::try_from(it).unwrap());
+        activity.read(opening + 3 * asking).unwrap();
         let _body = activity.begin_request(&full(1000));
         activity.read(asking + 2000).unwrap();
         // What announces more than is read of it, or nothing, may send as much as is read.

@@ -165,8 +165,9 @@ impl Slots {
             activity: Activity::new(),
             _permit: self.free().await?,
         };
-        if let Some(network) = network {
-            self.places.enter(network, &slot.activity);
+        match network {
+            Some(network) => self.places.enter(network, &slot.activity),
+            None => slot.activity.trust(),
         }
         Some(slot)
     }

@@ -200,6 +200,11 @@ fn a_column_that_may_carry_consent_is_not_read_until_the_operator_says_what_it_m
         "can_email",
         "iscritto",
         "uitgeschreven",
+        "subscriber",
+        "mail",
+        "odhl\u{e1}\u{161}en",
+        "Email \u{440}\u{430}\u{441}\u{441}\u{44b}\u{43b}\u{43a}\u{430}",
+        "\u{41e}\u{442}\u{43f}\u{438}\u{441}\u{430}\u{43d} (x)",
         "\u{421}\u{442}\u{430}\u{442}\u{443}\u{441}",
         "\u{5df2}\u{9000}\u{8ba2}",
     ] {
@@ -251,6 +256,38 @@ fn cells_that_are_missing_or_say_never_are_no_consent() {
             "email,unsubscribed_at\nada@x.test,0000-00-00\nbob@x.test\n",
             "ada:s bob:s",
         ),
+        (
+            "email,deleted_at\nada@x.test,0001-01-01T00:00:00Z\nbob@x.test,0000-00-00T00:00:00+00:00\n\
+             cid@x.test,1970-01-01 00:00:00\ndan@x.test,2024-01-01T00:00:00Z\n",
+            "ada:s bob:s cid:s dan:u",
+        ),
+        (
+            "email,confirmed\nada@x.test,0001-01-01T00:00:00Z\nbob@x.test,2024-01-01 10:00:00 UTC\n",
+            "bob:s",
+        ),
+        (
+            "email,subscribed\nada@x.test,2024-01-01 (unsubscribed 2024-05-01)\nbob@x.test,12 May 2024\n",
+            "ada:u bob:s",
+        ),
+        (
+            "email;blacklisted\nada@x.test;FALSCH\nbob@x.test;WAHR\ncid@x.test;#N/A\ndan@x.test;\u{43d}\u{435}\u{442}\n",
+            "ada:s bob:u cid:s dan:s",
+        ),
+        (
+            "email,opt_out\nada@x.test,enabled\nbob@x.test,opted in\ncid@x.test,active\ndan@x.test,subscribed\n",
+            "ada:u bob:s cid:u dan:s",
+        ),
+        (
+            "email,state\nada@x.test,soft bounce\nbob@x.test,Ohio\ncid@x.test,unsubscribed by user\n",
+            "bob:s",
+        ),
+        // A time that cannot be read says nothing against it.
+        (
+            "email,subscribed_at,status\nada@x.test,01/02/2024 10:00,unsubscribed\n",
+            "ada:u",
+        ),
+        // Another address is none of those.
+        ("email,mail address\nada@x.test,bob@x.test\n", "ada:s"),
     ] {
         let (ran, contacts) = imported("", file);
         assert_eq!(contacts, expected, "{file}: {ran:?}");
@@ -330,6 +367,39 @@ fn members_of_json_that_may_carry_consent_are_no_less() {
     imported("--format jsonl", file)
         .0
         .refused(2, "line 2: what gdpr means");
+    for (members, told) in [
+        (
+            "\"lists\":[{\"id\":1,\"subscription_status\":\"unsubscribed\"}]",
+            "lists.subscription_status",
+        ),
+        (
+            "\"attributes\":{\"plan\":{\"unsubscribed\":true}}",
+            "attributes.plan.unsubscribed",
+        ),
+        ("\"mail\":false", "mail"),
+        ("\"subscriber\":\"no\"", "subscriber"),
+    ] {
+        let file = format!("{{\"email\":\"ada@x.test\",{members}}}\n");
+        let told = format!("line 1: what {told} means");
+        imported("--format jsonl", &file).0.refused(2, &told);
+    }
+    for members in [
+        "\"mail\":\"bob@x.test\"",
+        "\"mail\":null",
+        "\"attributes\":{\"city\":\"Graz\",\"state\":\"x\",\"email\":\"b@x.test\"}",
+        "\"subscribed_at\":null,\"status\":null",
+    ] {
+        let file = format!("{{\"email\":\"ada@x.test\",{members}}}\n");
+        let (ran, contacts) = imported("--format jsonl", &file);
+        assert_eq!(contacts, "ada:s", "{file}: {ran:?}");
+    }
+    let file = "{\"email\":\"ada@x.test\",\"subscribed_at\":1700000000,\"unsubscribed\":true}\n";
+    assert_eq!(imported("--format jsonl", file).1, "ada:u");
+    let file = "{\"email\":\"ada@x.test\",\"lists\":[{\"subscription_status\":\"confirmed\"}]}\n";
+    assert_eq!(
+        imported("--format jsonl --column lists=ignore", file).1,
+        "ada:s"
+    );
 }
 
 #[test]

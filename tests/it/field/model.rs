@@ -77,6 +77,20 @@ async fn a_stream_is_read_whatever_its_bytes_and_lines_are() {
         (hi.replace("data: ", "data:").into_bytes(), "Hi"),
         (fields.into_bytes(), "Hi"),
         (two_lines.into_bytes(), "Hi"),
+        // The text so far is beside each chunk.
+        (
+            "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"message\":{\"content\":\"Hi\"}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{\"content\":\" you\"},\"message\":{\"content\":\"Hi you\"},\
+             \"finish_reason\":\"stop\"}]}\n\n"
+                .into(),
+            "Hi you",
+        ),
+        // A word of success is no error.
+        (
+            hi.replace("data: [DONE]", "data: {\"code\":0,\"message\":\"Success\",\"choices\":[]}\n\ndata: [DONE]")
+                .into_bytes(),
+            "Hi",
+        ),
     ] {
         let about = String::from_utf8_lossy(&stream).into_owned();
         check_answer(Script::response(STREAM, stream), answer, &about).await;
@@ -117,7 +131,7 @@ async fn thinking_and_messages_to_tools_are_hidden_however_they_are_split() {
     const SAID: &str = "<|start|>assistant<|channel|>analysis<|message|>secret<|end|><|start|>assistant\
                         <|channel|>commentary to=functions.x <|constrain|>json<|message|>{}<|call|>\
                         <|start|>assistant<|channel|>final<|message|>Hi <b>you</b><|return|>";
-    const TEXTS: [(&str, &str); 6] = [
+    const TEXTS: [(&str, &str); 8] = [
         (
             "<|start|>assistant<|message|>Hi <b>you</b><|end|>",
             "Hi <b>you</b>",
@@ -126,6 +140,8 @@ async fn thinking_and_messages_to_tools_are_hidden_however_they_are_split() {
         ("<think>secret</think><think>secret</think>Hi", "Hi"),
         ("[THINK]secret[/THINK]Hi", "Hi"),
         ("◁think▷secret◁/think▷Hi", "Hi"),
+        ("\u{200b}<think >secret</think>Hi", "Hi"),
+        ("<|inner_prefix|>secret<|inner_suffix|>Hi", "Hi"),
         ("Write <think> and <|end|>", "Write <think> and <|end|>"),
     ];
     for (text, answer) in TEXTS {

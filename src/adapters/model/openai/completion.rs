@@ -14,14 +14,19 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    /// Reads a body that holds no error. The last chunk of a stream has no choice.
-    pub(super) fn read(body: &Value) -> Self {
+    /// Reads a body that holds no error. The last chunk of a stream has no choice. Some servers send the text so far
+    /// beside that of a chunk, and others an empty chunk beside a whole answer.
+    pub(super) fn read(body: &Value, is_chunk: bool) -> Self {
         let mut completion = Self::default();
         let Some(choice) = first_choice(body) else {
             return completion;
         };
         let object = |name| choice.get(name).filter(|it| it.is_object());
-        let message = object("message").or_else(|| object("delta"));
+        let (first, second) = match is_chunk {
+            true => ("delta", "message"),
+            false => ("message", "delta"),
+        };
+        let message = object(first).or_else(|| object(second));
         let message = message.unwrap_or(&Value::Null);
         let finish_reason = choice.get("finish_reason").and_then(Value::as_str);
         let finish_reason = finish_reason.filter(|reason| !reason.is_empty());
@@ -58,7 +63,7 @@ impl Completion {
         if part
             .get("thought")
             .is_some_and(|thought| !is_blank(thought))
-            || matches!(kind, Some("thinking" | "reasoning"))
+            || kind.is_some_and(|kind| !SHOWN.contains(&kind))
         {
             self.has_reasoning = true;
             return;
@@ -72,6 +77,9 @@ impl Completion {
         self.text.push_str(text.unwrap_or_default());
     }
 }
+
+/// The types of parts that are written for the visitor.
+const SHOWN: [&str; 3] = ["text", "output_text", "refusal"];
 
 /// Parts of the reasons of a model that did not end its answer, but failed.
 const FAILURES: [&str; 10] = [
@@ -130,6 +138,15 @@ mod tests {
             (json!({"content": [{"text": "a"}, 7]}), "a", false),
             (
                 json!({"content": [
+                    {"type": "reasoning_text", "text": "secret"},
+                    {"type": "summary_text", "text": "secret"},
+                    {"type": "output_text", "text": "a"},
+                ]}),
+                "a",
+                true,
+            ),
+            (
+                json!({"content": [
                     {"type": "thinking", "thinking": [{"type": "text", "text": "secret"}]},
                     {"type": "text", "text": "a"},
                 ]}),
@@ -168,19 +185,31 @@ mod tests {
         ] {
             for name in ["message", "delta"] {
                 let body = json!({"choices": [{name: message, "finish_reason": null}]});
-                let completion = Completion::read(&body);
-                assert_eq!(completion.text, text, "{body}");
-                assert_eq!(completion.has_reasoning, has_reasoning, "{body}");
-                assert_eq!(completion.finish_reason, None);
+                for is_chunk in [true, false] {
+                    let completion = Completion::read(&body, is_chunk);
+                    assert_eq!(completion.text, text, "{body}");
+                    assert_eq!(completion.has_reasoning, has_reasoning, "{body}");
+                    assert_eq!(completion.finish_reason, None);
+                }
             }
         }
         let usage = json!({"choices": [], "usage": {"total_tokens": 3}});
-        assert_eq!(Completion::read(&usage), Completion::default());
+        assert_eq!(Completion::read(&usage, true), Completion::default());
         let last = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
         assert_eq!(
-            Completion::read(&last).finish_reason.as_deref(),
+            Completion::read(&last, true).finish_reason.as_deref(),
             Some("stop")
         );
+    }
+
+    #[test]
+    fn a_chunk_is_what_it_adds_and_a_whole_answer_its_message() {
+        let read = |delta: &str, message: &str, is_chunk| {
+            let choice = json!({"delta": {"content": delta}, "message": {"content": message}});
+            Completion::read(&json!({"choices": [choice]}), is_chunk).text
+        };
+        assert_eq!(read(" you", "Hi you", true), " you");
+        assert_eq!(read("", "Hi you", false), "Hi you");
     }
 
     #[test]
@@ -196,7 +225,7 @@ mod tests {
             (json!({"0": choice(json!(0), "b")}), ""),
         ] {
             let body = json!({"choices": choices});
-            assert_eq!(Completion::read(&body).text, text, "{body}");
+            assert_eq!(Completion::read(&body, true).text, text, "{body}");
         }
     }
 
@@ -214,7 +243,11 @@ mod tests {
             ("eos_token", false),
         ] {
             let body = json!({"choices": [{"delta": {}, "finish_reason": reason}]});
-            assert_eq!(Completion::read(&body).has_failed(), has_failed, "{reason}");
+            assert_eq!(
+                Completion::read(&body, true).has_failed(),
+                has_failed,
+                "{reason}"
+            );
         }
     }
 }

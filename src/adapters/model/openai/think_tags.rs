@@ -1,17 +1,25 @@
 //! Cuts a model's thinking off the start of its answer. Servers that do not tell thinking from
 //! answer apart leave it in the text, between tags; in a stream a tag may be split over pieces.
 
-/// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Cohere, and Open Thoughts
+/// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Apertus, Cohere, and Open Thoughts
 /// models and of gpt-oss, whose answer is in the last of several messages.
-const TAGS: [(&str, &str); 12] = [
+const TAGS: [(&str, &str); 20] = [
     ("<think>", "</think>"),
+    ("<think >", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
     ("<reason>", "</reason>"),
     ("<reasoning>", "</reasoning>"),
+    ("<reflection>", "</reflection>"),
+    ("<analysis>", "</analysis>"),
+    ("<scratchpad>", "</scratchpad>"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<details type=\"reasoning\"", "</details>"),
     ("<seed:think>", "</seed:think>"),
     ("[think]", "[/think]"),
     ("◁think▷", "◁/think▷"),
+    ("<|thinking|>", "<|/thinking|>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("<|start_thinking|>", "<|end_thinking|>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|start|>", FINAL),
@@ -78,7 +86,8 @@ impl ThinkTags {
     fn step(&mut self) -> String {
         match self.phase {
             Phase::Start => {
-                let blanks = self.held.len() - self.held.trim_start().len();
+                let is_blank = |c: char| c.is_whitespace() || "\u{200b}\u{feff}".contains(c);
+                let blanks = self.held.len() - self.held.trim_start_matches(is_blank).len();
                 self.held.drain(..blanks);
                 let text = self.held.to_ascii_lowercase();
                 match TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {

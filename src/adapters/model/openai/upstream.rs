@@ -273,7 +273,7 @@ impl AnswerBody<'_> {
                 if is_finished && body.is_err() {
                     return Ok(());
                 }
-                let completion = completed(body)?;
+                let completion = completed(body, true)?;
                 self.begin();
                 if completion.finish_reason.is_some() && !is_finished {
                     is_finished = true;
@@ -302,15 +302,15 @@ impl AnswerBody<'_> {
     }
 }
 
-/// Parses a completion, or a chunk of one, that came with a status of success.
+/// Parses a completion that came with a status of success.
 fn parse(json: &[u8]) -> Result<Completion, TurnFailure> {
-    completed(lenient_json::parse(json))
+    completed(lenient_json::parse(json), false)
 }
 
-fn completed(parsed: serde_json::Result<Value>) -> Result<Completion, TurnFailure> {
+fn completed(parsed: serde_json::Result<Value>, is_chunk: bool) -> Result<Completion, TurnFailure> {
     let body = parsed
         .map_err(|error| TurnFailure::unusable(format!("the answer is not JSON: {error}")))?;
-    let completion = Completion::read(&body);
+    let completion = Completion::read(&body, is_chunk);
     match UpstreamError::find(&body) {
         Some(error) => Err(error.into_failure(StatusCode::OK, None)),
         None if completion.has_failed() => {

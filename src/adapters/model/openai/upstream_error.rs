@@ -61,9 +61,12 @@ impl UpstreamError {
         let is_error = |name: &str| body.get(name).is_some_and(|value| value == "error");
         let says = |value: &Value| !is_blank(value) && !value.is_object();
         let reports = |name: &&str| body.get(name).is_some_and(says);
+        let code = body.get("code").and_then(Value::as_u64);
+        let is_success = matches!(code, Some(0 | 200));
         let is_report = is_error("object") || is_error("type") || REPORTS.iter().any(reports);
         let error = places.into_iter().flatten().find_map(inner);
-        let error = error.or_else(|| (choice.is_none() && is_report).then_some(body));
+        let error =
+            error.or_else(|| (choice.is_none() && is_report && !is_success).then_some(body));
         error.map(Self::read)
     }
 
