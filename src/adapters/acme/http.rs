@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use instant_acme::{BodyWrapper, BytesResponse, Error};
 use tokio::time::timeout;
 
@@ -61,5 +61,10 @@ async fn exchange(
     let body = body.map_err(|error| root_cause(error.as_ref() as &(dyn StdError + 'static)))?;
     // The client is strict.
     let text = lenient_json::mended(&body.to_bytes());
+    let (status, is_json) = (head.status, text.trim_start().starts_with('{'));
+    if !is_json && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS) {
+        // What stands before the authority speaks for it.
+        return Err(format!("it answered {status}"));
+    }
     Ok(Response::from_parts(head, Full::new(text.into())))
 }

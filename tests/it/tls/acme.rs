@@ -19,7 +19,7 @@ use crate::harness::Setup;
 use crate::program::{Program, Ran, closed_address, command, landing_api, private_dir};
 use crate::transport::Server;
 
-use super::authority::ScriptedAuthority;
+use super::authority::{PAGE, ScriptedAuthority};
 use super::program::{ask, until};
 use super::{Authority, BOTH, NAME, Pair, write_private};
 
@@ -290,6 +290,19 @@ async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
             assert_eq!(mode & 0o777, 0o600);
         }
     }
+}
+
+#[tokio::test]
+async fn an_authority_behind_a_proxy_that_fails_is_not_taken_for_another_service() {
+    let vouching = Authority::new();
+    let scripted = ScriptedAuthority::refusing(&vouching, PAGE);
+    let dir = private_dir();
+    let acme = ordered_from(&scripted, &dir.path().join("tls"), None);
+    let why = acme.order(day("2026-01-01")).await.unwrap_err();
+    assert_eq!(
+        why,
+        "the authority cannot be asked: it answered 502 Bad Gateway"
+    );
 }
 
 #[tokio::test]

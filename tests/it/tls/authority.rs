@@ -21,6 +21,9 @@ use x509_cert::request::CertReq;
 
 use super::Authority;
 
+/// In place of a problem: what a proxy before the authority answers.
+pub(super) const PAGE: &str = "<html>Bad gateway</html>";
+
 /// The server, which ends with the tests.
 pub(super) struct ScriptedAuthority {
     /// Its directory.
@@ -190,6 +193,9 @@ fn order(
     base: &str,
     state: &State,
 ) -> (&'static str, String) {
+    if state.refuses == Some(PAGE) {
+        return ("502 Bad Gateway", PAGE.to_owned());
+    }
     if let Some(kind) = state.refuses {
         let mut problem = problem(kind);
         problem["detail"] = json!("as the test wants it");
