@@ -1,11 +1,11 @@
-//! Where the last event of each identity is, in memory: 11 to 13 bytes an identity, whatever its event takes, and as
+//! Where the last event of each identity is, in memory: 9 to 10 bytes an identity, whatever its event takes, and as
 //! much for the token of a contact.
 //!
-//! A slot holds 40 bits of a hash and a place, so two identities may share what a slot shows of them. Whoever
+//! A slot holds 44 bits of a hash and a place, so two identities may share what a slot shows of them. Whoever
 //! looks a place up has to compare the identity of the event that is there.
 //!
-//! A shard is an array with open addressing: an entry stands at the first free slot behind its home, the slot
-//! that its hash names. hashbrown's tables double, and would take up to twice as much memory.
+//! A shard is a sorted array, which a million contacts make some five hundred slots long. A hash table doubles, and
+//! takes up to twice as much memory.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,8 +18,8 @@ use crate::domain::{Contact, ContactStatus, DAY_MS, StatusCounts, Timestamp};
 use super::delivery_index::DeliveryIndex;
 use super::record::{Event, Identity, Place};
 
-/// How many parts the table has: one that grows holds up only the look-ups in it.
-const SHARDS: usize = 256;
+/// How many parts the table has: short ones, as an entry moves those behind it.
+const SHARDS: usize = 1 << 12;
 
 /// Places are below 2^40, which is 1 TiB.
 const PLACE_MAX: Place = (1 << 40) - 1;
@@ -44,115 +44,55 @@ pub(super) struct PlaceTable {
     hasher: RandomState,
 }
 
-/// 32 bits of a hash, and one more than a place below 2^40, which is 1 TiB. An empty slot has zeros.
-#[derive(Clone, Copy, Default)]
+/// 32 bits of a hash and a place, in the order of their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PlaceSlot([u8; 9]);
 
 impl PlaceSlot {
     fn new(hash: u32, place: Place) -> Self {
-        let [a, b, c, d] = hash.to_le_bytes();
-        let [e, f, g, h, i, ..] = (place + 1).to_le_bytes();
+        let [a, b, c, d] = hash.to_be_bytes();
+        let [.., e, f, g, h, i] = place.to_be_bytes();
         Self([a, b, c, d, e, f, g, h, i])
     }
 
-    fn hash(&self) -> u32 {
-        let [a, b, c, d, ..] = self.0;
-        u32::from_le_bytes([a, b, c, d])
-    }
-
-    /// `None` if it is empty.
-    fn place(&self) -> Option<Place> {
+    const fn place(self) -> Place {
         let [_, _, _, _, e, f, g, h, i] = self.0;
-        Place::from_le_bytes([e, f, g, h, i, 0, 0, 0]).checked_sub(1)
+        Place::from_be_bytes([0, 0, 0, e, f, g, h, i])
     }
 }
 
+/// Sorted.
 #[derive(Default)]
-struct PlaceShard {
-    slots: Vec<PlaceSlot>,
-    len: usize,
-}
+struct PlaceShard(Vec<PlaceSlot>);
 
-#[expect(
-    clippy::indexing_slicing,
-    reason = "numbers of slots are below their count"
-)]
 impl PlaceShard {
-    /// The places of the entries with this hash, and the numbers of their slots.
-    fn with_hash(&self, hash: u32) -> impl Iterator<Item = (usize, Place)> {
-        let home = self.home(hash);
-        let numbers = (home..self.slots.len()).chain(0..home);
-        let entries = numbers.map_while(|number| {
-            let slot = self.slots[number];
-            slot.place().map(|place| (number, slot.hash(), place))
-        });
-        entries
-            .filter(move |(_, of, _)| *of == hash)
-            .map(|(number, _, place)| (number, place))
+    /// The places of the entries with this hash.
+    fn places(&self, hash: u32) -> Vec<Place> {
+        let (first, last) = (PlaceSlot::new(hash, 0), PlaceSlot::new(hash, PLACE_MAX));
+        let begin = self.0.partition_point(|slot| *slot < first);
+        let entries = self.0.iter().skip(begin);
+        let entries = entries.take_while(|slot| **slot <= last);
+        entries.map(|slot| slot.place()).collect()
     }
 
-    /// The number of the slot with this entry.
-    fn find(&self, hash: u32, place: Place) -> Option<usize> {
-        let mut entries = self.with_hash(hash);
-        let found = entries.find(|(_, found)| *found == place);
-        found.map(|(number, _)| number)
+    fn has(&self, slot: PlaceSlot) -> bool {
+        self.0.binary_search(&slot).is_ok()
     }
 
     /// Adds an entry that is not there.
     fn insert(&mut self, slot: PlaceSlot) {
-        // A seventh of the slots stays free, so that few entries are far from their home.
-        if self.len + self.len / 6 >= self.slots.len() {
-            self.grow();
+        if self.0.len() == self.0.capacity() {
+            // Not by half of them, as it would by itself.
+            self.0.reserve_exact(self.0.len() / 8 + 4);
         }
-        let mut number = self.home(slot.hash());
-        while self.slots[number].place().is_some() {
-            number = self.next(number);
-        }
-        self.slots[number] = slot;
-        self.len += 1;
+        let number = self.0.partition_point(|other| *other < slot);
+        self.0.insert(number, slot);
     }
 
-    /// By a quarter.
-    fn grow(&mut self) {
-        let count = self.slots.len() + self.slots.len() / 4 + 8;
-        let before = std::mem::replace(&mut self.slots, vec![PlaceSlot::default(); count]);
-        self.len = 0;
-        for slot in before.into_iter().filter(|slot| slot.place().is_some()) {
-            self.insert(slot);
-        }
-    }
-
-    /// Empties a slot, and moves entries behind it that could not be found any more.
-    fn remove(&mut self, number: usize) {
-        let (mut hole, mut number) = (number, number);
-        loop {
-            number = self.next(number);
-            let slot = self.slots[number];
-            if slot.place().is_none() {
-                break;
-            }
-            let home = self.home(slot.hash());
-            if self.distance(home, number) >= self.distance(hole, number) {
-                self.slots[hole] = slot;
-                hole = number;
-            }
-        }
-        self.slots[hole] = PlaceSlot::default();
-        self.len -= 1;
-    }
-
-    fn home(&self, hash: u32) -> usize {
-        let scaled = (u64::from(hash) * self.slots.len() as u64) >> 32;
-        usize::try_from(scaled).unwrap_or_default()
-    }
-
-    fn next(&self, number: usize) -> usize {
-        (number + 1) % self.slots.len()
-    }
-
-    /// How many slots `to` is behind `from`.
-    fn distance(&self, from: usize, to: usize) -> usize {
-        (to + self.slots.len() - from) % self.slots.len()
+    /// Returns whether it was there.
+    fn remove(&mut self, slot: PlaceSlot) -> bool {
+        let found = self.0.binary_search(&slot);
+        found.map(|number| self.0.remove(number)).is_ok()
     }
 }
 
@@ -184,14 +124,13 @@ impl PlaceTable {
     /// The places where the last event of `identity` may be.
     pub(super) fn places(&self, identity: &Identity) -> Vec<Place> {
         let (shard, hash) = self.shard(identity);
-        let shard = shard.read();
-        shard.with_hash(hash).map(|(_, place)| place).collect()
+        shard.read().places(hash)
     }
 
     /// Whether the last event of `identity`, one of whose events is at `place`, is there.
     pub(super) fn has(&self, identity: &Identity, place: Place) -> bool {
         let (shard, hash) = self.shard(identity);
-        shard.read().find(hash, place).is_some()
+        shard.read().has(PlaceSlot::new(hash, place))
     }
 
     /// Replaces the last event of `identity` and its place; `None` stands for no event. A contact is found by
@@ -255,9 +194,7 @@ impl PlaceTable {
         let contact = u64::from(identity.is_contact());
         // A token is no identity of its own.
         let entry = u64::from(!identity.is_leave_token());
-        let found = before.and_then(|place| shard.find(hash, place));
-        if let Some(number) = found {
-            shard.remove(number);
+        if before.is_some_and(|place| shard.remove(PlaceSlot::new(hash, place))) {
             self.len.fetch_sub(entry, Ordering::Relaxed);
             self.contacts.fetch_sub(contact, Ordering::Relaxed);
         }
@@ -305,15 +242,15 @@ impl PlaceTable {
 
     /// What it takes of memory.
     pub(super) fn bytes(&self) -> u64 {
-        let slots = self.shards.iter().map(|shard| shard.read().slots.len());
+        let slots = self.shards.iter().map(|shard| shard.read().0.capacity());
         (slots.sum::<usize>() * size_of::<PlaceSlot>()) as u64
     }
 
-    #[expect(clippy::indexing_slicing, reason = "a shard for each byte")]
+    #[expect(clippy::indexing_slicing, reason = "a remainder is below the divisor")]
+    #[expect(clippy::cast_possible_truncation, reason = "each takes other bits")]
     fn shard(&self, identity: &Identity) -> (&RwLock<PlaceShard>, u32) {
-        let [shard, a, b, c, d, ..] = self.hasher.hash_one(identity).to_le_bytes();
-        let hash = u32::from_le_bytes([a, b, c, d]);
-        (&self.shards[usize::from(shard)], hash)
+        let hash = self.hasher.hash_one(identity);
+        (&self.shards[hash as usize % SHARDS], (hash >> 32) as u32)
     }
 }
 
