@@ -295,9 +295,9 @@ impl DataDir {
             (
                 Some(secret),
                 Some(Preview {
-                    secret: Some(id), ..
+                    head: Some(head), ..
                 }),
-            ) if id != secret.id() => {
+            ) if head.secret != secret.id() => {
                 return Err(OpenError::SecretForeign {
                     secret: path,
                     accept,

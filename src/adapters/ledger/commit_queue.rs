@@ -9,14 +9,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::ports::{Compaction, StoreError};
+use crate::ports::StoreError;
 
-use super::draft::Draft;
-use super::shared_state::SharedState;
-use super::writer::{LedgerWriter, Waiting, Work, pending};
+use super::writer::{LedgerWriter, Waiting, Work};
 
 /// Most changes in one batch.
 const BATCH_CHANGES_MAX: usize = 1024;
@@ -48,35 +45,6 @@ impl CommitQueue {
         })
     }
 
-    /// Has the writer decide a change, and waits until what it recorded is durable. The change is
-    /// committed even if nobody waits any more.
-    ///
-    /// # Errors
-    /// [`StoreError`] when nothing of the change was kept.
-    pub(super) async fn commit<T: Send + 'static>(
-        &self,
-        shared: &SharedState,
-        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (sender, answer) = oneshot::channel();
-        // The caller may have been dropped.
-        let reply = move |outcome| drop(sender.send(outcome));
-        self.send(Work::Change(pending(decide, reply)))?;
-        let answered = answer.await;
-        answered.unwrap_or_else(|_given_up| Err(shared.unavailable()))
-    }
-
-    /// Has the ledger compacted, and waits for it. It is done even if nobody waits any more.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it was not done.
-    pub(super) async fn compact(&self, shared: &SharedState) -> Result<Compaction, StoreError> {
-        let (sender, answer) = oneshot::channel();
-        self.send(Work::Compact(sender))?;
-        let answered = answer.await;
-        answered.unwrap_or_else(|_given_up| Err(shared.unavailable()))
-    }
-
     /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if that
     /// was done before.
     pub(super) fn close(&self) -> Option<LedgerWriter> {
@@ -87,7 +55,8 @@ impl CommitQueue {
         thread.join().ok()
     }
 
-    fn send(&self, work: Work) -> Result<(), StoreError> {
+    /// Puts work into the queue, unless it is full or closed.
+    pub(super) fn send(&self, work: Work) -> Result<(), StoreError> {
         let sender = self.sender.lock();
         let Some(sender) = sender.as_ref() else {
             return Err(StoreError::Unavailable("the store is closed".to_owned()));

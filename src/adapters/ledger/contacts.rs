@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
-use tokio::task::spawn_blocking;
 
 use crate::domain::{
     Channel, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome,
@@ -16,7 +15,6 @@ use crate::ports::{ContactStore, ContactStream, ERASED_MAX, PageStream, StoreErr
 use super::deliveries::{queue, remove_naming};
 use super::draft::Draft;
 use super::erasure::{forget, has_tombstone, hash, refused_until, remove_tombstone};
-use super::generation::unreadable;
 use super::record::{Event, Hex, Identity};
 use super::store::LedgerStore;
 
@@ -54,17 +52,16 @@ impl ContactStore for LedgerStore {
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
         let (generation, identity) = (self.shared.generation(), identity(email));
         // Nobody may measure whether an address is known, so one that is not costs a read, too.
-        let found = spawn_blocking(move || {
+        let found = self.read(move || {
             let found = generation.find(&identity);
             if matches!(found, Ok(None)) {
                 generation.read_any();
             }
             found
         });
-        let found = found.await.map_err(|_panic| self.shared.unavailable())?;
-        let found = found.map_err(unreadable);
-        let found = found.inspect_err(|error| self.shared.count_failure(error))?;
-        Ok(found.and_then(|(_place, event)| event.into_contact()))
+        Ok(found
+            .await?
+            .and_then(|(_place, event)| event.into_contact()))
     }
 
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
@@ -160,9 +157,8 @@ impl ContactStore for LedgerStore {
         count: usize,
     ) -> Result<Vec<Contact>, StoreError> {
         let generation = self.shared.generation();
-        let found = spawn_blocking(move || generation.overdue(before, is_mailed, count)).await;
-        let found = found.map_err(|_panic| self.shared.unavailable())?;
-        found.map_err(unreadable)
+        self.read(move || generation.overdue(before, is_mailed, count))
+            .await
     }
 
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {

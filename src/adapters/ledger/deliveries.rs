@@ -18,7 +18,7 @@ use crate::domain::{
 use crate::ports::{DeliveryQueue, ERASED_MAX, PageStream, StoreError};
 
 use super::draft::Draft;
-use super::generation::{Generation, ledger_failed, log_unreadable, unreadable};
+use super::generation::{Generation, ledger_failed, log_unreadable};
 use super::record::{DeliveryEntry, Event, EventLines, Flaw, Hex, Identity, Place};
 use super::store::LedgerStore;
 
@@ -48,13 +48,8 @@ impl DeliveryQueue for LedgerStore {
             return Ok(Vec::new());
         }
         let taken = due.clone();
-        let read = spawn_blocking(move || read(&generation, &taken)).await;
-        let read = read.map_err(|_panic| self.shared.unavailable());
-        let read = read.and_then(|read| read);
-        read.inspect_err(|error| {
-            self.deliveries.end(&due);
-            self.shared.count_failure(error);
-        })
+        let read = self.read(move || read(&generation, &taken)).await;
+        read.inspect_err(|_error| self.deliveries.end(&due))
     }
 
     async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
@@ -119,16 +114,10 @@ impl DeliveryQueue for LedgerStore {
     }
 
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError> {
-        let standing = self
-            .shared
-            .generation()
-            .table()
-            .deliveries()
-            .standing(channel);
-        let is_held = self.deliveries.is_held(channel);
+        let generation = self.shared.generation();
         Ok(QueueStanding {
-            is_held,
-            ..standing
+            is_held: self.deliveries.is_held(channel),
+            ..generation.table().deliveries().standing(channel)
         })
     }
 }
@@ -213,16 +202,13 @@ pub(in crate::adapters) fn waiting_deliveries(path: &Path) -> Result<u64, Flaw> 
     Ok(waiting.len() as u64)
 }
 
-fn read(generation: &Generation, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError> {
+fn read(generation: &Generation, ids: &[DeliveryId]) -> Result<Vec<Delivery>, Flaw> {
     let mut deliveries = Vec::with_capacity(ids.len());
     for id in ids {
         match generation.find(&identity(*id)) {
             // It stays taken, so that it is in nobody's way.
             Err(Flaw::Unreadable(place)) => log_unreadable(place),
-            found => {
-                let found = found.map_err(unreadable)?;
-                deliveries.extend(found.and_then(|(_, event)| event.into_delivery()));
-            }
+            found => deliveries.extend(found?.and_then(|(_, event)| event.into_delivery())),
         }
     }
     Ok(deliveries)

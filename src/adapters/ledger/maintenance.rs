@@ -85,12 +85,12 @@ fn read(path: &Path) -> Result<LedgerReport, OpenError> {
         Err(flaw @ Flaw::Damaged { .. }) => Some(refusal(path, flaw).to_string()),
         Err(flaw) => return Err(refusal(path, flaw)),
     };
-    let preview = preview(&ledger).map_err(unreadable)?;
+    let head = preview(&ledger).map_err(unreadable)?.and_then(|it| it.head);
     let (first_bad_lines, bad_lines) = bad_lines(&ledger, LINES_NAMED_MAX).map_err(unreadable)?;
     let (entries, contacts) = count(&ledger).map_err(|flaw| refusal(path, flaw))?;
     Ok(LedgerReport {
-        format: preview.as_ref().and_then(|preview| preview.format),
-        generation: preview.map(|it| it.generation).filter(|it| *it > 0),
+        format: head.as_ref().map(|head| head.format),
+        generation: head.map(|head| head.generation).filter(|it| *it > 0),
         entries,
         contacts,
         bytes,

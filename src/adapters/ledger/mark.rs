@@ -14,7 +14,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapters::files::{AppendFile, Files, append_whole, publish};
+use crate::adapters::files::{AppendFile, Files, append_whole, if_there, publish};
 
 use super::record::{Stamp, checked, seal};
 
@@ -90,10 +90,8 @@ fn place(file: &File) -> io::Result<u64> {
 
 /// Reads the mark, and whether it is where it was written. One that is not as it was written counts as none.
 pub(super) fn read(path: &Path) -> io::Result<Option<(Stamp, bool)>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
+    let Some(mut file) = if_there(File::open(path))? else {
+        return Ok(None);
     };
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;

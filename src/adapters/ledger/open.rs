@@ -205,7 +205,7 @@ fn salvage(
     secret: String,
     kept: &Path,
 ) -> Result<Ledger, Flaw> {
-    let preview = record::preview(path)?;
+    let head = record::preview(path)?.and_then(|preview| preview.head);
     let from = Arc::new(Generation::salvage(File::open(path)?)?);
     let has_forgotten = from.table().has_forgotten();
     let plan = CopyPlan {
@@ -213,7 +213,7 @@ fn salvage(
         from,
         files: Arc::clone(files),
         path: path.to_path_buf(),
-        number: preview.map_or(0, |preview| preview.generation) + 1,
+        number: head.map_or(0, |head| head.generation) + 1,
         secret,
         now: Timestamp::default(),
     };

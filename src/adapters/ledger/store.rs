@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use crate::adapters::data_dir::DataDir;
@@ -16,8 +17,9 @@ use super::delivery_state::DeliveryState;
 use super::draft::Draft;
 use super::generation::unreadable;
 use super::open::{Tuning, open};
-use super::record::{Event, Identity};
+use super::record::{Event, Flaw, Identity};
 use super::shared_state::SharedState;
+use super::writer::{Work, pending};
 
 /// Contacts, what is to be delivered, keys and revoked tokens in a data directory.
 #[derive(Debug)]
@@ -75,19 +77,50 @@ impl LedgerStore {
         writer.finish()
     }
 
-    /// Has the writer decide a change, and waits until what it recorded is durable.
+    /// Has the writer decide a change, and waits until what it recorded is durable. The change is committed even if
+    /// nobody waits any more.
     pub(super) async fn commit<T: Send + 'static>(
         &self,
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let committed = self.queue.commit(&self.shared, decide).await;
-        committed.inspect_err(|error| self.shared.count_failure(error))
+        let (sender, answer) = oneshot::channel();
+        // The caller may have been dropped.
+        let reply = move |outcome| drop(sender.send(outcome));
+        self.answered(Work::Change(pending(decide, reply)), answer)
+            .await
     }
 
-    /// Has the ledger compacted, and waits for it.
+    /// Has the ledger compacted, and waits for it. It is done even if nobody waits any more.
     pub(super) async fn compacted(&self) -> Result<Compaction, StoreError> {
-        let compacted = self.queue.compact(&self.shared).await;
-        compacted.inspect_err(|error| self.shared.count_failure(error))
+        let (sender, answer) = oneshot::channel();
+        self.answered(Work::Compact(sender), answer).await
+    }
+
+    /// Gives the writer work, and waits for its answer.
+    async fn answered<T>(
+        &self,
+        work: Work,
+        answer: oneshot::Receiver<Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let answered = match self.queue.send(work) {
+            Ok(()) => answer
+                .await
+                .unwrap_or_else(|_given_up| Err(self.shared.unavailable())),
+            Err(error) => Err(error),
+        };
+        answered.inspect_err(|error| self.shared.count_failure(error))
+    }
+
+    /// Reads the ledger in a blocking thread.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> Result<T, Flaw> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let read = match spawn_blocking(read).await {
+            Ok(read) => read.map_err(unreadable),
+            Err(_panic) => Err(self.shared.unavailable()),
+        };
+        read.inspect_err(|error| self.shared.count_failure(error))
     }
 
     /// The last event of `identity` after the last answered change, if anything is left of it.
@@ -96,10 +129,7 @@ impl LedgerStore {
         if generation.table().places(&identity).is_empty() {
             return Ok(None);
         }
-        let found = spawn_blocking(move || generation.find(&identity)).await;
-        let found = found.map_err(|_panic| self.shared.unavailable())?;
-        let found = found.map_err(unreadable);
-        let found = found.inspect_err(|error| self.shared.count_failure(error))?;
+        let found = self.read(move || generation.find(&identity)).await?;
         Ok(found.map(|(_place, event)| event))
     }
 }

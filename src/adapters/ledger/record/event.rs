@@ -88,36 +88,20 @@ impl Event {
 
     /// The contact that it leaves, if it leaves one.
     pub(crate) fn into_contact(self) -> Option<Contact> {
+        self.contact().cloned().map(Into::into)
+    }
+
+    /// The state of a contact that it leaves, if it leaves one.
+    fn contact(&self) -> Option<&ContactEntry> {
         if let Self::ContactSubscribed(state)
         | Self::ContactImported(state)
         | Self::ContactSeen(state)
         | Self::ContactLeft(state)
         | Self::ContactConfirmed(state) = self
         {
-            return Some(state.into());
+            return Some(state);
         }
         None
-    }
-
-    /// The state of a contact that it leaves, if it leaves one.
-    fn contact(&self) -> Option<&ContactEntry> {
-        match self {
-            Self::ContactSubscribed(state)
-            | Self::ContactImported(state)
-            | Self::ContactSeen(state)
-            | Self::ContactLeft(state)
-            | Self::ContactConfirmed(state) => Some(state),
-            Self::ContactForgotten { .. }
-            | Self::TombstoneSet { .. }
-            | Self::TombstoneRemoved { .. }
-            | Self::ConsentText { .. }
-            | Self::DeliveryQueued(_)
-            | Self::DeliveryTried(_)
-            | Self::DeliveryDone { .. }
-            | Self::KeyIssued(_)
-            | Self::KeyRevoked(_)
-            | Self::TokenRevoked { .. } => None,
-        }
     }
 
     /// By what the contact that it leaves is found, too.

@@ -13,8 +13,7 @@ use crate::adapters::files::{
 
 use super::event::Event;
 use super::head::{FORMAT, Head};
-use super::line::{LINE_BYTES_MAX, Line};
-use super::reader::Place;
+use super::line::{LINE_BYTES_MAX, Line, Place};
 use super::verify::Verified;
 
 /// What is written to test whether the disk accepts writes: more than fits into the last block of a

@@ -4,7 +4,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::line;
+use super::line::{self, Flaw};
 
 /// The only format that is read and written.
 pub(crate) const FORMAT: u64 = 5;
@@ -26,18 +26,9 @@ pub(crate) struct Head {
     pub(crate) secret: String,
 }
 
-/// Why a line is not a head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HeadFlaw {
-    /// Its format is this one.
-    Foreign(u64),
-    /// It is not as it was written.
-    Damaged,
-}
-
 impl Head {
     /// Reads a head without its newline.
-    pub(super) fn parse(line: &[u8]) -> Result<Self, HeadFlaw> {
+    pub(super) fn parse(line: &[u8]) -> Result<Self, Flaw> {
         #[derive(Deserialize)]
         struct Format {
             format: u64,
@@ -48,10 +39,13 @@ impl Head {
             && format != FORMAT
             && (is_sealed || !line.starts_with(line::CRC_OPEN))
         {
-            return Err(HeadFlaw::Foreign(format));
+            return Err(Flaw::Foreign(format));
         }
         let head = serde_json::from_slice(line).ok();
-        head.filter(|_| is_sealed).ok_or(HeadFlaw::Damaged)
+        head.filter(|_| is_sealed).ok_or_else(|| Flaw::Damaged {
+            line: 1,
+            reason: "the head is not as it was written".to_owned(),
+        })
     }
 
     /// The head with its newline, which spaces before the last brace make 128 bytes long.

@@ -28,6 +28,22 @@ const BATCH: &[u8] = b",\"batch\":";
 const LEFT: &[u8] = b",\"left\":";
 const EVENT: &[u8] = b",\"event\":";
 
+/// Where a line begins in a ledger's file, in bytes.
+pub(crate) type Place = u64;
+
+/// Why a ledger cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Flaw {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("format {0} is not this version's")]
+    Foreign(u64),
+    #[error("line {line}: {reason}")]
+    Damaged { line: u64, reason: String },
+    #[error("the entry at byte {0} is not as it was written, or unknown to this version")]
+    Unreadable(Place),
+}
+
 /// A verified line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {

@@ -36,8 +36,8 @@ pub(crate) use event::Event;
 pub(crate) use file::{Ledger, PROBE, unfinished};
 pub(crate) use head::FORMAT;
 pub(crate) use identity::Identity;
-pub(crate) use line::{EVENT_BYTES_MAX, checked, seal};
-pub(crate) use reader::{EventLines, FIRST_PLACE, Flaw, Place, event_at};
+pub(crate) use line::{EVENT_BYTES_MAX, Flaw, Place, checked, seal};
+pub(crate) use reader::{EventLines, FIRST_PLACE, event_at};
 pub(crate) use verify::{Preview, Stamp, Verified, bad_lines, preview, verify, verify_file};
 
 /// The ledger's name in the data directory.

@@ -7,30 +7,14 @@ use std::os::unix::fs::FileExt as _;
 use crate::adapters::files::BUFFER_BYTES;
 
 use super::event::Event;
-use super::head::{self, Head, HeadFlaw};
-use super::line::{self, Found, Line};
+use super::head::{self, Head};
+use super::line::{self, Flaw, Found, Line, Place};
 
 /// More than most lines take, in bytes.
 const LINE_CAPACITY: usize = 512;
 
-/// Where a line begins in a ledger's file, in bytes.
-pub(crate) type Place = u64;
-
 /// Where the first event is.
 pub(crate) const FIRST_PLACE: Place = head::LENGTH as Place;
-
-/// Why a ledger cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Flaw {
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    #[error("format {0} is not this version's")]
-    Foreign(u64),
-    #[error("line {line}: {reason}")]
-    Damaged { line: u64, reason: String },
-    #[error("the entry at byte {0} is not as it was written, or unknown to this version")]
-    Unreadable(Place),
-}
 
 /// The lines of a ledger that begin from one place on and before another: the place of each, and its event.
 /// That is `None` for a bad line, for the head, and for the end of the file if it comes too early.
@@ -138,14 +122,7 @@ impl<'a> Reader<'a> {
     /// The head, and how its line ended.
     pub(super) fn head(&mut self) -> Result<(Head, Found), Flaw> {
         let found = self.next()?;
-        match Head::parse(&self.buffer) {
-            Err(HeadFlaw::Foreign(format)) => Err(Flaw::Foreign(format)),
-            Ok(head) => Ok((head, found)),
-            Err(HeadFlaw::Damaged) => Err(Flaw::Damaged {
-                line: 1,
-                reason: "the head is not as it was written".to_owned(),
-            }),
-        }
+        Ok((Head::parse(&self.buffer)?, found))
     }
 }
 

@@ -5,15 +5,17 @@
 //! mark covers it. Any other bad line is the torn end of a batch that was
 //! never acknowledged. A last line that lacks only its newline is good.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapters::files::if_there;
+
 use super::head::Head;
-use super::line::{Found, Line};
-use super::reader::{Flaw, Reader};
+use super::line::{Flaw, Found, Line};
+use super::reader::Reader;
 
 /// A state that the ledger was synced in. Its events stay in the file until the next generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -232,24 +234,20 @@ pub(crate) fn bad_lines(path: &Path, max: usize) -> io::Result<(Vec<u64>, u64)> 
 /// What is read from a ledger before verification.
 #[derive(Debug)]
 pub(crate) struct Preview {
-    /// The secret that its head names, if that can be read.
-    pub(crate) secret: Option<String>,
-    /// Its format, if the head can be read.
-    pub(crate) format: Option<u64>,
-    /// Its generation, or 0.
-    pub(crate) generation: u64,
+    /// Its head, if that can be read.
+    pub(crate) head: Option<Head>,
     /// Whether anything follows the head.
     pub(crate) has_events: bool,
 }
 
 /// Reads a ledger's head. `None` if there is no ledger, or nothing in it.
 pub(crate) fn preview(path: &Path) -> io::Result<Option<Preview>> {
-    match fs::metadata(path) {
-        Ok(found) if found.len() == 0 => return Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Ok(_) | Err(_) => {}
+    let Some(file) = if_there(File::open(path))? else {
+        return Ok(None);
+    };
+    if file.metadata()?.len() == 0 {
+        return Ok(None);
     }
-    let file = File::open(path)?;
     let mut reader = Reader::new(&file, 0);
     let head = match reader.head() {
         Ok((head, _found)) => Some(head),
@@ -257,9 +255,7 @@ pub(crate) fn preview(path: &Path) -> io::Result<Option<Preview>> {
         Err(_) => None,
     };
     Ok(Some(Preview {
-        format: head.as_ref().map(|head| head.format),
-        generation: head.as_ref().map_or(0, |head| head.generation),
-        secret: head.map(|head| head.secret),
+        head,
         has_events: reader.next()? != Found::End,
     }))
 }
