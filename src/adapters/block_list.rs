@@ -7,7 +7,6 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ use tokio::task::spawn_blocking;
 use crate::domain::{Block, BlockedAddresses, BlockedNetwork, Timestamp};
 use crate::ports::{BlockList, StoreError};
 
-use super::files::{SystemFiles, if_there, is_full, write_whole};
+use super::files::{SystemFiles, read_small, store_error, write_whole};
 use super::open_error::OpenError;
 
 /// The largest file that is read: some ten times as many networks as the operator may block.
@@ -137,14 +136,7 @@ impl BlockFile {
         };
         let written =
             text(&added).and_then(|text| write_whole(&SystemFiles, path, text.as_bytes()));
-        written.map_err(|error| {
-            let reason = format!("blocks: {error}");
-            if is_full(&error) {
-                StoreError::Full(reason)
-            } else {
-                StoreError::Unavailable(reason)
-            }
-        })?;
+        written.map_err(|error| store_error("blocks", &error))?;
         *self.blocks.write() = Blocks::new(&self.of_flags, added);
         Ok(true)
     }
@@ -161,13 +153,10 @@ impl Blocks {
 }
 
 fn read(path: &Path) -> io::Result<BTreeMap<BlockedNetwork, Timestamp>> {
-    let Some(metadata) = if_there(fs::metadata(path))? else {
+    let none = "it is no file of blocked networks";
+    let Some(text) = read_small(path, FILE_BYTES_MAX, none)? else {
         return Ok(BTreeMap::new());
     };
-    if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
-        return Err(io::Error::other("it is no file of blocked networks"));
-    }
-    let text = fs::read_to_string(path)?;
     let mut lines = (1..).zip(text.lines()).peekable();
     // Without it the operator made the file.
     let count = lines

@@ -11,7 +11,6 @@
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +28,7 @@ use crate::metrics::workers::Worker;
 use crate::ports::{Clock, CountStore, StoreError};
 
 use super::files::{
-    Files as _, SystemFiles, append_whole, is_full, is_irregular, numbered, write_whole,
+    Files as _, SystemFiles, append_whole, numbered, read_small, store_error, write_whole,
 };
 use super::supervisor::supervise;
 
@@ -104,11 +103,11 @@ impl CountStore for FileCountStore {
 impl CountFile {
     fn load(&mut self) -> io::Result<()> {
         let mut bad_lines = 0_usize;
-        match read(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        match read_small(&self.path, FILE_BYTES_MAX, "it is no file of counts") {
+            Ok(None) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => bad_lines = 1,
             Err(error) => return Err(error),
-            Ok(text) => {
+            Ok(Some(text)) => {
                 let mut hours = self.hours.lock();
                 for line in text.split_inclusive('\n') {
                     match parse(line) {
@@ -145,14 +144,7 @@ impl CountFile {
             self.replace(hour, counts).map(|()| APPENDED_MAX)
         };
         *appends_left = *written.as_ref().unwrap_or(&0);
-        written.map_err(|error| {
-            let reason = format!("counts: {error}");
-            if is_full(&error) {
-                StoreError::Full(reason)
-            } else {
-                StoreError::Unavailable(reason)
-            }
-        })?;
+        written.map_err(|error| store_error("counts", &error))?;
         let mut hours = self.hours.lock();
         hours.entry(hour).or_default().add_all(counts);
         *hours = hours.split_off(&hour.minus(KEPT_HOURS).next());
@@ -173,14 +165,6 @@ impl CountFile {
         hours.entry(hour).or_default().add_all(counts);
         write_whole(&SystemFiles, &self.path, text(&hours)?.as_bytes())
     }
-}
-
-/// The text of a file, unless it is none of ours.
-fn read(path: &Path) -> io::Result<String> {
-    if is_irregular(path) || fs::metadata(path)?.len() > FILE_BYTES_MAX {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    fs::read_to_string(path)
 }
 
 /// A line for each of these.

@@ -7,6 +7,8 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use crate::ports::StoreError;
+
 use super::system::user_id;
 
 /// Mode of files that only the service's own user may read or write.
@@ -25,6 +27,31 @@ pub(crate) const UNSYNCED_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub(crate) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// What a caller of a store learns when `what` cannot be written or read.
+pub(crate) fn store_error(what: &str, error: &io::Error) -> StoreError {
+    let reason = format!("{what}: {error}");
+    match is_full(error) {
+        true => StoreError::Full(reason),
+        false => StoreError::Unavailable(reason),
+    }
+}
+
+/// The text of a small file, if there is one.
+///
+/// # Errors
+/// When it cannot be read. If it is `none` of ours, no text or too long for one, that is
+/// [`io::ErrorKind::InvalidData`].
+pub(crate) fn read_small(path: &Path, bytes_max: u64, none: &str) -> io::Result<Option<String>> {
+    let Some(metadata) = if_there(fs::metadata(path))? else {
+        return Ok(None);
+    };
+    // Opening a pipe could block for ever.
+    if !metadata.is_file() || metadata.len() > bytes_max {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, none));
+    }
+    fs::read_to_string(path).map(Some)
 }
 
 /// The file system that a data directory is in.

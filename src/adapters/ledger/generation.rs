@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::adapters::files::is_full;
+use crate::adapters::files::store_error;
 use crate::domain::{Confirmation, Contact, Timestamp};
 use crate::ports::StoreError;
 
@@ -172,12 +172,7 @@ impl Generation {
 }
 
 pub(super) fn ledger_failed(error: io::Error) -> StoreError {
-    let is_full = is_full(&error);
-    let reason = format!("ledger: {error}");
-    match is_full {
-        true => StoreError::Full(reason),
-        false => StoreError::Unavailable(reason),
-    }
+    store_error("ledger", &error)
 }
 
 /// The entry at `place` is left alone, so that others do not wait for it.
