@@ -11,7 +11,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +21,6 @@ use crate::domain::Timestamp;
 use super::generation::Generation;
 use super::kept_files::remove_kept;
 use super::record::{Event, Flaw, Identity, Ledger, Place, unfinished};
-use super::room::check_room;
 
 /// How long expired entries stay in the ledger: 400 days, because the usual error of a clock that is set
 /// by hand is a wrong year.
@@ -51,7 +50,7 @@ impl CopyPlan {
     pub(super) fn copy(self, is_stopped: &AtomicBool) -> Result<Copy, Flaw> {
         let table = self.from.table();
         let line_bytes = self.from.end() / self.lines.max(1) + 1;
-        check_room(parent(&self.path), line_bytes * table.len(), table.bytes())?;
+        check_room(parent(&self.path), line_bytes * table.len())?;
         let aside = Aside(unfinished(&self.path));
         // Read first: of all that is before it, the table knows whether it was forgotten.
         let copied = self.from.end();
@@ -77,6 +76,19 @@ impl CopyPlan {
             copy.copy_tail()?;
         }
     }
+}
+
+/// Checks that `bytes` are free on the disk that has `directory`, as far as the system tells: a disk that is filled
+/// takes no sign-ups.
+fn check_room(directory: &Path, bytes: u64) -> io::Result<()> {
+    let disk = rustix::fs::statvfs(directory)?;
+    // Some file systems tell nothing.
+    if disk.f_blocks == 0 || disk.f_bavail.saturating_mul(disk.f_frsize) >= bytes {
+        return Ok(());
+    }
+    let mib = bytes.div_ceil(1024 * 1024);
+    let too_little = format!("{mib} MiB are needed on the disk, and less is free");
+    Err(io::Error::new(io::ErrorKind::StorageFull, too_little))
 }
 
 /// An error once it `is_stopped`.
@@ -188,5 +200,22 @@ impl Copy {
         let now = (!event.is_removal()).then_some((place, event));
         self.generation.table().replace(identity, before, now);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_what_it_needs() {
+        let here = Path::new(".");
+        check_room(here, 0).unwrap();
+        let refused = check_room(here, 1 << 60).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(
+            refused.to_string(),
+            "1099511627776 MiB are needed on the disk, and less is free"
+        );
     }
 }

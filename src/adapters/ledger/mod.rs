@@ -28,8 +28,8 @@
 //!
 //! **A compaction** writes a new generation of the ledger with what is left of each identity. A thread copies
 //! it beside the writer (`copy`, `compaction`), which then adds what has happened since, and renames it into
-//! place. It is due when superfluous lines outnumber the others, and is put off where the disk or memory has no
-//! room for it (`room`).
+//! place. It is due when superfluous lines outnumber the others, and is put off where the disk has no room for
+//! it.
 //!
 //! **An erasure** (`erasure`) rids every file of an address: the ledger by a compaction, which also removes the files
 //! kept beside it (`kept_files`). The operator's is answered after that, and `upkeep` does it for contacts that
@@ -58,7 +58,6 @@ mod maintenance;
 mod mark;
 mod open;
 pub(super) mod record;
-mod room;
 mod shared_state;
 mod store;
 mod table;

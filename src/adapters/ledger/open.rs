@@ -82,7 +82,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     };
     if is_new_secret || has_forgotten {
         match compact(&mut writer, secret) {
-            Err(Flaw::Io(error)) if has_no_room(&error) && !is_new_secret => tracing::warn!(
+            Err(Flaw::Io(error)) if is_full(&error) && !is_new_secret => tracing::warn!(
                 %error,
                 "the ledger still holds addresses that were forgotten: the next start with enough \
                  room drops them"
@@ -107,10 +107,6 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         writer.shared.set_write_error(Some(error));
     }
     Ok(writer)
-}
-
-fn has_no_room(error: &io::Error) -> bool {
-    is_full(error) || error.kind() == io::ErrorKind::OutOfMemory
 }
 
 fn read_generation(ledger: &Ledger) -> Result<Generation, Flaw> {
@@ -276,20 +272,4 @@ fn list_bad_lines(path: &Path) -> String {
         false => "",
     };
     format!(" ({count} lines are bad: {}{more})", first.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_and_the_disk_may_lack_room() {
-        use io::ErrorKind::{Interrupted, Other, OutOfMemory, StorageFull};
-        for kind in [StorageFull, OutOfMemory] {
-            assert!(has_no_room(&kind.into()), "{kind}");
-        }
-        for kind in [Interrupted, Other] {
-            assert!(!has_no_room(&kind.into()), "{kind}");
-        }
-    }
 }

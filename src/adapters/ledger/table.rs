@@ -240,12 +240,6 @@ impl PlaceTable {
         self.has_forgotten.load(Ordering::Relaxed)
     }
 
-    /// What it takes of memory.
-    pub(super) fn bytes(&self) -> u64 {
-        let slots = self.shards.iter().map(|shard| shard.read().0.capacity());
-        (slots.sum::<usize>() * size_of::<PlaceSlot>()) as u64
-    }
-
     #[expect(clippy::indexing_slicing, reason = "a remainder is below the divisor")]
     #[expect(clippy::cast_possible_truncation, reason = "each takes other bits")]
     fn shard(&self, identity: &Identity) -> (&RwLock<PlaceShard>, u32) {
@@ -272,7 +266,9 @@ mod tests {
             table.set(&identity(number), Some(place(number)), moved);
         }
         assert_eq!(table.len(), 7_500);
-        assert!(table.bytes() <= 10_000 * 18, "{}", table.bytes());
+        let slots = table.shards.iter().map(|it| it.read().0.capacity());
+        let bytes = slots.sum::<usize>() * size_of::<PlaceSlot>();
+        assert!(bytes <= 10_000 * 18, "{bytes}");
         for number in 0..10_000 {
             let expected = match number % 4 {
                 0 => Some(place(number) + 1),
