@@ -324,6 +324,27 @@ struct JsonRow<'a> {
     others: Map<String, Value>,
 }
 
+/// What of a member, of this meaning, may tell who must not be written to, and is not read.
+fn unclear(
+    name: &str,
+    value: &Value,
+    meaning: Option<ColumnMeaning>,
+    is_given: bool,
+) -> Option<String> {
+    match meaning {
+        // The address is in `email`: what is no other one may be a flag.
+        Some(ColumnMeaning::Email) => {
+            let is_other = value.as_str().is_some_and(|text| text.contains('@'));
+            (!is_other && !value.is_null()).then(|| name.to_owned())
+        }
+        Some(ColumnMeaning::Ignore) if !is_given => {
+            hidden_consent(value).map(|member| format!("{name}.{member}"))
+        }
+        Some(_) => None,
+        None => Some(name.to_owned()),
+    }
+}
+
 /// Reads the lines of a file. Returns the names of the members that are not read.
 fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<String>, FileError> {
     let mut reader = BufReader::with_capacity(PIECE_BYTES, source);
@@ -352,20 +373,7 @@ fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<St
                     let meaning = known.map(|(_, meaning)| *meaning);
                     let meaning = meaning.or_else(|| meaning_of(&name, given));
                     let is_given = given.iter().any(|(column, _)| *column == name);
-                    let unclear = match meaning {
-                        // The address is in `email`, and what is no other one may be a flag.
-                        Some(ColumnMeaning::Email) => match &value {
-                            Value::Null => None,
-                            Value::String(text) if text.contains('@') => None,
-                            _ => Some(name.clone()),
-                        },
-                        Some(ColumnMeaning::Ignore) if !is_given => {
-                            hidden_consent(&value).map(|member| format!("{name}.{member}"))
-                        }
-                        Some(_) => None,
-                        None => Some(name.clone()),
-                    };
-                    if let Some(names) = unclear {
+                    if let Some(names) = unclear(&name, &value, meaning, is_given) {
                         return Err(FileError::Consent { line, names });
                     }
                     let meaning = meaning.unwrap_or(ColumnMeaning::Ignore);

@@ -85,7 +85,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     })
 }
 
-/// Makes the delivery `id` due at once, or with `all` each one that was given up, and ends a pause of the account.
+/// Makes the delivery `id` due at once, or with `all` each one that was given up or is not due yet, and ends a pause of the account.
 async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?;
     if id.is_none() && !request.params.is_set("all") {

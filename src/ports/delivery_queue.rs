@@ -40,7 +40,7 @@ pub trait DeliveryQueue: Send + Sync {
     async fn list(&self) -> Result<PageStream<Delivery>, StoreError>;
 
     /// Makes deliveries due at once, durably ([`Delivery::retry`]): that with this id, or all that were given
-    /// up. Returns how many.
+    /// up or are not due yet. Returns how many.
     async fn retry(&self, id: Option<DeliveryId>, now: Timestamp) -> Result<u64, StoreError>;
 
     /// Drops a delivery durably. Returns whether there was one.

@@ -121,7 +121,7 @@ impl DeliveryQueue for MemoryContactStore {
         let mut kept = lock(&self.deliveries.kept);
         let wanted = kept.iter_mut().filter(|it| match id {
             Some(id) => it.id == id,
-            None => it.dead_at.is_some(),
+            None => it.dead_at.is_some() || it.due_at > now,
         });
         Ok(wanted.map(|it| it.retry(now)).count() as u64)
     }

@@ -75,11 +75,13 @@ impl DeliveryQueue for LedgerStore {
     }
 
     async fn retry(&self, id: Option<DeliveryId>, now: Timestamp) -> Result<u64, StoreError> {
-        let dead = || self.shared.generation().table().deliveries().dead();
-        let ids = id.map_or_else(
-            || dead().into_iter().map(|(_, id)| id).collect(),
-            |id| vec![id],
-        );
+        let ids = match id {
+            Some(id) => vec![id],
+            None => {
+                let generation = self.shared.generation();
+                generation.table().deliveries().put_off(now)
+            }
+        };
         self.for_each(ids, move |draft, id| retry(draft, id, now))
             .await
     }

@@ -98,6 +98,14 @@ impl DeliveryIndex {
         due.into_iter().map(|(.., id)| id).take(count).collect()
     }
 
+    /// Those that were given up, or are not due yet.
+    pub(super) fn put_off(&self, now: Timestamp) -> Vec<DeliveryId> {
+        let entries = self.entries.lock();
+        let is_put_off = |it: &IndexEntry| it.dead_at.is_some() || it.due_at > now;
+        let put_off = entries.iter().filter(|(_, it)| is_put_off(it));
+        put_off.map(|(id, _)| *id).collect()
+    }
+
     /// Those that were given up, the oldest first, with the time when they were.
     pub(super) fn dead(&self) -> Vec<(Timestamp, DeliveryId)> {
         let entries = self.entries.lock();

@@ -189,10 +189,20 @@ async fn what_is_given_up_stays_for_a_while(queue: &dyn DeliveryQueue, now: Time
     let standing = queue.standing(CHANNEL).await.unwrap();
     assert_eq!((standing.waiting, standing.dead), (0, 1));
     assert_eq!(queue.drop_dead(now).await, Ok(0));
-    // All that were given up are tried again.
+    // All that were given up, or wait for their next attempt, are tried again.
     assert_eq!(queue.retry(None, now).await, Ok(1));
     let mut taken = due(queue, 10).await;
     assert_eq!(taken.len(), 1);
+    taken[0].fail(later(), 0, SystemClock.now());
+    queue
+        .settle(settled(Vec::new(), taken), SystemClock.now())
+        .await
+        .unwrap();
+    assert!(due(queue, 10).await.is_empty());
+    let now = SystemClock.now();
+    assert_eq!(queue.retry(None, now).await, Ok(1));
+    let mut taken = due(queue, 10).await;
+    assert_eq!((taken.len(), taken[0].attempts), (1, 0));
     taken[0].fail(Failure::Final("refused".to_owned()), 0, now);
     queue
         .settle(settled(Vec::new(), taken), SystemClock.now())

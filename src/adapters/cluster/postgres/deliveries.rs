@@ -59,7 +59,7 @@ const SETTLE: &str = concat!(
 const RETRY: &str = concat!(
     settings!(),
     " UPDATE delivery SET due_at = now(), attempts = 0, dead_at = NULL FROM settings \
-     WHERE id = $1 OR ($1 IS NULL AND dead_at IS NOT NULL) RETURNING place"
+     WHERE id = $1 OR ($1 IS NULL AND (dead_at IS NOT NULL OR due_at > now())) RETURNING place"
 );
 
 const DROP_ONE: &str = concat!(

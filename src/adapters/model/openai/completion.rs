@@ -123,6 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[allow(clippy::too_many_lines, reason = "rows of a table")]
     fn the_text_is_found_in_every_form_and_reasoning_never_is() {
         for (message, text, has_reasoning) in [
             (json!({"content": "x"}), "x", false),
