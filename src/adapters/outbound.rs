@@ -170,7 +170,7 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Optio
     let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
     let asked = text(RETRY_AFTER)?;
     // A proxy may have joined two, and some write a unit.
-    let number = asked.split(", ").next().unwrap_or_default().trim_end();
+    let number = asked.split(',').next().unwrap_or_default().trim_end();
     let pause = if let Ok(seconds) = number.trim_end_matches('s').parse::<f64>() {
         // Fractions are no standard, but in use.
         let most = if seconds > 0.0 {
@@ -317,7 +317,7 @@ mod tests {
             ("-7", date, None, None),
             ("nan", date, None, None),
             ("7.5.1", date, None, None),
-            ("7,5", date, None, None),
+            ("7,5", date, None, seconds(7)),
             ("0x7", date, None, None),
             ("1e3", date, None, seconds(1000)),
             ("soon", date, None, None),

@@ -37,11 +37,11 @@ pub enum Fault {
 /// Judges refusals that do not tell the recipient's fault from the account's.
 #[derive(Debug, Default)]
 pub struct FaultJudge {
-    /// The number of mails that the relay has judged by their recipients.
+    /// The number of mails that the relay has accepted.
     judged: u64,
     /// The last refusal of each recipient.
     refused: HashMap<EmailAddress, Refusal>,
-    /// The number of faults of the account since the relay last judged a recipient.
+    /// The number of faults of the account since the relay last accepted a mail.
     account_faults: usize,
 }
 
@@ -55,19 +55,20 @@ struct Refusal {
 }
 
 impl FaultJudge {
-    /// The relay has accepted a mail, or refused one because of its recipient: the account works.
+    /// The relay has accepted a mail: the account works. That it refuses a recipient says nothing of what comes after.
     pub fn note_judged(&mut self) {
         self.judged += 1;
         self.account_faults = 0;
     }
 
     /// The relay has refused a mail to `to` with `code`. A recipient who was refused before is at fault if the relay
-    /// has judged others since, unless the account was at fault then: it may be again.
+    /// has accepted others since, unless the account was at fault then: it may be again. A refusal for now, or with a
+    /// code of the account's, says nothing about a later one for good.
     pub fn judge(&mut self, to: &EmailAddress, code: u16) -> Fault {
         if let Some(before) = self
             .refused
             .get(to)
-            .filter(|refusal| refusal.judged < self.judged)
+            .filter(|refusal| refusal.judged < self.judged && (refusal.code >= 500 || code < 500))
         {
             return match before.is_doubtful {
                 true => Fault::Undecided,
@@ -94,7 +95,7 @@ impl FaultJudge {
         }
     }
 
-    /// Remembers a refusal. Returns how many recipients were refused with this code since the relay judged one.
+    /// Remembers a refusal. Returns how many recipients were refused with this code since the relay accepted a mail.
     fn remember(&mut self, to: &EmailAddress, code: u16) -> usize {
         if self.refused.len() >= REFUSALS_MAX {
             self.refused.clear();
@@ -132,7 +133,7 @@ mod tests {
     fn refusals_are_judged_by_what_else_the_relay_says() {
         // Each mail is a recipient and the code of its refusal; 0 is one that the relay accepts, 571 the account's.
         type Row<'a> = (&'a str, &'a [(&'a str, u16)], &'a [Fault]);
-        let rows: [Row<'_>; 15] = [
+        let rows: [Row<'_>; 17] = [
             ("an account that never worked", &[("a", 571)], &[Account]),
             (
                 "one that has worked, and does not any more",
@@ -201,6 +202,23 @@ mod tests {
                 "refused again after the account was at fault: it may be again",
                 &[("a", 550), ("b", 550), ("c", 550), ("d", 0), ("a", 550)],
                 &[Undecided, Undecided, Account, Undecided],
+            ),
+            (
+                "refused for now, and then all are refused for good",
+                &[("a", 450), ("b", 0), ("a", 554), ("c", 554), ("d", 554)],
+                &[Undecided, Undecided, Undecided, Account],
+            ),
+            (
+                "with a code of the account's, and then for good",
+                &[
+                    ("a", 0),
+                    ("b", 571),
+                    ("c", 0),
+                    ("b", 554),
+                    ("d", 554),
+                    ("e", 554),
+                ],
+                &[Undecided, Undecided, Undecided, Account],
             ),
             (
                 "refused in another way after others were accepted",

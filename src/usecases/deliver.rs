@@ -154,9 +154,9 @@ impl Mailing {
         now: Timestamp,
     ) -> Ended {
         let (fault, error, code) = match sent {
-            Ok(()) => return self.judged(delivery, Attempt::Made),
+            Ok(()) => return self.accepted(delivery),
             Err(MailError::Refused(error)) => {
-                return self.judged(delivery, Attempt::refused(error));
+                return (vec![(delivery, Attempt::refused(error))], Ok(()));
             }
             Err(MailError::Later(error)) => (Fault::Moment, error, None),
             Err(MailError::Unclear { code, error }) => {
@@ -187,15 +187,15 @@ impl Mailing {
         }
     }
 
-    /// The relay has accepted a mail, or refused its recipient: so the account works, and the undecided ones were
-    /// refused because of theirs.
-    fn judged(&mut self, delivery: Delivery, attempt: Attempt) -> Ended {
+    /// The relay has accepted a mail: so the account works, and the undecided ones were refused because of their
+    /// recipients.
+    fn accepted(&mut self, delivery: Delivery) -> Ended {
         self.judge.note_judged();
         let mut ended = self.decide(|mail| match mail.code {
             Some(500..) => Attempt::refused(mail.error.clone()),
             _ => Attempt::later(mail.error.clone()),
         });
-        ended.push((delivery, attempt));
+        ended.push((delivery, Attempt::Made));
         (ended, Ok(()))
     }
 

@@ -27,6 +27,10 @@ pub(super) fn blame(fault: &Fault, step: Step, name: Option<&str>) -> MailError 
     match (code, status) {
         // The service closes, unless it was the message that it stumbled over.
         (421, _) if step == Step::Recipient => MailError::Denied(words),
+        // This address or mailbox, for now; the sender's are 1.0, 1.7 and 1.8.
+        (400..=499, Some((1, 1..=6 | 9 | 10) | (2, _))) if step == Step::Recipient => {
+            MailError::Later(words)
+        }
         (400..=499, _) => MailError::Unclear { code, error: words },
         // An answer to another question.
         (..=399 | 600.., _) if step == Step::Sent => MailError::Later(words),
@@ -121,9 +125,12 @@ mod tests {
             ("530 log in", Denied, Denied),
             ("535 no", Denied, Denied),
             ("450 4.7.1 greylisted", Unclear, Unclear),
-            ("450 5.1.1 of two minds", Unclear, Unclear),
+            ("450 5.1.1 of two minds", Later, Unclear),
+            ("450 4.1.2 domain not found", Later, Unclear),
+            ("450 4.1.8 sender's domain not found", Unclear, Unclear),
+            ("450 4.2.0 greylisted", Later, Unclear),
             ("451 4.7.1 quota", Unclear, Unclear),
-            ("452 4.2.2 full", Unclear, Unclear),
+            ("452 4.2.2 full", Later, Unclear),
             ("421 4.3.2 closing", Denied, Unclear),
             ("250 ok", Denied, Later),
             ("354 go on", Denied, Later),

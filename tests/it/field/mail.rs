@@ -459,7 +459,7 @@ async fn a_fault_is_the_accounts_the_recipients_or_the_moments() {
             "RCPT",
             b"450 5.1.1 of two minds\r\n",
             GoOn,
-            Unclear(450, "450 5.1.1"),
+            Later("450 5.1.1"),
         ),
         (
             "RCPT",
