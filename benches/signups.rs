@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::files::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::domain::consent::{Consent, LeaveToken, SignUpWay, TextDigest};

@@ -30,7 +30,7 @@
 //! - A sign-up, key or revocation that was answered survives a power cut: its line is in the ledger,
 //!   and the ledger is synced, before the answer leaves ([`adapters::ledger`]), or the database has
 //!   committed it ([`adapters::cluster::postgres`]). Where sign-ups are passed on instead, the provider has
-//!   confirmed it ([`adapters::webhook`]).
+//!   confirmed it ([`adapters::outbound::webhook`]).
 //! - No window holds more admissions than its quota, at any instant and on any number of threads.
 //!   After `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]). What
 //!   several nodes promise of that, [`adapters::cluster::redis`] says.

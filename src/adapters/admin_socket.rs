@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use super::files::{PRIVATE_FILE, if_there};
+use crate::adapters::files::{PRIVATE_FILE, if_there};
 
 pub(super) const NAME: &str = "admin.sock";
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
-use crate::adapters::acme::AcmeCertificate;
+use crate::adapters::tls::acme::AcmeCertificate;
 use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::Clock;

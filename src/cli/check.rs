@@ -7,13 +7,13 @@ use std::path::Path;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::adapters::acme::AcmeCertificate;
 use crate::adapters::admin_socket;
-use crate::adapters::block_list::FileBlockList;
-use crate::adapters::data_dir;
-use crate::adapters::inspection::{Inspected, inspect, is_clock_synchronized};
+use crate::adapters::files::block_list::FileBlockList;
+use crate::adapters::files::data_dir;
+use crate::adapters::files::inspection::{Inspected, inspect, is_clock_synchronized};
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::system::{SystemClock, user_id};
+use crate::adapters::tls::acme::AcmeCertificate;
 use crate::config::{Args, Invocation, OutputForm};
 use crate::domain::Timestamp;
 use crate::http::answer::problem;

@@ -13,7 +13,7 @@ use tokio::io::BufReader;
 use tokio::net::UnixStream;
 
 use crate::adapters::admin_socket;
-use crate::adapters::data_dir::refuse_foreign;
+use crate::adapters::files::data_dir::refuse_foreign;
 use crate::app::App;
 use crate::config::Args;
 use crate::operator::operate;

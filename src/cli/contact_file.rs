@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
-use crate::adapters::lenient_json;
-use crate::adapters::part_file;
+use crate::adapters::files::part_file;
+use crate::adapters::outbound::lenient_json;
 use crate::config::ColumnMeaning;
 use crate::domain::{ContactStatus, EmailAddress};
 use crate::operator::contact_csv::original;

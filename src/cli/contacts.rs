@@ -6,8 +6,8 @@ use std::path::Path;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use crate::adapters::data_dir::DataDir;
-use crate::adapters::part_file::PartFile;
+use crate::adapters::files::data_dir::DataDir;
+use crate::adapters::files::part_file::PartFile;
 use crate::config::{
     Args, ContactFilter, ContactOrder, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs,
     OutputForm,

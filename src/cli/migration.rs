@@ -6,8 +6,8 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 
 use crate::adapters::cluster::postgres::{Migration, PostgresStore, Totals};
-use crate::adapters::counts::FileCountStore;
-use crate::adapters::data_dir::DataDir;
+use crate::adapters::files::counts::FileCountStore;
+use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::ledger::LedgerStore;
 use crate::adapters::system::SystemClock;
 use crate::config::{Args, Consent, OutputForm};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::adapters::acme::AcmeCertificate;
 use crate::adapters::cluster::redis::RedisSurvey;
-use crate::adapters::probe::{self, ProbeAnswer};
+use crate::adapters::outbound::probe::{self, ProbeAnswer};
+use crate::adapters::tls::acme::AcmeCertificate;
 use crate::config::{Args, EngineArgs};
 use crate::domain::in_words;
 use crate::metrics::Metrics;

@@ -5,7 +5,7 @@ use std::io;
 
 use tokio::task::spawn_blocking;
 
-use crate::adapters::open_error::OpenError;
+use crate::adapters::files::open_error::OpenError;
 use crate::wiring::StoresError;
 
 /// How a command ended that did not fail.

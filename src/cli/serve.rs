@@ -14,14 +14,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket::AdminSocket;
-use crate::adapters::counts::HourlyCounting;
+use crate::adapters::files::counts::HourlyCounting;
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::model::openai::SLOW_READER_GRACE;
+use crate::adapters::outbound::webhook;
 use crate::adapters::supervisor::supervise;
 use crate::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
 use crate::adapters::systemd::{self, NotifyState, PassedSockets};
 use crate::adapters::threads::write_to_pipe;
-use crate::adapters::webhook;
 use crate::app::App;
 use crate::config::{Args, RequestDeadlines};
 use crate::http::answer::cors::AllowedOrigins;

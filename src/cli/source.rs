@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use crate::adapters::part_file;
+use crate::adapters::files::part_file;
 
 use super::outcome::CommandError;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanDuration};
 use tokio::time::sleep;
 
-use crate::adapters::data_dir::sizes;
+use crate::adapters::files::data_dir::sizes;
 use crate::adapters::system::SystemClock;
 use crate::config::{Args, OutputForm};
 use crate::domain::{DAY_MS, Timestamp, in_words};

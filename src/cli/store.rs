@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
-use crate::adapters::backup::{self, Written};
 use crate::adapters::files::SystemFiles;
+use crate::adapters::files::backup::{self, Written};
+use crate::adapters::files::part_file;
 use crate::adapters::ledger::{repair_ledger, verify_ledger};
-use crate::adapters::part_file;
 use crate::config::{Consent, OutputForm};
 use crate::operator::ledger::COMPACT;
 

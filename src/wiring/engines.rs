@@ -8,7 +8,7 @@ use crate::adapters::cluster::postgres::{
     Migration, PostgresAddress, PostgresSettings, PostgresStore, migrate,
 };
 use crate::adapters::cluster::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
-use crate::adapters::operator_file::{self, PasswordFile};
+use crate::adapters::files::operator_file::{self, PasswordFile};
 use crate::adapters::outbound::{Certificates, certificates_in};
 use crate::adapters::system::SystemEntropy;
 use crate::config::EngineArgs;

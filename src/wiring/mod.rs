@@ -13,22 +13,22 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
-use crate::adapters::acme::{AcmeCertificate, AcmeSettings};
 use crate::adapters::cluster::postgres::PostgresOpenError;
-use crate::adapters::data_dir;
+use crate::adapters::files::data_dir;
+use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::operator_file::{self, PasswordFile};
+use crate::adapters::files::site_dir::{self, SiteDir};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::model::openai::{
     BearerToken, OpenAiModelClient, OpenAiSettings, chat_completions, page_prompt,
 };
-use crate::adapters::open_error::OpenError;
-use crate::adapters::operator_file::{self, PasswordFile};
+use crate::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
+use crate::adapters::outbound::webhook::signature::WebhookSecrets;
+use crate::adapters::outbound::webhook::{WebhookClient, WebhookNotifier, WebhookSettings};
 use crate::adapters::outbound::{Certificates, Roots};
-use crate::adapters::site_dir::{self, SiteDir};
-use crate::adapters::smtp::{SmtpMailSender, SmtpSettings};
 use crate::adapters::system::SystemEntropy;
 use crate::adapters::tls::CertificateFiles;
-use crate::adapters::webhook::signature::WebhookSecrets;
-use crate::adapters::webhook::{WebhookClient, WebhookNotifier, WebhookSettings};
+use crate::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
 use crate::config::{Args, ModelArgs, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
 use crate::ports::{MailSender, ModelClient, NullSink, SignUps, WebhookSender, random};

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::adapters::block_list::FileBlockList;
 use crate::adapters::cluster::GuardedRateLimiter;
 use crate::adapters::cluster::credential_cache::CredentialCache;
-use crate::adapters::counts::FileCountStore;
-use crate::adapters::data_dir::{self, DataDir, NodeDir};
+use crate::adapters::files::block_list::FileBlockList;
+use crate::adapters::files::counts::FileCountStore;
+use crate::adapters::files::data_dir::{self, DataDir, NodeDir};
+use crate::adapters::files::open_error::OpenError;
 use crate::adapters::ledger::{LedgerStore, Tuning};
 use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::model::PassageModelClient;
-use crate::adapters::open_error::OpenError;
 use crate::adapters::system::{SystemClock, SystemEntropy};
 use crate::adapters::threads::run_within;
 use crate::app::App;

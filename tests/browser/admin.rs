@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use landing_api::adapters::counts::FileCountStore;
+use landing_api::adapters::files::counts::FileCountStore;
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
 use landing_api::ports::{Clock as _, CountStore as _};

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use landing_api::adapters::backup::{BackupError, Restored, Written, write};
-use landing_api::adapters::block_list::FileBlockList;
-use landing_api::adapters::data_dir;
 use landing_api::adapters::files::SystemFiles;
+use landing_api::adapters::files::backup::{BackupError, Restored, Written, write};
+use landing_api::adapters::files::block_list::FileBlockList;
+use landing_api::adapters::files::data_dir;
 use landing_api::domain::contact::Contact;
 use landing_api::ports::{BlockList as _, ContactStore, KeyIssuer};
 use tar::{Archive, Builder, EntryType, Header};
@@ -47,11 +47,11 @@ fn backup(house: &House) -> Vec<u8> {
 }
 
 fn restore(path: &Path, archive: impl Read) -> Result<Restored, BackupError> {
-    landing_api::adapters::backup::restore(&SystemFiles, path, archive)
+    landing_api::adapters::files::backup::restore(&SystemFiles, path, archive)
 }
 
 fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
-    landing_api::adapters::backup::write_file(&SystemFiles, path, target)
+    landing_api::adapters::files::backup::write_file(&SystemFiles, path, target)
 }
 
 /// The files of an archive, in order.

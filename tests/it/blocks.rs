@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use hyper::{Method, StatusCode};
-use landing_api::adapters::block_list::FileBlockList;
-use landing_api::adapters::data_dir;
+use landing_api::adapters::files::block_list::FileBlockList;
+use landing_api::adapters::files::data_dir;
 use landing_api::ports::{BlockList, StoreError};
 use rustix::process::Signal;
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use landing_api::adapters::counts::{FileCountStore, record_hourly};
+use landing_api::adapters::files::counts::{FileCountStore, record_hourly};
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use landing_api::domain::time::Timestamp;
 use landing_api::metrics::Metrics;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use landing_api::adapters::webhook::signature::WebhookSecrets;
+use landing_api::adapters::outbound::webhook::signature::WebhookSecrets;
 use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, Failure, QueueStanding};
 use landing_api::operator::operate;
 use landing_api::operator::operation::{Answer, OperatorRequest};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use landing_api::adapters::inspection::inspect;
+use landing_api::adapters::files::inspection::inspect;
 
 use crate::commands;
 use crate::fixtures::House;

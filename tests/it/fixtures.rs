@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
-use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::files::data_dir::DataDir;
+use landing_api::adapters::files::open_error::OpenError;
 use landing_api::adapters::ledger::{LedgerStore, Tuning};
 use landing_api::adapters::limiter::SledRateLimiter;
-use landing_api::adapters::open_error::OpenError;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::consent::{

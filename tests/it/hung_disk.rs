@@ -6,8 +6,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use landing_api::adapters::block_list::FileBlockList;
-use landing_api::adapters::counts::FileCountStore;
+use landing_api::adapters::files::block_list::FileBlockList;
+use landing_api::adapters::files::counts::FileCountStore;
 use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use landing_api::domain::hourly_counts::{Counts, Hour};
 use landing_api::ports::{

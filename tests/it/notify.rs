@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use landing_api::adapters::outbound::Roots;
+use landing_api::adapters::outbound::webhook::signature::WebhookSecrets;
+use landing_api::adapters::outbound::webhook::{WebhookClient, WebhookNotifier, WebhookSettings};
 use landing_api::adapters::system::SystemEntropy;
-use landing_api::adapters::webhook::signature::WebhookSecrets;
-use landing_api::adapters::webhook::{WebhookClient, WebhookNotifier, WebhookSettings};
 use landing_api::ports::{Entropy, EntropyError, NotifyError, SignUps, StoreError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

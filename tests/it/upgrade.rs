@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use landing_api::adapters::counts::FileCountStore;
+use landing_api::adapters::files::counts::FileCountStore;
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::credential::ApiKey;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
-use crate::adapters::data_dir::mark_held;
+use crate::adapters::files::data_dir::mark_held;
 use crate::adapters::files::remove_for_good;
 use crate::domain::{
     Channel, Contact, Delivery, DeliveryId, EmailAddress, MailOutcome, QueueStanding, Settled,

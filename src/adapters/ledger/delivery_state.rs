@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-use crate::adapters::data_dir::held;
+use crate::adapters::files::data_dir::held;
 use crate::domain::{Channel, DeliveryId, Settled, Timestamp, Turn};
 
 use super::generation::Generation;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use serde::Serialize;
 
-use crate::adapters::data_dir::DataDir;
+use crate::adapters::files::data_dir::DataDir;
+use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{Files as _, SystemFiles, numbered};
-use crate::adapters::open_error::OpenError;
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
 use super::open::{LINES_NAMED_MAX, refusal};

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::adapters::data_dir::{DataDir, exists, held, mark_held};
+use crate::adapters::files::data_dir::{DataDir, exists, held, mark_held};
+use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{
     Files, SystemFiles, append_whole, is_full, numbered, remove_for_good,
 };
-use crate::adapters::open_error::OpenError;
 use crate::domain::{Channel, Timestamp};
 use crate::metrics::Metrics;
 

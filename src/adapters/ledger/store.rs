@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
-use crate::adapters::data_dir::DataDir;
 use crate::adapters::files::Files;
-use crate::adapters::open_error::OpenError;
+use crate::adapters::files::data_dir::DataDir;
+use crate::adapters::files::open_error::OpenError;
 use crate::domain::MacKey;
 use crate::ports::{Compaction, StoreError};
 

@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::adapters::data_dir::DataDir;
+use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::system::SystemEntropy;
 use crate::domain::{
     Consent, Contact, EmailAddress, ImportedContact, LeaveToken, Origin, OriginHash, SignUp,

@@ -10,7 +10,7 @@ use std::vec::IntoIter;
 
 use tokio::time::Instant;
 
-use crate::adapters::secret_file::SecretFile;
+use crate::adapters::files::secret_file::SecretFile;
 use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::{Compaction, StoreError};

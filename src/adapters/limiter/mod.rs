@@ -7,6 +7,7 @@
 //! | `writer` | stores changes, removes expired windows, handles a store that fails |
 //! | `persistence` | storage of windows across restarts |
 //! | `record` | the stored form of a window |
+//! | `sled_db` | opening and closing sled, with its panics as errors |
 //!
 //! All live windows are in memory from the start, so no request waits for the store, and its
 //! failures change no decision: while nothing can be stored, windows are in memory only. A killed
@@ -17,6 +18,7 @@
 mod persistence;
 mod record;
 mod shard;
+pub(crate) mod sled_db;
 mod table;
 mod writer;
 

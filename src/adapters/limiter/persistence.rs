@@ -7,7 +7,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use crate::adapters::files::is_full;
-use crate::adapters::sled_db;
+use crate::adapters::limiter::sled_db;
 use crate::domain::{LimitKey, Window};
 
 use super::record;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::files::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::domain::contact::ImportedContact;

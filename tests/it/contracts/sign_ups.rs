@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use landing_api::adapters::outbound::webhook::WebhookNotifier;
 use landing_api::adapters::system::SystemEntropy;
-use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::domain::contact::SignUp;
 use landing_api::domain::email::EmailAddress;
 use landing_api::ports::{NotifyError, SignUps};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use landing_api::adapters::block_list::FileBlockList;
-use landing_api::adapters::counts::FileCountStore;
+use landing_api::adapters::files::block_list::FileBlockList;
+use landing_api::adapters::files::counts::FileCountStore;
 use landing_api::ports::{ContactStore, StoreMaintenance as _};
 
 use super::{block_list, contact_store, count_store, delivery_queue, key_issuer, revocation_list};

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use landing_api::adapters::block_list::FileBlockList;
-use landing_api::adapters::data_dir::{self, DataDir};
+use landing_api::adapters::files::block_list::FileBlockList;
+use landing_api::adapters::files::data_dir::{self, DataDir};
 use landing_api::adapters::files::{AppendFile, Files, SystemFiles};
 use landing_api::adapters::outbound::{Roots, certificates_in};
 use landing_api::domain::{BlockedNetwork, Timestamp};

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use landing_api::adapters::operator_file::PasswordFile;
+use landing_api::adapters::files::operator_file::PasswordFile;
 use landing_api::adapters::outbound::Roots;
-use landing_api::adapters::smtp::{SmtpMailSender, SmtpSettings};
+use landing_api::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
 use landing_api::domain::{EmailAddress, Letter, RelaySecurity, Sender, mail};
 use landing_api::ports::{MailError, MailSender as _};
 use proptest::prelude::*;

@@ -4,9 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use landing_api::adapters::data_dir::{DataDir, entry_names};
+use landing_api::adapters::files::data_dir::{DataDir, entry_names};
+use landing_api::adapters::files::open_error::OpenError;
 use landing_api::adapters::ledger::LedgerStore;
-use landing_api::adapters::open_error::OpenError;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 
@@ -130,7 +130,7 @@ fn all_that_a_service_leaves_is_an_entry_of_the_directory() {
     for name in found {
         assert!(
             entry_names().any(|entry| entry == name),
-            "{name}: add it to ENTRIES in src/adapters/data_dir.rs"
+            "{name}: add it to ENTRIES in src/adapters/files/data_dir.rs"
         );
     }
 }

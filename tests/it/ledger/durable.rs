@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use landing_api::adapters::backup::{restore, write_file};
+use landing_api::adapters::files::backup::{restore, write_file};
 use landing_api::adapters::files::{AppendFile, Files, SystemFiles};
 use landing_api::adapters::ledger::Tuning;
 use landing_api::ports::StoreMaintenance as _;

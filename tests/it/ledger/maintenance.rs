@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use landing_api::adapters::files::open_error::OpenError;
 use landing_api::adapters::ledger::{LedgerReport, repair_ledger, verify_ledger};
-use landing_api::adapters::open_error::OpenError;
 use landing_api::ports::{ContactStore, KeyIssuer, StoreMaintenance};
 
 use super::erasure::holders;

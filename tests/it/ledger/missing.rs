@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
-use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::files::data_dir::DataDir;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::contents;

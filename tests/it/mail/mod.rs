@@ -6,9 +6,9 @@ mod relay;
 use std::path::Path;
 use std::sync::Arc;
 
-use landing_api::adapters::operator_file::PasswordFile;
+use landing_api::adapters::files::operator_file::PasswordFile;
 use landing_api::adapters::outbound::Roots;
-use landing_api::adapters::smtp::{SmtpMailSender, SmtpSettings};
+use landing_api::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
 use landing_api::domain::{EmailAddress, Letter, RelaySecurity, Sender, mail};
 use landing_api::ports::{MailError, MailSender as _};
 use rcgen::CertificateParams;

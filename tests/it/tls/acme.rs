@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use landing_api::adapters::acme::{AcmeCertificate, AcmeSettings};
 use landing_api::adapters::outbound::{Roots, certificates_in};
+use landing_api::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::http::server::ServerLimits;
 use rustls::ClientConnection;

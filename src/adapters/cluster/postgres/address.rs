@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-use crate::adapters::operator_file::PasswordFile;
+use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::Roots;
 use crate::domain::{MacKey, macros::hidden};
 

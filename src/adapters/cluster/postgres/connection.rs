@@ -14,7 +14,7 @@ use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::sync::CancellationToken;
 
-use crate::adapters::operator_file::PasswordFile;
+use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::tls_config;
 
 use super::address::{PostgresAddress, PostgresSettings};

@@ -15,8 +15,8 @@ use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::adapters::connect::connect;
-use crate::adapters::operator_file::PasswordFile;
+use crate::adapters::files::operator_file::PasswordFile;
+use crate::adapters::outbound::connect::connect;
 use crate::adapters::outbound::{Roots, tls_config};
 
 use super::address::RedisAddress;

@@ -12,7 +12,7 @@ use hyper::{Request, Response, StatusCode, Uri};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use crate::adapters::lenient_json;
+use crate::adapters::outbound::lenient_json;
 use crate::adapters::outbound::{
     HttpClient, PRODUCT, refusal_in_words, retry_after, root_cause, send,
 };

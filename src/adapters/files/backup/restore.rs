@@ -1,0 +1,244 @@
+//! Restoring an archive. It is unpacked into a directory inside the data directory and verified there. Then
+//! its files are put in place, the ledger last: a data directory with only a part of them does not start.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use serde::Serialize;
+use tar::{Archive, Entry, EntryType};
+
+use crate::adapters::files::data_dir::{
+    MARK, RESTORING, SECRET, backup_entries, create_private, held, lock, mark_held, refuse_foreign,
+};
+use crate::adapters::files::{
+    BUFFER_BYTES, Files, PRIVATE_DIRECTORY, append_whole, remove_for_good,
+};
+use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
+use crate::adapters::ledger::{refusal, waiting_deliveries};
+use crate::adapters::limiter::sled_db::remove;
+use crate::domain::Channel;
+
+use super::error::BackupError;
+use super::ledger_secret::read_secret;
+
+/// What was restored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// The ledger's entries.
+    pub entries: u64,
+    /// How many deliveries wait in it. They are held: some may have been made since.
+    pub held: u64,
+    /// The files that were in the archive.
+    pub files: Vec<String>,
+}
+
+/// Restores the archive that `archive` reads into the data directory at `path`, which may be missing and
+/// must hold no ledger. What was acknowledged after the archive was written is lost.
+///
+/// # Errors
+/// [`BackupError`] when the archive is not as it was written, or the directory cannot be used. It holds no
+/// ledger then.
+pub fn restore(
+    files: &dyn Files,
+    path: &Path,
+    archive: impl Read,
+) -> Result<Restored, BackupError> {
+    create_private(files, path).map_err(BackupError::io("create", path))?;
+    refuse_foreign(path)?;
+    let _lock = lock(path)?;
+    let ledger = path.join(LEDGER);
+    // An empty file is no ledger.
+    let found = preview(&ledger).map_err(BackupError::io("read", &ledger))?;
+    if found.is_some() {
+        return Err(BackupError::Occupied(path.to_path_buf()));
+    }
+    let staging = path.join(RESTORING);
+    // A restore may have been interrupted.
+    remove(&staging).map_err(BackupError::io("remove", &staging))?;
+    let restored = unpack(files, archive, &staging)
+        .and_then(|names| Ok((check(&staging)?, names)))
+        .and_then(|(verified, names)| {
+            let held = hold_deliveries(files, path, &staging.join(LEDGER))?;
+            put_in_place(files, path, &staging, &names)?;
+            Ok(Restored {
+                entries: verified.sequence,
+                held,
+                files: names.into_iter().collect(),
+            })
+        });
+    let removed = remove(&staging).map_err(BackupError::io("remove", &staging));
+    let restored = restored?;
+    removed?;
+    sync(files, path)?;
+    Ok(restored)
+}
+
+/// The files of the directory at `path` that a restore would replace; none if there is a ledger, because it is
+/// refused then.
+///
+/// # Errors
+/// [`BackupError`] when the ledger cannot be read.
+pub fn replaced_files(path: &Path) -> Result<Vec<&'static str>, BackupError> {
+    let ledger = path.join(LEDGER);
+    if preview(&ledger)
+        .map_err(BackupError::io("read", &ledger))?
+        .is_some()
+    {
+        return Ok(Vec::new());
+    }
+    let names = backup_entries().map(|entry| entry.name);
+    let is_there = |name: &&str| fs::metadata(path.join(name)).is_ok_and(|it| it.len() > 0);
+    Ok(names.filter(is_there).collect())
+}
+
+/// Unpacks the archive into the new directory `staging`, and returns the names of its files.
+fn unpack(
+    files: &dyn Files,
+    archive: impl Read,
+    staging: &Path,
+) -> Result<BTreeSet<String>, BackupError> {
+    let created = DirBuilder::new().mode(PRIVATE_DIRECTORY).create(staging);
+    created.map_err(BackupError::io("create", staging))?;
+    let mut archive = Archive::new(archive);
+    let mut names = BTreeSet::new();
+    for entry in archive.entries().map_err(unreadable)? {
+        let mut entry = entry.map_err(unreadable)?;
+        let Some(name) = name_of(&entry)? else {
+            continue;
+        };
+        if names.contains(&name) {
+            return Err(bad(format!("it has {name} twice")));
+        }
+        extract(files, &mut entry, &staging.join(&name))?;
+        names.insert(name);
+    }
+    // Tar fills up with zeros.
+    for byte in BufReader::new(archive.into_inner()).bytes() {
+        if byte.map_err(unreadable)? != 0 {
+            return Err(bad("something follows its end"));
+        }
+    }
+    for name in [LEDGER, SECRET] {
+        if !names.contains(name) {
+            return Err(bad(format!("it is not complete: {name} is missing")));
+        }
+    }
+    Ok(names)
+}
+
+/// The name of a file that belongs into a data directory. `None` for the directory that tar adds when
+/// somebody packs an archive by hand.
+fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError> {
+    let path = entry.path_bytes();
+    let name = String::from_utf8_lossy(&path).into_owned();
+    let name = name.strip_prefix("./").unwrap_or(&name);
+    let kind = entry.header().entry_type();
+    if kind == EntryType::Directory && name.is_empty() {
+        return Ok(None);
+    }
+    let mut entries = backup_entries();
+    let size_max = entries.find_map(|entry| entry.backup_bytes_max.filter(|_| entry.name == name));
+    let Some(size_max) = size_max else {
+        // The name may be anything, also control characters.
+        return Err(bad(format!("{name:?} does not belong into a backup")));
+    };
+    if kind != EntryType::Regular {
+        return Err(bad(format!("{name} is no regular file")));
+    }
+    if entry.size() > size_max {
+        return Err(bad(format!("{name} is too large")));
+    }
+    Ok(Some(name.to_owned()))
+}
+
+/// Writes the entry to a new file, synced.
+fn extract<R: Read>(
+    files: &dyn Files,
+    entry: &mut Entry<'_, R>,
+    path: &Path,
+) -> Result<(), BackupError> {
+    let file = files.create(path);
+    let mut file = file.map_err(BackupError::io("create", path))?;
+    let (mut buffer, mut left) = (vec![0; BUFFER_BYTES], entry.size());
+    loop {
+        let taken = entry.read(&mut buffer).map_err(unreadable)?;
+        if taken == 0 {
+            break;
+        }
+        let bytes = buffer.get(..taken).unwrap_or_default();
+        append_whole(file.as_mut(), bytes).map_err(BackupError::io("write", path))?;
+        left = left.saturating_sub(taken as u64);
+    }
+    if left > 0 {
+        return Err(bad("it ends too early"));
+    }
+    file.sync().map_err(BackupError::io("write", path))
+}
+
+/// Verifies the ledger and the secret in `staging`.
+fn check(staging: &Path) -> Result<Verified, BackupError> {
+    let verified = verify(&staging.join(LEDGER), None).map_err(|flaw| match flaw {
+        Flaw::Damaged { .. } => bad(format!("its ledger is damaged: {flaw}")),
+        Flaw::Io(_) | Flaw::Foreign(_) | Flaw::Unreadable(_) => refusal(staging, flaw).into(),
+    })?;
+    if verified.torn.is_some() {
+        return Err(bad("its ledger ends in an unfinished batch"));
+    }
+    read_secret(staging, &verified)?;
+    Ok(verified)
+}
+
+/// Has what waits in the ledger at `ledger` leave only once the operator says so. Returns how much that is.
+fn hold_deliveries(files: &dyn Files, path: &Path, ledger: &Path) -> Result<u64, BackupError> {
+    let waiting = waiting_deliveries(ledger).map_err(|flaw| refusal(path, flaw))?;
+    for channel in Channel::ALL.into_iter().filter(|_| waiting > 0) {
+        let held = held(path, channel);
+        mark_held(files, &held).map_err(BackupError::io("write", &held))?;
+    }
+    Ok(waiting)
+}
+
+/// Renames the files to their places, the ledger last, and makes that durable.
+fn put_in_place(
+    files: &dyn Files,
+    path: &Path,
+    staging: &Path,
+    names: &BTreeSet<String>,
+) -> Result<(), BackupError> {
+    sync(files, staging)?;
+    // The mark is of another ledger.
+    let mark = path.join(MARK);
+    remove_for_good(files, &mark).map_err(BackupError::io("remove", &mark))?;
+    let others = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != LEDGER);
+    for name in others {
+        rename(files, &staging.join(name), &path.join(name))?;
+    }
+    sync(files, path)?;
+    rename(files, &staging.join(LEDGER), &path.join(LEDGER))?;
+    sync(files, path)
+}
+
+fn rename(files: &dyn Files, from: &Path, to: &Path) -> Result<(), BackupError> {
+    files.rename(from, to).map_err(BackupError::io("write", to))
+}
+
+fn sync(files: &dyn Files, directory: &Path) -> Result<(), BackupError> {
+    let synced = files.sync_directory(directory);
+    synced.map_err(BackupError::io("write", directory))
+}
+
+fn unreadable(error: io::Error) -> BackupError {
+    // It may quote the archive.
+    let error = error.to_string();
+    bad(format!("it cannot be read: {}", error.escape_debug()))
+}
+
+fn bad(reason: impl Into<String>) -> BackupError {
+    BackupError::Archive(reason.into())
+}

@@ -1,0 +1,261 @@
+//! [`CountStore`] over a file, and the task that fills it.
+//!
+//! A line is an hour and what is added to its counts, without those that are 0:
+//!
+//! ```text
+//! {"hour":"2026-11-23T01","counts":{"requests":5120,"client_errors":17}}
+//! ```
+//!
+//! A minute in which something was counted appends a line. Now and then the file is written anew, beside its
+//! place, with one line an hour: 400 days of a busy site take 2.5 MB.
+
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
+use crate::metrics::Metrics;
+use crate::metrics::workers::Worker;
+use crate::ports::{Clock, CountStore, StoreError};
+
+use crate::adapters::files::{
+    Files as _, SystemFiles, append_whole, numbered, read_small, store_error, write_whole,
+};
+use crate::adapters::supervisor::supervise;
+
+/// A process that is killed loses what was counted since the last time.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// How long the last counts may take to be kept.
+const FINISH_DEADLINE: Duration = Duration::from_secs(1);
+
+/// How many lines are appended before the file is written anew.
+const APPENDED_MAX: usize = 10_000;
+
+/// A file of ours is a fifth of this.
+pub(crate) const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+
+/// Hourly counts in a file.
+#[derive(Clone, Debug)]
+pub struct FileCountStore(Arc<CountFile>);
+
+#[derive(Debug)]
+struct CountFile {
+    path: PathBuf,
+    hours: Mutex<BTreeMap<Hour, Counts>>,
+    /// How many lines may be appended, none if the file's end is not known to be whole. Held while the file
+    /// is written.
+    appends_left: Mutex<usize>,
+}
+
+/// A line of the file. Counts of a later version are passed over.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CountLine {
+    hour: String,
+    counts: BTreeMap<String, u64>,
+}
+
+impl FileCountStore {
+    /// The counts in the file at `path`, which is made when there is something to keep. A file that cannot
+    /// be read whole is set aside with a warning.
+    pub fn open(path: &Path) -> Self {
+        let mut file = CountFile {
+            path: path.to_owned(),
+            hours: Mutex::default(),
+            appends_left: Mutex::default(),
+        };
+        if let Err(error) = file.load() {
+            tracing::warn!(%error, path = %path.display(), "hourly counts cannot be read");
+        }
+        Self(Arc::new(file))
+    }
+}
+
+#[async_trait]
+impl CountStore for FileCountStore {
+    async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
+        let (file, counts) = (Arc::clone(&self.0), *counts);
+        let added = spawn_blocking(move || file.add(hour, &counts)).await;
+        added.map_err(|error| StoreError::Unavailable(format!("counts: {error}")))?
+    }
+
+    async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError> {
+        if since >= until {
+            return Ok(Vec::new());
+        }
+        let hours = self.0.hours.lock();
+        let within = hours.range(since..until);
+        let listed = within.map(|(&hour, &counts)| HourlyCounts { hour, counts });
+        Ok(listed.collect())
+    }
+}
+
+impl CountFile {
+    fn load(&mut self) -> io::Result<()> {
+        let mut bad_lines = 0_usize;
+        match read_small(&self.path, FILE_BYTES_MAX, "it is no file of counts") {
+            Ok(None) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => bad_lines = 1,
+            Err(error) => return Err(error),
+            Ok(Some(text)) => {
+                let mut hours = self.hours.lock();
+                for line in text.split_inclusive('\n') {
+                    match parse(line) {
+                        Some((hour, counts)) => hours.entry(hour).or_default().add_all(&counts),
+                        None => bad_lines += 1,
+                    }
+                }
+                *self.appends_left.lock() = APPENDED_MAX.saturating_sub(text.lines().count());
+            }
+        }
+        if bad_lines > 0 {
+            *self.appends_left.lock() = 0;
+            let kept = numbered(&self.path, "bad");
+            SystemFiles.rename(&self.path, &kept)?;
+            tracing::warn!(
+                bad_lines,
+                kept = %kept.display(),
+                "hourly counts were set aside; what can be read of them is kept"
+            );
+            let hours = self.hours.lock();
+            if !hours.is_empty() {
+                write_whole(&SystemFiles, &self.path, text(hours.iter())?.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the new counts, and only then takes them for counted.
+    fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
+        let mut appends_left = self.appends_left.lock();
+        let written = if *appends_left > 0 {
+            self.append((&hour, counts)).map(|()| *appends_left - 1)
+        } else {
+            self.replace(hour, counts).map(|()| APPENDED_MAX)
+        };
+        *appends_left = *written.as_ref().unwrap_or(&0);
+        written.map_err(|error| store_error("counts", &error))?;
+        let mut hours = self.hours.lock();
+        hours.entry(hour).or_default().add_all(counts);
+        *hours = hours.split_off(&hour.minus(KEPT_HOURS).next());
+        Ok(())
+    }
+
+    /// Appends a line to the file, which is there.
+    fn append(&self, counts: (&Hour, &Counts)) -> io::Result<()> {
+        let mut file = SystemFiles.open(&self.path)?;
+        append_whole(file.as_mut(), text([counts])?.as_bytes())?;
+        file.sync()
+    }
+
+    /// Writes the file anew. Its directory is not made: somebody may have moved the data directory away,
+    /// and move it back.
+    fn replace(&self, hour: Hour, counts: &Counts) -> io::Result<()> {
+        let mut hours = self.hours.lock().clone();
+        hours.entry(hour).or_default().add_all(counts);
+        write_whole(&SystemFiles, &self.path, text(&hours)?.as_bytes())
+    }
+}
+
+/// A line for each of these.
+fn text<'a>(counts: impl IntoIterator<Item = (&'a Hour, &'a Counts)>) -> io::Result<String> {
+    let mut text = String::new();
+    for (hour, counts) in counts {
+        let counted = counts.iter().filter(|(_, number)| *number > 0);
+        let line = CountLine {
+            hour: hour.name(),
+            counts: counted
+                .map(|(it, number)| (it.as_str().to_owned(), number))
+                .collect(),
+        };
+        text += &serde_json::to_string(&line)?;
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn parse(line: &str) -> Option<(Hour, Counts)> {
+    let line: CountLine = serde_json::from_str(line.strip_suffix('\n')?).ok()?;
+    let mut counts = Counts::default();
+    for (name, number) in line.counts {
+        if let Some(counted) = Counted::from_name(&name) {
+            counts.add(counted, number);
+        }
+    }
+    Some((Hour::from_name(&line.hour)?, counts))
+}
+
+/// The task that keeps hourly counts.
+#[derive(Debug)]
+pub struct HourlyCounting {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl HourlyCounting {
+    /// Starts it.
+    pub fn start(
+        counts: &Arc<dyn CountStore>,
+        metrics: &Arc<Metrics>,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
+        let stop = CancellationToken::new();
+        let (counts, counted, clock) = (counts.clone(), metrics.clone(), clock.clone());
+        let task = supervise(Worker::Counts, metrics, &stop, move |stop| {
+            record_hourly(counts.clone(), counted.clone(), clock.clone(), stop)
+        });
+        Self { stop, task }
+    }
+
+    /// Ends it, and keeps what was counted last, unless their store does not answer.
+    pub async fn finish(self) {
+        self.stop.cancel();
+        if timeout(FINISH_DEADLINE, self.task).await.is_err() {
+            tracing::warn!("the store does not answer: the counts of the last minute are lost");
+        }
+    }
+}
+
+/// Once a minute, and a last time when `stop` is cancelled, adds what `metrics` have counted to the hour.
+/// What cannot be added is added later.
+pub async fn record_hourly(
+    counts: Arc<dyn CountStore>,
+    metrics: Arc<Metrics>,
+    clock: Arc<dyn Clock>,
+    stop: CancellationToken,
+) {
+    let mut is_failing = false;
+    while !stop.is_cancelled() {
+        tokio::select! {
+            () = sleep(INTERVAL) => {}
+            () = stop.cancelled() => {}
+        }
+        let new = metrics.not_yet_counted();
+        if new.is_zero() {
+            continue;
+        }
+        match counts.add(Hour::of(clock.now()), &new).await {
+            Ok(()) => {
+                metrics.set_counted(&new);
+                if std::mem::take(&mut is_failing) {
+                    tracing::info!("hourly counts are kept again");
+                }
+            }
+            Err(error) if !is_failing => {
+                is_failing = true;
+                tracing::warn!(%error, "hourly counts are not being kept");
+            }
+            Err(_) => {}
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! The data directory: its lock, and the secret in it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::domain::{Channel, Secret};
+use crate::ports::Entropy;
+
+use crate::adapters::admin_socket;
+use crate::adapters::files::block_list;
+use crate::adapters::files::counts;
+use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::secret_file::{self, SecretFile};
+use crate::adapters::files::{
+    Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, close_to_others, if_there, is_irregular,
+    remove_for_good, sync_parent, write_whole,
+};
+use crate::adapters::ledger::record::{LEDGER, Ledger, Preview, preview};
+use crate::adapters::limiter::sled_db::remove;
+use crate::adapters::system::{SystemEntropy, user_id};
+
+/// How often, and after what pause, a lock that is taken is tried again: a process that is ending or
+/// forking releases it within a second.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+const LOCK: &str = "lock";
+pub(crate) const SECRET: &str = "secret";
+pub(crate) const MARK: &str = "mark";
+/// Where a backup is unpacked before it is put in place.
+pub(crate) const RESTORING: &str = "restoring";
+const TLS: &str = "tls";
+const WINDOWS: &str = "windows";
+const COUNTS: &str = "counts.jsonl";
+const BLOCKS: &str = "blocks.jsonl";
+const HELD_WEBHOOK: &str = "held-webhook";
+const HELD_MAIL: &str = "held-mail";
+const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
+const ACCEPT_DAMAGE: &str = "accept-damage";
+const ACCEPT_EMPTY: &str = "accept-empty";
+
+const ACCEPTANCES: [&str; 3] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE, ACCEPT_EMPTY];
+
+/// A file or directory in a data directory.
+pub(crate) struct DirEntry {
+    pub(crate) name: &'static str,
+    /// Whether a start is refused if it is there and no regular file.
+    must_be_file: bool,
+    /// Whether `status` tells its size.
+    is_measured: bool,
+    /// The largest size in bytes that a backup takes; `None` if no backup takes it.
+    pub(crate) backup_bytes_max: Option<u64>,
+}
+
+/// What the service keeps in a data directory: backups, restores, sizes and checks walk it. What replaces an
+/// entry or was set aside has its name with another ending.
+static ENTRIES: &[DirEntry] = &[
+    entry(LOCK).file(),
+    entry(LEDGER).file().measured().backed_up(u64::MAX),
+    entry(SECRET).file().backed_up(32),
+    entry(MARK).file(),
+    entry(WINDOWS).measured(),
+    entry(COUNTS).measured().backed_up(counts::FILE_BYTES_MAX),
+    entry(BLOCKS).file().backed_up(block_list::FILE_BYTES_MAX),
+    entry(TLS),
+    entry(HELD_WEBHOOK).file(),
+    entry(HELD_MAIL).file(),
+    entry(RESTORING),
+    entry(admin_socket::NAME),
+    entry(ACCEPT_NEW_SECRET).file(),
+    entry(ACCEPT_DAMAGE).file(),
+    entry(ACCEPT_EMPTY).file(),
+];
+
+const fn entry(name: &'static str) -> DirEntry {
+    DirEntry {
+        name,
+        must_be_file: false,
+        is_measured: false,
+        backup_bytes_max: None,
+    }
+}
+
+impl DirEntry {
+    const fn file(mut self) -> Self {
+        self.must_be_file = true;
+        self
+    }
+
+    const fn measured(mut self) -> Self {
+        self.is_measured = true;
+        self
+    }
+
+    const fn backed_up(mut self, bytes_max: u64) -> Self {
+        self.backup_bytes_max = Some(bytes_max);
+        self
+    }
+}
+
+/// The files that a backup takes.
+pub(crate) fn backup_entries() -> impl Iterator<Item = &'static DirEntry> {
+    let entries = ENTRIES.iter();
+    entries.filter(|entry| entry.backup_bytes_max.is_some())
+}
+
+/// The names of all that the service keeps in a data directory.
+pub fn entry_names() -> impl Iterator<Item = &'static str> {
+    ENTRIES.iter().map(|entry| entry.name)
+}
+
+/// The file of the blocked networks in the directory at `path`.
+pub fn blocks(path: &Path) -> PathBuf {
+    path.join(BLOCKS)
+}
+
+/// The directory of the service's own certificate in the directory at `path`.
+pub fn tls(path: &Path) -> PathBuf {
+    path.join(TLS)
+}
+
+/// The file that says that a channel of deliveries is held, in the directory at `path`.
+pub(crate) fn held(path: &Path, channel: Channel) -> PathBuf {
+    path.join(match channel {
+        Channel::Webhook => HELD_WEBHOOK,
+        Channel::Mail => HELD_MAIL,
+    })
+}
+
+/// Makes a file that says that a channel is held.
+pub(crate) fn mark_held(files: &dyn Files, path: &Path) -> io::Result<()> {
+    files.create(path)?.sync()?;
+    sync_parent(files, path)
+}
+
+/// A locked data directory with its secret.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    secret: Secret,
+    lock: Arc<[File; 2]>,
+}
+
+impl DataDir {
+    /// Locks the directory at `path`, which is created if it is missing. The lock lasts until this and
+    /// every store opened on it are dropped. A new directory gets an empty ledger and a secret.
+    ///
+    /// # Errors
+    /// [`OpenError`] when another process has the lock, when the ledger is lost, or when the secret cannot
+    /// be read or created or is not the ledger's. Existing files are unchanged then.
+    pub fn open(path: &Path, entropy: &dyn Entropy) -> Result<Self, OpenError> {
+        Self::open_on(&(Arc::new(SystemFiles) as _), path, entropy)
+    }
+
+    /// Opens the directory at `path` on other files than the system's.
+    ///
+    /// # Errors
+    /// As [`DataDir::open`].
+    pub fn open_on(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        entropy: &dyn Entropy,
+    ) -> Result<Self, OpenError> {
+        create_private(files.as_ref(), path).map_err(OpenError::io("create", path))?;
+        refuse_irregular(path)?;
+        let lock = lock(path)?;
+        tighten(path);
+        let secret = Self::secret_of(files, path, entropy)?;
+        // Behind the last step of a restore that was killed. It holds addresses.
+        let restoring = path.join(RESTORING);
+        if let Err(error) = remove(&restoring) {
+            tracing::warn!(%error, "what an interrupted restore left cannot be removed: remove restoring/");
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            secret,
+            lock: Arc::new(lock),
+        })
+    }
+
+    /// Locks the existing directory at `path`, for a command. Root does not open a directory of another
+    /// user, because the service could not read the files that this creates.
+    ///
+    /// # Errors
+    /// As [`DataDir::open`]; and when there is no data directory, or it belongs to another user.
+    pub fn open_existing(path: &Path) -> Result<Self, OpenError> {
+        if !path.join(LEDGER).exists() && !path.join(SECRET).exists() {
+            return Err(OpenError::NoDataDir(path.to_path_buf()));
+        }
+        refuse_foreign(path)?;
+        Self::open(path, &SystemEntropy)
+    }
+
+    /// Makes the directory at `path` as the first start of a service does, unless it is a data directory already.
+    /// Returns whether it did.
+    ///
+    /// # Errors
+    /// As [`DataDir::open_existing`].
+    pub fn make(path: &Path) -> Result<bool, OpenError> {
+        if path.join(LEDGER).exists() || path.join(SECRET).exists() {
+            return Ok(false);
+        }
+        if path.exists() {
+            refuse_foreign(path)?;
+        }
+        Self::open(path, &SystemEntropy).map(|_dir| true)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file that says how far the ledger was durable.
+    pub(crate) fn mark(&self) -> PathBuf {
+        self.path.join(MARK)
+    }
+
+    /// The directory of the limiter's windows.
+    pub fn windows(&self) -> PathBuf {
+        self.path.join(WINDOWS)
+    }
+
+    /// The file of the hourly counts.
+    pub fn counts(&self) -> PathBuf {
+        self.path.join(COUNTS)
+    }
+
+    /// Its secret.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// The file that has it, due every `interval`.
+    pub(crate) fn secret_file(&self, files: &Arc<dyn Files>, interval: Duration) -> SecretFile {
+        let path = self.path.join(SECRET);
+        SecretFile::new(Arc::clone(files), path, self.secret.clone(), interval)
+    }
+
+    /// The lock, which lasts as long as any clone of it.
+    pub(crate) fn lock(&self) -> Arc<[File; 2]> {
+        Arc::clone(&self.lock)
+    }
+
+    /// The file by which the operator accepts the loss of damaged lines.
+    pub(crate) fn accept_damage(&self) -> PathBuf {
+        self.path.join(ACCEPT_DAMAGE)
+    }
+
+    /// The file by which the operator accepts the loss of the ledger.
+    pub(crate) fn accept_empty(&self) -> PathBuf {
+        self.path.join(ACCEPT_EMPTY)
+    }
+
+    /// Removes the files of acceptance, which hold for one start.
+    pub(crate) fn withdraw_acceptance(&self, files: &dyn Files) -> Result<(), OpenError> {
+        for name in ACCEPTANCES {
+            let path = self.path.join(name);
+            remove_for_good(files, &path).map_err(OpenError::io("remove", &path))?;
+        }
+        Ok(())
+    }
+
+    /// The ledger's secret, created if no event depends on one yet. A missing ledger is created before
+    /// the secret: a secret without a ledger means that the ledger was lost.
+    fn secret_of(
+        files: &Arc<dyn Files>,
+        directory: &Path,
+        entropy: &dyn Entropy,
+    ) -> Result<Secret, OpenError> {
+        let path = directory.join(SECRET);
+        let accept = directory.join(ACCEPT_NEW_SECRET);
+        let ledger = directory.join(LEDGER);
+        let preview = preview(&ledger).map_err(OpenError::io("read", &ledger))?;
+        if preview.is_none() {
+            refuse_if_lost(directory)?;
+        }
+        let is_begun = preview.is_some();
+        let is_accepted = exists(&accept)?;
+        let bound = preview.filter(|preview| preview.has_events && !is_accepted);
+        let found = secret_file::read(&path)?;
+        let secret = match (&found, bound) {
+            (None, Some(_)) => {
+                return Err(OpenError::SecretMissing {
+                    secret: path,
+                    accept,
+                });
+            }
+            (None, None) => new_secret(entropy)?,
+            (
+                Some(secret),
+                Some(Preview {
+                    head: Some(head), ..
+                }),
+            ) if head.secret != secret.id() => {
+                return Err(OpenError::SecretForeign {
+                    secret: path,
+                    accept,
+                });
+            }
+            (Some(secret), Some(_) | None) => secret.clone(),
+        };
+        if !is_begun {
+            let begun = Ledger::begin(files, &ledger, &secret.id());
+            begun.map_err(OpenError::io("create", &ledger))?;
+        }
+        if found.is_none() {
+            let written = write_whole(files.as_ref(), &path, secret.as_bytes());
+            written.map_err(OpenError::io("write", &path))?;
+        }
+        Ok(secret)
+    }
+}
+
+/// A locked directory of a node whose contacts and keys are in a database.
+#[derive(Debug)]
+pub struct NodeDir {
+    path: PathBuf,
+    _lock: [File; 2],
+}
+
+impl NodeDir {
+    /// Locks the directory at `path`, which is created if it is missing. A ledger in it is left alone.
+    ///
+    /// # Errors
+    /// [`OpenError`] when another process has the lock, or the directory cannot be created.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        create_private(&SystemFiles, path).map_err(OpenError::io("create", path))?;
+        refuse_irregular(path)?;
+        let lock = lock(path)?;
+        tighten(path);
+        if exists(&path.join(LEDGER))? {
+            tracing::warn!(
+                "the data directory holds a ledger, which is not used: contacts and keys are in the \
+                 database; `landing-api move` copies a ledger there"
+            );
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            _lock: lock,
+        })
+    }
+
+    /// The directory of the limiter's windows.
+    pub fn windows(&self) -> PathBuf {
+        self.path.join(WINDOWS)
+    }
+}
+
+/// The sizes in bytes of what the data directory at `path` holds, by name. What is missing is left out.
+///
+/// # Errors
+/// When something cannot be looked at.
+pub fn sizes(path: &Path) -> io::Result<Vec<(String, u64)>> {
+    let mut sizes = Vec::new();
+    for entry in ENTRIES.iter().filter(|entry| entry.is_measured) {
+        if let Some(bytes) = if_there(size(&path.join(entry.name)))? {
+            sizes.push((entry.name.to_owned(), bytes));
+        }
+    }
+    Ok(sizes)
+}
+
+/// The size of a file, or of all files in a directory.
+fn size(path: &Path) -> io::Result<u64> {
+    let metadata = fs::symlink_metadata(path)?;
+    if !metadata.is_dir() {
+        return Ok(metadata.len());
+    }
+    let mut bytes = 0;
+    for entry in fs::read_dir(path)? {
+        // The service replaces files.
+        bytes += if_there(size(&entry?.path()))?.unwrap_or_default();
+    }
+    Ok(bytes)
+}
+
+/// Fails if something shows that there was a ledger, unless the operator accepted its loss.
+fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
+    let ledger = directory.join(LEDGER);
+    let accept = directory.join(ACCEPT_EMPTY);
+    let traces = [
+        directory.join(RESTORING),
+        directory.join(SECRET),
+        directory.join(MARK),
+    ];
+    let evidence = traces.into_iter().find(|it| it.symlink_metadata().is_ok());
+    match evidence {
+        Some(evidence) if !exists(&accept)? => Err(OpenError::LedgerMissing {
+            ledger,
+            evidence,
+            accept,
+        }),
+        Some(_) => {
+            tracing::warn!("the loss of the ledger was accepted: beginning an empty one");
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
+/// Fails if `directory` is not a directory, or if something in it that is opened later is not a regular
+/// file.
+fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
+    if !directory.is_dir() {
+        let error = io::ErrorKind::NotADirectory.into();
+        return Err(OpenError::io("open", directory)(error));
+    }
+    let files = ENTRIES.iter().filter(|entry| entry.must_be_file);
+    let mut paths = files.map(|entry| directory.join(entry.name));
+    match paths.find(|path| is_irregular(path)) {
+        Some(path) => Err(OpenError::Irregular(path)),
+        None => Ok(()),
+    }
+}
+
+/// Fails if the directory at `path` belongs to another user, who could not read what this one creates
+/// there.
+///
+/// # Errors
+/// [`OpenError::Foreign`], or when it cannot be looked at.
+pub fn refuse_foreign(path: &Path) -> Result<(), OpenError> {
+    let metadata = fs::metadata(path).map_err(OpenError::io("open", path))?;
+    let owner = metadata.uid();
+    if owner == user_id() {
+        return Ok(());
+    }
+    Err(OpenError::Foreign {
+        path: path.to_path_buf(),
+        owner,
+    })
+}
+
+/// Creates a directory and its missing parents, private and durably. An existing one keeps its
+/// mode.
+pub(crate) fn create_private(files: &dyn Files, path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .take_while(|ancestor| *ancestor != Path::new("") && !ancestor.exists())
+        .collect();
+    for directory in missing.into_iter().rev() {
+        DirBuilder::new()
+            .mode(PRIVATE_DIRECTORY)
+            .create(directory)?;
+        sync_parent(files, directory)?;
+    }
+    Ok(())
+}
+
+/// Locks the directory and the file `lock` in it. The directory, because `lock` can be removed and
+/// created again; the file, because some file systems cannot lock directories.
+pub(crate) fn lock(path: &Path) -> Result<[File; 2], OpenError> {
+    let directory = File::open(path).map_err(OpenError::io("open", path))?;
+    match take(&directory) {
+        Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path.to_path_buf())),
+        Ok(()) | Err(TryLockError::Error(_)) => {}
+    }
+    let name = path.join(LOCK);
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(PRIVATE_FILE)
+        .open(&name)
+        .map_err(OpenError::io("open", &name))?;
+    match take(&file) {
+        Ok(()) => Ok([directory, file]),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.to_path_buf())),
+        Err(TryLockError::Error(error)) => Err(OpenError::io("lock", &name)(error)),
+    }
+}
+
+fn take(file: &File) -> Result<(), TryLockError> {
+    for _ in 1..LOCK_TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::park_timeout(LOCK_PAUSE),
+            taken => return taken,
+        }
+    }
+    file.try_lock()
+}
+
+pub(crate) fn exists(path: &Path) -> Result<bool, OpenError> {
+    path.try_exists().map_err(OpenError::io("look at", path))
+}
+
+/// Closes the service's own files in `directory` to other users, and the directory itself: an orchestrator may open a
+/// volume to a group at each mount. What belongs to another user is only warned of.
+fn tighten(directory: &Path) {
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut kept = entry_names().filter(|name| !ACCEPTANCES.contains(name));
+        // Files that were set aside have another ending.
+        path.is_file() && kept.any(|kept| kept.split('.').next() == name.split('.').next())
+    };
+    let list = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = list(directory)
+        .map(|entry| entry.path())
+        .filter(is_ours)
+        .collect();
+    let tls = directory.join(TLS);
+    paths.extend(list(&tls).map(|entry| entry.path()));
+    paths.push(tls);
+    // Before it holds a secret, it may be anybody's.
+    paths.extend(
+        directory
+            .join(SECRET)
+            .exists()
+            .then(|| directory.to_path_buf()),
+    );
+    let mut closed = 0;
+    for path in paths.into_iter().filter(|path| path.exists()) {
+        match close_to_others(&path) {
+            Ok(is_closed) => closed += u32::from(is_closed),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "chmod -R go= the data directory");
+            }
+        }
+    }
+    if closed > 0 {
+        tracing::warn!(
+            closed,
+            "the data directory was open to other users: it and its files are their owner's alone again"
+        );
+    }
+}
+
+fn new_secret(entropy: &dyn Entropy) -> Result<Secret, OpenError> {
+    let mut bytes = [0; 32];
+    entropy.fill(&mut bytes)?;
+    Ok(Secret::new(bytes))
+}

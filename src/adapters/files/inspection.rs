@@ -1,0 +1,76 @@
+//! What the operating system says about a data directory, without opening it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::ports::Clock as _;
+
+use crate::adapters::files::if_there;
+use crate::adapters::ledger::record::LEDGER;
+use crate::adapters::system::SystemClock;
+
+/// A data directory from outside.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// The user that it belongs to.
+    pub owner: u32,
+    /// Its permissions.
+    pub mode: u32,
+    /// Something in it that belongs to another user.
+    pub foreign: Option<PathBuf>,
+    /// How far the clock is behind the time at which the ledger was last written; `None` without a
+    /// ledger.
+    pub behind_ledger_ms: Option<u64>,
+    /// Bytes that are free on its disk.
+    pub free_bytes: u64,
+}
+
+/// Inspects the directory at `path`; `None` if there is none.
+///
+/// # Errors
+/// When it cannot be listed, or its ledger not be read, by this user.
+pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
+    let Some(metadata) = if_there(fs::metadata(path))? else {
+        return Ok(None);
+    };
+    let owner = metadata.uid();
+    let mut foreign = None;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        // The service replaces files.
+        let Some(metadata) = if_there(entry.metadata())? else {
+            continue;
+        };
+        // A file system of its own may have one, which is root's.
+        let is_the_systems = entry.file_name() == "lost+found";
+        if metadata.uid() != owner && !is_the_systems {
+            foreign = Some(entry.path());
+        }
+    }
+    let behind_ledger_ms = match if_there(File::open(path.join(LEDGER)))? {
+        Some(ledger) => {
+            let written = ledger.metadata()?.modified()?.duration_since(UNIX_EPOCH);
+            let ms = written.unwrap_or_default().as_millis();
+            let now_ms = u128::from(SystemClock.now().as_ms());
+            Some(u64::try_from(ms.saturating_sub(now_ms)).unwrap_or(u64::MAX))
+        }
+        None => None,
+    };
+    let disk = rustix::fs::statvfs(path)?;
+    Ok(Some(Inspected {
+        owner,
+        mode: metadata.mode() & 0o777,
+        foreign,
+        behind_ledger_ms,
+        free_bytes: disk.f_bavail.saturating_mul(disk.f_frsize),
+    }))
+}
+
+/// Whether systemd's clock service has synchronised the clock; `None` if it does not run.
+pub fn is_clock_synchronized() -> Option<bool> {
+    let state = Path::new("/run/systemd/timesync");
+    state.is_dir().then(|| state.join("synchronized").exists())
+}

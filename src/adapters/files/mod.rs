@@ -1,0 +1,320 @@
+//! The file operations that what is kept rests on, behind traits, so that tests can make each of them fail and
+//! see what is synced; and the few that need no such seam.
+//!
+//! | Module | Files |
+//! |---|---|
+//! | [`data_dir`] | the data directory: lock and secret; that of a node, which has only the lock |
+//! | [`open_error`] | why it cannot be opened |
+//! | [`inspection`] | it from outside |
+//! | `secret_file` | the secret's file, looked after while the service runs |
+//! | [`block_list`], [`counts`] | what is blocked, and what was counted by hour |
+//! | [`backup`] | archives of a data directory, written while it serves, and restored |
+//! | [`operator_file`], [`site_dir`] | files named by flags, such as secrets, and those for the site |
+//! | [`part_file`] | files that commands read and write as a stream |
+
+pub mod backup;
+pub mod block_list;
+pub mod counts;
+pub mod data_dir;
+pub mod inspection;
+pub mod open_error;
+pub mod operator_file;
+pub mod part_file;
+pub(crate) mod secret_file;
+pub mod site_dir;
+
+use std::fmt::Debug;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::ports::StoreError;
+
+use crate::adapters::system::user_id;
+
+/// Mode of files that only the service's own user may read or write.
+pub(crate) const PRIVATE_FILE: u32 = 0o600;
+
+/// Mode of directories that only the service's own user may enter.
+pub(crate) const PRIVATE_DIRECTORY: u32 = 0o700;
+
+/// How much is read or written at a time.
+pub(crate) const BUFFER_BYTES: usize = 64 * 1024;
+
+/// How much of a large file is synced at a time, in bytes: sign-ups wait for the disk meanwhile.
+pub(crate) const UNSYNCED_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Whether there was no space: on the disk, or under a quota or a limit on file size.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// What a caller of a store learns when `what` cannot be written or read.
+pub(crate) fn store_error(what: &str, error: &io::Error) -> StoreError {
+    let reason = format!("{what}: {error}");
+    match is_full(error) {
+        true => StoreError::Full(reason),
+        false => StoreError::Unavailable(reason),
+    }
+}
+
+/// The text of a small file, if there is one.
+///
+/// # Errors
+/// When it cannot be read. If it is `none` of ours, no text or too long for one, that is
+/// [`io::ErrorKind::InvalidData`].
+pub(crate) fn read_small(path: &Path, bytes_max: u64, none: &str) -> io::Result<Option<String>> {
+    let Some(metadata) = if_there(fs::metadata(path))? else {
+        return Ok(None);
+    };
+    // Opening a pipe could block for ever.
+    if !metadata.is_file() || metadata.len() > bytes_max {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, none));
+    }
+    fs::read_to_string(path).map(Some)
+}
+
+/// The file system that a data directory is in.
+pub trait Files: Debug + Send + Sync {
+    /// Creates an empty file that is its owner's alone, in place of the one that exists.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Opens an existing file for reading, and for writing at its end.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Removes a file. [`Files::sync_directory`] makes that durable.
+    ///
+    /// # Errors
+    /// When the file system refuses, or there is none.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Replaces `to` by `from` atomically.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Makes renames, creations and removals in a directory durable.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+}
+
+/// A file that grows at its end, and in which bytes may be overwritten.
+pub trait AppendFile: Debug + Send {
+    /// Writes once at the end and returns how many bytes were taken: fewer than given when the disk
+    /// is full.
+    ///
+    /// # Errors
+    /// When nothing was taken.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Writes all of `bytes` at the offset `at`.
+    ///
+    /// # Errors
+    /// When not all of them may have been written.
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes everything written so far durable.
+    ///
+    /// # Errors
+    /// When it may not be durable. The kernel reports a lost write once: what was written since the
+    /// last success must be truncated or written again, the next success does not cover it.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Truncates the file to `length` bytes and makes that durable.
+    ///
+    /// # Errors
+    /// When the file may still be longer.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+
+    /// The open file. Another file may have its path by now.
+    fn as_file(&self) -> &File;
+}
+
+/// The operating system's files.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemFiles;
+
+impl Files for SystemFiles {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        if is_irregular(path) {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        // One that is there may be open to others, or be a link.
+        if_there(fs::remove_file(path))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE_FILE)
+            .open(path)?;
+        Ok(Box::new(SystemFile { file, end: 0 }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let end = file.metadata()?.len();
+        Ok(Box::new(SystemFile { file, end }))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+}
+
+#[derive(Debug)]
+struct SystemFile {
+    file: File,
+    /// Offset of the next append.
+    end: u64,
+}
+
+impl AppendFile for SystemFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = self.file.write_at(bytes, self.end)?;
+        self.end += taken as u64;
+        Ok(taken)
+    }
+
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, at)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.end = length;
+        self.file.set_len(length)?;
+        self.file.sync_all()
+    }
+
+    fn as_file(&self) -> &File {
+        &self.file
+    }
+}
+
+/// A file's identity: its device and its inode.
+pub(crate) type FileId = (u64, u64);
+
+/// The id of the file with this `metadata`.
+pub(crate) fn file_id(metadata: &Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Whether there is something at `path` that is not a regular file. Opening it could block for ever.
+pub(crate) fn is_irregular(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
+}
+
+/// `path` with `extension` and the lowest unused number.
+pub(crate) fn numbered(path: &Path, extension: &str) -> PathBuf {
+    let name = |number: u32| path.with_extension(format!("{extension}.{number}"));
+    let free = (1..).map(name).find(|it| it.symlink_metadata().is_err());
+    free.unwrap_or_else(|| name(0))
+}
+
+/// Writes a small file that after a power cut exists either completely or not at all: written
+/// beside its place, synced, renamed, the directory synced.
+pub(crate) fn write_whole(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let mut file = files.create(&beside)?;
+    append_whole(file.as_mut(), bytes)?;
+    publish(files, file.as_mut(), &beside, path)
+}
+
+/// Gives the whole `file`, which is at `beside`, its name `path`, durably.
+pub(crate) fn publish(
+    files: &dyn Files,
+    file: &mut dyn AppendFile,
+    beside: &Path,
+    path: &Path,
+) -> io::Result<()> {
+    file.sync()?;
+    files.rename(beside, path)?;
+    sync_parent(files, path)
+}
+
+/// Appends all of `bytes` with one write.
+pub(crate) fn append_whole(file: &mut dyn AppendFile, bytes: &[u8]) -> io::Result<()> {
+    let taken = file.append(bytes)?;
+    if taken == bytes.len() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::StorageFull,
+        format!("only {taken} of {} bytes were written", bytes.len()),
+    ))
+}
+
+/// What was done with a file, or `None` if there is none.
+pub(crate) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+/// Removes a file durably, if it exists.
+pub(crate) fn remove_for_good(files: &dyn Files, path: &Path) -> io::Result<()> {
+    match if_there(files.remove(path))? {
+        Some(()) => sync_parent(files, path),
+        None => Ok(()),
+    }
+}
+
+/// Syncs the directory that contains `path`.
+pub(crate) fn sync_parent(files: &dyn Files, path: &Path) -> io::Result<()> {
+    let directory = parent(path);
+    files.sync_directory(directory).map_err(|error| {
+        let directory = directory.display();
+        io::Error::new(
+            error.kind(),
+            format!("the directory {directory} cannot be synced: {error}"),
+        )
+    })
+}
+
+/// Closes a file or directory to others, unless it is a link or anybody may put files into it. Returns whether it was
+/// open to them.
+///
+/// # Errors
+/// When it belongs to another user, or the file system refuses.
+pub(crate) fn close_to_others(path: &Path) -> io::Result<bool> {
+    let metadata = fs::symlink_metadata(path)?;
+    let mode = metadata.mode();
+    if metadata.is_symlink() || mode & 0o077 == 0 || mode & 0o1000 != 0 {
+        return Ok(false);
+    }
+    if metadata.uid() != user_id() {
+        return Err(io::Error::other("open to other users, and not this one's"));
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode & 0o7700))?;
+    Ok(true)
+}
+
+/// The directory that contains `path`.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent()
+        .filter(|parent| *parent != Path::new(""))
+        .unwrap_or_else(|| Path::new("."))
+}

@@ -1,0 +1,202 @@
+//! Reads files that the operator names in flags.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use tokio::task::spawn_blocking;
+
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Why a file is refused, beside what the system says. No error quotes the content.
+const NOT_REGULAR: &str = "is no regular file";
+const EMPTY: &str = "is empty";
+const EXPOSED: &str = "may be read by others than its owner: run chmod 600 on it, or have root own it and a \
+                       group read it";
+
+/// The text of a regular file of up to 64 KiB, without white space at its ends.
+///
+/// # Errors
+/// When there is none.
+pub fn read(path: &Path) -> io::Result<String> {
+    text(read_bytes(path)?)
+}
+
+/// The bytes of a regular file of up to 64 KiB.
+///
+/// # Errors
+/// When there is none.
+pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    read_open(open(path)?, FILE_BYTES_MAX)
+}
+
+/// Like [`read_bytes`], for certificates of many authorities: up to 16 MiB.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn read_authorities(path: &Path) -> io::Result<Vec<u8>> {
+    read_open(open(path)?, AUTHORITIES_BYTES_MAX)
+}
+
+/// Like [`read`], for a file that others may not read.
+///
+/// # Errors
+/// When there is none, or others may read it.
+pub fn read_secret(path: &Path) -> io::Result<String> {
+    text(read_secret_bytes(path)?)
+}
+
+/// A file with a password, read for each log-in: it may have been replaced since the last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PasswordFile(PathBuf);
+
+impl PasswordFile {
+    /// Reads the file once, so that a wrong one is noticed now.
+    ///
+    /// # Errors
+    /// Those of [`read_secret`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        read_secret(path)?;
+        Ok(Self(path.to_path_buf()))
+    }
+
+    /// The password that it holds now.
+    ///
+    /// # Errors
+    /// One line with the file's name.
+    pub(crate) async fn read(&self) -> Result<String, String> {
+        let path = self.0.clone();
+        let read = spawn_blocking(move || read_secret(&path)).await;
+        let read = read.unwrap_or_else(|_panic| Err(io::Error::other("panic")));
+        read.map_err(|error| format!("{}: {error}", self.0.display()))
+    }
+}
+
+/// The bytes of a regular file of up to 64 KiB that others may not read.
+///
+/// # Errors
+/// When there is none, or others may read it.
+pub fn read_secret_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let metadata = file.metadata()?;
+    if !is_private(metadata.uid(), metadata.mode()) {
+        return Err(io::Error::other(EXPOSED));
+    }
+    read_open(file, FILE_BYTES_MAX)
+}
+
+/// Whether other users can neither read nor change a file of this owner and mode. The group may read root's
+/// files: orchestrators mount secrets so.
+fn is_private(owner: u32, mode: u32) -> bool {
+    let others = if owner == 0 { 0o037 } else { 0o077 };
+    mode & others == 0
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    check_regular(path)?;
+    File::open(path)
+}
+
+/// Checks the type before opening: opening a pipe blocks until it has a writer.
+///
+/// # Errors
+/// When the file is missing or not a regular one.
+fn check_regular(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.is_file() {
+        Ok(())
+    } else {
+        Err(io::Error::other(NOT_REGULAR))
+    }
+}
+
+fn read_open(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        let reason = format!("is larger than {bytes_max} bytes");
+        return Err(io::Error::other(reason));
+    }
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    match text.trim_start_matches('\u{feff}').trim() {
+        "" => Err(io::Error::other(EMPTY)),
+        text => Ok(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, set_permissions, write};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_its_owners_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        let missing = read_secret(&path).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        write(&path, " sk-1\n").unwrap();
+        for (mode, is_taken) in [(0o600, true), (0o400, true), (0o604, false), (0o620, false)] {
+            set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read_secret(&path).is_ok(), is_taken, "{mode:o}");
+            assert_eq!(read(&path).unwrap(), "sk-1");
+        }
+        for (owner, mode, is_taken) in [
+            (0, 0o440, true),
+            (0, 0o640, true),
+            (0, 0o660, false),
+            (0, 0o444, false),
+            (1000, 0o440, false),
+            (1000, 0o640, false),
+        ] {
+            assert_eq!(is_private(owner, mode), is_taken, "{owner} {mode:o}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_of_a_sensible_length_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("prompt");
+        for (bytes, is_taken) in [
+            (b"prompt".to_vec(), true),
+            (b" \n".to_vec(), false),
+            (vec![b'x'; 64 * 1024], true),
+            (vec![b'x'; 64 * 1024 + 1], false),
+            (b"\xff".to_vec(), false),
+        ] {
+            write(&path, &bytes).unwrap();
+            assert_eq!(read(&path).is_ok(), is_taken, "{}", bytes.len());
+        }
+    }
+
+    #[test]
+    fn only_a_regular_file_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        let link = dir.path().join("link");
+        symlink(&pipe, &link).unwrap();
+        let device = Path::new("/dev/zero");
+        for path in [dir.path(), &pipe, &link, device] {
+            for read in [read, read_secret] {
+                let error = read(path).unwrap_err();
+                assert_eq!(error.to_string(), NOT_REGULAR, "{path:?}");
+            }
+        }
+        let file = dir.path().join("file");
+        write(&file, "text").unwrap();
+        fs::remove_file(&link).unwrap();
+        symlink(&file, &link).unwrap();
+        assert_eq!(read(&link).unwrap(), "text");
+    }
+}

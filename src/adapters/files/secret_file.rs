@@ -1,0 +1,113 @@
+//! The file of the data directory's secret: read at the start, and looked after while the service runs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::Secret;
+
+use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::{Files, close_to_others, if_there, write_whole};
+
+/// The file of the secret that the service runs with.
+pub(crate) struct SecretFile {
+    files: Arc<dyn Files>,
+    path: PathBuf,
+    secret: Secret,
+    interval: Duration,
+    looked_at: Instant,
+    /// Whether the log tells already that something is wrong with it.
+    is_warned: bool,
+}
+
+impl SecretFile {
+    /// The file at `path`, which has just been read. It is due every `interval`.
+    pub(crate) fn new(
+        files: Arc<dyn Files>,
+        path: PathBuf,
+        secret: Secret,
+        interval: Duration,
+    ) -> Self {
+        Self {
+            files,
+            path,
+            secret,
+            interval,
+            looked_at: Instant::now(),
+            is_warned: false,
+        }
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.looked_at.elapsed() >= self.interval
+    }
+
+    /// Writes the file again if it is gone: without it the next start would be refused. Another secret in its
+    /// place is left alone, and so is a file that a start would refuse; the log tells of it once.
+    pub(crate) fn look_after(&mut self) {
+        self.looked_at = Instant::now();
+        let wrong = match read(&self.path) {
+            Ok(Some(found)) if found == self.secret => None,
+            Ok(Some(_other)) => Some("it is another one than the service runs with".to_owned()),
+            Ok(None) => {
+                match write_whole(self.files.as_ref(), &self.path, self.secret.as_bytes()) {
+                    Ok(()) => {
+                        tracing::warn!(
+                            path = %self.path.display(),
+                            "the secret was removed under the running service: it is written again"
+                        );
+                        None
+                    }
+                    Err(error) => Some(format!(
+                        "it was removed, and cannot be written again: {error}"
+                    )),
+                }
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        let was_warned = std::mem::replace(&mut self.is_warned, wrong.is_some());
+        if let Some(reason) = wrong.filter(|_| !was_warned) {
+            tracing::warn!(
+                path = %self.path.display(),
+                reason,
+                "the next start is refused for its secret: put back the one that was there"
+            );
+        }
+    }
+}
+
+/// Reads the secret at `path`, if there is one.
+///
+/// # Errors
+/// [`OpenError`] when it cannot be read, others may read it, or it is none.
+pub(crate) fn read(path: &Path) -> Result<Option<Secret>, OpenError> {
+    // If that fails, the mode below tells.
+    let _ = close_to_others(path);
+    let metadata = if_there(fs::metadata(path)).map_err(OpenError::io("read", path))?;
+    let Some(metadata) = metadata else {
+        return Ok(None);
+    };
+    if !metadata.is_file() {
+        // Opening it could block for ever.
+        return Err(OpenError::Irregular(path.to_path_buf()));
+    }
+    let mode = metadata.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(OpenError::SecretExposed {
+            path: path.to_path_buf(),
+            mode,
+        });
+    }
+    let bytes = fs::read(path).map_err(OpenError::io("read", path))?;
+    match <[u8; 32]>::try_from(bytes.as_slice()) {
+        Ok(bytes) => Ok(Some(Secret::new(bytes))),
+        Err(_) => Err(OpenError::SecretLength {
+            path: path.to_path_buf(),
+            found_bytes: bytes.len() as u64,
+        }),
+    }
+}

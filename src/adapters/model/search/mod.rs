@@ -1,0 +1,23 @@
+//! The embedded assistant: it searches the site's pages.
+//!
+//! | Module | Holds |
+//! |---|---|
+//! | `passages` | the answer from the pages |
+//! | `passage_index` | the pages of one language, and how a question finds its passage |
+//! | `naive_bayes` | the classifier that learns from examples of questions |
+//! | `own_index` | the operator's own pages, found by their terms |
+//! | `features` | what texts are compared by: features, stems, n-grams |
+//! | `terms` | what a text is about, with the words that mean the same |
+//! | `shapes` | telephone numbers, hours, addresses and years, known by their looks |
+//! | `quotation` | a passage as an answer |
+
+mod features;
+mod naive_bayes;
+mod own_index;
+mod passage_index;
+mod passages;
+mod quotation;
+mod shapes;
+mod terms;
+
+pub use passages::PassageModelClient;

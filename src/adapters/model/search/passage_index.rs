@@ -1,0 +1,220 @@
+//! The passages that readers of one language get, and how a question finds its passage.
+//!
+//! The service's own sections come with examples of questions: a classifier has learned from them, with the
+//! sections as its classes, and classes of questions about other subjects. What is more like those has no answer
+//! there. The operator's pages have no such examples, and are found by their terms; nothing answers if two of their
+//! passages do so nearly as well. Where both the operator's pages and the service's
+//! answer, the one that covers more of the question does; of near equals the operator's, unless only the title of the
+//! other names what is asked.
+
+use std::sync::Arc;
+
+use crate::domain::{AssistantTexts, Language, Passage};
+
+use crate::adapters::model::search::features::{
+    Feature, features, own_letters, stem, stems, words,
+};
+use crate::adapters::model::search::naive_bayes::{NaiveBayes, float};
+use crate::adapters::model::search::own_index::OwnIndex;
+use crate::adapters::model::search::quotation::sentences;
+use crate::adapters::model::search::terms::{Term, Terms, Topics};
+
+// The first two are natural logarithms. They were chosen by cross-validation over the examples of
+// `data/assistant/`: higher ones refuse more questions about other subjects, and more of the right ones.
+// `tests/it/assistant_visitors.rs` checks them.
+
+/// How much the sections lose against other subjects if none has a word of the question; less if they have
+/// some of its words.
+const UNKNOWN_PENALTY_MAX: f64 = 20.0;
+/// How much likelier than other subjects an answer has to be: no answer is better than a wrong one.
+const LOG_ODDS_MIN: f64 = 0.7;
+/// The same beside pages of the operator's: most of what their visitors ask is not about the service.
+const LOG_ODDS_MIN_BESIDE: f64 = 5.0;
+/// A passage of the operator's that covers this share of what a section covers, covers nearly as much.
+const NEARLY: f64 = 0.85;
+/// What the question before counts, if the newest one is read with it.
+const EARLIER_SHARE: f64 = 0.5;
+
+/// The passages for readers of a language.
+#[derive(Debug)]
+pub(super) struct PassageIndex {
+    language: Language,
+    terms: Terms,
+    /// All of them in their order.
+    passages: Vec<Arc<Passage>>,
+    /// The operator's.
+    own: OwnIndex,
+    /// The service's.
+    sections: Vec<Arc<Passage>>,
+    /// Its classes are the sections and, after them, the other subjects.
+    classifier: NaiveBayes,
+}
+
+impl PassageIndex {
+    /// Those of `passages` that are for readers of the language of `texts`.
+    pub(super) fn new(texts: &AssistantTexts, passages: &[Arc<Passage>]) -> Self {
+        let language = texts.language;
+        let is_for_them = |it: &&Arc<Passage>| it.language.is_none_or(|it| it == language);
+        let passages: Vec<_> = passages.iter().filter(is_for_them).cloned().collect();
+        let (own, sections): (Vec<_>, Vec<_>) = passages.iter().cloned().partition(|it| it.is_own);
+        let of_sections = sections.iter().enumerate();
+        let of_sections = of_sections.flat_map(|(class, section)| {
+            let texts = section.prose().flat_map(sentences);
+            texts.map(move |text| (class, text))
+        });
+        let others = texts.other_subjects.iter().enumerate();
+        let others = others.flat_map(|(number, questions)| {
+            let class = sections.len() + number;
+            questions.iter().map(move |it| (class, *it))
+        });
+        let examples: Vec<_> = of_sections
+            .chain(others)
+            .map(|(class, text)| (class, features(language, text)))
+            .collect();
+        let terms = Terms::new(texts);
+        Self {
+            classifier: NaiveBayes::train(sections.len() + texts.other_subjects.len(), &examples),
+            own: OwnIndex::new(own.into_iter(), &terms),
+            language,
+            terms,
+            passages,
+            sections,
+        }
+    }
+
+    /// The passages in their order; the first one introduces the others.
+    pub(super) fn passages(&self) -> &[Arc<Passage>] {
+        &self.passages
+    }
+
+    /// How much speaks for a question in this language: the words that are known here, and the letters that
+    /// only it has.
+    pub(super) fn evidence(&self, question: &str) -> usize {
+        let is_of_language = |word: &String| self.is_learned(word) || self.terms.knows(word);
+        let known = words(question).filter(is_of_language);
+        known.count() + own_letters(self.language, question)
+    }
+
+    /// The words of `question` that are not known here.
+    pub(super) fn unknown_words(&self, question: &str) -> String {
+        let is_unknown = |word: &String| !(self.is_known(word) || self.terms.knows(word));
+        let unknown = words(question).filter(is_unknown);
+        unknown.collect::<Vec<_>>().join(" ")
+    }
+
+    fn is_known(&self, word: &str) -> bool {
+        let stem = stem(self.language, word);
+        self.is_learned(word) || self.own.has(&stem)
+    }
+
+    fn is_learned(&self, word: &str) -> bool {
+        let stem = stem(self.language, word);
+        self.classes_with(&stem).next().is_some()
+    }
+
+    fn classes_with(&self, stem: &str) -> impl Iterator<Item = usize> {
+        self.classifier.classes_with(Feature::of_stem(stem))
+    }
+
+    /// The passage that answers `question`, which may be read with the one `before`. A title, as refusals
+    /// offer them, is answered by its own passage.
+    pub(super) fn best(&self, question: &str, before: &str) -> Option<&Passage> {
+        words(question).next()?;
+        let is_titled_so = |it: &&Arc<Passage>| words(&it.title).eq(words(question));
+        if let Some(passage) = self.passages.iter().find(is_titled_so) {
+            return Some(passage);
+        }
+        let section = self.best_section(question, before);
+        let focus = self.terms.focus(question);
+        let mut asked = self.terms.asked(question);
+        let own = self.own.best(&asked, focus.as_ref()).or_else(|| {
+            asked.extend(self.terms.asked(before));
+            self.own.best(&asked, focus.as_ref())
+        });
+        let (own, section) = match (own, section) {
+            (Some(own), Some(section)) => (own, section),
+            (Some(own), None) => return own.is_clear.then_some(own.passage),
+            (None, section) => return section.map(Arc::as_ref),
+        };
+        let section_coverage = self
+            .own
+            .coverage(&asked, &self.terms.topics(section.prose()));
+        let share_max = |topics: Topics| {
+            let shares = asked.iter().map(|term| topics.share(term));
+            shares.fold(0.0, f64::max)
+        };
+        let is_named = || {
+            let of_section = share_max(self.terms.topics([section.title.as_str()]));
+            of_section < 1.0 || share_max(self.terms.topics(own.passage.topics())) > 0.0
+        };
+        let is_own_better = own.coverage > section_coverage
+            || own.coverage >= NEARLY * section_coverage && is_named();
+        if is_own_better {
+            own.is_clear.then_some(own.passage)
+        } else {
+            Some(section)
+        }
+    }
+
+    /// The service's section that answers `question`, which may be read with the one `before`.
+    pub(super) fn best_section(&self, question: &str, before: &str) -> Option<&Arc<Passage>> {
+        let (ranked, other_subjects) = self.ranked_sections(question, before);
+        let stems = stems(self.language, question);
+        let is_unknown = |stem: &&String| {
+            let mut classes = self.classes_with(stem);
+            classes.all(|class| class >= self.sections.len())
+        };
+        let unknown_share =
+            float(stems.iter().filter(is_unknown).count()) / float(stems.len()).max(1.0);
+        let (log_likelihood, section) = ranked.first()?;
+        let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
+        let log_odds_min = if self.own.is_empty() {
+            LOG_ODDS_MIN
+        } else {
+            LOG_ODDS_MIN_BESIDE
+        };
+        (log_odds > log_odds_min).then_some(*section)
+    }
+
+    /// The passages that come closest to `question`, whether they answer it or not.
+    pub(super) fn closest(&self, question: &str, count: usize) -> Vec<&Passage> {
+        let asked = self.terms.asked(question);
+        let own = self.own.closest(&asked);
+        let (sections, _) = self.ranked_sections(question, "");
+        let sections = sections.into_iter().map(|(_, passage)| passage);
+        let all = own.chain(sections);
+        all.map(Arc::as_ref).take(count).collect()
+    }
+
+    /// The sections with their log-likelihoods, the likeliest first, and the log-likelihood of the likeliest other
+    /// subject.
+    fn ranked_sections(&self, question: &str, before: &str) -> (Vec<(f64, &Arc<Passage>)>, f64) {
+        let of_text = |text| {
+            let features = features(self.language, text);
+            self.classifier.log_likelihoods(&features)
+        };
+        let mut log_likelihoods = of_text(question);
+        for (newest, before) in log_likelihoods.iter_mut().zip(of_text(before)) {
+            *newest += EARLIER_SHARE * before;
+        }
+        let others = log_likelihoods.split_off(self.sections.len());
+        let likeliest = others.into_iter().max_by(f64::total_cmp);
+        let other_subjects = likeliest.unwrap_or_default();
+        let mut sections: Vec<_> = log_likelihoods.into_iter().zip(&self.sections).collect();
+        sections.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        (sections, other_subjects)
+    }
+
+    /// What `question` asks beside what the title of `passage` tells.
+    pub(super) fn terms_beside_title(&self, question: &str, passage: &Passage) -> Vec<Term> {
+        let title = self.terms.topics([passage.title.as_str()]);
+        let asked = self.terms.asked(question).into_iter();
+        asked.filter(|term| title.share(term) == 0.0).collect()
+    }
+
+    /// How many of the terms a text has.
+    pub(super) fn count_in(&self, text: &str, terms: &[Term]) -> usize {
+        let topics = self.terms.topics([text]);
+        terms.iter().filter(|term| topics.share(term) > 0.0).count()
+    }
+}

@@ -1,0 +1,38 @@
+//! TCP connections to a host by name: one address that drops packets does not keep the others from being tried.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::future::select_ok;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{sleep, timeout};
+
+/// The deadline of looking the name up, and that of each address.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The time before the next address is tried beside those that have not answered (RFC 8305, section 5).
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Connects to the first address of `host` that answers.
+///
+/// # Errors
+/// The name is unknown, or no address answers within 5 s of being tried.
+pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let addresses = timeout(DEADLINE, lookup_host((host, port))).await??;
+    let mut start = Duration::ZERO;
+    let trials = addresses.map(|address| {
+        let delay = start;
+        start += HEAD_START;
+        Box::pin(async move {
+            sleep(delay).await;
+            timeout(DEADLINE, TcpStream::connect(address)).await?
+        })
+    });
+    let trials: Vec<_> = trials.collect();
+    if trials.is_empty() {
+        return Err(io::Error::other("the name has no address"));
+    }
+    let (connected, _others) = select_ok(trials).await?;
+    connected.set_nodelay(true)?;
+    Ok(connected)
+}

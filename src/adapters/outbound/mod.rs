@@ -1,0 +1,410 @@
+//! The HTTP client for the model, the newsletter's provider and the certificate authority: pooled connections,
+//! TLS for `https`, and bounds on connecting and on the head of a response.
+//!
+//! Requests may hold secrets and personal data, so they go to the configured address alone:
+//! redirects are not followed, and the environment's proxy variables are not read.
+//!
+//! | Module | Reaches |
+//! |---|---|
+//! | [`webhook`] | the newsletter's provider |
+//! | [`smtp`] | the operator's mail relay |
+//! | [`probe`] | whatever may answer there, to know whether it does |
+//! | `connect` | a host with several addresses, by TCP |
+//! | `lenient_json` | nothing: it reads JSON as other programs write it |
+
+pub(crate) mod connect;
+pub(crate) mod lenient_json;
+pub mod probe;
+pub mod smtp;
+pub mod webhook;
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::BoxFuture;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::ext::on_informational;
+use hyper::header::{DATE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use hyper::{Request, Response, StatusCode, Uri};
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+
+use crate::domain::{in_words, quoted};
+
+use crate::adapters::files::operator_file;
+use crate::adapters::outbound::connect::connect;
+use crate::adapters::tls::pem;
+
+/// The deadline of DNS, TCP and TLS together.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+/// How long an idle connection is kept. Some servers close theirs after five seconds, and a request
+/// sent at that moment is lost.
+const IDLE_DEADLINE: Duration = Duration::from_secs(4);
+
+/// The buffer of a response, in bytes: its head has to fit.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// The most interim responses (1xx) before the final one.
+const INTERIM_MAX: usize = 8;
+/// The pause for a date when the time is unknown.
+const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
+
+/// The `User-Agent` of every request.
+pub(super) const PRODUCT: &str = concat!("landing-api/", env!("CARGO_PKG_VERSION"));
+
+/// An HTTP/1.1 client.
+pub(super) type HttpClient = Client<TimelyConnector, Full<Bytes>>;
+
+/// Certificates of authorities.
+pub type Certificates = Vec<CertificateDer<'static>>;
+
+/// The certificate authorities that are trusted.
+#[derive(Clone, Debug)]
+pub struct Roots(RootCertStore);
+
+/// The most warnings about certificates that cannot be read.
+const WARNINGS_MAX: usize = 8;
+
+impl Roots {
+    /// The system's certificates, or those that the variables `SSL_CERT_FILE` (`named_file`) and
+    /// `SSL_CERT_DIR` name, and `more` of the operator's own.
+    ///
+    /// # Errors
+    /// Why there are none, in words.
+    pub fn of_system(named_file: Option<&Path>, more: Certificates) -> Result<Self, String> {
+        // As long as `SSL_CERT_DIR` holds one, a mistake would show only when a connection is refused.
+        let named = named_file.map(|path| {
+            certificates_in(path).map_err(|why| format!("SSL_CERT_FILE: {}: {why}", path.display()))
+        });
+        let mut named = named.transpose()?.unwrap_or_default();
+        let found = rustls_native_certs::load_native_certs();
+        named.retain(|certificate| !found.certs.contains(certificate));
+        let roots = Self::of(found.certs.into_iter().chain(named).chain(more));
+        if roots.0.is_empty() {
+            let first = found.errors.first();
+            let why = first.map_or_else(String::new, |error| format!(": {error}"));
+            return Err(format!("no certificates of authorities found{why}"));
+        }
+        for error in found.errors.iter().take(WARNINGS_MAX) {
+            tracing::warn!(%error, "some certificates of authorities are left out");
+        }
+        Ok(roots)
+    }
+
+    /// These certificates alone. Those that cannot be parsed are ignored: systems keep some.
+    pub fn of(certificates: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(certificates);
+        Self(roots)
+    }
+}
+
+/// The certificates in a PEM file, of which there must be one at least.
+///
+/// # Errors
+/// Why there are none, in words.
+pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
+    let bytes = operator_file::read_authorities(path).map_err(|error| error.to_string())?;
+    let (good, bad): (Vec<_>, Vec<_>) = pem::certificates(&bytes)?
+        .into_iter()
+        .partition(Result::is_ok);
+    match bad.into_iter().next() {
+        Some(Err(why)) if good.is_empty() => Err(why),
+        _ => Ok(good.into_iter().flatten().collect()),
+    }
+}
+
+/// A client that keeps up to `connections_max` idle connections.
+pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient, rustls::Error> {
+    Ok(Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_DEADLINE)
+        .pool_max_idle_per_host(connections_max)
+        .http1_max_buf_size(HEAD_BYTES_MAX)
+        .build(connector(roots)?))
+}
+
+/// Sends `request`. A server that only sends interim responses is hung up on: hyper skips any number of them.
+///
+/// # Errors
+/// Why there is no response, in words.
+pub(super) async fn send(
+    http: &HttpClient,
+    mut request: Request<Full<Bytes>>,
+) -> Result<Response<Incoming>, String> {
+    let flooded = Arc::new(Notify::new());
+    let (notify, interim) = (Arc::clone(&flooded), AtomicUsize::new(0));
+    on_informational(&mut request, move |_interim| {
+        if interim.fetch_add(1, Relaxed) == INTERIM_MAX {
+            notify.notify_one();
+        }
+    });
+    let response = tokio::select! {
+        response = http.request(request) => response,
+        () = flooded.notified() => return Err("too many interim responses (1xx)".to_owned()),
+    };
+    response.map_err(|error| {
+        let what = match error.is_connect() {
+            true => "cannot connect",
+            false => "the connection broke before the response",
+        };
+        format!("{what}: {}", root_cause(&error))
+    })
+}
+
+/// The status of a response that is no success, and where a redirect leads, without its query.
+pub(super) fn refusal_in_words(status: StatusCode, headers: &HeaderMap) -> String {
+    let number = status.as_u16();
+    if !status.is_redirection() {
+        return format!("answered {number}");
+    }
+    let location = headers
+        .get(LOCATION)
+        .map_or(&b""[..], HeaderValue::as_bytes);
+    let address = location.split(|byte| b"?#".contains(byte)).next();
+    let address = quoted(address.unwrap_or_default(), None);
+    format!("answered {number}, a redirect to \"{address}\"; redirects are not followed")
+}
+
+/// The pause that `Retry-After` (RFC 9110, section 10.2.3) asks for, if any.
+///
+/// A date is measured from the response's own `Date`, as both are by the server's clock, or else from `now`.
+pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Option<Duration> {
+    let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
+    let asked = text(RETRY_AFTER)?;
+    // A proxy may have joined two, and some write a unit.
+    let number = asked.split(',').next().unwrap_or_default().trim_end();
+    let pause = if let Ok(seconds) = number.trim_end_matches('s').parse::<f64>() {
+        // Fractions are no standard, but in use.
+        let most = if seconds > 0.0 {
+            Duration::MAX
+        } else {
+            Duration::ZERO
+        };
+        Duration::try_from_secs_f64(seconds).unwrap_or(most)
+    } else {
+        let zones = ["UTC", "+0000"].iter();
+        let date = zones.fold(asked.to_owned(), |date, zone| date.replace(zone, "GMT"));
+        let until = httpdate::parse_http_date(&date).ok()?;
+        let date = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok());
+        let left = |now| until.duration_since(now).unwrap_or_default();
+        date.or(now).map_or(UNKNOWN_PAUSE, left)
+    };
+    (!pause.is_zero()).then_some(pause)
+}
+
+/// How clients use TLS: they verify the server's certificate, and have none themselves.
+pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(builder
+        .with_root_certificates(roots.0)
+        .with_no_client_auth())
+}
+
+/// What a client connects with.
+pub(super) fn connector(roots: Roots) -> Result<TimelyConnector, rustls::Error> {
+    Ok(TimelyConnector(Arc::new(tls_config(roots)?)))
+}
+
+/// A connector with a deadline.
+#[derive(Clone)]
+pub(super) struct TimelyConnector(Arc<ClientConfig>);
+
+impl Service<Uri> for TimelyConnector {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = Box<dyn Error + Send + Sync>;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let tls = TlsConnector::from(Arc::clone(&self.0));
+        let connecting = async move {
+            let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+            let is_https = uri.scheme_str() == Some("https");
+            let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+            let tcp = TokioIo::new(connect(host, port).await?);
+            if !is_https {
+                return Ok(MaybeHttpsStream::Http(tcp));
+            }
+            let name = ServerName::try_from(host)?.to_owned();
+            let tls = tls.connect(name, TokioIo::new(tcp)).await?;
+            Ok(MaybeHttpsStream::Https(TokioIo::new(tls)))
+        };
+        Box::pin(async { timeout(CONNECT_DEADLINE, connecting).await? })
+    }
+}
+
+/// The innermost source of an error, quoted: the outer ones only say that something went wrong.
+pub(super) fn root_cause(mut error: &dyn Error) -> String {
+    while let Some(inner) = error.source() {
+        error = inner;
+    }
+    quoted(in_words(&error.to_string()).as_bytes(), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    #[allow(clippy::too_many_lines, reason = "rows of a table")]
+    fn seconds_and_dates_are_read_and_nonsense_is_not() {
+        const NOON: &str = "Sat, 21 Nov 2026 12:00:00 GMT";
+        let now = httpdate::parse_http_date("Sat, 21 Nov 2026 11:59:00 GMT").unwrap();
+        let date = Some(NOON);
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        for (value, date, now, expected) in [
+            ("7", None, None, seconds(7)),
+            (" 7 ", date, None, seconds(7)),
+            ("0", None, None, None),
+            ("0.0", None, None, None),
+            ("7.5", date, None, Some(Duration::from_millis(7500))),
+            ("7.000", date, None, seconds(7)),
+            ("99999999999999999999", None, None, Some(Duration::MAX)),
+            ("inf", None, None, Some(Duration::MAX)),
+            ("Sat, 21 Nov 2026 12:00:30 GMT", date, None, seconds(30)),
+            ("Saturday, 21-Nov-26 12:01:00 GMT", date, None, seconds(60)),
+            ("Sat Nov 21 12:00:01 2026", date, None, seconds(1)),
+            ("Sat, 21 Nov 2026 11:59:59 GMT", date, None, None),
+            ("Sat, 21 Nov 2026 12:00:30 GMT", None, None, seconds(10)),
+            (
+                "Sat, 21 Nov 2026 12:00:30 GMT",
+                Some("yesterday"),
+                None,
+                seconds(10),
+            ),
+            (
+                "Sat, 21 Nov 2026 12:00:30 GMT",
+                None,
+                Some(now),
+                seconds(90),
+            ),
+            (
+                "Sat, 21 Nov 2026 12:00:30 GMT",
+                Some(""),
+                Some(now),
+                seconds(90),
+            ),
+            (
+                "Sat, 21 Nov 2026 12:00:30 GMT",
+                date,
+                Some(now),
+                seconds(30),
+            ),
+            (
+                "Sat, 21 Nov 2026 12:00:30 UTC",
+                None,
+                Some(now),
+                seconds(90),
+            ),
+            (
+                "Sat, 21 Nov 2026 12:00:30 +0000",
+                None,
+                Some(now),
+                seconds(90),
+            ),
+            ("Sat, 21 Nov 2020 12:00:30 GMT", None, Some(now), None),
+            ("120, 120", date, None, seconds(120)),
+            ("30s", date, None, seconds(30)),
+            ("s", date, None, None),
+            ("", date, None, None),
+            ("-7", date, None, None),
+            ("nan", date, None, None),
+            ("7.5.1", date, None, None),
+            ("7,5", date, None, seconds(7)),
+            ("0x7", date, None, None),
+            ("1e3", date, None, seconds(1000)),
+            ("soon", date, None, None),
+            ("\u{e9}", date, None, None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, value.parse().unwrap());
+            if let Some(date) = date {
+                headers.insert(DATE, date.parse().unwrap());
+            }
+            assert_eq!(retry_after(&headers, now), expected, "{value:?} {date:?}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new(), None), None);
+    }
+
+    #[test]
+    fn a_refusal_tells_where_a_redirect_leads_without_its_query() {
+        for (status, location, expected) in [
+            (500, &b"https://a.test/"[..], "answered 500"),
+            (
+                308,
+                b"",
+                "answered 308, a redirect to \"\"; redirects are not followed",
+            ),
+            (
+                308,
+                b"https://a.test/hook?token=t#top",
+                "answered 308, a redirect to \"https://a.test/hook\"; redirects are not followed",
+            ),
+            (
+                301,
+                b"/caf\xe9?ada@example.com",
+                "answered 301, a redirect to \"/caf\u{FFFD}\"; redirects are not followed",
+            ),
+            (
+                302,
+                b"https://ada@a.test/",
+                "answered 302, a redirect to \"(address)\"; redirects are not followed",
+            ),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(LOCATION, HeaderValue::from_bytes(location).unwrap());
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(refusal_in_words(status, &headers), expected);
+        }
+        let words = refusal_in_words(StatusCode::NOT_MODIFIED, &HeaderMap::new());
+        assert_eq!(
+            words,
+            "answered 304, a redirect to \"\"; redirects are not followed"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_of_a_server_are_read(
+            bytes: Vec<u8>,
+            text in "[-0-9.GMTadenov: ]{0,40}",
+            now_s in 0_u64..1 << 40,
+        ) {
+            let now = UNIX_EPOCH + Duration::from_secs(now_s);
+            for value in [bytes.as_slice(), text.as_bytes()] {
+                let Ok(value) = HeaderValue::from_bytes(value) else {
+                    continue;
+                };
+                let mut headers = HeaderMap::new();
+                headers.insert(RETRY_AFTER, value.clone());
+                headers.insert(LOCATION, value);
+                let pause = retry_after(&headers, Some(now));
+                prop_assert!(pause.is_none_or(|pause| !pause.is_zero()));
+                let words = refusal_in_words(StatusCode::FOUND, &headers);
+                prop_assert!(words.len() < 1000 && !words.contains('\n'));
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Requests and connections that only find out whether something answers.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::header::USER_AGENT;
+use hyper::{HeaderMap, Request, Uri};
+use hyper_rustls::MaybeHttpsStream;
+use tokio::net::lookup_host;
+use tokio::time::timeout;
+use tower_service::Service as _;
+
+use crate::adapters::outbound::{PRODUCT, Roots, client, connector, root_cause, send};
+
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// The head of an answer.
+#[derive(Debug)]
+pub struct ProbeAnswer {
+    /// The status code.
+    pub status: u16,
+    headers: HeaderMap,
+}
+
+impl ProbeAnswer {
+    /// The value of a header that stands once in it.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+/// Asks for `url` on a connection of its own, with a header if one is given. Redirects are not followed.
+pub async fn get(
+    url: &str,
+    header: Option<(&str, &str)>,
+    roots: Roots,
+) -> Result<ProbeAnswer, String> {
+    let http = client(roots, 0).map_err(|error| error.to_string())?;
+    let mut request = Request::get(url).header(USER_AGENT, PRODUCT);
+    if let Some((name, value)) = header {
+        request = request.header(name, value);
+    }
+    let request = request.body(Full::default());
+    let request = request.map_err(|error| error.to_string())?;
+    let answered = timeout(DEADLINE, send(&http, request)).await;
+    let seconds = DEADLINE.as_secs();
+    let answered = answered.map_err(|_elapsed| format!("no answer within {seconds} s"))?;
+    let (head, _body) = answered?.into_parts();
+    Ok(ProbeAnswer {
+        status: head.status.as_u16(),
+        headers: head.headers,
+    })
+}
+
+/// That `host` has an IPv6 address, where a service that listens on the IPv4 address `listen` is not, if so.
+pub async fn unheard_ipv6(host: &str, listen: SocketAddr) -> Option<String> {
+    let found = lookup_host((host, listen.port())).await;
+    let is_unheard = listen.is_ipv4() && found.ok()?.any(|address| address.is_ipv6());
+    is_unheard.then(|| {
+        format!(
+            "{host} has an AAAA record, and the service listens on IPv4 alone ({listen}): listen on [::]:443, or \
+             remove that record"
+        )
+    })
+}
+
+/// Looks the host of `url` up and connects, with TLS if it is `https`. Sends no request. Returns the certificate
+/// that is presented there, in DER, if there is TLS.
+pub async fn connect(url: &str, roots: Roots) -> Result<Option<Vec<u8>>, String> {
+    let url: Uri = url.parse().map_err(|_bad| "not a URL".to_owned())?;
+    let mut connector = connector(roots).map_err(|error| error.to_string())?;
+    let connected = connector.call(url).await;
+    match connected.map_err(|error| root_cause(&*error))? {
+        MaybeHttpsStream::Http(_) => Ok(None),
+        MaybeHttpsStream::Https(stream) => {
+            let presented = stream.inner().get_ref().1.peer_certificates();
+            Ok(presented.and_then(|chain| Some(chain.first()?.to_vec())))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_ipv6_address_is_unheard_where_only_ipv4_is_listened_on() {
+        for (host, listen, is_unheard) in [
+            ("::1", "0.0.0.0:443", true),
+            ("127.0.0.1", "0.0.0.0:443", false),
+            ("::1", "[::]:443", false),
+            ("a name that is none", "0.0.0.0:443", false),
+        ] {
+            let told = unheard_ipv6(host, listen.parse().unwrap()).await;
+            assert_eq!(told.is_some(), is_unheard, "{host} {listen}: {told:?}");
+        }
+    }
+}

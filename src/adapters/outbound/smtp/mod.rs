@@ -1,0 +1,158 @@
+//! [`MailSender`] over SMTP (RFC 5321): the operator's account with a relay, by submission with TLS
+//! (RFC 8314).
+//!
+//! A connection is made for each mail and ends with it. The client is our own: those that exist take replies for
+//! UTF-8, read lines without a bound, or have one deadline for all steps. It needs no extension but STARTTLS and
+//! AUTH: addresses and messages are ASCII, whose lines are short.
+
+mod blame;
+mod connection;
+mod message;
+mod reply;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lettre::Address;
+use rustls::pki_types::ServerName;
+use tokio::time::timeout;
+
+use crate::domain::{Letter, Mail, Relay, RelaySecurity, Sender};
+use crate::ports::{MailError, MailSender};
+
+use self::blame::{Step, blame};
+use self::connection::{Connection, Fault, Tls};
+
+use crate::adapters::files::operator_file::PasswordFile;
+use crate::adapters::outbound::connect::connect;
+use crate::adapters::outbound::{Roots, tls_config};
+
+/// How long the relay is waited for once it has taken a mail.
+const QUIT_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Where mail goes, and from whom.
+#[derive(Clone, Debug)]
+pub struct SmtpSettings {
+    /// The relay.
+    pub relay: Relay,
+    /// The password of its user.
+    pub password_file: Option<PasswordFile>,
+    /// The sender.
+    pub sender: Sender,
+    /// The service's name in EHLO, if not the sender's domain.
+    pub hello: Option<String>,
+}
+
+/// Sends mail by one relay.
+pub struct SmtpMailSender {
+    settings: SmtpSettings,
+    tls: Tls,
+    from: Address,
+    /// The sender's domain by default, because a relay knows the machine by its address.
+    hello: String,
+}
+
+impl SmtpMailSender {
+    /// Prepares to send by these settings. Connects to nothing.
+    ///
+    /// # Errors
+    /// Why mail cannot be sent so, in words.
+    pub fn open(settings: SmtpSettings, roots: Roots) -> Result<Self, String> {
+        let config = tls_config(roots).map_err(|error| format!("TLS cannot be set up: {error}"))?;
+        let host = settings.relay.host.trim_end_matches('.').to_owned();
+        let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
+        let from = message::address(&settings.sender.address)?;
+        let domain = || from.domain().to_owned();
+        Ok(Self {
+            hello: settings.hello.clone().unwrap_or_else(domain),
+            tls: (Arc::new(config).into(), name),
+            settings,
+            from,
+        })
+    }
+
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// [`MailError::Account`].
+    pub async fn check(&self) -> Result<(), MailError> {
+        let connection = self.connect().await;
+        let connection = connection.map_err(|fault| blame(&fault, Step::Before, None))?;
+        end(connection).await;
+        Ok(())
+    }
+
+    async fn connect(&self) -> Result<Connection, Fault> {
+        let relay = &self.settings.relay;
+        let stream = connect(&relay.host, relay.port).await;
+        let stream = stream.map_err(|error| {
+            if error.kind() == io::ErrorKind::TimedOut {
+                Fault::Lost("no connection within 5 seconds".to_owned())
+            } else {
+                error.into()
+            }
+        })?;
+        let is_secure = relay.security == RelaySecurity::Tls;
+        let mut connection = Connection::greeted(stream, is_secure.then_some(&self.tls)).await?;
+        let starts_tls = relay.security == RelaySecurity::StartTls;
+        let needs_extensions = starts_tls || relay.user.is_some();
+        let mut hello = connection.hello(&self.hello, needs_extensions).await?;
+        // On this machine TLS is used where the relay takes no password without.
+        let has_log_in = relay.user.is_none() || hello.extension("AUTH").is_some();
+        let is_needed = !is_secure && !has_log_in && hello.extension("STARTTLS").is_some();
+        if starts_tls || is_needed {
+            if hello.extension("STARTTLS").is_none() {
+                let why = "the relay does not offer STARTTLS, and nothing is sent without TLS";
+                return Err(Fault::Unusable(why.to_owned()));
+            }
+            connection = connection.start_tls(&self.tls).await?;
+            hello = connection.hello(&self.hello, needs_extensions).await?;
+        }
+        if let (Some(user), Some(password_file)) = (&relay.user, &self.settings.password_file) {
+            let password = password_file.read().await.map_err(Fault::Unusable)?;
+            connection.log_in(&hello, user, &password).await?;
+        }
+        Ok(connection)
+    }
+
+    /// Hands it over. The connection is returned, to be ended.
+    async fn hand_over(&self, mail: &Mail) -> Result<Connection, MailError> {
+        // The relay has judged nobody.
+        let to = message::address(&mail.to).map_err(MailError::Later)?;
+        let at = |step| {
+            let name = to.user();
+            move |fault| blame(&fault, step, Some(name))
+        };
+        let mut connection = self.connect().await.map_err(at(Step::Before))?;
+        for (line, expected, step) in [
+            (format!("MAIL FROM:<{}>", self.from), 2, Step::Before),
+            (format!("RCPT TO:<{to}>"), 2, Step::Recipient),
+            ("DATA".to_owned(), 3, Step::Recipient),
+        ] {
+            let answered = connection.command(&line, expected).await;
+            answered.map_err(at(step))?;
+        }
+        let taken = connection.message(&mail.message).await;
+        taken.map_err(at(Step::Sent))?;
+        Ok(connection)
+    }
+}
+
+#[async_trait]
+impl MailSender for SmtpMailSender {
+    fn write(&self, letter: &Letter) -> Result<Mail, MailError> {
+        message::write(letter, &self.settings.sender).map_err(MailError::Refused)
+    }
+
+    async fn send(&self, mail: &Mail) -> Result<(), MailError> {
+        // It has been taken, whatever the relay says now.
+        end(self.hand_over(mail).await?).await;
+        Ok(())
+    }
+}
+
+async fn end(mut connection: Connection) {
+    let _ = timeout(QUIT_DEADLINE, connection.command("QUIT", 2)).await;
+}

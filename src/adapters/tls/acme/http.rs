@@ -1,0 +1,70 @@
+//! How the ACME client asks: over the HTTP client that is there, with a deadline and a bound on answers.
+
+use std::error::Error as StdError;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Bytes;
+use hyper::{Request, Response, StatusCode};
+use instant_acme::{BodyWrapper, BytesResponse, Error};
+use tokio::time::timeout;
+
+use crate::adapters::outbound::lenient_json;
+use crate::adapters::outbound::{HttpClient, Roots, client, root_cause, send};
+
+/// How long a request may take.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Chains of certificates have a few KiB. The files that they are kept in are read up to 64 KiB.
+const ANSWER_BYTES_MAX: usize = 60 * 1024;
+
+/// The HTTP client of an order.
+pub(super) struct AcmeHttp(HttpClient);
+
+impl AcmeHttp {
+    pub(super) fn new(roots: Roots) -> Result<Self, rustls::Error> {
+        Ok(Self(client(roots, 1)?))
+    }
+}
+
+impl instant_acme::HttpClient for AcmeHttp {
+    fn request(
+        &self,
+        request: Request<BodyWrapper<Bytes>>,
+    ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
+        let http = self.0.clone();
+        Box::pin(async move {
+            let answered = timeout(DEADLINE, exchange(http, request)).await;
+            match answered {
+                Ok(Ok(answer)) => Ok(answer.into()),
+                Ok(Err(why)) => Err(Error::Other(why.into())),
+                Err(_elapsed) => Err(Error::Other(
+                    format!("no answer within {} s", DEADLINE.as_secs()).into(),
+                )),
+            }
+        })
+    }
+}
+
+async fn exchange(
+    http: HttpClient,
+    request: Request<BodyWrapper<Bytes>>,
+) -> Result<Response<Full<Bytes>>, String> {
+    let (head, body) = request.into_parts();
+    // It is in memory, and never fails.
+    let body = body.collect().await.map_err(|never| never.to_string())?;
+    let request = Request::from_parts(head, Full::new(body.to_bytes()));
+    let (head, body) = send(&http, request).await?.into_parts();
+    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| root_cause(error.as_ref() as &(dyn StdError + 'static)))?;
+    // The client is strict.
+    let text = lenient_json::mended(&body.to_bytes());
+    let (status, is_json) = (head.status, text.trim_start().starts_with('{'));
+    if !is_json && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS) {
+        // What stands before the authority speaks for it.
+        return Err(format!("it answered {status}"));
+    }
+    Ok(Response::from_parts(head, Full::new(text.into())))
+}

@@ -1,0 +1,445 @@
+//! The service's own certificate by ACME (RFC 8555): ordered, renewed and kept in `DATA_DIR/tls`.
+//!
+//! The authority's proof is asked for on the service's own port 443 (TLS-ALPN-01), so that nothing else has to be
+//! open. The certificate in use stays until the next one is whole.
+
+mod answers;
+mod http;
+mod kept;
+mod problem;
+
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use instant_acme::{
+    Account, AuthorizationStatus, ChallengeType, Error, Identifier, NewAccount, NewOrder, Order,
+    OrderStatus, RetryPolicy,
+};
+use parking_lot::Mutex;
+use rcgen::{CertificateParams, DistinguishedName, KeyPair};
+use rustls::ServerConfig;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::domain::certificate_order::order_due;
+use crate::domain::is_same_host;
+use crate::domain::text::in_words;
+use crate::domain::time::Timestamp;
+use crate::metrics::CertificateOrder;
+
+use self::answers::Answers;
+use self::http::AcmeHttp;
+use self::kept::{Kept, KeptAccount, Order as KeptOrder};
+use self::problem::{NO_ACCOUNT, error_in_words, kind};
+
+use crate::adapters::outbound::Roots;
+use crate::adapters::outbound::probe::unheard_ipv6;
+use crate::adapters::tls::{ACME_TLS, Certificate, server_config};
+
+/// How long an order may take. Authorities look from several places, and some wait in between.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+/// The most characters of the reasons for which names are left out.
+const REASONS_MAX: usize = 4000;
+
+/// How the authority is asked whether it has looked, or signed.
+const POLLS: RetryPolicy = RetryPolicy::new()
+    .initial_delay(Duration::from_millis(500))
+    .backoff(1.5)
+    .timeout(Duration::from_secs(90));
+
+/// What is ordered, and where it is kept.
+#[derive(Debug)]
+pub struct AcmeSettings {
+    /// The names of the certificate.
+    pub names: Vec<String>,
+    /// Where the authority may write to.
+    pub email: Option<String>,
+    /// The address of the authority's directory.
+    pub directory: String,
+    /// `DATA_DIR/tls`.
+    pub dir: PathBuf,
+    /// Who vouches for the authority's own server.
+    pub roots: Roots,
+    /// The address that the service listens on.
+    pub listen: SocketAddr,
+}
+
+/// A certificate that the service orders itself.
+#[derive(Debug)]
+pub struct AcmeCertificate {
+    settings: AcmeSettings,
+    kept: Kept,
+    answers: Arc<Answers>,
+    order: Mutex<KeptOrder>,
+    /// The certificate in use, in PEM, while it could not be kept.
+    unkept: Mutex<Option<String>>,
+    jitter: u8,
+}
+
+impl AcmeCertificate {
+    /// Reads what is kept. Writes nothing. `jitter` is random.
+    ///
+    /// # Errors
+    /// Why it cannot be used, in one line.
+    pub fn open(settings: AcmeSettings, jitter: u8) -> Result<Self, String> {
+        let kept = Kept(settings.dir.clone());
+        let at = |error: io::Error| format!("--https-domain: {}: {error}", settings.dir.display());
+        let certificate = match kept.certificate().map_err(at)? {
+            Some(pem) => Some(parse(&pem).map_err(|why| {
+                at(io::Error::other(format!(
+                    "certificate.pem {why}: remove it, and another one is ordered"
+                )))
+            })?),
+            None => None,
+        };
+        let order = kept.order().map_err(at)?.unwrap_or_default();
+        Ok(Self {
+            answers: Arc::new(Answers::new(settings.names.clone(), certificate)),
+            order: Mutex::new(order),
+            unkept: Mutex::new(None),
+            kept,
+            settings,
+            jitter,
+        })
+    }
+
+    /// How TLS is spoken. While there is no certificate, every handshake but the authority's fails.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn tls(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
+        let mut config = server_config(Arc::clone(&self.answers) as _)?;
+        config.alpn_protocols = vec![ACME_TLS.to_vec()];
+        Ok(Arc::new(config))
+    }
+
+    /// From when until when the certificate in use is valid; `None` if there is none.
+    pub fn validity(&self) -> Option<Range<Timestamp>> {
+        self.answers.of_certificate(|it| it.validity.clone())
+    }
+
+    /// The certificate in use, in DER; `None` if there is none.
+    pub fn presented(&self) -> Option<Vec<u8>> {
+        self.answers.of_certificate(Certificate::der)
+    }
+
+    /// How the last order went, and when the next one is due.
+    pub fn last_order(&self, now: Timestamp) -> CertificateOrder {
+        let order = self.order.lock();
+        let last = self.is_for_us(&order).then_some(&*order);
+        CertificateOrder {
+            at: last.map(|it| Timestamp::from_ms(it.at_ms)),
+            failures: last.map_or(0, |it| it.failures),
+            error: last.and_then(|it| it.error.clone()),
+            next_at: self.due(&order, now).max(now),
+        }
+    }
+
+    /// When the next order is due.
+    pub fn next_order(&self, now: Timestamp) -> Timestamp {
+        self.due(&self.order.lock(), now)
+    }
+
+    fn due(&self, order: &KeptOrder, now: Timestamp) -> Timestamp {
+        let of_authority = order.issued_by.as_ref() == Some(&self.settings.directory);
+        let names = &self.settings.names;
+        let covers = |it: &Certificate| names.iter().all(|name| it.is_for(name));
+        let wanted = |it: &Certificate| (of_authority && covers(it)).then(|| it.validity.clone());
+        let validity = self.answers.of_certificate(wanted).flatten();
+        let last = self.is_for_us(order).then(|| order.last());
+        order_due(validity.as_ref(), last, self.jitter, now)
+    }
+
+    /// Whether an order was for the names and the authority of today's flags.
+    fn is_for_us(&self, order: &KeptOrder) -> bool {
+        order.directory == self.settings.directory && order.names == self.settings.names
+    }
+
+    /// Orders a certificate now, and uses it from the next connection on.
+    ///
+    /// # Errors
+    /// Why there is none, in words. The old one stays.
+    pub async fn order(&self, now: Timestamp) -> Result<(), String> {
+        let mut order = self.begin(now);
+        // What cannot be kept must not be tried: every restart would spend one of the authority's few orders.
+        let begun = match self.keep_order(order.clone()).await {
+            Ok(()) => self.certificate(now).await,
+            Err(error) => Err(format!(
+                "nothing is ordered, because it cannot be kept: {}",
+                words(&error)
+            )),
+        };
+        self.answers.forget_proofs();
+        match begun {
+            Ok((pem, certificate, left_out)) => {
+                self.answers.replace(certificate);
+                order.issued_by = Some(order.directory.clone());
+                if left_out.is_none() {
+                    order.failures = 0;
+                }
+                order.error = left_out;
+                *self.order.lock() = order;
+                *self.unkept.lock() = Some(pem);
+                self.keep().await
+            }
+            Err(why) => {
+                order.error = Some(why.clone());
+                // If that fails, the one that was kept before counts, which failed.
+                let _ = self.keep_order(order).await;
+                Err(why)
+            }
+        }
+    }
+
+    /// Keeps the certificate in use, if that failed before: the disk may have space again.
+    ///
+    /// # Errors
+    /// Why it cannot be kept, in words. It is used nevertheless.
+    pub async fn keep(&self) -> Result<(), String> {
+        let Some(pem) = self.unkept.lock().clone() else {
+            return Ok(());
+        };
+        let mut order = self.order.lock().clone();
+        order.error = order.error.filter(|_| order.failures > 0);
+        let whole = order.clone();
+        let kept = self.blocking(move |kept| {
+            kept.keep_certificate(&pem)?;
+            kept.keep_order(&whole)
+        });
+        if let Err(error) = kept.await {
+            let why = format!("the certificate is used, but not kept: {}", words(&error));
+            self.order.lock().error = Some(why.clone());
+            return Err(why);
+        }
+        *self.order.lock() = order;
+        *self.unkept.lock() = None;
+        Ok(())
+    }
+
+    /// The order that begins now.
+    fn begin(&self, now: Timestamp) -> KeptOrder {
+        let before = self.order.lock();
+        let failures = if self.is_for_us(&before) {
+            before.failures
+        } else {
+            0
+        };
+        KeptOrder {
+            directory: self.settings.directory.clone(),
+            names: self.settings.names.clone(),
+            at_ms: now.as_ms(),
+            failures: failures.saturating_add(1),
+            error: Some("it was interrupted".to_owned()),
+            issued_by: before.issued_by.clone(),
+        }
+    }
+
+    async fn keep_order(&self, order: KeptOrder) -> io::Result<()> {
+        *self.order.lock() = order.clone();
+        self.blocking(move |kept| kept.keep_order(&order)).await
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Kept) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let kept = self.kept.clone();
+        let done = spawn_blocking(move || work(&kept)).await;
+        done.unwrap_or_else(|panic| Err(io::Error::other(panic)))
+    }
+
+    /// A chain and its key, in PEM, which fit, and why names were left out: if some fail, it is for the others, unless
+    /// the certificate in use is for these already.
+    async fn certificate(
+        &self,
+        now: Timestamp,
+    ) -> Result<(String, Certificate, Option<String>), String> {
+        let mut names = self.settings.names.clone();
+        let mut left_out: Option<String> = None;
+        loop {
+            let failed = match timeout(DEADLINE, self.ordered(&names)).await {
+                Ok(Err(Failure::Names(failed))) => failed,
+                Ok(Err(Failure::Acme(error))) => {
+                    if matches!(&error, Error::Api(problem) if kind(problem) == NO_ACCOUNT) {
+                        let forgotten = self.blocking(Kept::forget_account).await;
+                        forgotten.map_err(|error| format!("account.json: {}", words(&error)))?;
+                    }
+                    return Err(error_in_words(&names.join(", "), &error));
+                }
+                Ok(Err(Failure::Words(words))) => return Err(words),
+                Ok(Ok(pem)) => {
+                    let of_authority = |why| format!("the authority's certificate {why}");
+                    let certificate = parse(&pem).map_err(of_authority)?;
+                    return match names.iter().find(|name| !certificate.is_for(name)) {
+                        Some(name) => Err(of_authority(format!("is not for {name}"))),
+                        None => Ok((pem, certificate, left_out)),
+                    };
+                }
+                Err(_elapsed) => {
+                    return Err("the authority did not finish the order in time".to_owned());
+                }
+            };
+            let asked = names.len();
+            names.retain(|name| !failed.iter().any(|(bad, _)| is_same_host(bad, name)));
+            let why = left_out
+                .into_iter()
+                .chain(failed.into_iter().map(|(_, words)| words));
+            let why = why.collect::<Vec<_>>().join("; ");
+            // It is kept in a file with a bound.
+            let why: String = why.chars().take(REASONS_MAX).collect();
+            if names.is_empty() || names.len() == asked || self.is_in_use(&names, now) {
+                return Err(why);
+            }
+            left_out = Some(why);
+        }
+    }
+
+    /// The certificate in use is for these names, and need not be renewed yet.
+    fn is_in_use(&self, names: &[String], now: Timestamp) -> bool {
+        let is_fresh = |certificate: &Certificate| {
+            let due = order_due(Some(&certificate.validity), None, self.jitter, now);
+            due > now && names.iter().all(|name| certificate.is_for(name))
+        };
+        self.answers.of_certificate(is_fresh).unwrap_or_default()
+    }
+
+    async fn ordered(&self, names: &[String]) -> Result<String, Failure> {
+        let account = self.account().await?;
+        let identifiers = names.iter().map(|name| Identifier::Dns(name.clone()));
+        let identifiers: Vec<_> = identifiers.collect();
+        let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
+        self.prove(&mut order).await?;
+        match order.poll_ready(&POLLS).await {
+            Ok(OrderStatus::Ready) => {}
+            Ok(_) | Err(Error::Api(_)) => {
+                return Err(refusal(&mut order, self.settings.listen).await);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name = DistinguishedName::new();
+        let key = KeyPair::generate()?;
+        let request = params.serialize_request(&key)?;
+        order.finalize_csr(request.der()).await?;
+        let chain = order.poll_certificate(&POLLS).await?;
+        Ok(format!("{}\n{}", chain.trim_end(), key.serialize_pem()))
+    }
+
+    /// The account that is kept, or a new one.
+    async fn account(&self) -> Result<Account, Failure> {
+        let http = AcmeHttp::new(self.settings.roots.clone());
+        let http = Box::new(http.map_err(|error| Failure::Words(error.to_string()))?);
+        let builder = Account::builder_with_http(http);
+        let file = |error: io::Error| Failure::Words(format!("the account: {}", words(&error)));
+        let directory = &self.settings.directory;
+        let email = &self.settings.email;
+        let contact = email.as_ref().map(|email| format!("mailto:{email}"));
+        let contact: Vec<_> = contact.as_deref().into_iter().collect();
+        let kept = self.blocking(Kept::account).await.map_err(file)?;
+        if let Some(kept) = kept.filter(|kept| kept.directory == *directory) {
+            let is_known = kept.email == *email;
+            let account = builder.from_credentials(kept.credentials).await?;
+            if !is_known {
+                account.update_contacts(&contact).await?;
+                let email = email.clone();
+                let kept = self.blocking(|kept| kept.keep_email(email)).await;
+                kept.map_err(file)?;
+            }
+            return Ok(account);
+        }
+        let new = NewAccount {
+            contact: &contact,
+            terms_of_service_agreed: true,
+            only_return_existing: false,
+        };
+        let (account, credentials) = builder.create(&new, directory.clone(), None).await?;
+        let new = KeptAccount {
+            directory: directory.clone(),
+            email: email.clone(),
+            credentials,
+        };
+        let kept = self.blocking(move |kept| kept.keep_account(&new)).await;
+        kept.map_err(file)?;
+        Ok(account)
+    }
+
+    /// Gets ready to prove each name that is not proved yet, and says so.
+    async fn prove(&self, order: &mut Order) -> Result<(), Failure> {
+        let mut authorizations = order.authorizations();
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization = authorization?;
+            if authorization.status != AuthorizationStatus::Pending {
+                continue;
+            }
+            let name = authorization.identifier().to_string();
+            let Some(mut challenge) = authorization.challenge(ChallengeType::TlsAlpn01) else {
+                let words =
+                    "the authority offers no TLS-ALPN-01, the only proof that is given here";
+                return Err(Failure::Words(words.to_owned()));
+            };
+            let digest = challenge.key_authorization().digest();
+            self.answers.prove(&name, digest.as_ref())?;
+            challenge.set_ready().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Why an order failed.
+enum Failure {
+    Acme(Error),
+    /// Because of these names, each in words.
+    Names(Vec<(String, String)>),
+    Words(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match problem::by_name(&error) {
+            names if names.is_empty() => Self::Acme(error),
+            names => Self::Names(names),
+        }
+    }
+}
+
+impl From<rcgen::Error> for Failure {
+    fn from(error: rcgen::Error) -> Self {
+        Self::Words(error.to_string())
+    }
+}
+
+/// Why an order is invalid: what the authority found at each name that failed.
+async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
+    let of_order = order.state().error.clone();
+    let mut failed = Vec::new();
+    let mut authorizations = order.authorizations();
+    while let Some(Ok(mut authorization)) = authorizations.next().await {
+        let name = authorization.identifier().to_string();
+        let Ok(state) = authorization.refresh().await else {
+            break;
+        };
+        if let Some(problem) = state.challenges.iter().find_map(|it| it.error.as_ref()) {
+            let cause = unheard_ipv6(&name, listen).await;
+            let words = problem::in_words(&name, problem, cause);
+            failed.push((name, words));
+        }
+    }
+    match of_order {
+        _ if !failed.is_empty() => Failure::Names(failed),
+        Some(problem) => Error::Api(problem).into(),
+        None => Failure::Words("the authority refuses the order without a reason".to_owned()),
+    }
+}
+
+fn words(error: &io::Error) -> String {
+    in_words(&error.to_string())
+}
+
+fn parse(pem: &str) -> Result<Certificate, String> {
+    Certificate::from_pem(pem.as_bytes(), pem.as_bytes()).map_err(|flaw| flaw.to_string())
+}

@@ -1,0 +1,222 @@
+//! Certificates of the service's own TLS, and how it is spoken with them; and a certificate from two files of the
+//! operator that may change while the service runs.
+//!
+//! Certificates live for weeks, so whatever renews them replaces the files. They are read again, and the new
+//! ones are used from the next connection on if they fit together. Otherwise the old ones stay: the two
+//! files are written one after the other.
+//!
+//! [`acme`] orders one, and `pem` reads files of certificates and keys.
+
+pub mod acme;
+pub(crate) mod pem;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use rustls::ServerConfig;
+use rustls::client::verify_server_name;
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls::server::{ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use x509_cert::der::Decode as _;
+use x509_cert::time::Time;
+
+use crate::domain::Timestamp;
+
+use crate::adapters::files::operator_file;
+
+/// The protocol of an authority's proofs, as it offers it (RFC 8737).
+pub(super) const ACME_TLS: &[u8] = b"acme-tls/1";
+
+/// A chain of certificates, and the key of the first one.
+#[derive(Debug)]
+pub(super) struct Certificate {
+    pub(super) key: Arc<CertifiedKey>,
+    pub(super) validity: Range<Timestamp>,
+}
+
+/// What is wrong with a chain and a key. None quotes them.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Flaw {
+    #[error("{0}")]
+    Chain(String),
+    #[error("{0}")]
+    Key(String),
+    /// The key is another certificate's.
+    #[error("is not of the key beside it")]
+    Foreign,
+}
+
+impl Certificate {
+    /// A chain in PEM, its own certificate first, and its key in PEM.
+    pub(super) fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, Flaw> {
+        let certificates = pem::certificates(chain).map_err(Flaw::Chain)?;
+        let certificates = certificates.into_iter().collect::<Result<Vec<_>, _>>();
+        let certificates = certificates.map_err(Flaw::Chain)?;
+        let first = certificates.first().map_or(&[][..], |first| first.as_ref());
+        let parsed = x509_cert::Certificate::from_der(first);
+        let validity = parsed
+            .map_err(|error| Flaw::Chain(format!("its first certificate: {error}")))?
+            .tbs_certificate
+            .validity;
+        let private = pem::private_key(key).map_err(Flaw::Key)?;
+        let kind = pem::unusable_kind(&private);
+        let certified = CertifiedKey::from_der(certificates, private, &ring::default_provider());
+        let certified = certified.map_err(|error| {
+            if matches!(error, rustls::Error::InconsistentKeys(_)) {
+                return Flaw::Foreign;
+            }
+            Flaw::Key(format!(
+                "holds {kind}, which cannot be used: take P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
+            ))
+        })?;
+        Ok(Self {
+            key: Arc::new(certified),
+            validity: timestamp(validity.not_before)..timestamp(validity.not_after),
+        })
+    }
+
+    /// The certificate without those that vouch for it.
+    pub(super) fn der(&self) -> Vec<u8> {
+        self.key
+            .cert
+            .first()
+            .map(|it| it.to_vec())
+            .unwrap_or_default()
+    }
+
+    /// Whether it is for `name`.
+    pub(super) fn is_for(&self, name: &str) -> bool {
+        let first = self.key.cert.first();
+        let parsed = first.and_then(|it| ParsedCertificate::try_from(it).ok());
+        let name = ServerName::try_from(name).ok();
+        parsed
+            .zip(name)
+            .is_some_and(|(parsed, name)| verify_server_name(&parsed, &name).is_ok())
+    }
+}
+
+/// How TLS is spoken: 1.2 or 1.3. rustls never renegotiates.
+///
+/// # Errors
+/// When there is no randomness.
+pub(super) fn server_config(
+    certificates: Arc<dyn ResolvesServerCert>,
+) -> Result<ServerConfig, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_cert_resolver(certificates);
+    // Clients keep the sessions, under a key that changes every six hours and is forgotten after twelve.
+    config.ticketer = ring::Ticketer::new()?;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    Ok(config)
+}
+
+/// What the files held, to see whether they changed.
+#[derive(Debug, PartialEq, Eq)]
+struct Contents {
+    chain: Vec<u8>,
+    key: Vec<u8>,
+}
+
+/// A certificate in files.
+#[derive(Debug)]
+pub struct CertificateFiles {
+    chain: PathBuf,
+    key: PathBuf,
+    contents: Mutex<Contents>,
+    current: Arc<Current>,
+}
+
+/// The certificate that new connections get, whatever name they ask for.
+#[derive(Debug)]
+struct Current(RwLock<Certificate>);
+
+impl ResolvesServerCert for Current {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.read().key))
+    }
+}
+
+impl CertificateFiles {
+    /// The chain in the PEM file `chain`, its own certificate first, and its private key in the PEM file
+    /// `key`, which others may not read.
+    ///
+    /// # Errors
+    /// Why they cannot be used, in one line that begins with the flag of the file.
+    pub fn open(chain: &Path, key: &Path) -> Result<Self, String> {
+        let contents = read(chain, key)?;
+        let certificate = parse(&contents, chain, key)?;
+        Ok(Self {
+            chain: chain.to_path_buf(),
+            key: key.to_path_buf(),
+            contents: Mutex::new(contents),
+            current: Arc::new(Current(RwLock::new(certificate))),
+        })
+    }
+
+    /// Reads the files again, and returns whether they hold another certificate, which is used from now on.
+    ///
+    /// # Errors
+    /// As [`Self::open`]. The certificate stays then.
+    pub fn reread(&self) -> Result<bool, String> {
+        let read = read(&self.chain, &self.key)?;
+        let mut contents = self.contents.lock();
+        if *contents == read {
+            return Ok(false);
+        }
+        *self.current.0.write() = parse(&read, &self.chain, &self.key)?;
+        *contents = read;
+        Ok(true)
+    }
+
+    /// From when until when the certificate is valid.
+    pub fn validity(&self) -> Range<Timestamp> {
+        self.current.0.read().validity.clone()
+    }
+
+    /// How TLS is spoken with it.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn tls(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
+        server_config(Arc::clone(&self.current) as _).map(Arc::new)
+    }
+}
+
+fn read(chain: &Path, key: &Path) -> Result<Contents, String> {
+    Ok(Contents {
+        chain: operator_file::read_bytes(chain).map_err(|error| of_chain(chain, error))?,
+        key: operator_file::read_secret_bytes(key).map_err(|error| of_key(key, error))?,
+    })
+}
+
+fn parse(contents: &Contents, chain: &Path, key: &Path) -> Result<Certificate, String> {
+    Certificate::from_pem(&contents.chain, &contents.key).map_err(|flaw| match flaw {
+        Flaw::Chain(why) => of_chain(chain, why),
+        Flaw::Key(why) => of_key(key, why),
+        Flaw::Foreign => {
+            let chain = chain.display();
+            let foreign = format_args!("is not the key of the first certificate in {chain}");
+            of_key(key, foreign)
+        }
+    })
+}
+
+fn timestamp(time: Time) -> Timestamp {
+    let ms = time.to_unix_duration().as_millis();
+    Timestamp::from_ms(u64::try_from(ms).unwrap_or(u64::MAX))
+}
+
+fn of_chain(path: &Path, why: impl std::fmt::Display) -> String {
+    format!("--tls-cert: {}: {why}", path.display())
+}
+
+fn of_key(path: &Path, why: impl std::fmt::Display) -> String {
+    format!("--tls-key: {}: {why}", path.display())
+}
