@@ -19,6 +19,7 @@
 //! | [`supervisor`] | workers, started again when they end |
 //! | [`threads`] | whether the system grants enough threads, and work with a deadline |
 //! | `consent_entry`, `hex` | how stores keep a consent, and bytes |
+//! | `lenient_json` | JSON as other programs write it |
 
 pub mod admin_socket;
 pub mod cluster;
@@ -26,6 +27,7 @@ mod consent_entry;
 pub mod files;
 mod hex;
 pub mod ledger;
+pub(crate) mod lenient_json;
 pub mod limiter;
 pub mod listener;
 pub mod model;

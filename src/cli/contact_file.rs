@@ -4,6 +4,7 @@
 mod source;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::iter::repeat;
 use std::mem::take;
@@ -12,12 +13,13 @@ use std::path::Path;
 use csv::{ByteRecord, ReaderBuilder};
 use futures_util::{StreamExt as _, stream};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::adapters::files::part_file;
-use crate::adapters::outbound::lenient_json;
+use crate::adapters::lenient_json;
 use crate::config::ColumnMeaning;
 use crate::domain::{ContactStatus, EmailAddress};
 use crate::operator::contact_csv::original;
@@ -25,7 +27,9 @@ use crate::operator::import::ImportRow;
 use crate::operator::operation::Lines;
 
 use self::source::{FileError, PIECE_BYTES, ROW_BYTES_MAX, Source, begin};
-use super::import_columns::{hidden_consent, is_refusal, may_be_flag, meaning_of};
+use super::import_columns::{
+    given_meaning, hidden_consent, is_of_other_script, is_refusal, may_be_address, meaning_of,
+};
 use super::outcome::CommandError;
 use super::output::Progress;
 
@@ -150,9 +154,8 @@ fn contact<'a, 'b>(
         }
     }
     if has_left {
-        // Whatever else is unknown.
+        // An unsubscribed row is imported even if its other cells are invalid.
         row.bad = None;
-        row.subscribed_at = None;
         row.status = Some(ContactStatus::Unsubscribed.as_str().into());
     }
     row
@@ -171,7 +174,7 @@ fn read_csv<R: Read>(
         .buffer_capacity(PIECE_BYTES)
         .from_reader(source);
     let mut record = ByteRecord::new();
-    let mut columns = Columns::new();
+    let (mut columns, mut further) = (Columns::new(), Vec::new());
     while reader.read_byte_record(&mut record)? {
         let breaks = record
             .as_slice()
@@ -191,12 +194,16 @@ fn read_csv<R: Read>(
             if is_too_long || is_open {
                 return Err(FileError::Header { line });
             }
-            let (found, is_header) = parse_header(&record, given, line)?;
-            columns = found;
-            if is_header {
+            let header = parse_header(&record, given, line)?;
+            (columns, further) = (header.columns, header.further);
+            if header.is_there {
                 continue;
             }
         }
+        let is_flag = |number: &&usize| {
+            let cell = record.get(**number).unwrap_or_default();
+            !may_be_address(&String::from_utf8_lossy(cell))
+        };
         let row = if is_open || breaks > 0 && is_too_long || swallows(&record, delimiter) {
             let last = line + lines - 1;
             bad(
@@ -217,6 +224,10 @@ fn read_csv<R: Read>(
                 line,
                 format!("the row has {found} cells, and the header {count}"),
             )
+        } else if let Some((name, _)) = further.iter().find(is_flag).and_then(|it| columns.get(*it))
+        {
+            let names = name.clone();
+            return Err(FileError::Consent { line, names });
         } else {
             row(line, &record, &columns)
         };
@@ -241,26 +252,34 @@ fn swallows(record: &ByteRecord, delimiter: u8) -> bool {
     record.iter().any(lines)
 }
 
+/// The columns of a file.
+struct Header {
+    columns: Columns,
+    /// The numbers of further columns of addresses, which are not read. In one that holds anything else, that may be
+    /// a flag.
+    further: Vec<usize>,
+    /// Whether the first row has their names.
+    is_there: bool,
+}
+
 /// Reads the header, in `line`. A row of one column that is an address is no header, and the column is that of
-/// addresses. Returns whether it is one.
-fn parse_header(
-    record: &ByteRecord,
-    given: &Columns,
-    line: u64,
-) -> Result<(Columns, bool), FileError> {
+/// addresses.
+fn parse_header(record: &ByteRecord, given: &Columns, line: u64) -> Result<Header, FileError> {
     let names = record
         .iter()
         .map(|cell| str::from_utf8(cell).map(str::trim));
     let names: Result<Vec<_>, _> = names.collect();
     let names = names.map_err(|_not_utf8| FileError::Encoding(line))?;
     let (mut columns, mut unknown, mut has_email) = (Columns::new(), Vec::new(), false);
+    let mut further = Vec::new();
     for name in &names {
         let meaning = match meaning_of(name, given) {
-            Some(ColumnMeaning::Email) if has_email && !may_be_flag(name, given) => {
-                ColumnMeaning::Ignore
-            }
             Some(ColumnMeaning::Email) if has_email => {
-                unknown.push(*name);
+                if is_of_other_script(name) {
+                    unknown.push(*name);
+                } else if given_meaning(name, given).is_none() {
+                    further.push(columns.len());
+                }
                 ColumnMeaning::Ignore
             }
             Some(meaning) => meaning,
@@ -274,9 +293,11 @@ fn parse_header(
     }
     if !has_email {
         return match names.as_slice() {
-            [name] if name.contains('@') => {
-                Ok((vec![(String::new(), ColumnMeaning::Email)], false))
-            }
+            [name] if name.contains('@') => Ok(Header {
+                columns: vec![(String::new(), ColumnMeaning::Email)],
+                further,
+                is_there: false,
+            }),
             _ => Err(FileError::Header { line }),
         };
     }
@@ -289,7 +310,11 @@ fn parse_header(
         return Err(FileError::Missing(name.clone()));
     }
     match unknown.join(", ") {
-        names if names.is_empty() => Ok((columns, true)),
+        names if names.is_empty() => Ok(Header {
+            columns,
+            further,
+            is_there: true,
+        }),
         names => Err(FileError::Consent { line, names }),
     }
 }
@@ -320,11 +345,33 @@ fn row<'a>(line: u64, record: &'a ByteRecord, columns: &Columns) -> ImportRow<'a
 struct JsonRow<'a> {
     #[serde(borrow)]
     email: Cow<'a, str>,
-    #[serde(flatten)]
-    others: Map<String, Value>,
+    #[serde(flatten, deserialize_with = "members")]
+    others: Vec<(String, Value)>,
 }
 
-/// What of a member, of this meaning, may tell who must not be written to, and is not read.
+/// All members: of several by one name, the one that forbids counts.
+fn members<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Vec<(String, Value)>, D::Error> {
+    struct Members;
+
+    impl<'a> Visitor<'a> for Members {
+        type Value = Vec<(String, Value)>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("members")
+        }
+
+        fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+            let mut members = Vec::new();
+            while let Some(member) = map.next_entry()? {
+                members.push(member);
+            }
+            Ok(members)
+        }
+    }
+    deserializer.deserialize_map(Members)
+}
+
+/// The name of a field that may carry consent and would not be imported.
 fn unclear(
     name: &str,
     value: &Value,
@@ -332,13 +379,16 @@ fn unclear(
     is_given: bool,
 ) -> Option<String> {
     match meaning {
-        // The address is in `email`: what is no other one may be a flag.
-        Some(ColumnMeaning::Email) => {
-            let is_other = value.as_str().is_some_and(|text| text.contains('@'));
-            (!is_other && !value.is_null()).then(|| name.to_owned())
-        }
+        // The address is in `email`: a value that is not another address may be a flag.
+        Some(ColumnMeaning::Email) => match value {
+            Value::Null => None,
+            Value::String(text) => (!may_be_address(text)).then(|| name.to_owned()),
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                Some(name.to_owned())
+            }
+        },
         Some(ColumnMeaning::Ignore) if !is_given => {
-            hidden_consent(value).map(|member| format!("{name}.{member}"))
+            hidden_consent(value).map(|member| format!("{name} ({name}.{member})"))
         }
         Some(_) => None,
         None => Some(name.to_owned()),
@@ -365,14 +415,17 @@ fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<St
             Ok(JsonRow { email, .. }) if email.contains('\u{fffd}') => {
                 bad(line, "the address is not UTF-8")
             }
-            Err(_) => bad(line, "the line is no JSON object with a string email"),
+            Err(_) => bad(
+                line,
+                "the line is not a JSON object with a string field \"email\"",
+            ),
             Ok(JsonRow { email, others }) => {
                 let mut cells = Vec::new();
                 for (name, value) in others {
                     let known = meanings.iter().find(|(known, _)| *known == name);
                     let meaning = known.map(|(_, meaning)| *meaning);
                     let meaning = meaning.or_else(|| meaning_of(&name, given));
-                    let is_given = given.iter().any(|(column, _)| *column == name);
+                    let is_given = given_meaning(&name, given).is_some();
                     if let Some(names) = unclear(&name, &value, meaning, is_given) {
                         return Err(FileError::Consent { line, names });
                     }

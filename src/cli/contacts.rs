@@ -300,8 +300,7 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
     };
     let in_flight = match report.in_flight {
         0 => "none".to_owned(),
-        // The webhook or the relay that gets them knows the address.
-        count => format!("{}: they may still carry the address", grouped(count)),
+        count => format!("{}: they may still contain the address", grouped(count)),
     };
     output.fields(&[
         ("Erasure", complete),

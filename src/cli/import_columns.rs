@@ -15,15 +15,17 @@ fn kinds() -> impl Iterator<Item = (&'static str, std::str::SplitWhitespace<'sta
     lines.map(|(kind, words)| (kind, words.split_whitespace()))
 }
 
-fn is_of(kind: &str, word: &str) -> bool {
+fn any_of(kind: &str, mut is_match: impl FnMut(&str) -> bool) -> bool {
     let mut lines = kinds().filter(|(found, _)| *found == kind);
-    lines.any(|(_, mut words)| words.any(|known| known == word))
+    lines.any(|(_, mut words)| words.any(&mut is_match))
 }
 
-/// One of the words of this kind is in `text`.
+fn is_of(kind: &str, word: &str) -> bool {
+    any_of(kind, |known| known == word)
+}
+
 fn has(kind: &str, text: &str) -> bool {
-    let mut lines = kinds().filter(|(found, _)| *found == kind);
-    lines.any(|(_, mut parts)| parts.any(|part| text.contains(part)))
+    any_of(kind, |part| text.contains(part))
 }
 
 /// The letters of a name, small and without accents.
@@ -51,9 +53,8 @@ fn letters(name: &str) -> String {
 
 /// The meaning of the column `name`: as the operator has `given` it, or as it is known. `None` if it may carry consent.
 pub(super) fn meaning_of(name: &str, given: &[(String, ColumnMeaning)]) -> Option<ColumnMeaning> {
-    let is_given = |(column, _): &&(String, _)| column.trim().eq_ignore_ascii_case(name.trim());
-    if let Some((_, meaning)) = given.iter().find(is_given) {
-        return Some(*meaning);
+    if let Some(meaning) = given_meaning(name, given) {
+        return Some(meaning);
     }
     let letters = letters(name);
     let mut known = kinds().filter(|(_, words)| words.clone().any(|word| word == letters));
@@ -67,27 +68,48 @@ pub(super) fn meaning_of(name: &str, given: &[(String, ColumnMeaning)]) -> Optio
     }
 }
 
-/// A second column of addresses may be a flag, unless its meaning is `given`.
-pub(super) fn may_be_flag(name: &str, given: &[(String, ColumnMeaning)]) -> bool {
-    let is_given = |(column, _): &(String, _)| column.trim().eq_ignore_ascii_case(name.trim());
-    let is_flag = is_of("maybe a flag", &letters(name)) || is_of_other_script(name);
-    is_flag && !given.iter().any(is_given)
+/// The meaning that the operator has `given` the column `name`.
+pub(super) fn given_meaning(
+    name: &str,
+    given: &[(String, ColumnMeaning)],
+) -> Option<ColumnMeaning> {
+    let is_given = |(column, _): &&(String, _)| column.trim().eq_ignore_ascii_case(name.trim());
+    given.iter().find(is_given).map(|(_, meaning)| *meaning)
 }
 
-/// Some of it is not Latin, so that [`letters`] does not have it.
-fn is_of_other_script(name: &str) -> bool {
+/// A second address, or nothing. Anything else under such a name may be a flag.
+pub(super) fn may_be_address(text: &str) -> bool {
+    text.trim().is_empty() || text.contains('@')
+}
+
+/// Some letters are not Latin: [`letters`] drops them.
+pub(super) fn is_of_other_script(name: &str) -> bool {
     let mut letters = name.chars().filter(|letter| letter.is_alphabetic());
     letters.any(|letter| letter > '\u{24f}')
 }
 
-/// The path to a member within `value` whose name may carry consent, where nobody looks for it.
+/// The path of the first nested field that may carry consent. Nested fields are not imported.
 pub(super) fn hidden_consent(value: &Value) -> Option<String> {
     match value {
         Value::Array(items) => items.iter().find_map(hidden_consent),
         Value::Object(members) => members.iter().find_map(|(name, value)| {
-            use ColumnMeaning::{Email, Ignore, SubscribedAt};
-            let is_known = matches!(meaning_of(name, &[]), Some(Ignore | Email | SubscribedAt))
-                || is_of("maybe a status", &letters(name));
+            use ColumnMeaning::{Email, Ignore, Status, SubscribedAt};
+            let is_nested = value.is_object() || value.is_array();
+            let text = value.as_str().unwrap_or_default();
+            let is_known = match meaning_of(name, &[]) {
+                Some(Ignore | SubscribedAt) => true,
+                Some(Email) => {
+                    is_nested || value.is_null() || value.is_string() && may_be_address(text)
+                }
+                Some(Status) if is_of("maybe a status", &letters(name)) => {
+                    let word = letters(text);
+                    !["is unsubscribed", "is unconfirmed"]
+                        .iter()
+                        .any(|kind| is_of(kind, &word))
+                        && !has("speaks of leaving", &word)
+                }
+                _ => false,
+            };
             match is_known {
                 true => hidden_consent(value).map(|rest| format!("{name}.{rest}")),
                 false => Some(name.clone()),
@@ -109,10 +131,8 @@ pub(super) fn is_refusal(meaning: ColumnMeaning, name: &str, cell: &str) -> Resu
     let is_time = flag.len() >= 8
         && flag.starts_with(|first: char| first.is_ascii_digit())
         && !speaks_of_leaving;
-    let mut zeros = kinds().filter(|(kind, _)| *kind == "begins no");
-    let is_no = flag.is_empty()
-        || is_of("no", flag)
-        || zeros.any(|(_, mut zeros)| zeros.any(|zero| flag.starts_with(zero)));
+    let is_no =
+        flag.is_empty() || is_of("no", flag) || any_of("begins no", |zero| flag.starts_with(zero));
     let is_yes = !is_no && (is_of("yes", flag) || is_time);
     let why = match meaning {
         Email | SubscribedAt | Ignore => return Ok(false),

@@ -38,7 +38,7 @@ pub enum Fault {
 #[derive(Debug, Default)]
 pub struct FaultJudge {
     /// The number of mails that the relay has accepted.
-    judged: u64,
+    accepted: u64,
     /// The last refusal of each recipient.
     refused: HashMap<EmailAddress, Refusal>,
     /// The number of faults of the account since the relay last accepted a mail.
@@ -48,28 +48,27 @@ pub struct FaultJudge {
 #[derive(Clone, Copy, Debug)]
 struct Refusal {
     code: u16,
-    /// [`FaultJudge::judged`] at that time.
-    judged: u64,
+    /// [`FaultJudge::accepted`] at that time.
+    accepted: u64,
     /// The account was at fault soon after.
     is_doubtful: bool,
 }
 
 impl FaultJudge {
-    /// The relay has accepted a mail: the account works. That it refuses a recipient says nothing of what comes after.
-    pub fn note_judged(&mut self) {
-        self.judged += 1;
+    /// The relay accepted an email, so the account works. A refused recipient doesn't prove that: it says nothing about
+    /// later emails.
+    pub fn note_accepted(&mut self) {
+        self.accepted += 1;
         self.account_faults = 0;
     }
 
     /// The relay has refused a mail to `to` with `code`. A recipient who was refused before is at fault if the relay
-    /// has accepted others since, unless the account was at fault then: it may be again. A refusal for now, or with a
-    /// code of the account's, says nothing about a later one for good.
+    /// has accepted others since, unless the account was at fault then: it may be again. An earlier temporary refusal (4xx), or
+    /// one with an account code, doesn't make a permanent one the recipient's fault.
     pub fn judge(&mut self, to: &EmailAddress, code: u16) -> Fault {
-        if let Some(before) = self
-            .refused
-            .get(to)
-            .filter(|refusal| refusal.judged < self.judged && (refusal.code >= 500 || code < 500))
-        {
+        if let Some(before) = self.refused.get(to).filter(|refusal| {
+            refusal.accepted < self.accepted && (refusal.code >= 500 || code < 500)
+        }) {
             return match before.is_doubtful {
                 true => Fault::Undecided,
                 false => Fault::Recipient,
@@ -85,11 +84,13 @@ impl FaultJudge {
     /// recipient decides. One who was refused before is alone at fault if others were accepted since, or nobody else
     /// was refused: otherwise anybody could stop all mail with an address that the account may not write to.
     pub fn judge_denied(&mut self, to: &EmailAddress) -> Fault {
-        let before = self.refused.get(to).map(|refusal| refusal.judged);
-        let works = self.judged > 0 && self.account_faults == 0;
+        let before = self.refused.get(to).map(|refusal| refusal.accepted);
+        let works = self.accepted > 0 && self.account_faults == 0;
         let row = self.remember(to, DENIED);
         match before {
-            Some(judged) if judged < self.judged || (row == 1 && judged > 0) => Fault::Moment,
+            Some(accepted) if accepted < self.accepted || (row == 1 && accepted > 0) => {
+                Fault::Moment
+            }
             _ if works && row < DENIED_ROW_MAX => Fault::Undecided,
             _ => Fault::Account,
         }
@@ -102,20 +103,20 @@ impl FaultJudge {
         }
         let refusal = Refusal {
             code,
-            judged: self.judged,
+            accepted: self.accepted,
             is_doubtful: false,
         };
         self.refused.insert(to.clone(), refusal);
         let refusals = self.refused.values();
         refusals
-            .filter(|refusal| (refusal.code, refusal.judged) == (code, self.judged))
+            .filter(|refusal| (refusal.code, refusal.accepted) == (code, self.accepted))
             .count()
     }
 
     /// The account is at fault. Returns how long it is left alone, in milliseconds.
     pub fn pause_ms(&mut self) -> u64 {
         for refusal in self.refused.values_mut() {
-            refusal.is_doubtful |= refusal.judged == self.judged;
+            refusal.is_doubtful |= refusal.accepted == self.accepted;
         }
         let minutes = ACCOUNT_WAITS_MIN.get(self.account_faults);
         self.account_faults += 1;
@@ -233,7 +234,7 @@ mod tests {
                 let to = EmailAddress::parse(&format!("{to}@example.com")).unwrap();
                 let fault = match code {
                     0 => {
-                        judge.note_judged();
+                        judge.note_accepted();
                         continue;
                     }
                     571 => judge.judge_denied(&to),
@@ -253,7 +254,7 @@ mod tests {
         let mut judge = FaultJudge::default();
         let mut minutes = || [0; 5].map(|_| judge.pause_ms() / 60_000);
         assert_eq!(minutes(), [1, 5, 15, 60, 60]);
-        judge.note_judged();
+        judge.note_accepted();
         assert_eq!(judge.pause_ms(), 60_000);
     }
 
@@ -263,7 +264,7 @@ mod tests {
         for number in 0..5000 {
             let to = EmailAddress::parse(&format!("user{number}@example.com")).unwrap();
             judge.judge(&to, 550);
-            judge.note_judged();
+            judge.note_accepted();
         }
         assert!(judge.refused.len() <= REFUSALS_MAX);
     }

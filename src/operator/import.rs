@@ -138,12 +138,19 @@ impl Import {
     }
 
     fn take(&mut self, row: ImportRow<'_>) {
+        let parse = |subscribed_at| ImportedContact::parse(&row.email, subscribed_at, self.now);
+        let status = row.status.as_deref().map(str::trim).unwrap_or_default();
         let contact = match row.bad {
             Some(reason) => Err(reason.into_owned()),
-            None => ImportedContact::parse(&row.email, row.subscribed_at.as_deref(), self.now),
+            None => parse(row.subscribed_at.as_deref()),
         };
+        // Whoever has left has, whatever the time says.
+        let has_left = status == ContactStatus::Unsubscribed.as_str();
+        let contact = contact.or_else(|reason| match has_left {
+            true => parse(None).map_err(|_address| reason),
+            false => Err(reason),
+        });
         let contact = contact.and_then(|mut contact| {
-            let status = row.status.as_deref().map(str::trim).unwrap_or_default();
             let status = match ContactStatus::from_name(status) {
                 _ if status.is_empty() => ContactStatus::Subscribed,
                 // Whoever was asked elsewhere has confirmed nothing.

@@ -1,5 +1,7 @@
 //! What is to be delivered.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -32,17 +34,17 @@ pub struct DeliveryRow {
     /// When the next attempt is due, if one is.
     pub due_at: Option<String>,
     pub attempts: u32,
-    /// Why the last one failed, or why none is made now.
+    /// Why the last one failed, or else why the channel is paused.
     pub last_error: Option<String>,
     /// Whose address is in it.
     pub email: Option<String>,
 }
 
 impl DeliveryRow {
-    fn of(delivery: &Delivery, app: &App) -> Self {
+    fn of(delivery: &Delivery, app: &App, now: Timestamp) -> Self {
         let is_dead = delivery.dead_at.is_some();
         let channel = app.metrics.deliveries.of(delivery.kind.channel());
-        let pause = channel.pause(app.clock.now()).filter(|_| !is_dead);
+        let pause = channel.pause(now).filter(|_| !is_dead);
         let paused_until = pause.as_ref().map(|it| it.until).unwrap_or_default();
         let paused = pause.map(|it| format!("paused: {}", it.reason));
         Self {
@@ -53,7 +55,7 @@ impl DeliveryRow {
             queued_at: delivery.queued_at.to_rfc3339(),
             due_at: (!is_dead).then(|| delivery.due_at.max(paused_until).to_rfc3339()),
             attempts: delivery.attempts,
-            last_error: paused.or_else(|| delivery.last_error.clone()),
+            last_error: delivery.last_error.clone().or(paused),
             email: delivery.email.as_ref().map(|it| it.as_str().to_owned()),
         }
     }
@@ -70,8 +72,8 @@ struct WholeDelivery {
 async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = request.app.deliveries.list().await?;
     tracing::info!(command = LIST.name, "operator");
-    let app = request.app;
-    Answer::rows(pages, move |delivery| DeliveryRow::of(delivery, &app))
+    let (app, now) = (Arc::clone(&request.app), request.app.clock.now());
+    Answer::rows(pages, move |delivery| DeliveryRow::of(delivery, &app, now))
 }
 
 /// Shows the delivery `id` with what is sent.
@@ -80,12 +82,13 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let found = request.app.deliveries.find(id).await?;
     let delivery = found.ok_or_else(unknown)?;
     Answer::one(&WholeDelivery {
-        row: DeliveryRow::of(&delivery, &request.app),
+        row: DeliveryRow::of(&delivery, &request.app, request.app.clock.now()),
         body: delivery.body,
     })
 }
 
-/// Makes the delivery `id` due at once, or with `all` each one that was given up or is not due yet, and ends a pause of the account.
+/// Makes the delivery `id` due now, or with `all` every one that failed or is not due yet. Ends a pause of the mail
+/// account.
 async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?;
     if id.is_none() && !request.params.is_set("all") {

@@ -187,10 +187,9 @@ impl Mailing {
         }
     }
 
-    /// The relay has accepted a mail: so the account works, and the undecided ones were refused because of their
-    /// recipients.
+    /// The relay accepted an email, so the account works: the undecided refusals were the recipients'.
     fn accepted(&mut self, delivery: Delivery) -> Ended {
-        self.judge.note_judged();
+        self.judge.note_accepted();
         let mut ended = self.decide(|mail| match mail.code {
             Some(500..) => Attempt::refused(mail.error.clone()),
             _ => Attempt::later(mail.error.clone()),

@@ -195,7 +195,7 @@ fn a_start_with_a_file_that_cannot_be_read_is_refused_by_its_line() {
     fs::remove_file(&path).unwrap();
     make_fifo(&path);
     assert!(refusal(dir.path()).contains("is no regular file"));
-    assert!(check().contains("it is no file of blocked networks"));
+    assert!(check().contains("not a regular file of at most"));
 }
 
 #[test]

@@ -127,7 +127,7 @@ async fn all_networks_together_have_only_so_many_connections_of_http_2() {
 }
 
 #[tokio::test]
-async fn who_sends_more_than_requests_need_is_cut_off_and_has_fewer_connections_of_http_2() {
+async fn a_client_that_floods_is_disconnected_and_its_network_has_fewer_http_2_connections() {
     let limits = ServerLimits {
         http2_connections_max: 16,
         ..ServerLimits::default()

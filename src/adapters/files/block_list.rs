@@ -153,8 +153,7 @@ impl Blocks {
 }
 
 fn read(path: &Path) -> io::Result<BTreeMap<BlockedNetwork, Timestamp>> {
-    let none = "it is no file of blocked networks";
-    let Some(text) = read_small(path, FILE_BYTES_MAX, none)? else {
+    let Some(text) = read_small(path, FILE_BYTES_MAX)? else {
         return Ok(BTreeMap::new());
     };
     let mut lines = (1..).zip(text.lines()).peekable();

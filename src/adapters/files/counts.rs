@@ -103,7 +103,7 @@ impl CountStore for FileCountStore {
 impl CountFile {
     fn load(&mut self) -> io::Result<()> {
         let mut bad_lines = 0_usize;
-        match read_small(&self.path, FILE_BYTES_MAX, "it is no file of counts") {
+        match read_small(&self.path, FILE_BYTES_MAX) {
             Ok(None) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => bad_lines = 1,
             Err(error) => return Err(error),

@@ -15,13 +15,13 @@ use crate::adapters::admin_socket;
 use crate::adapters::files::block_list;
 use crate::adapters::files::counts;
 use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::remove_any;
 use crate::adapters::files::secret_file::{self, SecretFile};
 use crate::adapters::files::{
     Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, close_to_others, if_there, is_irregular,
     remove_for_good, sync_parent, write_whole,
 };
 use crate::adapters::ledger::record::{LEDGER, Ledger, Preview, preview};
-use crate::adapters::limiter::sled_db::remove;
 use crate::adapters::system::{SystemEntropy, user_id};
 
 /// How often, and after what pause, a lock that is taken is tried again: a process that is ending or
@@ -173,7 +173,7 @@ impl DataDir {
         let secret = Self::secret_of(files, path, entropy)?;
         // Behind the last step of a restore that was killed. It holds addresses.
         let restoring = path.join(RESTORING);
-        if let Err(error) = remove(&restoring) {
+        if let Err(error) = remove_any(&restoring) {
             tracing::warn!(%error, "what an interrupted restore left cannot be removed: remove restoring/");
         }
         Ok(Self {

@@ -1,14 +1,14 @@
-//! The file operations that what is kept rests on, behind traits, so that tests can make each of them fail and
-//! see what is synced; and the few that need no such seam.
+//! Files on disk: their operations as traits, so that tests can make each one fail, and plain helpers.
 //!
 //! | Module | Files |
 //! |---|---|
 //! | [`data_dir`] | the data directory: lock and secret; that of a node, which has only the lock |
 //! | [`open_error`] | why it cannot be opened |
-//! | [`inspection`] | it from outside |
+//! | [`inspection`] | the data directory as other processes see it |
 //! | `secret_file` | the secret's file, looked after while the service runs |
 //! | [`block_list`], [`counts`] | what is blocked, and what was counted by hour |
 //! | [`backup`] | archives of a data directory, written while it serves, and restored |
+//! | `pem` | certificates and keys, as programs write them |
 //! | [`operator_file`], [`site_dir`] | files named by flags, such as secrets, and those for the site |
 //! | [`part_file`] | files that commands read and write as a stream |
 
@@ -20,6 +20,7 @@ pub mod inspection;
 pub mod open_error;
 pub mod operator_file;
 pub mod part_file;
+pub(crate) mod pem;
 pub(crate) mod secret_file;
 pub mod site_dir;
 
@@ -51,7 +52,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// What a caller of a store learns when `what` cannot be written or read.
+/// The error for callers of a store whose file `what` failed.
 pub(crate) fn store_error(what: &str, error: &io::Error) -> StoreError {
     let reason = format!("{what}: {error}");
     match is_full(error) {
@@ -63,17 +64,30 @@ pub(crate) fn store_error(what: &str, error: &io::Error) -> StoreError {
 /// The text of a small file, if there is one.
 ///
 /// # Errors
-/// When it cannot be read. If it is `none` of ours, no text or too long for one, that is
-/// [`io::ErrorKind::InvalidData`].
-pub(crate) fn read_small(path: &Path, bytes_max: u64, none: &str) -> io::Result<Option<String>> {
+/// When it cannot be read. [`io::ErrorKind::InvalidData`] if it is not a regular file, is too long or is not UTF-8.
+pub(crate) fn read_small(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     let Some(metadata) = if_there(fs::metadata(path))? else {
         return Ok(None);
     };
     // Opening a pipe could block for ever.
     if !metadata.is_file() || metadata.len() > bytes_max {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, none));
+        let reason = format!("not a regular file of at most {bytes_max} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
     }
     fs::read_to_string(path).map(Some)
+}
+
+/// Removes a directory with all that is in it, or a file, if there is one.
+///
+/// # Errors
+/// When the file system refuses; part of it may be removed then.
+pub(crate) fn remove_any(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_file) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    if_there(removed).map(drop)
 }
 
 /// The file system that a data directory is in.
@@ -317,4 +331,26 @@ pub(crate) fn parent(path: &Path) -> &Path {
     path.parent()
         .filter(|parent| *parent != Path::new(""))
         .unwrap_or_else(|| Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_in_the_way_can_be_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        remove_any(&path).unwrap();
+        fs::write(&path, "a file").unwrap();
+        remove_any(&path).unwrap();
+        fs::create_dir_all(path.join("with/content")).unwrap();
+        remove_any(&path).unwrap();
+        assert!(!path.exists());
+        // A link goes, what it points to stays.
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), &path).unwrap();
+        remove_any(&path).unwrap();
+        assert!(!path.is_symlink() && elsewhere.path().exists());
+    }
 }

@@ -78,16 +78,15 @@ impl CopyPlan {
     }
 }
 
-/// Checks that `bytes` are free on the disk that has `directory`, as far as the system tells: a disk that is filled
-/// takes no sign-ups.
+/// Checks that the disk of `directory` has `bytes` free: a full disk takes no sign-ups.
 fn check_room(directory: &Path, bytes: u64) -> io::Result<()> {
     let disk = rustix::fs::statvfs(directory)?;
-    // Some file systems tell nothing.
+    // Some file systems report no size.
     if disk.f_blocks == 0 || disk.f_bavail.saturating_mul(disk.f_frsize) >= bytes {
         return Ok(());
     }
     let mib = bytes.div_ceil(1024 * 1024);
-    let too_little = format!("{mib} MiB are needed on the disk, and less is free");
+    let too_little = format!("it needs {mib} MiB of free disk space");
     Err(io::Error::new(io::ErrorKind::StorageFull, too_little))
 }
 
@@ -208,14 +207,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused_with_what_it_needs() {
+    fn a_copy_that_does_not_fit_is_refused_with_the_space_it_needs() {
         let here = Path::new(".");
         check_room(here, 0).unwrap();
         let refused = check_room(here, 1 << 60).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
         assert_eq!(
             refused.to_string(),
-            "1099511627776 MiB are needed on the disk, and less is free"
+            "it needs 1099511627776 MiB of free disk space"
         );
     }
 }

@@ -79,7 +79,7 @@ impl DeliveryQueue for LedgerStore {
             Some(id) => vec![id],
             None => {
                 let generation = self.shared.generation();
-                generation.table().deliveries().put_off(now)
+                generation.table().deliveries().retryable(now)
             }
         };
         self.for_each(ids, move |draft, id| retry(draft, id, now))

@@ -98,12 +98,12 @@ impl DeliveryIndex {
         due.into_iter().map(|(.., id)| id).take(count).collect()
     }
 
-    /// Those that were given up, or are not due yet.
-    pub(super) fn put_off(&self, now: Timestamp) -> Vec<DeliveryId> {
+    /// Failed deliveries, and those whose next attempt is not due yet.
+    pub(super) fn retryable(&self, now: Timestamp) -> Vec<DeliveryId> {
         let entries = self.entries.lock();
-        let is_put_off = |it: &IndexEntry| it.dead_at.is_some() || it.due_at > now;
-        let put_off = entries.iter().filter(|(_, it)| is_put_off(it));
-        put_off.map(|(id, _)| *id).collect()
+        let is_retryable = |entry: &IndexEntry| entry.dead_at.is_some() || entry.due_at > now;
+        let retryable = entries.iter().filter(|(_, entry)| is_retryable(entry));
+        retryable.map(|(id, _)| *id).collect()
     }
 
     /// Those that were given up, the oldest first, with the time when they were.

@@ -42,7 +42,7 @@ impl LedgerStore {
             LEDGER.to_owned(),
             "run `landing-api ledger compact`, or restart",
         );
-        match self.compacted().await {
+        match self.compact().await {
             Ok(_) => erasure.rewritten.push(file),
             Err(error) => erasure.remaining.push(Remainder {
                 file,

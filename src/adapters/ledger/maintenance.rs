@@ -22,12 +22,12 @@ use super::store::LedgerStore;
 #[async_trait]
 impl StoreMaintenance for LedgerStore {
     async fn compact(&self) -> Result<Compaction, StoreError> {
-        self.compacted().await
+        self.compact().await
     }
 
     async fn finish_erasures(&self) -> Result<(), StoreError> {
         if self.shared.generation().table().has_forgotten() {
-            self.compacted().await?;
+            self.compact().await?;
         }
         Ok(())
     }

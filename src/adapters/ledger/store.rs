@@ -86,18 +86,18 @@ impl LedgerStore {
         let (sender, answer) = oneshot::channel();
         // The caller may have been dropped.
         let reply = move |outcome| drop(sender.send(outcome));
-        self.answered(Work::Change(pending(decide, reply)), answer)
+        self.submit(Work::Change(pending(decide, reply)), answer)
             .await
     }
 
-    /// Has the ledger compacted, and waits for it. It is done even if nobody waits any more.
-    pub(super) async fn compacted(&self) -> Result<Compaction, StoreError> {
+    /// Compacts the ledger. The compaction finishes even if the caller stops waiting.
+    pub(super) async fn compact(&self) -> Result<Compaction, StoreError> {
         let (sender, answer) = oneshot::channel();
-        self.answered(Work::Compact(sender), answer).await
+        self.submit(Work::Compact(sender), answer).await
     }
 
-    /// Gives the writer work, and waits for its answer.
-    async fn answered<T>(
+    /// Queues work for the writer, and waits for the result.
+    async fn submit<T>(
         &self,
         work: Work,
         answer: oneshot::Receiver<Result<T, StoreError>>,
@@ -114,13 +114,13 @@ impl LedgerStore {
     /// Reads the ledger in a blocking thread.
     pub(super) async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce() -> Result<T, Flaw> + Send + 'static,
+        blocking: impl FnOnce() -> Result<T, Flaw> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let read = match spawn_blocking(read).await {
-            Ok(read) => read.map_err(unreadable),
+        let outcome = match spawn_blocking(blocking).await {
+            Ok(outcome) => outcome.map_err(unreadable),
             Err(_panic) => Err(self.shared.unavailable()),
         };
-        read.inspect_err(|error| self.shared.count_failure(error))
+        outcome.inspect_err(|error| self.shared.count_failure(error))
     }
 
     /// The last event of `identity` after the last answered change, if anything is left of it.

@@ -4,8 +4,8 @@
 //! A slot holds 44 bits of a hash and a place, so two identities may share what a slot shows of them. Whoever
 //! looks a place up has to compare the identity of the event that is there.
 //!
-//! A shard is a sorted array, which a million contacts make some five hundred slots long. A hash table doubles, and
-//! takes up to twice as much memory.
+//! A shard is a sorted array, of about 500 slots with a million contacts. A hash table grows by doubling and would take
+//! up to twice the memory.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,7 +18,7 @@ use crate::domain::{Contact, ContactStatus, DAY_MS, StatusCounts, Timestamp};
 use super::delivery_index::DeliveryIndex;
 use super::record::{Event, Identity, Place};
 
-/// How many parts the table has: short ones, as an entry moves those behind it.
+/// The number of shards. Many keep each one short: an insert moves all slots behind it.
 const SHARDS: usize = 1 << 12;
 
 /// Places are below 2^40, which is 1 TiB.
@@ -44,7 +44,7 @@ pub(super) struct PlaceTable {
     hasher: RandomState,
 }
 
-/// 32 bits of a hash and a place, in the order of their bytes.
+/// 32 bits of a hash and a place, big-endian, so that slots sort by hash and then by place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PlaceSlot([u8; 9]);
 
@@ -82,7 +82,7 @@ impl PlaceShard {
     /// Adds an entry that is not there.
     fn insert(&mut self, slot: PlaceSlot) {
         if self.0.len() == self.0.capacity() {
-            // Not by half of them, as it would by itself.
+            // By an eighth: `Vec` would double.
             self.0.reserve_exact(self.0.len() / 8 + 4);
         }
         let number = self.0.partition_point(|other| *other < slot);

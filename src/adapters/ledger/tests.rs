@@ -111,7 +111,7 @@ async fn a_batch_that_look_ups_missed_is_shown_before_the_next() {
     let by_same_client = true;
     assert_eq!(renewed, Ok(Subscription::Renewed { by_same_client }));
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
-    store.compacted().await.unwrap();
+    store.compact().await.unwrap();
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
 }
 
@@ -145,7 +145,7 @@ async fn what_was_imported_twice_with_one_time_is_listed_once() {
             );
         }
         assert_eq!(listed, ["ada@example.com", "bob@example.com"]);
-        store.compacted().await.unwrap();
+        store.compact().await.unwrap();
     }
 }
 

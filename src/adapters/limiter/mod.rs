@@ -18,7 +18,7 @@
 mod persistence;
 mod record;
 mod shard;
-pub(crate) mod sled_db;
+mod sled_db;
 mod table;
 mod writer;
 

@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use crate::adapters::files::is_full;
+use crate::adapters::files::{is_full, remove_any};
 use crate::adapters::limiter::sled_db;
 use crate::domain::{LimitKey, Window};
 
@@ -85,7 +85,7 @@ impl SledWindowStore {
         windows: &mut dyn Iterator<Item = Vec<Change>>,
     ) -> Result<(), WindowStoreError> {
         self.db = Some(attempt("cannot write", &self.dir, || {
-            sled_db::remove(&self.dir)?;
+            remove_any(&self.dir)?;
             open(&self.dir)
         })?);
         for batch in windows {
@@ -135,7 +135,7 @@ impl WindowStore for SledWindowStore {
         if filled.is_err() {
             // The unfinished store takes space, and may be what fills the disk.
             self.close();
-            let _ = sled_db::remove(&self.dir);
+            let _ = remove_any(&self.dir);
         }
         filled
     }

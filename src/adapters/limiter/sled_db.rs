@@ -1,6 +1,6 @@
-//! sled as the limiter uses it: its panics caught, its databases closed and removed.
+//! sled as the limiter uses it: its panics caught, its databases closed.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -8,33 +8,18 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::adapters::files::if_there;
-
 /// How long sled's threads may take to end.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// sled panicked, as it does on many damaged files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("sled panicked")]
-pub(crate) struct Panicked;
+pub(super) struct Panicked;
 
 /// Runs sled and turns a panic into an error. The caller gives the database up after an error, so an
 /// inconsistent state is never used.
-pub(crate) fn guarded<T, E: From<Panicked>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+pub(super) fn guarded<T, E: From<Panicked>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_panic| Err(Panicked.into()))
-}
-
-/// Removes a database, or whatever else has its path, if anything does.
-///
-/// # Errors
-/// When the file system refuses; part of it may be removed then.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_file) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    if_there(removed).map(drop)
 }
 
 /// Closes the database in `directory`, of which `db` is the last handle, and waits until sled has
@@ -44,7 +29,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// When the file cannot be locked within ten seconds, or sled panics.
-pub(crate) fn close(db: sled::Db, directory: &Path) -> io::Result<()> {
+pub(super) fn close(db: sled::Db, directory: &Path) -> io::Result<()> {
     let file = File::open(directory.join("db"))?;
     let (released, is_released) = mpsc::channel();
     thread::Builder::new().spawn(move || {
@@ -61,23 +46,6 @@ pub(crate) fn close(db: sled::Db, directory: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn whatever_is_in_the_way_can_be_removed() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("db");
-        remove(&path).unwrap();
-        fs::write(&path, "a file").unwrap();
-        remove(&path).unwrap();
-        fs::create_dir_all(path.join("with/content")).unwrap();
-        remove(&path).unwrap();
-        assert!(!path.exists());
-        // A link goes, what it points to stays.
-        let elsewhere = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(elsewhere.path(), &path).unwrap();
-        remove(&path).unwrap();
-        assert!(!path.is_symlink() && elsewhere.path().exists());
-    }
 
     #[test]
     fn a_closed_database_can_be_opened_at_once() {

@@ -1,5 +1,5 @@
-//! The HTTP client for the model, the newsletter's provider and the certificate authority: pooled connections,
-//! TLS for `https`, and bounds on connecting and on the head of a response.
+//! Outbound connections: the HTTP client of the model, the webhook and the certificate authority, and SMTP.
+//! Connections are pooled, use TLS for `https`, and have bounds on connecting and on the head of a response.
 //!
 //! Requests may hold secrets and personal data, so they go to the configured address alone:
 //! redirects are not followed, and the environment's proxy variables are not read.
@@ -10,10 +10,8 @@
 //! | [`smtp`] | the operator's mail relay |
 //! | [`probe`] | whatever may answer there, to know whether it does |
 //! | `connect` | a host with several addresses, by TCP |
-//! | `lenient_json` | nothing: it reads JSON as other programs write it |
 
 pub(crate) mod connect;
-pub(crate) mod lenient_json;
 pub mod probe;
 pub mod smtp;
 pub mod webhook;
@@ -45,8 +43,8 @@ use tower_service::Service;
 use crate::domain::{in_words, quoted};
 
 use crate::adapters::files::operator_file;
+use crate::adapters::files::pem;
 use crate::adapters::outbound::connect::connect;
-use crate::adapters::tls::pem;
 
 /// The deadline of DNS, TCP and TLS together.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -184,9 +182,9 @@ pub(super) fn refusal_in_words(status: StatusCode, headers: &HeaderMap) -> Strin
 pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Option<Duration> {
     let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
     let asked = text(RETRY_AFTER)?;
-    // A proxy may have joined two, and some write a unit.
+    // Proxies join repeated headers with a comma, and some servers append a unit.
     let number = asked.split(',').next().unwrap_or_default().trim_end();
-    let pause = if let Ok(seconds) = number.trim_end_matches('s').parse::<f64>() {
+    let pause = if let Ok(seconds) = number.strip_suffix('s').unwrap_or(number).parse::<f64>() {
         // Fractions are no standard, but in use.
         let most = if seconds > 0.0 {
             Duration::MAX
@@ -195,8 +193,7 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Optio
         };
         Duration::try_from_secs_f64(seconds).unwrap_or(most)
     } else {
-        let zones = ["UTC", "+0000"].iter();
-        let date = zones.fold(asked.to_owned(), |date, zone| date.replace(zone, "GMT"));
+        let date = asked.replace("UTC", "GMT").replace("+0000", "GMT");
         let until = httpdate::parse_http_date(&date).ok()?;
         let date = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok());
         let left = |now| until.duration_since(now).unwrap_or_default();

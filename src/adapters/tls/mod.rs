@@ -5,10 +5,9 @@
 //! ones are used from the next connection on if they fit together. Otherwise the old ones stay: the two
 //! files are written one after the other.
 //!
-//! [`acme`] orders one, and `pem` reads files of certificates and keys.
+//! [`acme`] orders one.
 
 pub mod acme;
-pub(crate) mod pem;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ use x509_cert::time::Time;
 
 use crate::domain::Timestamp;
 
-use crate::adapters::files::operator_file;
+use crate::adapters::files::{operator_file, pem};
 
 /// The protocol of an authority's proofs, as it offers it (RFC 8737).
 pub(super) const ACME_TLS: &[u8] = b"acme-tls/1";

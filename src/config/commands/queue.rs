@@ -19,7 +19,7 @@ pub enum QueueCommand {
         #[arg(value_name = "ID", required_unless_present = "all")]
         id: Option<String>,
 
-        /// All that were given up or wait for their next attempt
+        /// All failed deliveries, and those waiting for their next attempt
         #[arg(long, conflicts_with = "id")]
         all: bool,
 

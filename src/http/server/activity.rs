@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -20,21 +20,17 @@ use crate::http::answer::sse::BrokenOff;
 /// a setting have fewer.
 const PROGRESS_BYTES: usize = 64;
 
-/// How many bytes a client may send for each request besides its body. Whoever sends more floods the service with
-/// frames that ask for nothing (CVE-2019-9512, CVE-2019-9515).
-const ASKING_BYTES: i64 = 64 * 1024;
+/// Bytes that a client may send for each request, besides its body. More is a flood of frames that request nothing
+/// (CVE-2019-9512, CVE-2019-9515).
+const REQUEST_BYTES: i64 = 64 * 1024;
 
-/// How many bytes a client may send before its first request is counted: on HTTP/2 all heads that have arrived, and
-/// bodies as long as a connection's window, are read before.
-const OPENING_BYTES: i64 = 256 * 1024;
+/// The most bytes that a client may send before its next request is counted: on HTTP/2, all heads that have arrived
+/// and a window of body data are read before that.
+const AHEAD_BYTES: i64 = 256 * 1024;
 
-/// How many bytes a client may send for each part of an answer: some acknowledge every one (two frames
-/// `WINDOW_UPDATE`, over TLS in a record each).
-const PART_BYTES: i64 = 128;
-
-/// How many bytes of a body may come, frames included, where its size is not announced. No body that is read is
-/// larger.
-const BODY_BYTES: u64 = 512 * 1024;
+/// Bytes that a client may send for each frame of a response: some clients acknowledge each one with two
+/// `WINDOW_UPDATE` frames, over TLS in a record each.
+const FRAME_BYTES: i64 = 128;
 
 /// What a connection waits for, and the time of its last progress. Progress is a request answered, or
 /// [`PROGRESS_BYTES`] sent.
@@ -47,8 +43,8 @@ pub(crate) struct Activity {
     waiting: AtomicUsize,
     /// Whether the socket takes no more: the client does not read.
     is_blocked: AtomicBool,
-    /// How many bytes the client may send before its next request.
-    allowed_bytes: AtomicI64,
+    /// Bytes that the client may still send.
+    credit: AtomicI64,
     closing: Notify,
     evicted: Notify,
 }
@@ -60,28 +56,28 @@ impl Activity {
             last_ms: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             is_blocked: AtomicBool::new(false),
-            allowed_bytes: AtomicI64::new(OPENING_BYTES),
+            credit: AtomicI64::new(AHEAD_BYTES),
             closing: Notify::new(),
             evicted: Notify::new(),
         })
     }
 
-    /// Counts a request with this body until the guard is dropped.
-    pub(crate) fn begin_request(self: &Arc<Self>, body: &impl Body) -> ActivityGuard {
-        let announced = body.size_hint().upper().unwrap_or(BODY_BYTES);
-        let body = i64::try_from(announced.min(BODY_BYTES)).unwrap_or(0);
-        // A short body can come in frames that are larger than their content.
-        self.allow(ASKING_BYTES + 2 * body);
+    /// Counts a request until the guard is dropped.
+    pub(crate) fn begin_request(self: &Arc<Self>) -> ActivityGuard {
+        self.allow(REQUEST_BYTES);
         self.begin()
     }
 
-    /// Sets no bound on what comes without a request: a trusted proxy passes on no flood.
+    /// Lifts the bound: a trusted proxy passes on no flood.
     pub(super) fn trust(&self) {
         self.allow(i64::MAX / 2);
     }
 
     fn allow(&self, bytes: i64) {
-        self.allowed_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let allowed = self.credit.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if allowed > AHEAD_BYTES && allowed < i64::MAX / 4 {
+            self.credit.store(AHEAD_BYTES, Ordering::Relaxed);
+        }
     }
 
     /// The connection waits for the service until the guard is dropped.
@@ -157,14 +153,16 @@ impl Activity {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         self.allow(-bytes);
         if self.has_flooded() {
-            return Err(io::Error::other("floods: sends more than it asks for"));
+            return Err(io::Error::other(
+                "flood: the client sent more than its requests need",
+            ));
         }
         Ok(())
     }
 
     /// Whether the client sent more than its requests can need.
     pub(crate) fn has_flooded(&self) -> bool {
-        self.allowed_bytes.load(Ordering::Relaxed) < 0
+        self.credit.load(Ordering::Relaxed) < 0
     }
 
     /// Called after each write to the socket with what it returned.
@@ -185,6 +183,47 @@ impl Drop for ActivityGuard {
     fn drop(&mut self) {
         self.0.touch();
         self.0.waiting.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// The body of a request. The client may send as much as is read of it.
+pub(crate) struct ReceivedBody {
+    body: Incoming,
+    /// `None` if it is empty.
+    activity: Option<Arc<Activity>>,
+}
+
+impl ReceivedBody {
+    pub(crate) fn new(body: Incoming, activity: &Arc<Activity>) -> Self {
+        let activity = (!body.is_end_stream()).then(|| Arc::clone(activity));
+        Self { body, activity }
+    }
+}
+
+impl Body for ReceivedBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = self.get_mut();
+        let polled = Pin::new(&mut this.body).poll_frame(context);
+        if let (Poll::Ready(Some(Ok(frame))), Some(activity)) = (&polled, &this.activity) {
+            // A short part can come in a frame that is larger than its content.
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            activity.allow(2 * i64::try_from(bytes).unwrap_or(0));
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -218,7 +257,7 @@ impl Body for ActiveBody {
         let polled = Pin::new(&mut this.body).poll_frame(context);
         if polled.is_ready() {
             this.waiting = None;
-            this.activity.allow(PART_BYTES);
+            this.activity.allow(FRAME_BYTES);
         } else {
             this.waiting.get_or_insert_with(|| this.activity.begin());
         }
@@ -293,7 +332,7 @@ mod tests {
     use std::task::Waker;
 
     use futures_util::{FutureExt as _, StreamExt as _, stream};
-    use http_body_util::{BodyExt as _, Full, StreamBody};
+    use http_body_util::{BodyExt as _, StreamBody};
     use tokio::time::advance;
 
     use super::*;
@@ -378,21 +417,22 @@ mod tests {
 
     #[test]
     fn a_client_may_send_what_its_requests_need_and_no_more() {
-        let full = |bytes| Full::new(Bytes::from(vec![0; bytes]));
         let activity = Activity::new();
-        let _requests: Vec<_> = (0..3).map(|_| activity.begin_request(&full(0))).collect();
-        let [opening, asking] =
-            [OPENING_BYTES, ASKING_BYTES].map(|it| usize::try_from(it).unwrap());
-        activity.read(opening + 3 * asking).unwrap();
-        let _body = activity.begin_request(&full(1000));
-        activity.read(asking + 2000).unwrap();
-        // What announces more than is read of it, or nothing, may send as much as is read.
-        let body = usize::try_from(BODY_BYTES).unwrap();
-        let chunks = stream::pending::<Result<Frame<Bytes>, Infallible>>();
-        let _huge = activity.begin_request(&full(2 * body));
-        let _chunks = activity.begin_request(&StreamBody::new(chunks));
-        activity.read(2 * (asking + 2 * body)).unwrap();
+        let [ahead, request] = [AHEAD_BYTES, REQUEST_BYTES].map(|it| usize::try_from(it).unwrap());
+        // What is not sent for many requests is not saved up.
+        for _ in 0..1000 {
+            drop(activity.begin_request());
+        }
+        activity.read(ahead).unwrap();
+        drop(activity.begin_request());
+        activity.read(request).unwrap();
+        assert!(!activity.has_flooded());
         assert!(activity.read(1).is_err());
+        assert!(activity.has_flooded());
+        let trusted = Activity::new();
+        trusted.trust();
+        drop(trusted.begin_request());
+        trusted.read(1 << 40).unwrap();
     }
 
     #[tokio::test(start_paused = true)]

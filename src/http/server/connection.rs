@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::Network;
 
 use crate::http::request::head::HEADERS_MAX;
-use crate::http::server::activity::{ActiveBody, Activity, Socket};
+use crate::http::server::activity::{ActiveBody, Activity, ReceivedBody, Socket};
 use crate::http::server::handshake::{Failures, Handshakes, foreign};
 use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
@@ -46,8 +46,8 @@ const WINDOW: u32 = 64 * 1024 - 1;
 const PREFACE_TRIES: u32 = 10;
 const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long the place of a connection that sent more than it asked for stays taken.
-const FLOOD_REST: Duration = Duration::from_secs(60);
+/// Time for which a client that flooded keeps its HTTP/2 place, so that it cannot reconnect at once.
+const FLOOD_HOLD: Duration = Duration::from_secs(60);
 
 /// What ends a connection early, for the log.
 const IDLE: &str = "idle for too long";
@@ -164,8 +164,7 @@ impl Connection {
                 .drive(connection, http2::Connection::graceful_shutdown, true)
                 .await;
             if self.activity.has_flooded() {
-                // Its network has fewer places meanwhile, or it would come again at once.
-                let _ = timeout(FLOOD_REST, self.stop.cancelled()).await;
+                let _ = timeout(FLOOD_HOLD, self.stop.cancelled()).await;
             }
             ended
         } else {
@@ -193,7 +192,8 @@ impl Connection {
         request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<ActiveBody>, Infallible>> {
         // Counted now: on HTTP/2 the future may be polled later.
-        let waiting = self.activity.begin_request(request.body());
+        let waiting = self.activity.begin_request();
+        let request = request.map(|body| ReceivedBody::new(body, &self.activity));
         async move {
             if let Speaks::Redirect(redirect) = &self.common.speaks {
                 self.activity.close();

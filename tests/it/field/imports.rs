@@ -202,6 +202,7 @@ fn a_column_that_may_carry_consent_is_not_read_until_the_operator_says_what_it_m
         "uitgeschreven",
         "subscriber",
         "mail",
+        "email_address",
         "odhl\u{e1}\u{161}en",
         "Email \u{440}\u{430}\u{441}\u{441}\u{44b}\u{43b}\u{43a}\u{430}",
         "\u{41e}\u{442}\u{43f}\u{438}\u{441}\u{430}\u{43d} (x)",
@@ -287,7 +288,10 @@ fn cells_that_are_missing_or_say_never_are_no_consent() {
             "ada:u",
         ),
         // Another address is none of those.
-        ("email,mail address\nada@x.test,bob@x.test\n", "ada:s"),
+        (
+            "email,mail address\nada@x.test,bob@x.test\nbob@x.test,\n",
+            "ada:s bob:s",
+        ),
     ] {
         let (ran, contacts) = imported("", file);
         assert_eq!(contacts, expected, "{file}: {ran:?}");
@@ -319,6 +323,14 @@ fn whoever_left_elsewhere_leaves_here_and_nobody_is_signed_up_again() {
         let ran = feed("contacts import -", dir.path(), file).done();
         assert!(ran.out.contains(told), "{file}: {ran:?}");
     }
+    // Whoever left keeps the time of the sign-up.
+    let file = "email,subscribed_at,status\ncid@x.test,2024-01-31T00:00:00Z,unsubscribed\n";
+    feed("contacts import -", dir.path(), file).done();
+    let exported = run("contacts export --status all", dir.path()).done().out;
+    assert!(
+        exported.contains("cid@x.test,2024-01-31T00:00:00"),
+        "{exported}"
+    );
     let left = run(
         "contacts export --status unsubscribed --format jsonl",
         dir.path(),
@@ -330,7 +342,7 @@ fn whoever_left_elsewhere_leaves_here_and_nobody_is_signed_up_again() {
 }
 
 #[test]
-fn members_of_json_that_may_carry_consent_are_no_less() {
+fn json_fields_that_may_carry_consent_stop_the_import_too() {
     for (flags, file, expected) in [
         (
             "",
@@ -367,14 +379,26 @@ fn members_of_json_that_may_carry_consent_are_no_less() {
     imported("--format jsonl", file)
         .0
         .refused(2, "line 2: what gdpr means");
+}
+
+#[test]
+fn nested_fields_of_json_are_not_imported_and_may_carry_no_consent() {
     for (members, told) in [
         (
             "\"lists\":[{\"id\":1,\"subscription_status\":\"unsubscribed\"}]",
-            "lists.subscription_status",
+            "lists (lists.subscription_status)",
         ),
         (
             "\"attributes\":{\"plan\":{\"unsubscribed\":true}}",
-            "attributes.plan.unsubscribed",
+            "attributes (attributes.plan.unsubscribed)",
+        ),
+        (
+            "\"preferences\":{\"email\":false}",
+            "preferences (preferences.email)",
+        ),
+        (
+            "\"lists\":[{\"state\":\"unsubscribed\"}]",
+            "lists (lists.state)",
         ),
         ("\"mail\":false", "mail"),
         ("\"subscriber\":\"no\"", "subscriber"),
@@ -386,6 +410,7 @@ fn members_of_json_that_may_carry_consent_are_no_less() {
     for members in [
         "\"mail\":\"bob@x.test\"",
         "\"mail\":null",
+        "\"mail\":\" \"",
         "\"attributes\":{\"city\":\"Graz\",\"state\":\"x\",\"email\":\"b@x.test\"}",
         "\"subscribed_at\":null,\"status\":null",
     ] {
@@ -393,11 +418,14 @@ fn members_of_json_that_may_carry_consent_are_no_less() {
         let (ran, contacts) = imported("--format jsonl", &file);
         assert_eq!(contacts, "ada:s", "{file}: {ran:?}");
     }
+    let twice =
+        "{\"email\":\"ada@x.test\",\"status\":\"unsubscribed\",\"status\":\"subscribed\"}\n";
+    assert_eq!(imported("--format jsonl", twice).1, "ada:u");
     let file = "{\"email\":\"ada@x.test\",\"subscribed_at\":1700000000,\"unsubscribed\":true}\n";
     assert_eq!(imported("--format jsonl", file).1, "ada:u");
     let file = "{\"email\":\"ada@x.test\",\"lists\":[{\"subscription_status\":\"confirmed\"}]}\n";
     assert_eq!(
-        imported("--format jsonl --column lists=ignore", file).1,
+        imported("--format jsonl --column Lists=ignore", file).1,
         "ada:s"
     );
 }

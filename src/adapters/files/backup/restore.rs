@@ -13,12 +13,12 @@ use tar::{Archive, Entry, EntryType};
 use crate::adapters::files::data_dir::{
     MARK, RESTORING, SECRET, backup_entries, create_private, held, lock, mark_held, refuse_foreign,
 };
+use crate::adapters::files::remove_any;
 use crate::adapters::files::{
     BUFFER_BYTES, Files, PRIVATE_DIRECTORY, append_whole, remove_for_good,
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
 use crate::adapters::ledger::{refusal, waiting_deliveries};
-use crate::adapters::limiter::sled_db::remove;
 use crate::domain::Channel;
 
 use super::error::BackupError;
@@ -57,7 +57,7 @@ pub fn restore(
     }
     let staging = path.join(RESTORING);
     // A restore may have been interrupted.
-    remove(&staging).map_err(BackupError::io("remove", &staging))?;
+    remove_any(&staging).map_err(BackupError::io("remove", &staging))?;
     let restored = unpack(files, archive, &staging)
         .and_then(|names| Ok((check(&staging)?, names)))
         .and_then(|(verified, names)| {
@@ -69,7 +69,7 @@ pub fn restore(
                 files: names.into_iter().collect(),
             })
         });
-    let removed = remove(&staging).map_err(BackupError::io("remove", &staging));
+    let removed = remove_any(&staging).map_err(BackupError::io("remove", &staging));
     let restored = restored?;
     removed?;
     sync(files, path)?;

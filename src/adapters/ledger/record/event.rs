@@ -88,7 +88,15 @@ impl Event {
 
     /// The contact that it leaves, if it leaves one.
     pub(crate) fn into_contact(self) -> Option<Contact> {
-        self.contact().cloned().map(Into::into)
+        if let Self::ContactSubscribed(state)
+        | Self::ContactImported(state)
+        | Self::ContactSeen(state)
+        | Self::ContactLeft(state)
+        | Self::ContactConfirmed(state) = self
+        {
+            return Some(state.into());
+        }
+        None
     }
 
     /// The state of a contact that it leaves, if it leaves one.

@@ -2,6 +2,15 @@
 
 use serde_json::Value;
 
+/// Which part of an answer a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Whole,
+    /// Of a stream that has brought no text yet.
+    First,
+    Later,
+}
+
 /// The first choice of a completion, or of a chunk of one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Completion {
@@ -14,19 +23,21 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    /// Reads a body that holds no error. The last chunk of a stream has no choice. Some servers send the text so far
-    /// beside that of a chunk, and others an empty chunk beside a whole answer.
-    pub(super) fn read(body: &Value, is_chunk: bool) -> Self {
+    /// Reads a body that holds no error. The last chunk of a stream has no choice. Some servers repeat the whole text so
+    /// far in `message` beside each `delta`; others send an empty `delta` beside a whole `message`.
+    pub(super) fn read(body: &Value, part: Part) -> Self {
         let mut completion = Self::default();
         let Some(choice) = first_choice(body) else {
             return completion;
         };
         let object = |name| choice.get(name).filter(|it| it.is_object());
-        let (first, second) = match is_chunk {
-            true => ("delta", "message"),
-            false => ("message", "delta"),
+        let has_text = |it: &&Value| it.get("content").is_some_and(|it| !is_blank(it));
+        let [message, delta] = ["message", "delta"].map(object);
+        let message = match part {
+            Part::Whole => message.or(delta),
+            Part::First => delta.filter(has_text).or(message).or(delta),
+            Part::Later => delta.or(message),
         };
-        let message = object(first).or_else(|| object(second));
         let message = message.unwrap_or(&Value::Null);
         let finish_reason = choice.get("finish_reason").and_then(Value::as_str);
         let finish_reason = finish_reason.filter(|reason| !reason.is_empty());
@@ -186,8 +197,8 @@ mod tests {
         ] {
             for name in ["message", "delta"] {
                 let body = json!({"choices": [{name: message, "finish_reason": null}]});
-                for is_chunk in [true, false] {
-                    let completion = Completion::read(&body, is_chunk);
+                for part in [Part::Whole, Part::First, Part::Later] {
+                    let completion = Completion::read(&body, part);
                     assert_eq!(completion.text, text, "{body}");
                     assert_eq!(completion.has_reasoning, has_reasoning, "{body}");
                     assert_eq!(completion.finish_reason, None);
@@ -195,22 +206,27 @@ mod tests {
             }
         }
         let usage = json!({"choices": [], "usage": {"total_tokens": 3}});
-        assert_eq!(Completion::read(&usage, true), Completion::default());
+        assert_eq!(Completion::read(&usage, Part::Later), Completion::default());
         let last = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
         assert_eq!(
-            Completion::read(&last, true).finish_reason.as_deref(),
+            Completion::read(&last, Part::Later)
+                .finish_reason
+                .as_deref(),
             Some("stop")
         );
     }
 
     #[test]
-    fn a_chunk_is_what_it_adds_and_a_whole_answer_its_message() {
-        let read = |delta: &str, message: &str, is_chunk| {
+    fn a_chunk_is_read_from_its_delta_and_a_whole_answer_from_its_message() {
+        let read = |delta: &str, message: &str, part| {
             let choice = json!({"delta": {"content": delta}, "message": {"content": message}});
-            Completion::read(&json!({"choices": [choice]}), is_chunk).text
+            Completion::read(&json!({"choices": [choice]}), part).text
         };
-        assert_eq!(read(" you", "Hi you", true), " you");
-        assert_eq!(read("", "Hi you", false), "Hi you");
+        assert_eq!(read("Hi", "Hi", Part::First), "Hi");
+        assert_eq!(read(" you", "Hi you", Part::Later), " you");
+        assert_eq!(read("", "Hi you", Part::Later), "");
+        assert_eq!(read("", "Hi you", Part::First), "Hi you");
+        assert_eq!(read("", "Hi you", Part::Whole), "Hi you");
     }
 
     #[test]
@@ -226,7 +242,7 @@ mod tests {
             (json!({"0": choice(json!(0), "b")}), ""),
         ] {
             let body = json!({"choices": choices});
-            assert_eq!(Completion::read(&body, true).text, text, "{body}");
+            assert_eq!(Completion::read(&body, Part::Later).text, text, "{body}");
         }
     }
 
@@ -245,7 +261,7 @@ mod tests {
         ] {
             let body = json!({"choices": [{"delta": {}, "finish_reason": reason}]});
             assert_eq!(
-                Completion::read(&body, true).has_failed(),
+                Completion::read(&body, Part::Later).has_failed(),
                 has_failed,
                 "{reason}"
             );

@@ -26,6 +26,14 @@ const TAGS: [(&str, &str); 20] = [
     ("<|channel|>", FINAL),
 ];
 
+/// Words that an answer may well have. No prompt opens them, so they end no thinking that began there.
+const WORDS: [&str; 4] = [
+    "</details>",
+    "</analysis>",
+    "</reflection>",
+    "</scratchpad>",
+];
+
 /// Begins the head of the message for the visitor (gpt-oss).
 const FINAL: &str = "<|channel|>final";
 /// The whole head of a message without a channel.
@@ -101,7 +109,10 @@ impl ThinkTags {
                 String::new()
             }
             Phase::Thinking(closing) => {
-                let any = || TAGS.iter().map(|(_, tag)| *tag).collect();
+                let any = || {
+                    let tags = TAGS.iter().map(|(_, tag)| *tag);
+                    tags.filter(|tag| !WORDS.contains(tag)).collect()
+                };
                 let tags = match closing {
                     Some(FINAL) => vec![FINAL, BARE],
                     closing => closing.map_or_else(any, |tag| vec![tag]),
@@ -201,7 +212,9 @@ mod tests {
                     &format!("{blank}Hi"),
                 );
                 check(&format!("{opening}secret"), false, "");
-                check(&format!("secret{closing}Hi"), true, "Hi");
+                if !WORDS.contains(&&*closing.to_ascii_lowercase()) {
+                    check(&format!("secret{closing}Hi"), true, "Hi");
+                }
             }
         }
     }

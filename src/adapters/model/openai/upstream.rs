@@ -12,7 +12,7 @@ use hyper::{Request, Response, StatusCode, Uri};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use crate::adapters::outbound::lenient_json;
+use crate::adapters::lenient_json;
 use crate::adapters::outbound::{
     HttpClient, PRODUCT, refusal_in_words, retry_after, root_cause, send,
 };
@@ -20,7 +20,7 @@ use crate::ports::ModelError;
 
 use super::breaker::{Pass, Verdict};
 use super::collector::Collector;
-use super::completion::Completion;
+use super::completion::{Completion, Part};
 use super::failure::TurnFailure;
 use super::sse_parser::SseParser;
 use super::upstream_error::UpstreamError;
@@ -241,7 +241,7 @@ impl AnswerBody<'_> {
         collector: &mut Collector<'_>,
     ) -> Result<(), TurnFailure> {
         let mut parser = SseParser::default();
-        let (mut read, mut is_finished) = (0, false);
+        let (mut read, mut is_finished, mut part) = (0, false, Part::First);
         loop {
             let bytes = match self.next().await {
                 Ok(bytes) => bytes,
@@ -273,7 +273,10 @@ impl AnswerBody<'_> {
                 if is_finished && body.is_err() {
                     return Ok(());
                 }
-                let completion = completed(body, true)?;
+                let completion = completed(body, part)?;
+                if !completion.text.is_empty() {
+                    part = Part::Later;
+                }
                 self.begin();
                 if completion.finish_reason.is_some() && !is_finished {
                     is_finished = true;
@@ -304,13 +307,13 @@ impl AnswerBody<'_> {
 
 /// Parses a completion that came with a status of success.
 fn parse(json: &[u8]) -> Result<Completion, TurnFailure> {
-    completed(lenient_json::parse(json), false)
+    completed(lenient_json::parse(json), Part::Whole)
 }
 
-fn completed(parsed: serde_json::Result<Value>, is_chunk: bool) -> Result<Completion, TurnFailure> {
+fn completed(parsed: serde_json::Result<Value>, part: Part) -> Result<Completion, TurnFailure> {
     let body = parsed
         .map_err(|error| TurnFailure::unusable(format!("the answer is not JSON: {error}")))?;
-    let completion = Completion::read(&body, is_chunk);
+    let completion = Completion::read(&body, part);
     match UpstreamError::find(&body) {
         Some(error) => Err(error.into_failure(StatusCode::OK, None)),
         None if completion.has_failed() => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyper::StatusCode;
 use serde_json::Value;
 
-use crate::adapters::outbound::lenient_json;
+use crate::adapters::lenient_json;
 use crate::ports::ModelError;
 
 use super::breaker::Verdict;

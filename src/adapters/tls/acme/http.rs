@@ -11,7 +11,7 @@ use hyper::{Request, Response, StatusCode};
 use instant_acme::{BodyWrapper, BytesResponse, Error};
 use tokio::time::timeout;
 
-use crate::adapters::outbound::lenient_json;
+use crate::adapters::lenient_json;
 use crate::adapters::outbound::{HttpClient, Roots, client, root_cause, send};
 
 /// How long a request may take.
@@ -63,7 +63,7 @@ async fn exchange(
     let text = lenient_json::mended(&body.to_bytes());
     let (status, is_json) = (head.status, text.trim_start().starts_with('{'));
     if !is_json && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS) {
-        // What stands before the authority speaks for it.
+        // A proxy in front of the authority answered, not the authority.
         return Err(format!("it answered {status}"));
     }
     Ok(Response::from_parts(head, Full::new(text.into())))
