@@ -28,7 +28,8 @@ use crate::operator::operation::Lines;
 
 use self::source::{FileError, PIECE_BYTES, ROW_BYTES_MAX, Source, begin};
 use super::import_columns::{
-    given_meaning, hidden_consent, is_of_other_script, is_refusal, may_be_address, meaning_of,
+    given_meaning, hidden_consent, is_of_other_script, is_other_address, is_refusal,
+    may_be_address, meaning_of,
 };
 use super::outcome::CommandError;
 use super::output::Progress;
@@ -371,27 +372,23 @@ fn members<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Vec<(String, Valu
     deserializer.deserialize_map(Members)
 }
 
-/// The name of a field that may carry consent and would not be imported.
-fn unclear(
+/// The meaning of a field, or its name if it may carry consent and would not be imported.
+fn clear_meaning(
     name: &str,
     value: &Value,
     meaning: Option<ColumnMeaning>,
-    is_given: bool,
-) -> Option<String> {
+    given: &Columns,
+) -> Result<ColumnMeaning, String> {
     match meaning {
         // The address is in `email`: a value that is not another address may be a flag.
-        Some(ColumnMeaning::Email) => match value {
-            Value::Null => None,
-            Value::String(text) => (!may_be_address(text)).then(|| name.to_owned()),
-            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-                Some(name.to_owned())
+        Some(ColumnMeaning::Email) if !is_other_address(value) => Err(name.to_owned()),
+        Some(ColumnMeaning::Ignore) if given_meaning(name, given).is_none() => {
+            match hidden_consent(value) {
+                Some(member) => Err(format!("{name} ({name}.{member})")),
+                None => Ok(ColumnMeaning::Ignore),
             }
-        },
-        Some(ColumnMeaning::Ignore) if !is_given => {
-            hidden_consent(value).map(|member| format!("{name} ({name}.{member})"))
         }
-        Some(_) => None,
-        None => Some(name.to_owned()),
+        meaning => meaning.ok_or_else(|| name.to_owned()),
     }
 }
 
@@ -425,11 +422,8 @@ fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<St
                     let known = meanings.iter().find(|(known, _)| *known == name);
                     let meaning = known.map(|(_, meaning)| *meaning);
                     let meaning = meaning.or_else(|| meaning_of(&name, given));
-                    let is_given = given_meaning(&name, given).is_some();
-                    if let Some(names) = unclear(&name, &value, meaning, is_given) {
-                        return Err(FileError::Consent { line, names });
-                    }
-                    let meaning = meaning.unwrap_or(ColumnMeaning::Ignore);
+                    let meaning = clear_meaning(&name, &value, meaning, given)
+                        .map_err(|names| FileError::Consent { line, names })?;
                     if known.is_none() && meanings.len() < COLUMNS_MAX {
                         meanings.push((name.clone(), meaning));
                     }

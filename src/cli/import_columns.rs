@@ -82,6 +82,11 @@ pub(super) fn may_be_address(text: &str) -> bool {
     text.trim().is_empty() || text.contains('@')
 }
 
+/// The same of a value in JSON.
+pub(super) fn is_other_address(value: &Value) -> bool {
+    value.is_null() || value.as_str().is_some_and(may_be_address)
+}
+
 /// Some letters are not Latin: [`letters`] drops them.
 pub(super) fn is_of_other_script(name: &str) -> bool {
     let mut letters = name.chars().filter(|letter| letter.is_alphabetic());
@@ -95,18 +100,12 @@ pub(super) fn hidden_consent(value: &Value) -> Option<String> {
         Value::Object(members) => members.iter().find_map(|(name, value)| {
             use ColumnMeaning::{Email, Ignore, Status, SubscribedAt};
             let is_nested = value.is_object() || value.is_array();
-            let text = value.as_str().unwrap_or_default();
             let is_known = match meaning_of(name, &[]) {
                 Some(Ignore | SubscribedAt) => true,
-                Some(Email) => {
-                    is_nested || value.is_null() || value.is_string() && may_be_address(text)
-                }
+                Some(Email) => is_nested || is_other_address(value),
                 Some(Status) if is_of("maybe a status", &letters(name)) => {
-                    let word = letters(text);
-                    !["is unsubscribed", "is unconfirmed"]
-                        .iter()
-                        .any(|kind| is_of(kind, &word))
-                        && !has("speaks of leaving", &word)
+                    let text = value.as_str().unwrap_or_default();
+                    is_refusal(Status, name, text) == Ok(false)
                 }
                 _ => false,
             };

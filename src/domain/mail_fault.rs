@@ -63,8 +63,8 @@ impl FaultJudge {
     }
 
     /// The relay has refused a mail to `to` with `code`. A recipient who was refused before is at fault if the relay
-    /// has accepted others since, unless the account was at fault then: it may be again. An earlier temporary refusal (4xx), or
-    /// one with an account code, doesn't make a permanent one the recipient's fault.
+    /// has accepted others since, unless the account was at fault then: it may be again. An earlier
+    /// temporary refusal (4xx), or one with an account code, doesn't make a permanent one the recipient's fault.
     pub fn judge(&mut self, to: &EmailAddress, code: u16) -> Fault {
         if let Some(before) = self.refused.get(to).filter(|refusal| {
             refusal.accepted < self.accepted && (refusal.code >= 500 || code < 500)

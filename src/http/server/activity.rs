@@ -73,11 +73,14 @@ impl Activity {
         self.allow(i64::MAX / 2);
     }
 
-    fn allow(&self, bytes: i64) {
+    /// Returns the new credit.
+    fn allow(&self, bytes: i64) -> i64 {
         let allowed = self.credit.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if allowed > AHEAD_BYTES && allowed < i64::MAX / 4 {
             self.credit.store(AHEAD_BYTES, Ordering::Relaxed);
+            return AHEAD_BYTES;
         }
+        allowed
     }
 
     /// The connection waits for the service until the guard is dropped.
@@ -151,8 +154,7 @@ impl Activity {
     /// When the client sent more than its requests can need.
     fn read(&self, bytes: usize) -> io::Result<()> {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        self.allow(-bytes);
-        if self.has_flooded() {
+        if self.allow(-bytes) < 0 {
             return Err(io::Error::other(
                 "flood: the client sent more than its requests need",
             ));
