@@ -1,8 +1,9 @@
-//! The real service beside bare hyper, which answers with the same body, on loopback, in one run:
-//! processor time, throughput and latency. Only the ratios mean anything on a shared machine: medians
-//! of those of each round.
+//! The real service beside bare hyper, which answers with the same body, and beside axum with a rate limit, on
+//! loopback, in one run: processor time, throughput and latency. Only the ratios mean anything on a shared machine:
+//! medians of those of each round.
 //!
-//! `cargo bench --bench http`, optionally with `-- ROUNDS SECONDS` (5 rounds of a second each).
+//! `cargo bench --bench http`, optionally with `-- ROUNDS SECONDS` (5 rounds of a second each). With `-- check` it
+//! asks for health alone, and fails when that takes too much more than bare hyper.
 //! Linux only: processor time comes from `/proc`.
 #![allow(
     clippy::unwrap_used,
@@ -24,18 +25,27 @@ use std::time::Duration;
 use hyper::body::Bytes;
 
 use support::{
-    Clients, Server, directory, health, json, medians, ratio, serve_bare_over, service_command, tls,
+    Clients, Server, directory, health, json, medians, ratio, rival, serve_bare_over,
+    service_command, tls,
 };
 
 /// Keep-alive connections that ask at once.
 const CONNECTIONS: usize = 64;
 
-/// Set for the child that is bare hyper: the body to answer with.
-const BARE_BODY: &str = "BENCH_BARE_BODY";
+/// Set for a child: the server that it is, and the body to answer with.
+const CHILD: &str = "BENCH_CHILD";
+const CHILD_BODY: &str = "BENCH_CHILD_BODY";
 /// Set for it if it speaks TLS: the directory of the certificate.
-const BARE_TLS: &str = "BENCH_BARE_TLS";
+const CHILD_TLS: &str = "BENCH_CHILD_TLS";
+
+/// `-- check` fails when a health check takes more than so many times the processor time of bare hyper.
+const CHECKED_RATIO: f64 = 1.65;
+/// Its rounds: short ones, so that what else the machine does meets both.
+const CHECK_ROUNDS: u64 = 15;
+const CHECK_LENGTH: Duration = Duration::from_millis(400);
 
 /// What is asked.
+#[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
     request: fn(u64) -> String,
@@ -43,76 +53,80 @@ struct Case {
     is_logged: bool,
     /// Whether each request has a connection of its own.
     connects_anew: bool,
-    /// Whether both speak TLS, with a whole handshake for each connection.
+    /// Whether all speak TLS, with a whole handshake for each connection.
     speaks_tls: bool,
+    /// Whether axum is measured, too.
+    has_rival: bool,
 }
+
+const HEALTH: Case = Case {
+    name: "health",
+    request: |_| health(),
+    is_logged: false,
+    connects_anew: false,
+    speaks_tls: false,
+    has_rival: false,
+};
 
 const CASES: [Case; 8] = [
     Case {
-        name: "health",
-        request: |_| health(),
-        is_logged: false,
-        connects_anew: false,
-        speaks_tls: false,
+        has_rival: true,
+        ..HEALTH
     },
     Case {
         name: "health, logged",
-        request: |_| health(),
         is_logged: true,
-        connects_anew: false,
-        speaks_tls: false,
+        ..HEALTH
     },
     Case {
         name: "document",
         request: |_| get("/.well-known/api-catalog"),
-        is_logged: false,
-        connects_anew: false,
-        speaks_tls: false,
+        ..HEALTH
     },
     Case {
         name: "chat quota",
         request: |_| get("/api/v1/assistant/chat"),
-        is_logged: false,
-        connects_anew: false,
-        speaks_tls: false,
+        ..HEALTH
     },
     Case {
         name: "echo",
         request: |_| echo(),
-        is_logged: false,
-        connects_anew: false,
-        speaks_tls: false,
+        ..HEALTH
     },
     Case {
         name: "health, connections anew",
-        request: |_| health(),
-        is_logged: false,
         connects_anew: true,
-        speaks_tls: false,
+        ..HEALTH
     },
     Case {
         name: "health, TLS",
-        request: |_| health(),
-        is_logged: false,
-        connects_anew: false,
         speaks_tls: true,
+        ..HEALTH
     },
     Case {
         name: "health, TLS, connections anew",
-        request: |_| health(),
-        is_logged: false,
         connects_anew: true,
         speaks_tls: true,
+        ..HEALTH
     },
 ];
 
 #[tokio::main]
 async fn main() {
-    if let Ok(body) = std::env::var(BARE_BODY) {
+    if let Ok(child) = std::env::var(CHILD) {
+        let body = std::env::var(CHILD_BODY).unwrap();
+        if child == AXUM {
+            return rival::serve(body).await;
+        }
         let body = Bytes::from(body);
-        let tls = std::env::var_os(BARE_TLS).map(|dir| tls::acceptor(dir.as_ref()));
+        let tls = std::env::var_os(CHILD_TLS).map(|dir| tls::acceptor(dir.as_ref()));
         let answer = move |_| std::future::ready(Ok(json(body.clone())));
         return serve_bare_over(tls, answer).await;
+    }
+    if std::env::args().any(|argument| argument == "check") {
+        let cpu = compare(&HEALTH, CHECK_ROUNDS, CHECK_LENGTH).await;
+        assert!(cpu <= CHECKED_RATIO, "more than {CHECKED_RATIO} times");
+        return;
     }
     let numbers: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     let rounds = numbers.first().copied().unwrap_or(5);
@@ -126,7 +140,11 @@ async fn main() {
     }
 }
 
-async fn compare(case: &Case, rounds: u64, length: Duration) {
+const BARE: &str = "bare hyper";
+const AXUM: &str = "axum, governor";
+
+/// Measures the servers in turn. Gives the service's processor time in times of bare hyper's.
+async fn compare(case: &Case, rounds: u64, length: Duration) -> f64 {
     let (data_dir, log_dir) = (directory(), directory());
     let log_level = if case.is_logged { "info" } else { "warn" };
     let mut command = service_command(data_dir.path(), log_level);
@@ -138,28 +156,36 @@ async fn compare(case: &Case, rounds: u64, length: Duration) {
     });
     let service = Server::start_over(tls.clone(), command);
     let body = service.body((case.request)(0)).await;
-    let mut bare_command = Command::new(std::env::current_exe().unwrap());
-    bare_command.env(BARE_BODY, body);
-    if case.speaks_tls {
-        bare_command.env(BARE_TLS, log_dir.path());
+    let child = |name: &'static str| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env(CHILD, name).env(CHILD_BODY, &body);
+        if case.speaks_tls {
+            command.env(CHILD_TLS, log_dir.path());
+        }
+        (name, Server::start_over(tls.clone(), command))
+    };
+    let mut servers = vec![child(BARE), ("landing-api", service)];
+    if case.has_rival {
+        servers.push(child(AXUM));
     }
-    let bare = Server::start_over(tls, bare_command);
-
     let mut clients = Clients::on_all_cores(CONNECTIONS);
     clients.connects_anew = case.connects_anew;
-    let (mut of_service, mut of_bare) = (Vec::new(), Vec::new());
+    let mut measured = vec![Vec::new(); servers.len()];
     for _ in 0..rounds {
-        of_bare.push(bare.measure(clients, length, case.request).await);
-        of_service.push(service.measure(clients, length, case.request).await);
+        for ((_, server), rounds) in servers.iter().zip(&mut measured) {
+            rounds.push(server.measure(clients, length, case.request).await);
+        }
     }
-    let ratio = ratio(&of_service, &of_bare);
     println!("{}", case.name);
-    medians(&of_bare).print("  bare hyper");
-    medians(&of_service).print("  landing-api");
-    println!(
-        "  ratio           cpu {:.2}x  throughput {:.2}x  p99 {:.2}x",
-        ratio.cpu_us, ratio.per_second, ratio.p99_us
-    );
+    for ((name, _), rounds) in servers.iter().zip(&measured) {
+        let ratio = ratio(rounds, &measured[0]);
+        medians(rounds).print(&format!("  {name}"));
+        println!(
+            "                  in times of bare hyper: cpu {:.2}  throughput {:.2}  p99 {:.2}",
+            ratio.cpu_us, ratio.per_second, ratio.p99_us
+        );
+    }
+    ratio(&measured[1], &measured[0]).cpu_us
 }
 
 fn get(path: &str) -> String {

@@ -1,27 +1,22 @@
-//! Writing what a decision says into an answer's headers.
+//! The values of the rate-limit headers.
 
 use criterion::Criterion;
-use hyper::{HeaderMap, StatusCode};
 use landing_api::domain::decision::{Decision, Standing};
-use landing_api::domain::policy::PolicyName;
+use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::window::Usage;
-use landing_api::http::answer::ratelimit;
+use landing_api::http::answer::ratelimit::RateLimitHeaders;
 
 pub(crate) fn bench(c: &mut Criterion) {
     let door = [PolicyName::Default, PolicyName::Ip];
-    rendered(c, "admitted", &decision(&door, 5), StatusCode::OK);
+    rendered(c, "admitted", &decision(&door, 5));
     let full = door[0].default_quota().count();
-    let refused = decision(&door, full);
-    rendered(c, "refused", &refused, StatusCode::TOO_MANY_REQUESTS);
+    rendered(c, "refused", &decision(&door, full));
 }
 
-fn rendered(c: &mut Criterion, name: &str, decision: &Decision, status: StatusCode) {
+fn rendered(c: &mut Criterion, name: &str, decision: &Decision) {
+    let headers = RateLimitHeaders::new(&Policies::default());
     c.bench_function(&format!("headers/{name}"), |bencher| {
-        bencher.iter(|| {
-            let mut headers = HeaderMap::with_capacity(16);
-            ratelimit::write(decision, status, &mut headers);
-            headers
-        });
+        bencher.iter(|| headers.values(decision));
     });
 }
 

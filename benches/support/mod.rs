@@ -5,6 +5,7 @@
 //! environment variable tells what it is.
 #![allow(dead_code, reason = "no bench needs all of it")]
 
+pub(crate) mod rival;
 pub(crate) mod sqlite;
 pub(crate) mod tls;
 

@@ -141,8 +141,6 @@ pub async fn serve_until_stopped(
         further_names: args.acme.domains.clone(),
     };
     announce(args, bound);
-    let (compressed, state) = (Arc::clone(&service), Arc::clone(&metrics));
-    spawn_blocking(move || compressed.compress_documents(|| state.is_stopping()));
     serve(listeners, service, limits, stop, interrupt).await;
     admin.stop().await;
     delivering.finish().await;

@@ -91,6 +91,11 @@ impl FromIterator<BlockedNetwork> for BlockedAddresses {
 }
 
 impl BlockedAddresses {
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether `address` is one of them.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = canonical(address);

@@ -116,6 +116,8 @@ hidden!(ClientGroup<'_>);
 pub struct Client {
     /// The network that the request came from.
     pub network: Network,
+    /// The network's hash, computed once per connection.
+    pub network_hash: [u8; 16],
     /// The valid credential that it presented.
     pub credential: Option<Fingerprint>,
     /// The network may be a proxy's, and so be shared by clients who must not learn of each other.
@@ -123,12 +125,27 @@ pub struct Client {
 }
 
 impl Client {
+    /// A client in `network` that has presented no credential.
+    pub fn new(network: Network, may_be_shared: bool, key: &MacKey) -> Self {
+        Self {
+            network,
+            network_hash: network.hashed(key),
+            credential: None,
+            may_be_shared,
+        }
+    }
+
     /// What tells this client from others: its credential, or its network if it presents none.
     pub fn subject(&self) -> Subject<'_> {
         match &self.credential {
             Some(fingerprint) => Subject::Credential(fingerprint),
-            None => Subject::Network(self.network),
+            None => self.network_subject(),
         }
+    }
+
+    /// Its network.
+    pub const fn network_subject(&self) -> Subject<'static> {
+        Subject::NetworkHash(self.network_hash)
     }
 }
 
@@ -137,6 +154,8 @@ impl Client {
 pub enum Subject<'a> {
     /// A network.
     Network(Network),
+    /// A network, already hashed.
+    NetworkHash([u8; 16]),
     /// A credential.
     Credential(&'a Fingerprint),
     /// A network together with an address that is signed up from it.
@@ -156,6 +175,7 @@ impl Subject<'_> {
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         match self {
             Self::Network(network) => network.hashed(key),
+            Self::NetworkHash(hash) => *hash,
             Self::Credential(fingerprint) => key.hash16(&[b"credential", fingerprint.as_bytes()]),
             Self::SignUp(network, email) => {
                 key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])

@@ -23,7 +23,12 @@ pub struct Pseudonym([u8; 4]);
 impl Pseudonym {
     /// The name of a network on the day of `at`.
     pub fn new(keys: &SecretKeys, network: Network, at: Timestamp) -> Self {
-        Self::of_origin(keys, origin_of(keys, network), at)
+        Self::of_network_hash(keys, network.hashed(&keys.limiter), at)
+    }
+
+    /// The same of a network by its [`Network::hashed`].
+    pub fn of_network_hash(keys: &SecretKeys, hash: [u8; 16], at: Timestamp) -> Self {
+        Self::of_origin(keys, OriginHash::new(&keys.origin, &hash), at)
     }
 
     /// The name of what limits count under `key`; none unless that is a network. What may be a credential has

@@ -18,29 +18,43 @@ use crate::site::tools::Tool;
 
 use crate::http::{Code, Problem, Reply, RequestContext};
 
-/// How a path ends whose last segment is a token.
-const TOKEN: &str = "{token}";
+/// Stands for a token in the last segment of a path.
+pub(crate) const TOKEN: &str = "{token}";
 
-/// Whether `path` is the one that a table has, or is one with a token for its [`TOKEN`].
-pub(crate) fn leads(pattern: &str, path: &str) -> bool {
-    match pattern.strip_suffix(TOKEN) {
-        None => pattern == path,
-        Some(begin) => path
-            .strip_prefix(begin)
-            .is_some_and(|token| !token.is_empty() && !token.contains('/')),
-    }
-}
-
-/// What stands behind the last slash of a path.
-pub(crate) fn last_segment(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or_default()
-}
-
-/// What a handler makes.
+/// The future of a handler.
 pub(crate) type HandlerFuture<T> = BoxFuture<'static, Result<T, Problem>>;
 
 /// Reads a request and its body, calls one use case, and writes the answer.
-pub(crate) type Handler = fn(RequestContext, Bytes) -> HandlerFuture<Reply>;
+pub(crate) type Handler = fn(&RequestContext, Bytes) -> Handled;
+
+/// A handler's outcome, or its future.
+pub(crate) enum Handled {
+    /// Answered without waiting.
+    Now(Result<Reply, Problem>),
+    Later(HandlerFuture<Reply>),
+}
+
+/// Boxes the future of a handler that waits.
+pub(crate) fn later(
+    future: impl Future<Output = Result<Reply, Problem>> + Send + 'static,
+) -> Handled {
+    Handled::Later(Box::pin(future))
+}
+
+impl Handled {
+    /// The outcome, if it comes within `deadline`.
+    ///
+    /// # Errors
+    /// The problem to be answered.
+    pub(crate) async fn outcome_within(self, deadline: Duration) -> Result<Reply, Problem> {
+        match self {
+            Self::Now(outcome) => outcome,
+            Self::Later(future) => within(deadline, future).await.unwrap_or_else(|_elapsed| {
+                Err(Problem::of(Code::HandlerTimeout).because("deadline passed"))
+            }),
+        }
+    }
+}
 
 /// One endpoint: a constant beside its handler, and a row of [`crate::http::endpoints::ENDPOINTS`].
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +78,7 @@ pub struct Endpoint {
     /// The pipeline counts nothing and looks at no credential.
     pub is_free: bool,
     /// Looks up the standings that every answer shows beside those of the door.
-    pub(crate) shows: Option<fn(RequestContext) -> HandlerFuture<Decision>>,
+    pub(crate) shows: Option<fn(&RequestContext) -> HandlerFuture<Decision>>,
     /// The path to use instead, if it will be removed. The description of the API names it, and marks the
     /// operation as `deprecated`.
     pub replacement: Option<&'static str>,
@@ -125,38 +139,34 @@ impl Endpoint {
         }
     }
 
-    /// Runs `handler` under the endpoint's deadline. One with effects is spawned: it finishes even
-    /// if the client hangs up or the deadline passes, and a stop waits for it.
-    ///
-    /// # Errors
-    /// The problem to be answered.
-    pub(crate) async fn run(
-        &self,
-        handler: Handler,
-        mut context: RequestContext,
-        body: Bytes,
-    ) -> Result<Reply, Problem> {
-        let outcome = if self.has_effects {
-            let abandoned = CancellationToken::new();
-            context.abandoned = Some(abandoned.clone());
+    /// Runs `handler`. One with effects is spawned: it finishes even if the client hangs up or the deadline
+    /// passes, and a stop waits for it.
+    pub(crate) fn run(&self, handler: Handler, context: &RequestContext, body: Bytes) -> Handled {
+        if !self.has_effects {
+            return handler(context, body);
+        }
+        let abandoned = CancellationToken::new();
+        let mut context = RequestContext {
+            abandoned: Some(abandoned.clone()),
+            ..context.clone()
+        };
+        later(async move {
             let _guard = abandoned.drop_guard();
-            let unfinished = context.state.unfinished.clone();
+            let unfinished = context.state().unfinished.clone();
             let task = unfinished.spawn(async move {
                 // A busy scheduler may have let the request wait.
                 context.now = context.app().clock.now();
-                handler(context, body).await
+                match handler(&context, body) {
+                    Handled::Now(outcome) => outcome,
+                    Handled::Later(future) => future.await,
+                }
             });
-            timeout(self.deadline, task).await.map(|joined| {
-                joined.unwrap_or_else(|error| match error.try_into_panic() {
+            task.await
+                .unwrap_or_else(|error| match error.try_into_panic() {
                     Ok(panic) => Err(panicked(&*panic)),
                     Err(cancelled) => Err(Problem::fault(cancelled)),
                 })
-            })
-        } else {
-            within(self.deadline, handler(context, body)).await
-        };
-        let too_late = |_elapsed| Err(Problem::of(Code::HandlerTimeout).because("deadline passed"));
-        outcome.unwrap_or_else(too_late)
+        })
     }
 }
 
@@ -235,67 +245,41 @@ impl BodyRule {
 
 /// Where a method and a path lead.
 #[derive(Clone, Copy, Debug)]
-pub enum Route {
-    /// To an endpoint.
-    Found(&'static Endpoint),
-    /// To a path that has endpoints, but none of this method.
-    WrongMethod {
-        /// The value of the `Allow` header.
-        allow: &'static str,
-        /// Whether the path is a document's.
-        is_document: bool,
-    },
-    /// To no path of ours.
-    Unknown,
+pub struct Route {
+    /// Its name in the log.
+    pub name: &'static str,
+    /// None if the path or the method is unknown.
+    pub endpoint: Option<&'static Endpoint>,
+    /// The path of the endpoint or of the document, as its table has it.
+    pub path: Option<&'static str>,
+    /// The value of `Allow`; empty for an unknown path.
+    pub allow: &'static str,
+    /// True if the path is a document's, whatever the method.
+    pub is_document: bool,
 }
 
 impl Route {
+    /// OPTIONS of a known path.
+    pub(crate) const PREFLIGHT: &str = "preflight";
     pub(crate) const WRONG_METHOD: &str = "wrong_method";
     pub(crate) const UNKNOWN: &str = "unknown";
 
-    /// Its name in the log.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Found(endpoint) => endpoint.name,
-            Self::WrongMethod { .. } => Self::WRONG_METHOD,
-            Self::Unknown => Self::UNKNOWN,
-        }
-    }
-
-    /// `path` as the endpoint's table has it; of a document, as `document` does.
-    pub fn path<'a>(
-        &self,
-        path: &str,
-        document: impl FnOnce(&str) -> Option<&'a str>,
-    ) -> Option<&'a str> {
-        match self {
-            Self::Found(endpoint) if endpoint.is_document => document(path),
-            Self::Found(endpoint) => endpoint.paths.iter().copied().find(|it| leads(it, path)),
-            Self::WrongMethod { .. } | Self::Unknown => None,
-        }
-    }
-
-    /// Whether the path is a document's, whatever the method.
-    pub const fn is_document(&self) -> bool {
-        match self {
-            Self::Found(endpoint) => endpoint.is_document,
-            Self::WrongMethod { is_document, .. } => *is_document,
-            Self::Unknown => false,
-        }
+    pub(crate) fn is_preflight(&self) -> bool {
+        self.name == Self::PREFLIGHT
     }
 
     /// The endpoint.
     ///
     /// # Errors
     /// A problem when there is none.
-    pub(crate) fn endpoint(&self) -> Result<&'static Endpoint, Problem> {
-        match self {
-            Self::Found(endpoint) => Ok(endpoint),
-            Self::WrongMethod { allow, .. } => {
+    pub(crate) fn found(&self) -> Result<&'static Endpoint, Problem> {
+        match (self.endpoint, self.allow) {
+            (Some(endpoint), _) => Ok(endpoint),
+            (None, "") => Err(Problem::of(Code::NotFound)),
+            (None, allow) => {
                 let allow = HeaderValue::from_static(allow);
                 Err(Problem::of(Code::MethodNotAllowed).with_header(ALLOW, allow))
             }
-            Self::Unknown => Err(Problem::of(Code::NotFound)),
         }
     }
 }

@@ -1,8 +1,9 @@
-//! The table of endpoints, and the way from a method and a path to one of them.
+//! The table of endpoints, and the router made of it.
 //!
 //! To add an endpoint, declare it beside its handler (a new file of handlers is listed in
 //! `handlers/mod.rs`), list it here, and describe it in `data/openapi.yaml`.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use hyper::Method;
@@ -10,12 +11,11 @@ use hyper::body::Bytes;
 
 use crate::site::tools::Tool;
 
-use crate::http::endpoint::{Route, Verb, leads};
+use crate::http::endpoint::{Route, TOKEN, Verb, later};
 use crate::http::handlers::{
     agent, assistant, confirm, health, keys, leave, newsletter, newsletter_form, oauth, pages,
     sandbox,
 };
-use crate::http::log::PREFLIGHT;
 use crate::http::mcp;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
 
@@ -49,7 +49,7 @@ pub const ENDPOINTS: &[&Endpoint] = &[
 
 /// The names that requests have in the log: those of the endpoints, and of requests that reach none.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let others = [Route::UNKNOWN, Route::WRONG_METHOD, PREFLIGHT];
+    let others = [Route::UNKNOWN, Route::WRONG_METHOD, Route::PREFLIGHT];
     ENDPOINTS.iter().map(|it| it.name).chain(others)
 }
 
@@ -62,63 +62,106 @@ const MCP: Endpoint = Endpoint {
     // Longer than that of any tool, which answers its own timeout.
     deadline: Duration::from_secs(335),
     checks_origin: true,
-    ..Endpoint::post(|context, body| Box::pin(answer_message(context, body)))
+    ..Endpoint::post(|context, body| later(answer_message(context.clone(), body)))
 };
 
 async fn answer_message(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
-    let run = |tool, arguments| run_tool(tool, context.clone(), Bytes::from(arguments));
-    let (toolbox, headers) = (&context.state.toolbox, context.headers());
+    let run = |tool, arguments| run_tool(tool, &context, Bytes::from(arguments));
+    let (toolbox, headers) = (&context.state().toolbox, context.headers());
     mcp::answer(toolbox, context.id, headers, &body, run).await
 }
 
 /// Runs `tool` as its endpoint is run. `arguments`, a JSON object, take the place of the body; the
 /// answer is JSON.
-async fn run_tool(tool: Tool, context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {
+async fn run_tool(
+    tool: Tool,
+    context: &RequestContext,
+    arguments: Bytes,
+) -> Result<Reply, Problem> {
     let mut tools = ENDPOINTS.iter().filter_map(|it| Some((it, it.tool?)));
     let Some((endpoint, found)) = tools.find(|(_, found)| found.tool == tool) else {
         return Err(Problem::fault("a tool without an endpoint"));
     };
-    endpoint.run(found.handler, context, arguments).await
+    let handled = endpoint.run(found.handler, context, arguments);
+    handled.outcome_within(endpoint.deadline).await
 }
 
-/// Finds the one of `endpoints` for a method and a path; `is_document` knows the paths of the site.
-pub fn find(
-    endpoints: &[&'static Endpoint],
-    method: &Method,
-    path: &str,
-    is_document: impl Fn(&str) -> bool,
-) -> Route {
-    let [mut get, mut post] = [None, None];
-    for &endpoint in endpoints {
-        if endpoint.paths.iter().any(|it| leads(it, path)) {
+/// The endpoints of each path, and the documents.
+#[derive(Debug)]
+pub struct Router(HashMap<&'static str, Methods>);
+
+/// The endpoints of a path.
+#[derive(Clone, Copy, Debug, Default)]
+struct Methods {
+    /// As the table has it.
+    path: Option<&'static str>,
+    get: Option<&'static Endpoint>,
+    post: Option<&'static Endpoint>,
+}
+
+impl Router {
+    /// Leads to these endpoints and documents. It lives as long as the process, and so do its paths.
+    pub fn new<'a>(
+        endpoints: &[&'static Endpoint],
+        documents: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let mut by_path: HashMap<&'static str, Methods> = HashMap::new();
+        let documents = documents.into_iter();
+        let documents = documents.map(|path| (&*path.to_owned().leak(), &pages::DOCUMENT));
+        let paths = |endpoint: &&'static Endpoint| {
+            let endpoint = *endpoint;
+            endpoint.paths.iter().map(move |path| (*path, endpoint))
+        };
+        for (path, endpoint) in documents.chain(endpoints.iter().flat_map(paths)) {
+            let methods = by_path.entry(path).or_default();
+            methods.path = Some(path);
             match endpoint.method {
-                Verb::Get => get = Some(endpoint),
-                Verb::Post => post = Some(endpoint),
+                Verb::Get => methods.get = Some(endpoint),
+                Verb::Post => methods.post = Some(endpoint),
             }
         }
+        Self(by_path)
     }
-    if get.is_none() && post.is_none() && is_document(path) {
-        get = Some(&pages::DOCUMENT);
-    }
-    let found = match *method {
-        Method::GET | Method::HEAD => get,
-        Method::POST => post,
-        _ => None,
-    };
-    let allow = match (get, post) {
-        // The server as a whole (RFC 9110, section 9.3.7).
-        (None, None) if path == "*" && *method == Method::OPTIONS => "GET, HEAD, POST",
-        (None, None) => return Route::Unknown,
-        (Some(_), Some(_)) => "GET, HEAD, POST",
-        (None, Some(_)) => "POST",
-        (Some(_), None) => "GET, HEAD",
-    };
-    match found {
-        Some(endpoint) => Route::Found(endpoint),
-        None => Route::WrongMethod {
+
+    /// Where a method and a path lead.
+    pub fn find(&self, method: &Method, path: &str) -> Route {
+        let found = self.0.get(path).or_else(|| self.of_token(path));
+        let Methods {
+            path: known,
+            get,
+            post,
+        } = found.copied().unwrap_or_default();
+        let endpoint = match *method {
+            Method::GET | Method::HEAD => get,
+            Method::POST => post,
+            _ => None,
+        };
+        let allow = match (get, post) {
+            // The server as a whole (RFC 9110, section 9.3.7).
+            (None, None) if path == "*" && *method == Method::OPTIONS => "GET, HEAD, POST",
+            (None, None) => "",
+            (Some(_), Some(_)) => "GET, HEAD, POST",
+            (None, Some(_)) => "POST",
+            (Some(_), None) => "GET, HEAD",
+        };
+        Route {
+            name: match endpoint {
+                Some(endpoint) => endpoint.name,
+                None if allow.is_empty() => Route::UNKNOWN,
+                None if *method == Method::OPTIONS => Route::PREFLIGHT,
+                None => Route::WRONG_METHOD,
+            },
+            endpoint,
+            path: known.filter(|_| endpoint.is_some()),
             allow,
             is_document: get.is_some_and(|endpoint| endpoint.is_document),
-        },
+        }
+    }
+
+    fn of_token(&self, path: &str) -> Option<&Methods> {
+        let (begin, token) = path.rsplit_once('/')?;
+        let found = self.0.get(&*format!("{begin}/{TOKEN}"));
+        found.filter(|_| !token.is_empty())
     }
 }
 
@@ -128,8 +171,8 @@ mod tests {
 
     /// What is found, by name, and whether it is a document.
     fn found(method: &Method, path: &str) -> (&'static str, bool) {
-        let route = find(ENDPOINTS, method, path, |path| path == "/docs");
-        (route.name(), route.is_document())
+        let route = Router::new(ENDPOINTS, ["/docs"]).find(method, path);
+        (route.name, route.is_document)
     }
 
     #[test]
@@ -198,10 +241,12 @@ mod tests {
             (Method::POST, "/newsletter/thanks", "GET, HEAD"),
             (Method::PUT, "/newsletter/leave/abc", "GET, HEAD, POST"),
         ] {
-            match find(ENDPOINTS, &method, path, |path| path == "/docs") {
-                Route::WrongMethod { allow: found, .. } => assert_eq!(found, allow, "{path}"),
-                route @ (Route::Found(_) | Route::Unknown) => panic!("{route:?}"),
-            }
+            let route = Router::new(ENDPOINTS, ["/docs"]).find(&method, path);
+            assert_eq!(
+                (route.allow, route.endpoint.is_some()),
+                (allow, false),
+                "{path}"
+            );
         }
     }
 

@@ -2,10 +2,11 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | `pipeline`, `context` | the path of every request, and what it carries |
-//! | [`endpoint`], [`endpoints`] | what is declared of an endpoint, and the table of all |
-//! | [`service`] | what is set at start |
-//! | `log` | a request's log line; warnings when all clients together reach a limit |
+//! | `pipeline`, `context`, `peer` | the path of every request, what it carries, and who is at the other end |
+//! | [`endpoint`], [`endpoints`] | what is declared of an endpoint; the table of all, and the router |
+//! | [`service`], `state` | set at start; shared by all requests |
+//! | `log`, `log_throttle` | a request's log line, and the most of them |
+//! | `ceilings` | warnings when all clients together reach a limit |
 //! | [`server`] | connections: caps, deadlines, drain |
 //! | [`request`] | what a request says |
 //! | [`answer`] | how an answer is written |
@@ -13,22 +14,27 @@
 //! | `mcp` | the same handlers as tools of the Model Context Protocol |
 
 pub mod answer;
+mod ceilings;
 mod context;
 pub mod endpoint;
 pub mod endpoints;
 mod handlers;
 mod log;
+mod log_throttle;
 mod mcp;
+mod peer;
 mod pipeline;
 pub mod request;
 pub mod server;
 pub mod service;
+mod state;
 
 pub(crate) use answer::cors::AllowedOrigins;
 pub(crate) use answer::problem::{Code, Problem};
 pub(crate) use answer::reply::{Reply, ReplyBody, insert, whole};
 pub(crate) use context::RequestContext;
 pub(crate) use endpoint::{BodyRule, Endpoint, McpTool};
-pub(crate) use request::head::Area;
+pub use peer::Peer;
+pub(crate) use request::area::Area;
 pub(crate) use request::json::{Errors, JsonObject, JsonValue, Unknown};
 pub(crate) use request::request_id::RequestId;

@@ -1,7 +1,6 @@
 //! The path of every request:
 //!
-//! 1. A request from a network that the operator has blocked is refused and costs nothing. A CORS preflight
-//!    and any other OPTIONS are answered and cost nothing, as does a load balancer's probe.
+//! 1. Blocked networks are refused. OPTIONS, the probe `/livez` and links from emails are not charged.
 //! 2. The credential is looked up and the request is charged to the policies `default` and `ip`.
 //! 3. A malformed head, a bad credential, an unknown path or a wrong method ends the request.
 //! 4. An unknown version or a foreign origin ends it.
@@ -10,217 +9,363 @@
 //!    the client hangs up.
 //! 7. One decision makes the rate-limit headers, CORS headers are added, and one line is logged.
 //!    A streamed answer goes on after that and logs its own end.
+//!
+//! The steps before the first wait are taken at once, by `begin`: health, documents and refusals need no future. The
+//! rest follows in `resume`.
 
-use std::net::IpAddr;
+use std::any::Any;
+use std::future::{Ready, ready};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use futures_util::future::{BoxFuture, Either};
 use hyper::body::{Body, Bytes};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use tokio::time::Instant;
 
-use crate::app::App;
+use crate::domain::Decision;
 use crate::usecases::admit;
 
 use crate::http::answer::cors;
 use crate::http::answer::render;
 use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
-use crate::http::endpoint::{Route, catch_panic, panicked};
-use crate::http::endpoints;
+use crate::http::endpoint::{Handled, Route, catch_panic, panicked};
 use crate::http::handlers::health::{HEALTH, LIVEZ};
 use crate::http::log::LogLine;
+use crate::http::peer::Peer;
 use crate::http::request::body::{self, BodyError};
 use crate::http::request::identity;
 use crate::http::request::version;
 use crate::http::service::LandingService;
-use crate::http::{Code, Endpoint, Problem, Reply, ReplyBody, RequestContext, RequestId};
+use crate::http::{Code, Endpoint, Problem, Reply, ReplyBody, RequestContext, RequestId, whole};
+
+/// A response, or the future of one.
+pub(crate) type Responding =
+    Either<Ready<Response<ReplyBody>>, BoxFuture<'static, Response<ReplyBody>>>;
 
 impl LandingService {
-    /// Answers one request from `peer`. Failures and panics become problems.
-    pub async fn respond(
-        &self,
-        peer: IpAddr,
-        request: Request<impl Body<Data = Bytes, Error: Into<BodyError>>>,
-    ) -> Response<ReplyBody> {
-        let id = self.ids.next();
-        let is_head = request.method() == Method::HEAD;
-        // Boxed, because hyper moves a request's future before it polls it.
-        let exchange = Box::pin(self.exchange(id, peer, request));
-        catch_panic(exchange).await.unwrap_or_else(|panic| {
-            let cause = panicked(&*panic).cause.unwrap_or_default();
-            tracing::error!(request.id = %id, %cause, "a request was not answered as it should be");
-            self.renderer.fault(id, is_head)
-        })
-    }
-
-    async fn exchange(
-        &self,
-        id: RequestId,
-        peer: IpAddr,
-        request: Request<impl Body<Data = Bytes, Error: Into<BodyError>>>,
-    ) -> Response<ReplyBody> {
+    /// Answers one request of `peer`'s connection; at once, if nothing has to be waited for. Failures and panics
+    /// become problems.
+    pub fn respond(
+        self: &Arc<Self>,
+        peer: &Arc<Peer>,
+        request: Request<impl Body<Data = Bytes, Error: Into<BodyError>> + Send + 'static>,
+    ) -> Responding {
         let (parts, body) = request.into_parts();
-        let client_ip = self.proxies.client_ip(peer, &parts.headers);
-        let is_document = |path: &str| self.state.documents.contains(path);
-        let route = endpoints::find(self.endpoints, &parts.method, parts.uri.path(), is_document);
-        let (state, origins) = (Arc::clone(&self.state), self.origins.clone());
-        let mut context = RequestContext::new(state, id, parts, client_ip, origins);
-        let mut log_line = LogLine::begin(&self.log_throttle, &self.state, &context, route);
-        let is_blocked = self.app().blocks.is_blocked(client_ip.address);
-        if !is_blocked
-            && context.head.is_ok()
-            && context.parts.method == Method::OPTIONS
-            && let Route::WrongMethod { allow, is_document } = route
-        {
-            let headers = self.origins.preflight(&context.parts, allow, is_document);
-            let allowed = || HeaderMap::from_iter([(ALLOW, HeaderValue::from_static(allow))]);
-            let headers = headers.unwrap_or_else(allowed);
-            log_line.be_of_preflight();
-            let response = preflight(&context, headers);
-            log_line.write(&response, &Ok(Reply::empty()), &context.decision);
-            return response;
-        }
-        let is_probe = [HEALTH.name, LIVEZ.name].contains(&route.name())
-            || context.parts.method == Method::HEAD;
-        self.proxy_warnings
-            .observe(peer, client_ip.forwarding, is_probe);
-        // Caught here, a panic leaves the decision in the answer. Those of spawned handlers are caught by
-        // their `JoinHandle`.
-        let answer = catch_panic(self.answer(&mut context, route, is_blocked, body)).await;
-        let mut outcome = answer.unwrap_or_else(|panic| Err(panicked(&*panic)));
-        let mut response = self.renderer.render(&mut context, &mut outcome);
-        self.mark(&context, route, response.headers_mut());
-        self.ceiling_warnings.observe(&context.decision);
-        log_line.write(&response, &outcome, &context.decision);
-        response
+        // State that requests share is behind locks that a panic releases, or is changed in one step.
+        let begun = catch_unwind(AssertUnwindSafe(|| Exchange::new(self, peer, parts)));
+        let mut exchange = match begun {
+            Ok(exchange) => exchange,
+            Err(panic) => return at_once(self.fault(peer.next_id(), false, &*panic), body),
+        };
+        let step = catch_unwind(AssertUnwindSafe(|| exchange.begin()));
+        let step = match step.unwrap_or_else(|panic| Err(panicked(&*panic))) {
+            Ok(Step::Done(reply)) => return at_once(exchange.finish(self, Ok(reply)), body),
+            Err(problem) => return at_once(exchange.finish(self, Err(problem)), body),
+            Ok(step) => step,
+        };
+        let service = Arc::clone(self);
+        Either::Right(Box::pin(async move {
+            let outcome = catch_panic(exchange.resume(&service, step, body)).await;
+            let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
+            exchange.finish(&service, outcome)
+        }))
     }
 
-    /// Refuses what is blocked; takes steps 2 and 3, then `operate`.
-    async fn answer(
-        &self,
-        context: &mut RequestContext,
-        route: Route,
-        is_blocked: bool,
-        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
-    ) -> Result<Reply, Problem> {
+    /// The answer to a request of which nothing else is left.
+    fn fault(&self, id: RequestId, is_head: bool, panic: &(dyn Any + Send)) -> Response<ReplyBody> {
+        let cause = panicked(panic).cause.unwrap_or_default();
+        tracing::error!(request.id = %id, %cause, "a request was not answered as it should be");
+        self.renderer.fault(id, is_head)
+    }
+}
+
+/// A response to a request whose body nobody reads. Before it is dropped, hyper has to come to it: otherwise it closes
+/// the connection.
+fn at_once(response: Response<ReplyBody>, body: impl Body + Send + 'static) -> Responding {
+    if body.is_end_stream() {
+        return Either::Left(ready(response));
+    }
+    Either::Right(Box::pin(async move {
+        drop(body);
+        response
+    }))
+}
+
+/// One request, from its head to the head of its answer.
+struct Exchange {
+    context: RequestContext,
+    route: Route,
+    /// The standings of the policies that the request has been charged to.
+    decision: Decision,
+    arrived: Instant,
+    /// False if the client hung up before.
+    is_finished: bool,
+}
+
+/// Where a request stops at its first wait.
+enum Step {
+    Done(Reply),
+    /// Its credential or the limiter has to be asked.
+    Unadmitted,
+    /// Admitted; its body has to be read, or its own standings looked up.
+    Admitted(&'static Endpoint),
+    /// The endpoint's handler runs.
+    Handled(&'static Endpoint, Handled),
+}
+
+impl Exchange {
+    fn new(service: &LandingService, peer: &Arc<Peer>, parts: Parts) -> Self {
+        let arrived = Instant::now();
+        let method = &parts.method;
+        let route = service.router.find(method, parts.uri.path());
+        let is_probe = [HEALTH.name, LIVEZ.name, Route::PREFLIGHT].contains(&route.name)
+            || *method == Method::HEAD;
+        let (context, forwarding) = RequestContext::new(peer, parts);
+        let warnings = &service.proxy_warnings;
+        warnings.observe(peer.address, forwarding, is_probe);
+        Self {
+            context,
+            route,
+            decision: Decision::default(),
+            arrived,
+            is_finished: false,
+        }
+    }
+
+    /// Takes the steps before the first wait.
+    fn begin(&mut self) -> Result<Step, Problem> {
+        let context = &self.context;
+        let is_blocked = context.app().blocks.is_blocked(context.address);
+        if self.route.is_preflight() && (is_blocked || context.head.check.is_err()) {
+            self.route.name = Route::WRONG_METHOD;
+        }
         if is_blocked {
             let refusal = Problem::of(Code::NetworkBlocked);
             return Err(refusal.with_header(CACHE_CONTROL, NO_STORE));
         }
-        let app = self.app();
-        let malformed = |detail| Problem::new(Code::MalformedHead, detail);
-        if let Route::Found(endpoint) = route
-            && endpoint.is_free
-        {
-            context.head.map_err(malformed)?;
-            return self.operate(endpoint, context, body).await;
+        if self.route.is_preflight() {
+            let (origins, allow) = (&context.state().origins, self.route.allow);
+            let headers = origins.preflight(&context.parts, allow, self.route.is_document);
+            let allowed = || HeaderMap::from_iter([(ALLOW, HeaderValue::from_static(allow))]);
+            let mut headers = headers.unwrap_or_else(allowed);
+            headers.insert(X_REQUEST_ID, context.id.to_header());
+            let reply = Reply::new(StatusCode::NO_CONTENT, headers, whole(""));
+            return Ok(Step::Done(reply));
         }
-        let (now, area) = (context.now, context.area);
-        let (network, is_presented) = (
-            context.client.network,
-            identity::is_presented(context.headers()),
-        );
-        if is_presented && let Some(refusal) = admit::known_refusal(app.meter(), now, network) {
-            context.decision = refusal;
-            return Err(Problem::refused(Code::RateLimited, &context.decision));
+        if let Some(endpoint) = self.route.endpoint.filter(|endpoint| endpoint.is_free) {
+            self.check_head()?;
+            return self.dispatch(endpoint);
         }
-        // Counted before a bad credential is rejected, which is charged to its network.
-        let credential = identity::identify(app.credentials(), now, context.headers(), area).await;
-        context.client.credential = credential.as_ref().ok().copied().flatten();
-        context.decision = admit::admit(app.meter(), now, &context.client).await?;
-        if context.decision.is_refused() {
-            if is_presented && context.client.credential.is_none() {
-                // For the look-up. A failure only means that the next one is looked up, too.
-                let _ = admit::admit_network(app.meter(), now, network).await;
+        if context.head.has_credential {
+            return Ok(Step::Unadmitted);
+        }
+        let admitted = admit::admit_now(context.app().meter(), context.now, &context.client);
+        let Some(decision) = admitted else {
+            return Ok(Step::Unadmitted);
+        };
+        self.decision = decision;
+        let endpoint = self.admitted_endpoint(Ok(()))?;
+        self.dispatch(endpoint)
+    }
+
+    /// Steps 4 and 6, if there is no body to be read and nothing to be looked up.
+    fn dispatch(&self, endpoint: &'static Endpoint) -> Result<Step, Problem> {
+        if endpoint.body.is_some() || endpoint.shows.is_some() {
+            return Ok(Step::Admitted(endpoint));
+        }
+        self.check_version_and_origin(endpoint)?;
+        match endpoint.run(endpoint.handler, &self.context, Bytes::new()) {
+            Handled::Now(outcome) => outcome.map(Step::Done),
+            later @ Handled::Later(_) => Ok(Step::Handled(endpoint, later)),
+        }
+    }
+
+    /// Takes the steps after it.
+    async fn resume(
+        &mut self,
+        service: &LandingService,
+        step: Step,
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
+    ) -> Result<Reply, Problem> {
+        let endpoint = match step {
+            Step::Done(reply) => return Ok(reply),
+            Step::Handled(endpoint, handled) => {
+                return handled.outcome_within(endpoint.deadline).await;
             }
-            return Err(Problem::refused(Code::RateLimited, &context.decision));
-        }
-        context.head.map_err(malformed)?;
-        credential?;
-        let endpoint = route.endpoint()?;
-        match (self.operate(endpoint, context, body).await, endpoint.shows) {
+            Step::Admitted(endpoint) => endpoint,
+            Step::Unadmitted => self.authenticate_and_charge().await?,
+        };
+        match (
+            self.read_and_handle(service, endpoint, body).await,
+            endpoint.shows,
+        ) {
             // A failure before the endpoint's own policies were asked shows them, too.
             (Err(problem), Some(shows)) if problem.decision.standings().is_empty() => {
-                Err(problem.with_decision(shows(context.clone()).await?))
+                Err(problem.with_decision(shows(&self.context).await?))
             }
             (outcome, _) => outcome,
         }
     }
 
-    /// Steps 4 to 6 of a request to `endpoint`.
-    async fn operate(
+    /// Steps 2 and 3. The request is charged before a bad credential is rejected, to
+    /// its network.
+    async fn authenticate_and_charge(&mut self) -> Result<&'static Endpoint, Problem> {
+        let context = &mut self.context;
+        let (app, now) = (&context.peer.state.app, context.now);
+        let is_presented = context.head.has_credential;
+        if is_presented
+            && let Some(refusal) = admit::known_refusal(app.meter(), now, &context.client)
+        {
+            self.decision = refusal;
+            return self.admitted_endpoint(Ok(()));
+        }
+        let headers = &context.parts.headers;
+        let credential = identity::identify(app.credentials(), now, headers, context.area).await;
+        context.client.credential = credential.as_ref().ok().copied().flatten();
+        self.decision = admit::admit(app.meter(), now, &context.client).await?;
+        if self.decision.is_refused() && is_presented && context.client.credential.is_none() {
+            // For the look-up. A failure only means that the next one is looked up, too.
+            let _ = admit::admit_network(app.meter(), now, &context.client).await;
+        }
+        self.admitted_endpoint(credential.map(drop))
+    }
+
+    /// Step 3, once the request has been charged.
+    fn admitted_endpoint(
         &self,
-        endpoint: &'static Endpoint,
-        context: &mut RequestContext,
-        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
-    ) -> Result<Reply, Problem> {
-        context.wanted.check()?;
-        let (headers, own_origin) = (context.headers(), &self.app().settings.base_url);
-        if endpoint.checks_origin && !self.origins.admits(headers, own_origin) {
+        credential: Result<(), Problem>,
+    ) -> Result<&'static Endpoint, Problem> {
+        if self.decision.is_refused() {
+            return Err(Problem::refused(Code::RateLimited, &self.decision));
+        }
+        self.check_head()?;
+        credential?;
+        self.route.found()
+    }
+
+    fn check_head(&self) -> Result<(), Problem> {
+        let checked = self.context.head.check;
+        checked.map_err(|detail| Problem::new(Code::MalformedHead, detail))
+    }
+
+    fn check_version_and_origin(&self, endpoint: &Endpoint) -> Result<(), Problem> {
+        let context = &self.context;
+        context.head.wanted.check()?;
+        let (origins, own) = (&context.state().origins, &context.app().settings.base_url);
+        if endpoint.checks_origin && !origins.admits(context.headers(), own) {
             return Err(Problem::of(Code::OriginNotAllowed));
         }
+        Ok(())
+    }
+
+    /// Steps 4 to 6.
+    async fn read_and_handle(
+        &mut self,
+        service: &LandingService,
+        endpoint: &'static Endpoint,
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
+    ) -> Result<Reply, Problem> {
+        self.check_version_and_origin(endpoint)?;
+        let context = &mut self.context;
         let mut bytes = Bytes::new();
         if let Some(rule) = endpoint.body {
+            let (state, headers) = (&context.peer.state, &context.parts.headers);
             body::check_refused(rule, headers)?;
             let (network, head_bytes) = (context.client.network, body::head_bytes(&context.parts));
-            let read = self.bodies.read(network, head_bytes, body, rule.bytes_max);
+            let read = service
+                .bodies
+                .read(network, head_bytes, body, rule.bytes_max);
             bytes = Box::pin(read).await?;
             let (media_types, is_empty) = (rule.media_types, bytes.is_empty());
             if !media_types.is_empty() {
-                let origins = &self.origins;
+                let (own_origin, origins) = (&state.app.settings.base_url, &state.origins);
                 body::check_media_type(media_types, headers, own_origin, origins, is_empty)?;
             }
             // Reading the body may have taken long.
-            context.now = self.app().clock.now();
+            context.now = state.app.clock.now();
         }
-        endpoint.run(endpoint.handler, context.clone(), bytes).await
+        let handled = endpoint.run(endpoint.handler, context, bytes);
+        handled.outcome_within(endpoint.deadline).await
     }
 
+    /// Step 7.
+    fn finish(
+        mut self,
+        service: &LandingService,
+        mut outcome: Result<Reply, Problem>,
+    ) -> Response<ReplyBody> {
+        self.is_finished = true;
+        let written = catch_unwind(AssertUnwindSafe(|| self.write(service, &mut outcome)));
+        written.unwrap_or_else(|panic| {
+            let (name, duration) = (self.route.name, self.arrived.elapsed());
+            let metrics = &self.context.app().metrics;
+            metrics.record_request(name, Some(500), duration);
+            let is_head = self.context.parts.method == Method::HEAD;
+            service.fault(self.context.id, is_head, &*panic)
+        })
+    }
+
+    fn write(
+        &mut self,
+        service: &LandingService,
+        outcome: &mut Result<Reply, Problem>,
+    ) -> Response<ReplyBody> {
+        let context = &self.context;
+        let response = match &mut *outcome {
+            Ok(reply) if self.route.is_preflight() => {
+                let body = mem::replace(&mut reply.body, whole(""));
+                render::response(reply.status, mem::take(&mut reply.headers), body)
+            }
+            outcome => {
+                let decision = &mut self.decision;
+                let mut response = service.renderer.render(context, decision, outcome);
+                service.add_headers(context, self.route, response.headers_mut());
+                service.ceiling_warnings.observe(decision);
+                response
+            }
+        };
+        self.log_line().write(&response, outcome, &self.decision);
+        response
+    }
+
+    fn log_line(&self) -> LogLine<'_> {
+        LogLine {
+            context: &self.context,
+            route: self.route,
+            arrived: self.arrived,
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.log_line().hung_up();
+        }
+    }
+}
+
+impl LandingService {
     /// Adds the headers on versions, removal, `https`, CORS and the end of the connection.
-    fn mark(&self, context: &RequestContext, route: Route, headers: &mut HeaderMap) {
+    fn add_headers(&self, context: &RequestContext, route: Route, headers: &mut HeaderMap) {
         if let Some(hsts) = &self.hsts {
             headers.insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
         }
-        context.wanted.confirm(headers);
-        if let Route::Found(endpoint) = route
-            && let Some(sunset) = endpoint.sunset
-        {
+        context.head.wanted.confirm(headers);
+        if let Some(sunset) = route.endpoint.and_then(|endpoint| endpoint.sunset) {
             version::announce(sunset, headers);
         }
-        if route.is_document() {
+        if route.is_document {
             cors::open(headers);
         } else if context.area.is_for_programs() {
-            let origin = self.origins.origin_of(context.headers());
-            self.origins.apply(origin, headers);
+            self.state.origins.apply(&context.parts.headers, headers);
         }
-        if context.head.is_err() && context.parts.version < Version::HTTP_2 {
+        if context.head.check.is_err() && context.parts.version < Version::HTTP_2 {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-    }
-
-    fn app(&self) -> &App {
-        &self.state.app
-    }
-}
-
-/// The answer to OPTIONS, which may be a CORS preflight: `headers` and no body.
-fn preflight(context: &RequestContext, mut headers: HeaderMap) -> Response<ReplyBody> {
-    headers.insert(X_REQUEST_ID, context.id.to_header());
-    render::response(StatusCode::NO_CONTENT, headers, ReplyBody::default())
-}
-
-#[cfg(test)]
-mod tests {
-    use http_body_util::Empty;
-
-    use super::*;
-
-    /// hyper keeps room for it as long as a connection lives.
-    #[test]
-    fn the_future_of_a_request_stays_small() {
-        fn size<A, F>(_: fn(&'static LandingService, IpAddr, A) -> F) -> usize {
-            size_of::<F>()
-        }
-        let bytes = size::<Request<Empty<Bytes>>, _>(LandingService::respond);
-        assert!(bytes <= 1024, "{bytes} bytes");
     }
 }

@@ -1,5 +1,6 @@
 //! The service: what is set once, at start.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,26 +10,21 @@ use crate::app::App;
 use crate::site::Site;
 
 use crate::http::answer::render::Renderer;
-use crate::http::context::ServerState;
-use crate::http::endpoints::ENDPOINTS;
-use crate::http::log::{CeilingWarnings, LogThrottle};
+use crate::http::ceilings::CeilingWarnings;
+use crate::http::endpoints::{ENDPOINTS, Router};
 use crate::http::request::body::BodyReader;
 use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
-use crate::http::request::request_id::RequestIds;
-use crate::http::{AllowedOrigins, Endpoint};
+use crate::http::state::ServerState;
+use crate::http::{AllowedOrigins, Endpoint, Peer};
 
 /// Answers requests, whatever transport they came over (`pipeline.rs`).
 #[derive(Debug)]
 pub struct LandingService {
     pub(super) state: Arc<ServerState>,
-    pub(super) endpoints: &'static [&'static Endpoint],
-    pub(super) ids: RequestIds,
+    pub(super) router: Router,
     pub(super) bodies: BodyReader,
-    pub(super) origins: AllowedOrigins,
-    pub(super) proxies: TrustedProxies,
     pub(super) proxy_warnings: ProxyWarnings,
     pub(super) ceiling_warnings: CeilingWarnings,
-    pub(super) log_throttle: LogThrottle,
     pub(super) renderer: Renderer,
     /// `Strict-Transport-Security`, if it is sent.
     pub(super) hsts: Option<HeaderValue>,
@@ -38,17 +34,15 @@ impl LandingService {
     /// A service over `app` and `site`. `id_seed` is 16 random bytes; a body has `body_deadline`
     /// to arrive.
     pub fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16], body_deadline: Duration) -> Self {
+        let renderer = Renderer::new(&app.settings, site.page_writer().clone());
+        let state = Arc::new(ServerState::new(app, site, id_seed));
         Self {
-            renderer: Renderer::new(&app.settings.base_url, site.page_writer().clone()),
-            state: Arc::new(ServerState::new(app, site)),
-            endpoints: ENDPOINTS,
-            ids: RequestIds::new(id_seed),
+            renderer,
+            router: Router::new(ENDPOINTS, state.documents.paths()),
+            state,
             bodies: BodyReader::new(body_deadline),
-            origins: AllowedOrigins::default(),
-            proxies: TrustedProxies::default(),
             proxy_warnings: ProxyWarnings::default(),
             ceiling_warnings: CeilingWarnings::default(),
-            log_throttle: LogThrottle::new(),
             hsts: None,
         }
     }
@@ -56,22 +50,31 @@ impl LandingService {
     /// The same service with another table of endpoints.
     #[must_use]
     pub fn serving(mut self, endpoints: &'static [&'static Endpoint]) -> Self {
-        self.endpoints = endpoints;
+        self.router = Router::new(endpoints, self.state.documents.paths());
         self
     }
 
     /// The same service, whose answers pages of these origins may read.
     #[must_use]
-    pub fn allowing(mut self, origins: AllowedOrigins) -> Self {
-        self.origins = origins;
-        self
+    pub fn allowing(self, origins: AllowedOrigins) -> Self {
+        self.change(|state| state.origins = origins)
     }
 
     /// The same service behind these proxies.
     #[must_use]
-    pub fn behind(mut self, proxies: TrustedProxies) -> Self {
-        self.proxies = proxies;
+    pub fn behind(self, proxies: TrustedProxies) -> Self {
+        self.change(|state| state.proxies = proxies)
+    }
+
+    #[allow(clippy::expect_used, reason = "peers share it, and come later")]
+    fn change(mut self, change: impl FnOnce(&mut ServerState)) -> Self {
+        change(Arc::get_mut(&mut self.state).expect("no peer has come yet"));
         self
+    }
+
+    /// What is at `address`, for the requests of its connection.
+    pub fn peer(&self, address: IpAddr) -> Arc<Peer> {
+        Peer::new(&self.state, address)
     }
 
     /// The same service, whose answers tell browsers to use `https` alone for this many seconds
@@ -81,11 +84,6 @@ impl LandingService {
         let value = max_age_s.map(|max_age_s| format!("max-age={max_age_s}"));
         self.hsts = value.and_then(|value| HeaderValue::try_from(value).ok());
         self
-    }
-
-    /// Compresses the documents, unless `is_stopping`. Until it has, they are sent as they are.
-    pub fn compress_documents(&self, is_stopping: impl Fn() -> bool) {
-        self.state.documents.compress(is_stopping);
     }
 
     /// What clients hold now: the bytes of bodies that are being read and of heads that wait for a body,

@@ -119,7 +119,8 @@ async fn left(
             Subject::Network(network) | Subject::SignUp(network, _) | Subject::Prefix(network) => {
                 network
             }
-            Subject::Credential(_)
+            Subject::NetworkHash(_)
+            | Subject::Credential(_)
             | Subject::Mailbox(_)
             | Subject::Visitor(_)
             | Subject::Everyone => Network::Unknown,

@@ -23,6 +23,11 @@ pub trait RateLimiter: Send + Sync {
         now: Timestamp,
     ) -> Result<Admission, LimiterError>;
 
+    /// Like `acquire`, without waiting. `None` if the limiter has to ask another process.
+    fn acquire_now(&self, _charges: &[Charge<'_>], _now: Timestamp) -> Option<Admission> {
+        None
+    }
+
     /// The refusal of `charge`, if it is known without asking anybody else.
     fn known_refusal(&self, _charge: &Charge<'_>, _now: Timestamp) -> Option<Decision> {
         None

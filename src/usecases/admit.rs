@@ -1,12 +1,11 @@
 //! Authentication, and the limits that count every request.
 
 use crate::domain::{
-    AccessToken, ApiKey, Client, Decision, Fingerprint, Network, PolicyName, SecretKeys, Subject,
-    Timestamp,
+    AccessToken, ApiKey, Client, Decision, Fingerprint, PolicyName, SecretKeys, Timestamp,
 };
 use crate::ports::{KeyIssuer, LimiterError, RevocationList, StoreError};
 
-use super::meter::Meter;
+use super::meter::{Charges, Meter};
 
 /// What credentials are checked against.
 #[derive(Clone, Copy)]
@@ -50,19 +49,26 @@ pub async fn admit(
     now: Timestamp,
     client: &Client,
 ) -> Result<Decision, LimiterError> {
-    let [default, ip] = EVERY_REQUEST;
-    let subjects = [
-        (default, client.subject()),
-        (ip, Subject::Network(client.network)),
-    ];
-    let charges = meter.charges(client.network, &subjects);
+    let charges = door_charges(meter, client);
     Ok(meter.acquire(&charges, now).await?.decision)
 }
 
-/// The refusal of whatever comes from `network`, as far as it is known at once. Asked before a credential is
-/// looked up, so that a store on a network is not asked for those that are made up without end.
-pub fn known_refusal(meter: Meter<'_>, now: Timestamp, network: Network) -> Option<Decision> {
-    let charges = meter.charges(network, &of_network(network));
+/// Like [`admit`], but only if the limiter is in this process.
+pub fn admit_now(meter: Meter<'_>, now: Timestamp, client: &Client) -> Option<Decision> {
+    let charges = door_charges(meter, client);
+    Some(meter.acquire_now(&charges, now)?.decision)
+}
+
+fn door_charges<'a>(meter: Meter<'a>, client: &Client) -> Charges<'a> {
+    let [default, ip] = EVERY_REQUEST;
+    let subjects = [(default, client.subject()), (ip, client.network_subject())];
+    meter.charges(client.network, &subjects)
+}
+
+/// The refusal of whatever comes from the client's network, as far as it is known at once. Asked before a
+/// credential is looked up, so that a store on a network is not asked for those that are made up without end.
+pub fn known_refusal(meter: Meter<'_>, now: Timestamp, client: &Client) -> Option<Decision> {
+    let charges = network_charges(meter, client);
     meter.limiter.known_refusal(charges.first()?, now)
 }
 
@@ -70,13 +76,14 @@ pub fn known_refusal(meter: Meter<'_>, now: Timestamp, network: Network) -> Opti
 pub async fn admit_network(
     meter: Meter<'_>,
     now: Timestamp,
-    network: Network,
+    client: &Client,
 ) -> Result<Decision, LimiterError> {
-    let charges = meter.charges(network, &of_network(network));
+    let charges = network_charges(meter, client);
     Ok(meter.acquire(&charges, now).await?.decision)
 }
 
-/// What counts the requests of a network, whoever they are of.
-fn of_network(network: Network) -> [(PolicyName, Subject<'static>); 1] {
-    [(PolicyName::Ip, Subject::Network(network))]
+/// What counts the requests of the client's network, whoever they are of.
+fn network_charges<'a>(meter: Meter<'a>, client: &Client) -> Charges<'a> {
+    let subjects = [(PolicyName::Ip, client.network_subject())];
+    meter.charges(client.network, &subjects)
 }

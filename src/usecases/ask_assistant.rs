@@ -119,7 +119,7 @@ pub async fn begin_turn(
     let who = ChatIdentity::subject(visitor.as_ref(), client);
     let mut subjects = vec![
         (PolicyName::Assistant, who),
-        (PolicyName::AssistantIp, Subject::Network(client.network)),
+        (PolicyName::AssistantIp, client.network_subject()),
     ];
     if assistant.model.is_metered() {
         subjects.push((PolicyName::AssistantPrefix, Subject::Prefix(client.network)));

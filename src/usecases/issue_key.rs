@@ -38,7 +38,7 @@ pub async fn issue_key(
     label: Option<Label>,
 ) -> Result<Issued, IssueError> {
     let subjects = [
-        (PolicyName::Keys, Subject::Network(client.network)),
+        (PolicyName::Keys, client.network_subject()),
         (PolicyName::KeysPrefix, Subject::Prefix(client.network)),
         (PolicyName::KeysAll, Subject::Everyone),
     ];

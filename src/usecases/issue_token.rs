@@ -1,6 +1,6 @@
 //! Issuing an access token for a client id and its secret.
 
-use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Subject, Timestamp};
+use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Timestamp};
 use crate::ports::StoreError;
 
 use super::admit::Credentials;
@@ -45,7 +45,7 @@ pub async fn issue_token(
     if credentials.revocations.is_revoked(&registration).await? {
         return Err(IssueTokenError::InvalidClient);
     }
-    let subjects = [(PolicyName::Agents, Subject::Network(client.network))];
+    let subjects = [(PolicyName::Agents, client.network_subject())];
     let charged = meter.charge(client.network, &subjects, now).await?;
     let decision = charged.decision;
     Ok(TokenIssued {

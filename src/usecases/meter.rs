@@ -24,6 +24,9 @@ pub struct Meter<'a> {
     pub metrics: &'a Metrics,
 }
 
+/// The charges of a request.
+pub type Charges<'a> = ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX>;
+
 /// A request was not charged.
 #[derive(Debug, thiserror::Error)]
 pub enum ChargeError {
@@ -81,9 +84,19 @@ impl<'a> Meter<'a> {
         charges: &[Charge<'_>],
         now: Timestamp,
     ) -> Result<Admission, LimiterError> {
+        if let Some(admission) = self.acquire_now(charges, now) {
+            return Ok(admission);
+        }
         let admission = self.limiter.acquire(charges, now).await?;
         self.metrics.record_decision(&admission.decision);
         Ok(admission)
+    }
+
+    /// Like `acquire`, but only if the limiter is in this process.
+    pub fn acquire_now(&self, charges: &[Charge<'_>], now: Timestamp) -> Option<Admission> {
+        let admission = self.limiter.acquire_now(charges, now)?;
+        self.metrics.record_decision(&admission.decision);
+        Some(admission)
     }
 
     /// Refunds the charges of an operation that failed, and returns the decision with the standings
@@ -124,11 +137,7 @@ impl<'a> Meter<'a> {
 
     /// One charge for each subject under its policy, for a request from `network`. Disabled
     /// policies charge nothing.
-    pub fn charges(
-        &self,
-        network: Network,
-        subjects: &[(PolicyName, Subject<'_>)],
-    ) -> ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX> {
+    pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
         let group = network.group(self.key);
         let mut charges = ArrayVec::new();
         // Neighbours are often the same subject.

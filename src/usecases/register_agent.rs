@@ -1,6 +1,6 @@
 //! Registering an agent. Nothing is stored: registrations and tokens carry a MAC.
 
-use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Subject, Timestamp};
+use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Timestamp};
 use crate::ports::{Entropy, random};
 
 use super::issue_key::IssueError;
@@ -24,7 +24,7 @@ pub async fn register_agent(
     now: Timestamp,
     client: &Client,
 ) -> Result<Registered, IssueError> {
-    let subjects = [(PolicyName::Agents, Subject::Network(client.network))];
+    let subjects = [(PolicyName::Agents, client.network_subject())];
     let charged = meter.charge(client.network, &subjects, now).await?;
     let id = match random(entropy) {
         Ok(id) => id,

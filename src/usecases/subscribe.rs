@@ -96,7 +96,7 @@ pub async fn subscribe(
     let network = client.network;
     let subjects = [
         (PolicyName::Newsletter, Subject::SignUp(network, &email)),
-        (PolicyName::NewsletterIp, Subject::Network(network)),
+        (PolicyName::NewsletterIp, client.network_subject()),
         (PolicyName::NewsletterPrefix, Subject::Prefix(network)),
         (PolicyName::NewsletterAll, Subject::Everyone),
     ];
@@ -256,7 +256,7 @@ async fn pass_on(
 
 fn origin(key: &MacKey, limiter_key: &MacKey, client: &Client) -> Origin {
     let hash = |subject: Subject<'_>| OriginHash::new(key, &subject.hashed(limiter_key));
-    let network = hash(Subject::Network(client.network));
+    let network = hash(client.network_subject());
     let credential = client.credential.as_ref();
     Origin {
         network: if client.may_be_shared {

@@ -66,7 +66,10 @@ fn send_slowly(app: &Arc<TestApp>, peer: &str, sent: usize, is_announced: bool) 
 /// Sends a request; gives the status it will get.
 fn begin(app: &Arc<TestApp>, peer: &str, request: Request<SlowBody>) -> JoinHandle<u16> {
     let (app, peer) = (Arc::clone(app), peer.parse().unwrap());
-    tokio::spawn(async move { app.service.respond(peer, request).await.status().as_u16() })
+    tokio::spawn(async move {
+        let peer = app.service.peer(peer);
+        app.service.respond(&peer, request).await.status().as_u16()
+    })
 }
 
 async fn all_have_begun() {

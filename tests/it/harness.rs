@@ -571,7 +571,10 @@ impl TestApp {
             request = request.header(name, value.as_slice());
         }
         let request = request.body(Full::new(call.body)).unwrap();
-        let response = self.service.respond(call.peer, request).await;
+        let response = self
+            .service
+            .respond(&self.service.peer(call.peer), request)
+            .await;
         let (mut parts, body) = response.into_parts();
         // What hyper writes: the length that it is told.
         if let Some(length) = body.size_hint().exact().filter(|&length| length > 0) {

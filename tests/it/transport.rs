@@ -323,6 +323,37 @@ async fn heads_that_are_no_http_are_refused_before_they_are_requests() {
     }
 }
 
+#[tokio::test]
+async fn a_head_has_at_most_a_hundred_headers() {
+    for (further, status) in [(99, "HTTP/1.1 200"), (100, "HTTP/1.1 431")] {
+        let server = server().await;
+        let mut connection = server.connect().await;
+        let further = "x: y\r\n".repeat(further - 1);
+        connection
+            .send(HEALTH.replacen(
+                "\r\n\r\n",
+                &format!("\r\nConnection: close\r\n{further}\r\n"),
+                1,
+            ))
+            .await;
+        let rest = connection.rest().await;
+        assert!(rest.starts_with(status.as_bytes()), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_request_with_a_body_keeps_its_connection() {
+    let server = server().await;
+    let mut connection = server.connect().await;
+    let head = "POST /nothing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    connection
+        .send(format!("{head}5\r\nhello\r\n0\r\n\r\n"))
+        .await;
+    assert_eq!(connection.receive().await.0, 404);
+    connection.send(HEALTH).await;
+    assert_eq!(connection.receive().await.0, 200);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_says_nothing_or_half_a_head_is_closed() {
     for said in ["", "P", "PR", "GET /api/v1/health HTTP/1.1\r\nHost:"] {

@@ -11,6 +11,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use async_trait::async_trait;
 use parking_lot::{Mutex, RwLock};
@@ -35,6 +36,8 @@ struct BlockFile {
     /// Without one nothing can be added.
     path: Option<PathBuf>,
     of_flags: Vec<BlockedNetwork>,
+    /// True if anything is blocked. Checked before the lock, whose counter all cores would write to.
+    has_blocks: AtomicBool,
     blocks: RwLock<Blocks>,
     /// Held while the file is written.
     writing: Mutex<()>,
@@ -69,6 +72,7 @@ impl FileBlockList {
         Ok(Self(Arc::new(BlockFile {
             path,
             of_flags,
+            has_blocks: AtomicBool::new(!blocks.addresses.is_empty()),
             blocks: RwLock::new(blocks),
             writing: Mutex::default(),
         })))
@@ -87,7 +91,7 @@ impl FileBlockList {
 #[async_trait]
 impl BlockList for FileBlockList {
     fn is_blocked(&self, address: IpAddr) -> bool {
-        self.0.blocks.read().addresses.contains(address)
+        self.0.has_blocks.load(Relaxed) && self.0.blocks.read().addresses.contains(address)
     }
 
     fn list(&self) -> Vec<Block> {
@@ -137,7 +141,9 @@ impl BlockFile {
         let written =
             text(&added).and_then(|text| write_whole(&SystemFiles, path, text.as_bytes()));
         written.map_err(|error| store_error("blocks", &error))?;
-        *self.blocks.write() = Blocks::new(&self.of_flags, added);
+        let mut blocks = self.blocks.write();
+        *blocks = Blocks::new(&self.of_flags, added);
+        self.has_blocks.store(!blocks.addresses.is_empty(), Relaxed);
         Ok(true)
     }
 }

@@ -1,6 +1,7 @@
 //! What readers share with the writer.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
@@ -20,6 +21,8 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 /// Where look-ups are answered from, and whether changes can be kept.
 pub(super) struct SharedState {
     inner: RwLock<Inner>,
+    /// True while a change waits or writes fail. Checked before the lock, whose counter all cores would write to.
+    is_troubled: AtomicBool,
     outage: Mutex<Outage>,
 }
 
@@ -49,6 +52,7 @@ impl SharedState {
                 write_error: None,
                 busy_since: None,
             }),
+            is_troubled: AtomicBool::new(false),
             outage: Mutex::default(),
         }
     }
@@ -60,6 +64,9 @@ impl SharedState {
 
     /// Whether changes can be kept, and soon.
     pub(super) fn check(&self) -> Result<(), StoreError> {
+        if !self.is_troubled.load(Relaxed) {
+            return Ok(());
+        }
         let inner = self.inner.read();
         match (&inner.write_error, inner.busy_since) {
             (Some(error), _) => Err(error.clone()),
@@ -69,7 +76,14 @@ impl SharedState {
     }
 
     pub(super) fn set_busy_since(&self, busy_since: Option<Instant>) {
-        self.inner.write().busy_since = busy_since;
+        let mut inner = self.inner.write();
+        inner.busy_since = busy_since;
+        self.update_is_troubled(&inner);
+    }
+
+    fn update_is_troubled(&self, inner: &Inner) {
+        let is_troubled = inner.write_error.is_some() || inner.busy_since.is_some();
+        self.is_troubled.store(is_troubled, Relaxed);
     }
 
     /// The running generation.
@@ -85,6 +99,7 @@ impl SharedState {
     pub(super) fn set_write_error(&self, write_error: Option<StoreError>) {
         let mut inner = self.inner.write();
         let before = std::mem::replace(&mut inner.write_error, write_error);
+        self.update_is_troubled(&inner);
         // Logged at once, because the operator has to act.
         if let Some(reason @ StoreError::Displaced(_)) = &inner.write_error
             && !matches!(before, Some(StoreError::Displaced(_)))

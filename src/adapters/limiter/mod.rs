@@ -178,6 +178,10 @@ impl RateLimiter for SledRateLimiter {
         Ok(self.table.acquire(charges, now))
     }
 
+    fn acquire_now(&self, charges: &[Charge<'_>], now: Timestamp) -> Option<Admission> {
+        Some(self.table.acquire(charges, now))
+    }
+
     fn known_refusal(&self, charge: &Charge<'_>, now: Timestamp) -> Option<Decision> {
         let peeked = self.table.peek(slice::from_ref(charge), now);
         let standing = peeked.standings().first()?;

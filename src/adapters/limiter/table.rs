@@ -13,6 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrayvec::ArrayVec;
+use smallvec::SmallVec;
 
 use crate::domain::{Decision, LimitKey, POLICIES_PER_REQUEST_MAX, Timestamp, Usage};
 use crate::ports::{Admission, Charge, Receipt};
@@ -30,8 +31,8 @@ const CANDIDATES: usize = 3;
 /// groups are too many.
 const OVERFLOW: [u8; 16] = [0; 16];
 
-type LockedShards<'a> =
-    ArrayVec<(usize, MutexGuard<'a, Shard>), { CANDIDATES * POLICIES_PER_REQUEST_MAX }>;
+/// Two inline: most requests lock one or two shards.
+type LockedShards<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); 2]>;
 
 type Keys = ArrayVec<LimitKey, POLICIES_PER_REQUEST_MAX>;
 

@@ -139,13 +139,13 @@ impl AllowedOrigins {
         Some(headers)
     }
 
-    /// Adds the headers of an answer for programs. `origin` is the request's allowed origin.
-    pub(crate) fn apply(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
+    /// Adds the headers of an answer for programs to a request with these headers.
+    pub(crate) fn apply(&self, request: &HeaderMap, headers: &mut HeaderMap) {
         if self.is_empty() {
             return;
         }
         headers.append(VARY, HeaderValue::from_static("Origin"));
-        if let Some(origin) = origin {
+        if let Some(origin) = self.origin_of(request) {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);

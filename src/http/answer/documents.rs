@@ -14,10 +14,10 @@ use crate::domain::Language;
 use crate::site::image::SVG;
 use crate::site::{self, Document, Representation};
 
-use crate::http::answer::compression::{self, Coding};
+use crate::http::answer::compression::{self, GZIP_CODING};
 use crate::http::answer::reply::NO_STORE;
 use crate::http::request::negotiate;
-use crate::http::{Reply, ReplyBody, insert, whole};
+use crate::http::{Reply, insert, whole};
 
 /// What a browser may do with a page: show it with our stylesheet, script and icon, and have the
 /// script and forms talk to this origin. No string becomes HTML or code (Trusted Types).
@@ -84,8 +84,8 @@ struct Variant {
     /// Its language, if the document has one in each.
     language: Option<Language>,
     plain: Encoded,
-    /// The same in each coding that makes it shorter, once it has been compressed.
-    compressed: OnceLock<Vec<(Coding, Encoded)>>,
+    /// The same in gzip if that is shorter, made for the first client that wants it.
+    compressed: OnceLock<Option<Encoded>>,
     /// Those of the body as it is, without its tag.
     headers: HeaderMap,
     /// Those of a 304 (RFC 9110, section 15.4.5), without the tag.
@@ -119,43 +119,9 @@ impl Documents {
         }
     }
 
-    /// Compresses every document, unless `is_stopping`. It takes seconds; until it is done, documents are
-    /// sent as they are.
-    pub(crate) fn compress(&self, is_stopping: impl Fn() -> bool) {
-        let mut done: HashMap<(Bytes, Coding), Option<Bytes>> = HashMap::new();
-        for variant in self.by_path.values().flat_map(|document| &document.forms) {
-            if is_stopping() {
-                return;
-            }
-            let compressed = Coding::ALL.into_iter().filter_map(|coding| {
-                let plain = &variant.plain.body;
-                let body = done
-                    .entry((plain.clone(), coding))
-                    .or_insert_with(|| compression::compress(plain, coding));
-                let etag = variant.plain.etag.trim_end_matches('"');
-                Some((
-                    coding,
-                    Encoded {
-                        body: body.clone()?,
-                        etag: format!("{etag}-{}\"", coding.as_str()),
-                    },
-                ))
-            });
-            if compression::is_worth(variant.media_type, variant.plain.body.len()) {
-                // It is set once: nobody else compresses.
-                let _ = variant.compressed.set(compressed.collect());
-            }
-        }
-    }
-
-    /// Whether `path`, matched exactly, is a document's.
-    pub(crate) fn contains(&self, path: &str) -> bool {
-        self.by_path.contains_key(path)
-    }
-
-    /// The same path, as long as the documents are there.
-    pub(crate) fn path(&self, path: &str) -> Option<&str> {
-        self.by_path.get_key_value(path).map(|(path, _)| &**path)
+    /// The paths of the documents.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.by_path.keys().map(String::as_str)
     }
 
     /// The document at `uri`, in the representation that these request headers prefer, or 304 if the
@@ -196,11 +162,8 @@ impl Variant {
     ) -> Self {
         let mut headers_unchanged = HeaderMap::new();
         let max_age_s = document.max_age_s;
-        insert(
-            &mut headers_unchanged,
-            CACHE_CONTROL,
-            &format!("public, max-age={max_age_s}"),
-        );
+        let max_age = format!("public, max-age={max_age_s}");
+        insert(&mut headers_unchanged, CACHE_CONTROL, &max_age);
         let vary = [
             (document.is_negotiated, "Accept"),
             (representation.language.is_some(), "Accept-Language"),
@@ -254,19 +217,30 @@ impl Variant {
 
     /// The representation in the coding that the request prefers, or 304 if the client has it so.
     fn answer(&self, request: &HeaderMap) -> Reply {
-        let compressed = self.compressed.get().map(Vec::as_slice).unwrap_or_default();
-        let coding = compression::choose(request, compressed.iter().map(|(coding, _)| *coding));
-        let chosen = compressed.iter().find(|(it, _)| Some(*it) == coding);
-        let encoded = chosen.map_or(&self.plain, |(_, encoded)| encoded);
+        let compressed = compression::is_accepted(request).then(|| self.compressed());
+        let compressed = compressed.flatten();
+        let encoded = compressed.unwrap_or(&self.plain);
         if has(request, &encoded.etag) {
             let mut headers = self.headers_unchanged.clone();
             insert(&mut headers, ETAG, &encoded.etag);
-            return Reply::new(StatusCode::NOT_MODIFIED, headers, ReplyBody::default());
+            return Reply::new(StatusCode::NOT_MODIFIED, headers, whole(""));
         }
         let mut headers = self.headers.clone();
         insert(&mut headers, ETAG, &encoded.etag);
-        headers.extend(coding.map(|coding| (CONTENT_ENCODING, coding.header())));
+        headers.extend(compressed.map(|_| (CONTENT_ENCODING, GZIP_CODING)));
         Reply::new(StatusCode::OK, headers, whole(encoded.body.clone()))
+    }
+
+    fn compressed(&self) -> Option<&Encoded> {
+        let Encoded { body, etag } = &self.plain;
+        let compress = || {
+            let is_worth = compression::is_worth(self.media_type, body.len());
+            Some(Encoded {
+                body: is_worth.then(|| compression::compress(body)).flatten()?,
+                etag: format!("{}-gzip\"", etag.trim_end_matches('"')),
+            })
+        };
+        self.compressed.get_or_init(compress).as_ref()
     }
 }
 

@@ -62,7 +62,7 @@ impl<V: Serialize> WrittenPage<'_, V> {
             ),
         ]);
         headers.extend(BROWSER_HEADERS);
-        Ok(Reply::new(self.status, headers, whole(html.into())))
+        Ok(Reply::new(self.status, headers, whole(html)))
     }
 }
 

@@ -1,76 +1,96 @@
 //! The rate-limit headers: three integers that every client understands, and the structured fields
 //! of draft-ietf-httpapi-ratelimit-headers-11.
 
-use bytes::BytesMut;
-use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
-use hyper::{HeaderMap, StatusCode};
+use arrayvec::ArrayString;
+use hyper::header::{HeaderName, HeaderValue};
 
-use crate::domain::{Decision, Standing};
+use crate::domain::{Decision, Policies, PolicyName, Quota};
+use crate::usecases::admit::EVERY_REQUEST;
 
-use crate::http::answer::reply::NO_STORE;
+/// The headers, in the order of [`RateLimitHeaders::values`].
+pub const NAMES: [HeaderName; 5] = [
+    HeaderName::from_static("ratelimit-limit"),
+    HeaderName::from_static("ratelimit-remaining"),
+    HeaderName::from_static("ratelimit-reset"),
+    HeaderName::from_static("ratelimit"),
+    HeaderName::from_static("ratelimit-policy"),
+];
 
-const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+/// The longest `RateLimit` value: the name of a policy, and two numbers of 20 digits.
+const RATE_LIMIT_LEN_MAX: usize = 80;
 
-/// Writes `decision` into `headers`; nothing when every policy is off. The numbers are those of the
-/// binding policy; `RateLimit-Policy` lists every policy that counted the request.
-///
-/// `Retry-After` equals `RateLimit-Reset` and comes with 429 only: a refused tool is an answer of
-/// another status. No cache may keep the numbers, which are one client's at one moment.
-pub fn write(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
-    let Some(binding) = decision.binding() else {
-        return;
+/// Makes the values of the headers.
+#[derive(Debug)]
+pub struct RateLimitHeaders {
+    /// The policies that count every request. Most answers list no other.
+    door_policies: Vec<(PolicyName, Quota)>,
+    /// The value that lists them. It has no reference count that all cores would share.
+    door_list: HeaderValue,
+}
+
+impl RateLimitHeaders {
+    /// For decisions by these policies.
+    pub fn new(policies: &Policies) -> Self {
+        let door_policies = EVERY_REQUEST.into_iter();
+        let door_policies =
+            door_policies.filter_map(|policy| Some((policy, policies.quota(policy)?)));
+        let door_policies: Vec<_> = door_policies.collect();
+        let list: &str = list(door_policies.iter().copied()).leak();
+        Self {
+            door_policies,
+            door_list: HeaderValue::from_static(list),
+        }
+    }
+
+    /// The values for `decision`; none when every policy is off. The numbers are those of the binding
+    /// policy; `RateLimit-Policy` lists every policy that counted the request.
+    pub fn values(&self, decision: &Decision) -> Option<[HeaderValue; 5]> {
+        let binding = decision.binding()?;
+        let mut buffers = [itoa::Buffer::new(); 3];
+        let [limit, remaining, reset_s] = &mut buffers;
+        let limit = limit.format(binding.quota.count());
+        let remaining = remaining.format(binding.remaining());
+        let reset_s = reset_s.format(binding.reset_s());
+        let mut rate_limit = ArrayString::<RATE_LIMIT_LEN_MAX>::new();
+        for part in [
+            "\"",
+            binding.policy.as_str(),
+            "\";r=",
+            remaining,
+            ";t=",
+            reset_s,
+        ] {
+            // It is long enough for any policy and number.
+            let _ = rate_limit.try_push_str(part);
+        }
+        let counted = decision.standings().iter();
+        let counted = counted.map(|standing| (standing.policy, standing.quota));
+        Some([
+            value(limit),
+            value(remaining),
+            value(reset_s),
+            value(&rate_limit),
+            if counted.clone().eq(self.door_policies.iter().copied()) {
+                self.door_list.clone()
+            } else {
+                value(&list(counted))
+            },
+        ])
+    }
+}
+
+/// The value of `RateLimit-Policy`.
+fn list(policies: impl Iterator<Item = (PolicyName, Quota)>) -> String {
+    let item = |(policy, quota): (PolicyName, Quota)| {
+        let (count, window_s) = (quota.count(), quota.window_s());
+        format!("\"{}\";q={count};w={window_s}", policy.as_str())
     };
-    let (mut limit, mut remaining) = (itoa::Buffer::new(), itoa::Buffer::new());
-    let mut reset_s = itoa::Buffer::new();
-    let limit = limit.format(binding.quota.count());
-    let remaining = remaining.format(binding.remaining());
-    let reset_s = reset_s.format(binding.reset_s());
-    let name = binding.policy.as_str();
-    // The values share one buffer, in place of an allocation each.
-    let mut buffer = BytesMut::with_capacity(256);
-    for (header, parts) in [
-        (LIMIT, &[limit][..]),
-        (REMAINING, &[remaining]),
-        (RESET, &[reset_s]),
-        (
-            RATE_LIMIT,
-            &["\"", name, "\";r=", remaining, ";t=", reset_s],
-        ),
-    ] {
-        extend(&mut buffer, parts);
-        insert_taken(headers, header, &mut buffer);
-    }
-    for Standing { policy, quota, .. } in decision.standings() {
-        let (mut count, mut window_s) = (itoa::Buffer::new(), itoa::Buffer::new());
-        let count = count.format(quota.count());
-        let window_s = window_s.format(quota.window_s());
-        let quote = if buffer.is_empty() { "\"" } else { ", \"" };
-        let parts = [quote, policy.as_str(), "\";q=", count, ";w=", window_s];
-        extend(&mut buffer, &parts);
-    }
-    insert_taken(headers, RATE_LIMIT_POLICY, &mut buffer);
-    headers.insert(CACHE_CONTROL, NO_STORE);
-    if status == StatusCode::TOO_MANY_REQUESTS {
-        extend(&mut buffer, &[reset_s]);
-        insert_taken(headers, RETRY_AFTER, &mut buffer);
-    }
+    policies.map(item).collect::<Vec<_>>().join(", ")
 }
 
-fn extend(buffer: &mut BytesMut, parts: &[&str]) {
-    for part in parts {
-        buffer.extend_from_slice(part.as_bytes());
-    }
-}
-
-/// Inserts what is taken out of `buffer`.
-fn insert_taken(headers: &mut HeaderMap, name: HeaderName, buffer: &mut BytesMut) {
-    if let Ok(value) = HeaderValue::from_maybe_shared(buffer.split().freeze()) {
-        headers.insert(name, value);
-    }
+/// Of names of policies and numbers, which are valid in a value.
+fn value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
 }
 
 #[cfg(test)]
@@ -101,26 +121,25 @@ mod tests {
         decision
     }
 
-    fn written(decision: &Decision, status: StatusCode) -> Vec<String> {
-        let mut headers = HeaderMap::new();
-        write(decision, status, &mut headers);
-        let line = |(name, value): (&HeaderName, &HeaderValue)| {
+    fn written(decision: &Decision) -> Vec<String> {
+        let headers = RateLimitHeaders::new(&Policies::default());
+        let values = headers.values(decision).into_iter().flatten();
+        let line = |(name, value): (HeaderName, HeaderValue)| {
             format!("{name}: {}", value.to_str().unwrap())
         };
-        headers.iter().map(line).collect()
+        iter::zip(NAMES, values).map(line).collect()
     }
 
     #[test]
     fn headers_of_an_admission() {
         assert_eq!(
-            written(&decision(false), StatusCode::OK),
+            written(&decision(false)),
             [
                 "ratelimit-limit: 8",
                 "ratelimit-remaining: 7",
                 "ratelimit-reset: 900",
                 "ratelimit: \"newsletter\";r=7;t=900",
                 "ratelimit-policy: \"default\";q=600;w=60, \"newsletter\";q=8;w=900",
-                "cache-control: no-store",
             ]
         );
     }
@@ -128,15 +147,13 @@ mod tests {
     #[test]
     fn headers_of_a_refusal() {
         assert_eq!(
-            written(&decision(true), StatusCode::TOO_MANY_REQUESTS),
+            written(&decision(true)),
             [
                 "ratelimit-limit: 8",
                 "ratelimit-remaining: 0",
                 "ratelimit-reset: 900",
                 "ratelimit: \"newsletter\";r=0;t=900",
                 "ratelimit-policy: \"default\";q=600;w=60, \"newsletter\";q=8;w=900",
-                "cache-control: no-store",
-                "retry-after: 900",
             ]
         );
     }
@@ -156,12 +173,12 @@ mod tests {
                     is_violated: false,
                 });
             }
-            written(&decision, StatusCode::OK)
+            written(&decision)
         };
-        let usual = EVERY_REQUEST.map(PolicyName::default_quota);
+        let door_policies = EVERY_REQUEST.map(PolicyName::default_quota);
         for (quotas, counted, expected) in [
             (
-                usual,
+                door_policies,
                 [1, 1],
                 [
                     "ratelimit-limit: 600",
@@ -170,7 +187,7 @@ mod tests {
                 ],
             ),
             (
-                usual,
+                door_policies,
                 [1, 1799],
                 [
                     "ratelimit-limit: 1800",
@@ -179,7 +196,7 @@ mod tests {
                 ],
             ),
             (
-                [Quota::new(7, 60_000).unwrap(), usual[1]],
+                [Quota::new(7, 60_000).unwrap(), door_policies[1]],
                 [1, 1],
                 [
                     "ratelimit-limit: 7",
@@ -196,17 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_under_another_status_has_no_retry_after() {
-        let written = written(&decision(true), StatusCode::OK);
-        assert!(written.contains(&"ratelimit-remaining: 0".to_owned()));
-        assert!(!written.iter().any(|line| line.starts_with("retry-after")));
-    }
-
-    #[test]
     fn nothing_is_written_when_every_policy_is_off() {
-        assert_eq!(
-            written(&Decision::default(), StatusCode::OK),
-            Vec::<String>::new()
-        );
+        assert_eq!(written(&Decision::default()), Vec::<String>::new());
     }
 }

@@ -1,24 +1,28 @@
 //! Writing an answer: its status, the headers that every answer has, its body.
 
-use hyper::body::{Body as _, Bytes};
+use std::mem;
+
+use hyper::body::Body as _;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, PRAGMA, VARY,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, PRAGMA, RETRY_AFTER,
+    VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{HeaderMap, Response, StatusCode};
 
-use crate::domain::Decision;
+use crate::domain::{Decision, Settings};
 use crate::site::page_writer::PageWriter;
 
 use crate::http::answer::documents::DocumentUrls;
 use crate::http::answer::page::{failure_page, is_page_wanted};
-use crate::http::answer::ratelimit;
+use crate::http::answer::ratelimit::{self, RateLimitHeaders};
 use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
 use crate::http::{
     Area, Code, Problem, Reply, ReplyBody, RequestContext, RequestId, insert, whole,
 };
 
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+/// A placeholder.
+const BLANK: HeaderValue = HeaderValue::from_static("");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// Tells nginx not to buffer a stream.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -30,14 +34,24 @@ pub(crate) struct Renderer {
     /// The URL of the protected resource metadata (RFC 9728).
     metadata: String,
     page_writer: PageWriter,
+    limits: RateLimitHeaders,
+    /// The headers of most answers to programs. It is copied and filled: to insert them one by one would cost more
+    /// than all decisions about the request.
+    template: HeaderMap,
 }
 
 impl Renderer {
-    pub(crate) fn new(base_url: &str, page_writer: PageWriter) -> Self {
+    pub(crate) fn new(settings: &Settings, page_writer: PageWriter) -> Self {
+        // The blanks come first, in the order in which they are filled.
+        let blanks = [X_REQUEST_ID, CONTENT_TYPE].into_iter();
+        let blanks = blanks.chain(ratelimit::NAMES).map(|name| (name, BLANK));
+        let rest = [(X_CONTENT_TYPE_OPTIONS, NOSNIFF), (CACHE_CONTROL, NO_STORE)];
         Self {
-            base_url: base_url.to_owned(),
-            metadata: DocumentUrls::new(base_url).protected_resource,
+            base_url: settings.base_url.clone(),
+            metadata: DocumentUrls::new(&settings.base_url).protected_resource,
             page_writer,
+            limits: RateLimitHeaders::new(&settings.policies),
+            template: blanks.chain(rest).collect(),
         }
     }
 
@@ -45,51 +59,48 @@ impl Renderer {
     /// that of the request, both of which the log reads afterwards.
     pub(crate) fn render(
         &self,
-        context: &mut RequestContext,
+        context: &RequestContext,
+        decision: &mut Decision,
         outcome: &mut Result<Reply, Problem>,
     ) -> Response<ReplyBody> {
         match outcome {
             Ok(reply) => {
                 if let Some(later) = &reply.decision {
-                    context.decision.merge(later);
+                    decision.merge(later);
                 }
-                let headers = std::mem::take(&mut reply.headers);
-                let body = std::mem::take(&mut reply.body);
-                write(context, (reply.status, headers, body))
+                self.write(context, decision, reply)
             }
             Err(problem) => {
-                context.decision.merge(&problem.decision);
-                self.problem(context, problem)
+                decision.merge(&problem.decision);
+                let mut reply = self.problem(context, decision, problem);
+                self.write(context, decision, &mut reply)
             }
         }
     }
 
     /// The answer to a request that failed: a problem, or a page for whoever wants one.
-    fn problem(&self, context: &RequestContext, problem: &Problem) -> Response<ReplyBody> {
-        let (id, area, decision) = (context.id, context.area, &context.decision);
+    fn problem(&self, context: &RequestContext, decision: &Decision, problem: &Problem) -> Reply {
+        let (id, area) = (context.id, context.area);
         if is_page_wanted(&context.parts)
             && let Some(page) =
                 failure_page(&self.page_writer, id, &context.parts, problem, decision)
         {
-            return write(context, (page.status, page.headers, page.body));
+            return page;
         }
         let status = problem.code.kind().status;
-        let mut headers = HeaderMap::with_capacity(16);
-        headers.insert(CONTENT_TYPE, PROBLEM_JSON);
-        headers.extend(problem.headers.iter().cloned());
+        let mut headers: HeaderMap = problem.headers.iter().cloned().collect();
         if area == Area::Site {
             headers.insert(VARY, HeaderValue::from_static("Accept"));
         }
         if status == StatusCode::UNAUTHORIZED {
-            insert(
-                &mut headers,
-                WWW_AUTHENTICATE,
-                &problem.challenge(&self.metadata),
-            );
+            let challenge = problem.challenge(&self.metadata);
+            insert(&mut headers, WWW_AUTHENTICATE, &challenge);
         }
         let body = problem.body(&self.base_url, id, decision, area);
-        let body = whole(Bytes::from(body));
-        write(context, (status, headers, body))
+        Reply {
+            content_type: Some(PROBLEM_JSON),
+            ..Reply::new(status, headers, whole(body))
+        }
     }
 
     /// The answer to a request of which nothing else is left.
@@ -101,43 +112,78 @@ impl Renderer {
             (X_CONTENT_TYPE_OPTIONS, NOSNIFF),
         ]);
         let body = problem.body(&self.base_url, id, &Decision::default(), Area::Site);
-        let body = whole(if is_head { Bytes::new() } else { body.into() });
-        response(problem.code.kind().status, headers, body)
+        let body = if is_head { Vec::new() } else { body };
+        response(problem.code.kind().status, headers, whole(body))
     }
-}
 
-/// Adds what every answer has.
-fn write(
-    context: &RequestContext,
-    (status, mut headers, body): (StatusCode, HeaderMap, ReplyBody),
-) -> Response<ReplyBody> {
-    let (area, decision) = (context.area, &context.decision);
-    let is_head = context.parts.method == hyper::Method::HEAD;
-    headers.insert(X_REQUEST_ID, context.id.to_header());
-    headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-    if area.is_for_programs() || decision.is_refused() {
-        ratelimit::write(decision, status, &mut headers);
-    }
-    if area == Area::OAuth {
-        // RFC 6749, section 5.1.
-        headers.insert(CACHE_CONTROL, NO_STORE);
-        headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
-    }
-    match body.size_hint().exact() {
-        // Its length would be that of the representation (RFC 9110, section 8.6).
-        Some(_) if status == StatusCode::NOT_MODIFIED => {}
-        // hyper writes the length of a body that is sent.
-        Some(length) if is_head || length == 0 => {
-            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        }
-        Some(_) => {}
-        None => {
+    /// Adds to `reply` what every answer has.
+    fn write(
+        &self,
+        context: &RequestContext,
+        decision: &Decision,
+        reply: &mut Reply,
+    ) -> Response<ReplyBody> {
+        let (area, status) = (context.area, reply.status);
+        let is_head = context.parts.method == hyper::Method::HEAD;
+        let shows_limits = area.is_for_programs() || decision.is_refused();
+        let limits = shows_limits.then(|| self.limits.values(decision)).flatten();
+        // `Retry-After` equals `RateLimit-Reset` and comes with 429 only: a refused tool is an answer of
+        // another status.
+        let retry_after = limits.as_ref().map(|[_, _, reset, ..]| reset.clone());
+        let retry_after = retry_after.filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
+        let mut headers = self.headers(context.id, reply, limits);
+        headers.extend(retry_after.map(|value| (RETRY_AFTER, value)));
+        if area == Area::OAuth {
+            // RFC 6749, section 5.1.
             headers.insert(CACHE_CONTROL, NO_STORE);
-            headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+            headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
         }
+        match reply.body.size_hint().exact() {
+            // Its length would be that of the representation (RFC 9110, section 8.6).
+            Some(_) if status == StatusCode::NOT_MODIFIED => {}
+            // hyper writes the length of a body that is sent.
+            Some(length) if is_head || length == 0 => {
+                headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+            }
+            Some(_) => {}
+            None => {
+                headers.insert(CACHE_CONTROL, NO_STORE);
+                headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+            }
+        }
+        let body = mem::replace(&mut reply.body, whole(""));
+        response(status, headers, if is_head { whole("") } else { body })
     }
-    let body = if is_head { ReplyBody::default() } else { body };
-    response(status, headers, body)
+
+    /// Merges the reply's own headers with the template.
+    fn headers(
+        &self,
+        id: RequestId,
+        reply: &mut Reply,
+        limits: Option<[HeaderValue; 5]>,
+    ) -> HeaderMap {
+        let (content_type, mut own) = (reply.content_type.take(), mem::take(&mut reply.headers));
+        let Some(limits) = limits else {
+            let mut headers = own;
+            headers.insert(X_REQUEST_ID, id.to_header());
+            headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+            headers.extend(content_type.map(|value| (CONTENT_TYPE, value)));
+            return headers;
+        };
+        let mut headers = self.template.clone();
+        let has_type = content_type.is_some();
+        let leading = [id.to_header(), content_type.unwrap_or(BLANK)];
+        for (blank, value) in headers.values_mut().zip(leading.into_iter().chain(limits)) {
+            *blank = value;
+        }
+        if !has_type {
+            headers.remove(CONTENT_TYPE);
+        }
+        // No cache may keep the numbers, which are one client's at one moment.
+        own.remove(CACHE_CONTROL);
+        headers.extend(own);
+        headers
+    }
 }
 
 /// An answer of these parts.

@@ -1,16 +1,15 @@
 //! What a handler answers when nothing fails.
 
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{Either, Full};
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 
 use crate::domain::Decision;
 
 use crate::http::Problem;
-use crate::http::answer::sse::{BrokenOff, SseStream};
+use crate::http::answer::sse::SseStream;
 
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -24,7 +23,9 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    /// Its own headers, `Content-Type` among them.
+    /// `Content-Type`, unless it is among its own headers.
+    pub(crate) content_type: Option<HeaderValue>,
+    /// Its own headers.
     pub(crate) headers: HeaderMap,
     pub(crate) body: ReplyBody,
     /// The standings of the policies that the handler asked.
@@ -58,6 +59,7 @@ impl Reply {
     pub(crate) fn new(status: StatusCode, headers: HeaderMap, body: ReplyBody) -> Self {
         Self {
             status,
+            content_type: None,
             headers,
             body,
             decision: None,
@@ -68,18 +70,19 @@ impl Reply {
 
     /// 200 without a body.
     pub(crate) fn empty() -> Self {
-        Self::new(StatusCode::OK, HeaderMap::new(), ReplyBody::default())
+        Self::new(StatusCode::OK, HeaderMap::new(), whole(""))
     }
 
     /// A stream of server-sent events.
     pub(crate) fn events(stream: SseStream) -> Self {
-        Self::of_type(EVENTS, stream.boxed_unsync())
+        Self::of_type(EVENTS, Either::Right(Box::new(stream)))
     }
 
     fn of_type(media_type: HeaderValue, body: ReplyBody) -> Self {
-        let mut headers = HeaderMap::with_capacity(16);
-        headers.insert(CONTENT_TYPE, media_type);
-        Self::new(StatusCode::OK, headers, body)
+        Self {
+            content_type: Some(media_type),
+            ..Self::new(StatusCode::OK, HeaderMap::new(), body)
+        }
     }
 
     /// The same as the answer to what failed with `problem`.
@@ -96,13 +99,11 @@ impl Reply {
 }
 
 /// The body of an answer: whole, or a stream of events.
-pub(crate) type ReplyBody = UnsyncBoxBody<Bytes, BrokenOff>;
+pub(crate) type ReplyBody = Either<Full<Bytes>, Box<SseStream>>;
 
 /// A whole body.
-pub(crate) fn whole(bytes: Bytes) -> ReplyBody {
-    Full::new(bytes)
-        .map_err(|never| match never {})
-        .boxed_unsync()
+pub(crate) fn whole(bytes: impl Into<Bytes>) -> ReplyBody {
+    Either::Left(Full::new(bytes.into()))
 }
 
 /// Inserts `value`, which consists of visible ASCII characters.

@@ -102,7 +102,7 @@ impl SseSink {
 
 /// The body of an answer whose events are still being written.
 #[derive(Debug)]
-pub(crate) struct SseStream {
+pub struct SseStream {
     events: mpsc::Receiver<SseEvent>,
     comment: Pin<Box<Sleep>>,
     is_finished: bool,

@@ -6,6 +6,7 @@ use hyper::body::Bytes;
 use serde::Serialize;
 
 use crate::domain::Label;
+use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::form;
 use crate::http::request::json;
 use crate::http::{
@@ -22,13 +23,13 @@ pub(crate) const REGISTER: Endpoint = Endpoint {
     paths: &["/agent/auth"],
     // An identity assertion is refused for what it is, not for its size of some kilobytes.
     body: Some(BodyRule::json(64)),
-    ..Endpoint::post(|context, body| Box::pin(register(context, body)))
+    ..Endpoint::post(|context, body| later(register(context.clone(), body)))
 };
 
 pub(crate) const CLAIM: Endpoint = Endpoint {
     name: "agent.claim",
     paths: &["/agent/auth/claim", "/agent/auth/claim/complete"],
-    ..Endpoint::post(|_context, _body| Box::pin(async { Err(Problem::of(Code::ClaimNotEnabled)) }))
+    ..Endpoint::post(|_context, _body| Now(Err(Problem::of(Code::ClaimNotEnabled))))
 };
 
 pub(crate) const REVOKE: Endpoint = Endpoint {
@@ -40,7 +41,7 @@ pub(crate) const REVOKE: Endpoint = Endpoint {
         ..BodyRule::form(8)
     }),
     has_effects: true,
-    ..Endpoint::post(|context, body| Box::pin(revoke(context, body)))
+    ..Endpoint::post(|context, body| later(revoke(context.clone(), body)))
 };
 
 /// The members of RFC 6749, section 5.1, of RFC 7591, section 3.2.1, and of auth.md.

@@ -5,6 +5,7 @@ use hyper::StatusCode;
 use hyper::body::Bytes;
 
 use crate::domain::{Conversation, Decision};
+use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::json;
 use crate::http::request::negotiate::{self, prefers_events};
 use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext};
@@ -22,30 +23,26 @@ pub(crate) const CHAT: Endpoint = Endpoint {
     body: Some(BodyRule::json(320)),
     deadline: chat_wire::DEADLINE,
     has_effects: true,
-    shows: Some(|context| Box::pin(standing(context))),
+    shows: Some(|context| Box::pin(standing(context.clone()))),
     tool: Some(McpTool {
         tool: Tool::AskAssistant,
-        handler: |context, arguments| Box::pin(ask(context, arguments)),
+        handler: |context, arguments| later(ask(context.clone(), arguments)),
     }),
-    ..Endpoint::post(|context, body| Box::pin(chat(context, body)))
+    ..Endpoint::post(|context, body| later(chat(context.clone(), body)))
 };
 
 pub(crate) const QUOTA: Endpoint = Endpoint {
     name: "assistant.quota",
     paths: PATHS,
-    shows: Some(|context| Box::pin(standing(context))),
+    shows: Some(|context| Box::pin(standing(context.clone()))),
     tool: Some(McpTool {
         tool: Tool::GetAssistantQuota,
-        handler: |context, arguments| {
-            Box::pin(async move {
-                json::read_no_members(&arguments)?;
-                show_quota(&context, ChatIdentity::Program).await
-            })
+        handler: |context, arguments| match json::read_no_members(&arguments) {
+            Ok(()) => later(show_quota(context.clone(), ChatIdentity::Program)),
+            Err(problem) => Now(Err(problem)),
         },
     }),
-    ..Endpoint::get(|context, _body| {
-        Box::pin(async move { show_quota(&context, context.visitor()).await })
-    })
+    ..Endpoint::get(|context, _body| later(show_quota(context.clone(), context.visitor())))
 };
 
 const PATHS: &[&str] = &["/api/v1/assistant/chat", "/api/assistant/chat"];
@@ -97,7 +94,7 @@ async fn standing(context: RequestContext) -> Result<Decision, Problem> {
     Ok(usecase::remaining_turns(app.meter(), app.clock.now(), &context.client, identity).await?)
 }
 
-async fn show_quota(context: &RequestContext, identity: ChatIdentity) -> Result<Reply, Problem> {
+async fn show_quota(context: RequestContext, identity: ChatIdentity) -> Result<Reply, Problem> {
     let meter = context.app().meter();
     let decision = usecase::remaining_turns(meter, context.now, &context.client, identity).await?;
     let response = QuotaResponse::of(&decision);

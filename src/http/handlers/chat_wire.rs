@@ -71,7 +71,7 @@ pub(super) async fn take_turn(
     identity: ChatIdentity,
 ) -> Result<(Option<Share>, Turn), Problem> {
     let (app, client) = (context.app(), &context.client);
-    let turns = context.state.turns.as_ref();
+    let turns = context.state().turns.as_ref();
     let share = match turns.map(|turns| turns.take(client.network)).transpose() {
         Ok(share) => share,
         Err(cause) => {

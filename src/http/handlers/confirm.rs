@@ -7,6 +7,7 @@ use hyper::body::Bytes;
 use serde_json::json;
 
 use crate::domain::{Confirming, Contact, ContactStatus};
+use crate::http::endpoint::later;
 use crate::http::request::form;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::confirm::confirm;
@@ -21,7 +22,7 @@ pub(crate) const ASK: Endpoint = Endpoint {
     paths: PATHS,
     is_described: false,
     is_free: true,
-    ..Endpoint::get(|context, _body| Box::pin(ask(context)))
+    ..Endpoint::get(|context, _body| later(ask(context.clone())))
 };
 
 pub(crate) const ANSWER: Endpoint = Endpoint {
@@ -31,7 +32,7 @@ pub(crate) const ANSWER: Endpoint = Endpoint {
     has_effects: true,
     is_described: false,
     is_free: true,
-    ..Endpoint::post(|context, body| Box::pin(answer(context, body)))
+    ..Endpoint::post(|context, body| later(answer(context.clone(), body)))
 };
 
 async fn ask(context: RequestContext) -> Result<Reply, Problem> {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::{Label, PolicyName};
+use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::json;
 use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
@@ -20,15 +21,15 @@ pub(crate) const ISSUE_KEY: Endpoint = Endpoint {
     has_effects: true,
     tool: Some(McpTool {
         tool: Tool::CreateApiKey,
-        handler: |context, arguments| Box::pin(issue(context, arguments)),
+        handler: |context, arguments| later(issue(context.clone(), arguments)),
     }),
-    ..Endpoint::post(|context, body| Box::pin(issue(context, body)))
+    ..Endpoint::post(|context, body| later(issue(context.clone(), body)))
 };
 
 pub(crate) const DESCRIBE_KEYS: Endpoint = Endpoint {
     name: "keys.describe",
     paths: PATHS,
-    ..Endpoint::get(|context, _body| Box::pin(async move { describe(&context) }))
+    ..Endpoint::get(|context, _body| Now(describe(context)))
 };
 
 const PATHS: &[&str] = &["/api/v1/keys"];
@@ -68,7 +69,7 @@ async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
         rate_limit: quota
             .map(|quota| json!({"limit": quota.count(), "window_seconds": quota.window_s()})),
         expires_at: issued.record.expires_at.to_rfc3339(),
-        documentation: &context.state.urls.documentation,
+        documentation: &context.state().urls.documentation,
         note: "Keep this key: it is shown only now. Send it as Authorization: Bearer or as \
                X-API-Key. No endpoint needs it.",
     };
@@ -92,7 +93,7 @@ fn describe(context: &RequestContext) -> Result<Reply, Problem> {
                 "description": "label of the agent or integration",
             }
         },
-        "documentation": &context.state.urls.documentation,
+        "documentation": &context.state().urls.documentation,
     });
     Reply::json(StatusCode::OK, &response)
 }

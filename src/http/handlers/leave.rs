@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use crate::domain::{Contact, ContactStatus, LeaveToken};
 use crate::http::answer::page::WrittenPage;
+use crate::http::endpoint::later;
 use crate::http::request::negotiate;
-use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext, endpoint};
+use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::admit::admit_network;
 use crate::usecases::leave::leave;
 
@@ -24,7 +25,7 @@ pub(crate) const ASK: Endpoint = Endpoint {
     paths: PATHS,
     is_described: false,
     is_free: true,
-    ..Endpoint::get(|context, _body| Box::pin(ask(context)))
+    ..Endpoint::get(|context, _body| later(ask(context.clone())))
 };
 
 pub(crate) const LEAVE: Endpoint = Endpoint {
@@ -35,7 +36,7 @@ pub(crate) const LEAVE: Endpoint = Endpoint {
     has_effects: true,
     is_described: false,
     is_free: true,
-    ..Endpoint::post(|context, _body: Bytes| Box::pin(take_leave(context)))
+    ..Endpoint::post(|context, _body: Bytes| later(take_leave(context.clone())))
 };
 
 /// Asks whether the contact wants to leave.
@@ -75,7 +76,7 @@ async fn counted(
 ) -> Result<Option<Contact>, Problem> {
     if found.is_none() {
         let (meter, now) = (context.app().meter(), context.now);
-        let decision = admit_network(meter, now, context.client.network).await?;
+        let decision = admit_network(meter, now, &context.client).await?;
         if decision.is_refused() {
             return Err(Problem::refused(Code::RateLimited, &decision).with_decision(decision));
         }
@@ -86,7 +87,7 @@ async fn counted(
 /// The token in the path, if it is one.
 pub(super) fn token(context: &RequestContext) -> Option<LeaveToken> {
     let path = context.parts.uri.path();
-    LeaveToken::parse(endpoint::last_segment(path))
+    LeaveToken::parse(path.rsplit('/').next()?)
 }
 
 /// The page with the button, or the one that says that there are no more mails.
@@ -124,7 +125,7 @@ pub(super) fn contact_page(
         path: None,
         values,
     };
-    let mut reply = page.reply(&context.state.page_writer)?;
+    let mut reply = page.reply(&context.state().page_writer)?;
     let nowhere = HeaderValue::from_static("no-referrer");
     reply.headers.insert(REFERRER_POLICY, nowhere);
     Ok(reply)

@@ -6,6 +6,7 @@ use hyper::header::ORIGIN;
 use serde::Serialize;
 
 use crate::domain::{EmailAddress, EmailError, SignUpWay};
+use crate::http::endpoint::later;
 use crate::http::request::evidence::evidence;
 use crate::http::request::{form, json, negotiate};
 use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
@@ -19,12 +20,9 @@ pub(crate) const SUBSCRIBE: Endpoint = Endpoint {
     has_effects: true,
     tool: Some(McpTool {
         tool: Tool::SubscribeNewsletter,
-        handler: |context, arguments| Box::pin(sign_up(context, arguments, SignUpWay::Tool)),
+        handler: |context, arguments| later(sign_up(context.clone(), arguments, SignUpWay::Tool)),
     }),
-    ..Endpoint::post(|context, body| {
-        let way = way(&context);
-        Box::pin(sign_up(context, body, way))
-    })
+    ..Endpoint::post(|context, body| later(sign_up(context.clone(), body, way(context))))
 };
 
 #[derive(Serialize)]

@@ -5,6 +5,7 @@ use hyper::body::Bytes;
 use serde::Serialize;
 
 use crate::domain::{AccessToken, Timestamp};
+use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::form::{self, FormParams};
 use crate::http::request::identity::{self, Basic};
 use crate::http::{BodyRule, Code, Endpoint, Errors, Problem, Reply, RequestContext};
@@ -14,16 +15,14 @@ pub(crate) const TOKEN: Endpoint = Endpoint {
     name: "oauth.token",
     paths: &["/oauth2/token"],
     body: Some(BodyRule::form(8)),
-    ..Endpoint::post(|context, body| Box::pin(token(context, body)))
+    ..Endpoint::post(|context, body| later(token(context.clone(), body)))
 };
 
 /// Never a redirect: nobody can sign in here.
 pub(crate) const AUTHORIZE: Endpoint = Endpoint {
     name: "oauth.authorize",
     paths: &["/oauth2/authorize"],
-    ..Endpoint::get(|_context, _body| {
-        Box::pin(async { Err(Problem::of(Code::UnsupportedResponseType)) })
-    })
+    ..Endpoint::get(|_context, _body| Now(Err(Problem::of(Code::UnsupportedResponseType))))
 };
 
 /// The only scope.

@@ -1,16 +1,17 @@
 //! `GET` of a document of the site.
 
+use crate::http::endpoint::Handled::Now;
 use crate::http::{Code, Endpoint, Problem, Reply, RequestContext};
 
 /// Every document. The site knows their paths.
 pub(crate) const DOCUMENT: Endpoint = Endpoint {
     name: "document",
     is_document: true,
-    ..Endpoint::get(|context, _body| Box::pin(async move { document(&context) }))
+    ..Endpoint::get(|context, _body| Now(document(context)))
 };
 
 fn document(context: &RequestContext) -> Result<Reply, Problem> {
-    let documents = &context.state.documents;
+    let documents = &context.state().documents;
     documents
         .answer(&context.parts.uri, context.headers())
         .ok_or_else(|| Problem::of(Code::NotFound))

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::domain::EchoMessage;
+use crate::http::endpoint::Handled::Now;
 use crate::http::request::json;
 use crate::http::request::version::VERSION;
 use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
@@ -17,15 +18,15 @@ pub(crate) const ECHO: Endpoint = Endpoint {
     body: Some(BodyRule::json(64)),
     tool: Some(McpTool {
         tool: Tool::Echo,
-        handler: |context, arguments| Box::pin(async move { echo(&context, &arguments) }),
+        handler: |context, arguments| Now(echo(context, &arguments)),
     }),
-    ..Endpoint::post(|context, body| Box::pin(async move { echo(&context, &body) }))
+    ..Endpoint::post(|context, body| Now(echo(context, &body)))
 };
 
 pub(crate) const DESCRIBE_ECHO: Endpoint = Endpoint {
     name: "sandbox.describe",
     paths: PATHS,
-    ..Endpoint::get(|_context, _body| Box::pin(async { describe() }))
+    ..Endpoint::get(|_context, _body| Now(describe()))
 };
 
 const PATHS: &[&str] = &["/api/v1/sandbox/echo"];

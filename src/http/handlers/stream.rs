@@ -46,7 +46,7 @@ pub(super) async fn chat(
         events,
         begun: Mutex::new(Some(begun)),
     };
-    let unfinished = &context.state.unfinished;
+    let unfinished = &context.state().unfinished;
     let writer = write_stream(context.clone(), turn, conversation, sink);
     unfinished.spawn(async move {
         let _share = share;

@@ -8,13 +8,15 @@
 
 mod message;
 
+use std::mem;
+
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use crate::site::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, Toolbox};
 
-use crate::http::{Errors, JsonObject, JsonValue, Problem, Reply, RequestId};
+use crate::http::{Errors, JsonObject, JsonValue, Problem, Reply, RequestId, whole};
 
 use message::{RpcError, RpcMessage};
 
@@ -188,7 +190,7 @@ where
 
 /// Reads the body of `reply`, and returns the rest beside it.
 async fn read_reply(mut reply: Reply) -> Result<(Value, Reply), Problem> {
-    let body = std::mem::take(&mut reply.body).collect().await;
+    let body = mem::replace(&mut reply.body, whole("")).collect().await;
     let body = body.map_err(Problem::fault)?.to_bytes();
     let value = serde_json::from_slice(&body).map_err(Problem::fault)?;
     Ok((value, reply))

@@ -16,8 +16,13 @@ use ipnet::IpNet;
 use crate::domain::Network;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const FORWARDED: HeaderName = HeaderName::from_static("forwarded");
-const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// The headers that show that there is a proxy.
+pub(crate) const FORWARDING_HEADERS: [HeaderName; 3] = [
+    X_FORWARDED_FOR,
+    HeaderName::from_static("forwarded"),
+    HeaderName::from_static("x-real-ip"),
+];
 
 /// Where a request comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +88,7 @@ impl TrustedProxies {
     /// The client behind a request that came from `peer`.
     pub(crate) fn client_ip(&self, peer: IpAddr, headers: &HeaderMap) -> ClientIp {
         let peer = peer.to_canonical();
-        let names = [X_FORWARDED_FOR, FORWARDED, X_REAL_IP];
-        let is_forwarded = headers.keys().any(|name| names.contains(name));
+        let is_forwarded = headers.keys().any(|name| FORWARDING_HEADERS.contains(name));
         let forwarding = match (self.contains(peer), is_forwarded) {
             (false, false) => Forwarding::Direct,
             (false, true) => Forwarding::Untrusted,

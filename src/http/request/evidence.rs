@@ -20,7 +20,7 @@ pub(crate) fn evidence(
     let is_own =
         text(headers, ORIGIN).is_some_and(|origin| is_same_origin(origin, &settings.base_url));
     let asked_with = |language| {
-        let writer = &context.state.page_writer;
+        let writer = &context.state().page_writer;
         writer.consent_text(language, settings.sign_ups)
     };
     let named = source.and_then(Source::parse);

@@ -1,5 +1,4 @@
-//! What a request's head tells by itself: the area of its path, and what HTTP asks of it and hyper
-//! leaves to the service.
+//! Checks and facts of a request's head.
 
 use std::net::Ipv6Addr;
 
@@ -10,60 +9,48 @@ use hyper::http::uri::Authority;
 
 use crate::domain::is_same_origin;
 
-/// What a path is for, whether or not anything exists there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Area {
-    /// `/api`.
-    Api,
-    /// `/agent` and `/oauth2`: problems have the members of RFC 6749 too, and no answer may be
-    /// stored.
-    OAuth,
-    /// `/mcp`: answers are messages of its protocol, once a request has been admitted.
-    Mcp,
-    /// Documents and pages, which caches may keep.
-    Site,
-}
-
-impl Area {
-    /// The area of a path. The documents below `/mcp` are in [`Area::Site`].
-    pub fn of(path: &str) -> Self {
-        let is_below = |root| {
-            let rest = path.strip_prefix(root);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        if is_below("/api") {
-            Self::Api
-        } else if is_below("/agent") || is_below("/oauth2") {
-            Self::OAuth
-        } else if path == "/mcp" {
-            Self::Mcp
-        } else {
-            Self::Site
-        }
-    }
-
-    /// Whether an invalid credential ends a request. Elsewhere it is ignored: the documents that a
-    /// challenge names, and the endpoints that issue or revoke credentials, must work for a client
-    /// whose credential has expired.
-    pub const fn refuses_bad_credentials(self) -> bool {
-        match self {
-            Self::Api | Self::Mcp => true,
-            Self::OAuth | Self::Site => false,
-        }
-    }
-
-    /// Whether programs call it: answers always show the rate limits, and pages of allowed origins
-    /// may read them.
-    pub const fn is_for_programs(self) -> bool {
-        match self {
-            Self::Api | Self::OAuth | Self::Mcp => true,
-            Self::Site => false,
-        }
-    }
-}
+use crate::http::Area;
+use crate::http::request::client_ip::FORWARDING_HEADERS;
+use crate::http::request::identity;
+use crate::http::request::version::{SERVICE_API_VERSION, Wanted};
 
 /// Most headers of a request. On HTTP/1, hyper refuses more with 431.
-pub(crate) const HEADERS_MAX: usize = 100;
+const HEADERS_MAX: usize = 100;
+
+/// Facts about a head that decide the path of its request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    /// What is wrong with it, in words for the client.
+    pub(crate) check: Result<(), &'static str>,
+    /// True if it presents a credential, valid or not.
+    pub(crate) has_credential: bool,
+    /// A proxy forwarded the request, or the client says so.
+    pub(crate) is_forwarded: bool,
+    /// Always [`Wanted::Any`] outside the API.
+    pub(crate) wanted: Wanted,
+}
+
+impl Head {
+    /// Reads the head of a request to a path of `area`.
+    pub(crate) fn read(parts: &Parts, area: Area) -> Self {
+        let mut head = Self {
+            check: check(parts),
+            has_credential: false,
+            is_forwarded: false,
+            wanted: Wanted::Any,
+        };
+        for (name, value) in &parts.headers {
+            if identity::is_credential(name, value) {
+                head.has_credential = true;
+            } else if FORWARDING_HEADERS.contains(name) {
+                head.is_forwarded = true;
+            } else if area == Area::Api && name == SERVICE_API_VERSION {
+                head.wanted = head.wanted.and(value);
+            }
+        }
+        head
+    }
+}
 
 /// Checks where the request is meant to go, how its body is framed and how many headers it has. On HTTP/1 the
 /// connection has to be closed after a request that fails: a proxy before the service may see its end
@@ -74,7 +61,7 @@ pub(crate) const HEADERS_MAX: usize = 100;
 ///
 /// # Errors
 /// What is wrong, in words for the client.
-pub(crate) fn check(parts: &Parts) -> Result<(), &'static str> {
+fn check(parts: &Parts) -> Result<(), &'static str> {
     // HTTP/2 may split the cookies into a field for each (RFC 9113, section 8.2.3).
     let crumbs = parts.headers.get_all(COOKIE).iter().skip(1).count();
     if parts.headers.len() - crumbs > HEADERS_MAX {
@@ -127,7 +114,8 @@ fn is_host(text: &str) -> bool {
         (address.parse::<Ipv6Addr>().is_ok(), rest)
     } else {
         let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
-        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        let is_of_name =
+            |byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_');
         (!name.is_empty() && name.bytes().all(is_of_name), rest)
     };
     let is_port = |port: &str| {
@@ -140,31 +128,6 @@ fn is_host(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn areas_are_told_by_the_first_segment() {
-        for (path, area) in [
-            ("/api", Area::Api),
-            ("/api/", Area::Api),
-            ("/api/v1/nothing", Area::Api),
-            ("/apis", Area::Site),
-            ("/API", Area::Site),
-            ("api", Area::Site),
-            ("//api", Area::Site),
-            ("/agent", Area::OAuth),
-            ("/agent/auth/claim", Area::OAuth),
-            ("/agents", Area::Site),
-            ("/oauth2/nothing", Area::OAuth),
-            ("/mcp", Area::Mcp),
-            ("/mcp/", Area::Site),
-            ("/mcp/server-card", Area::Site),
-            ("/", Area::Site),
-            ("", Area::Site),
-            ("*", Area::Site),
-        ] {
-            assert_eq!(Area::of(path), area, "{path}");
-        }
-    }
 
     #[test]
     fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderName};
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
 use crate::domain::{Fingerprint, QuotaToken, Timestamp, TokenKey};
 use crate::site::facts::quota_cookie_name;
@@ -14,9 +14,9 @@ use crate::http::{Area, Code, Problem};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// Whether a credential is presented, however bad.
-pub(crate) fn is_presented(headers: &HeaderMap) -> bool {
-    !matches!(presented(headers), Ok(None))
+/// True if the header presents a credential, valid or not.
+pub(crate) fn is_credential(name: &HeaderName, value: &HeaderValue) -> bool {
+    name == AUTHORIZATION && of_scheme(b"bearer", value.as_bytes()).is_some() || name == API_KEY
 }
 
 /// The owner of the request's credential. `None` if there is no credential, or an invalid one in an area
@@ -152,8 +152,6 @@ pub(crate) fn quota_cookie(
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
-
     use super::*;
     use crate::domain::Secret;
 

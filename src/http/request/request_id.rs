@@ -6,28 +6,52 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper::header::HeaderValue;
 use uuid::Uuid;
 
+/// How many ids a connection has for itself.
+const BLOCK_LEN: u64 = 1 << 20;
+
 /// Makes the ids of one process from a random seed and a counter.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
     seed: u128,
-    counter: AtomicU64,
+    blocks: AtomicU64,
+}
+
+/// Those of a connection. All cores would write to a common counter.
+#[derive(Debug)]
+pub(crate) struct ConnectionIds {
+    block: u64,
+    used: AtomicU64,
 }
 
 impl RequestIds {
     pub(crate) const fn new(seed: [u8; 16]) -> Self {
         Self {
             seed: u128::from_be_bytes(seed),
-            counter: AtomicU64::new(0),
+            blocks: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn next(&self) -> RequestId {
+    pub(crate) fn of_connection(&self) -> ConnectionIds {
+        ConnectionIds {
+            block: self.next_block(),
+            used: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn next(&self, connection: &ConnectionIds) -> RequestId {
         // Multiplication by an odd number is a bijection, so no id comes twice.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let count = self.counter.fetch_add(1, Ordering::Relaxed);
+        let count = match connection.used.fetch_add(1, Ordering::Relaxed) {
+            used @ ..BLOCK_LEN => connection.block + used,
+            _ => self.next_block(),
+        };
         // The first half is that of the seed in all of them.
         let bits = self.seed ^ u128::from(count.wrapping_mul(STEP));
         RequestId(Uuid::new_v8(bits.to_be_bytes()))
+    }
+
+    fn next_block(&self) -> u64 {
+        self.blocks.fetch_add(BLOCK_LEN, Ordering::Relaxed)
     }
 }
 
@@ -61,9 +85,13 @@ mod tests {
     fn ids_are_distinct_uuids_of_version_8() {
         for seed in [[0; 16], [0xff; 16], [0x5a; 16]] {
             let ids = RequestIds::new(seed);
+            let connections = [(); 10].map(|()| ids.of_connection());
+            // The last of its own ids, and those after it.
+            connections[0].used.store(BLOCK_LEN - 1, Ordering::Relaxed);
             let mut seen = HashSet::new();
-            for _ in 0..10_000 {
-                let id = ids.next().to_string();
+            for number in 0..10_000 {
+                let connection = &connections[number % connections.len()];
+                let id = ids.next(connection).to_string();
                 assert_eq!(id.len(), 36);
                 assert_eq!(&id[14..15], "8");
                 assert!("89ab".contains(&id[19..20]));

@@ -14,7 +14,6 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::http::ReplyBody;
-use crate::http::answer::sse::BrokenOff;
 
 /// How many bytes a write has to send to count as progress. The frames of HTTP/2 that answer a ping or change
 /// a setting have fewer.
@@ -249,12 +248,12 @@ impl ActiveBody {
 
 impl Body for ActiveBody {
     type Data = Bytes;
-    type Error = BrokenOff;
+    type Error = <ReplyBody as Body>::Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.body).poll_frame(context);
         if polled.is_ready() {
@@ -333,12 +332,13 @@ mod tests {
     use std::pin::pin;
     use std::task::Waker;
 
-    use futures_util::{FutureExt as _, StreamExt as _, stream};
-    use http_body_util::{BodyExt as _, StreamBody};
+    use futures_util::FutureExt as _;
+    use http_body_util::Either;
     use tokio::time::advance;
 
     use super::*;
-    use crate::http::answer::reply::whole;
+    use crate::http::answer::sse;
+    use crate::http::whole;
 
     const REST: Duration = Duration::from_secs(30);
     const STALL: Duration = Duration::from_secs(75);
@@ -373,7 +373,7 @@ mod tests {
             advance(STALL).await;
             assert!(idle.as_mut().now_or_never().is_none());
         }
-        let mut body = ActiveBody::new(whole(Bytes::from_static(b"whole")), request);
+        let mut body = ActiveBody::new(whole("whole"), request);
         let polled = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_ready());
         advance(PAUSE).await;
@@ -442,9 +442,9 @@ mod tests {
         let activity = Activity::new();
         let request = activity.begin();
         // A part of the answer, then none for long.
-        let parts = stream::iter([Ok(Frame::data(Bytes::from_static(b"part")))]);
-        let body = StreamBody::new(parts.chain(stream::pending()));
-        let mut body = ActiveBody::new(body.boxed_unsync(), request);
+        let (sink, stream) = sse::channel();
+        sink.send("part", b"1").await.unwrap();
+        let mut body = ActiveBody::new(Either::Right(Box::new(stream)), request);
         let context = &mut Context::from_waker(Waker::noop());
         assert!(Pin::new(&mut body).poll_frame(context).is_ready());
         assert!(!activity.is_waiting());

@@ -4,14 +4,16 @@
 //! with effects runs on without it (`pipeline.rs`).
 
 use std::convert::Infallible;
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::io;
-use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::future::Either;
+use futures_util::stream::FuturesUnordered;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::{http1, http2};
@@ -20,12 +22,12 @@ use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::Network;
 
-use crate::http::request::head::HEADERS_MAX;
+use crate::http::Peer;
 use crate::http::server::activity::{ActiveBody, Activity, ReceivedBody, Socket};
 use crate::http::server::handshake::{Failures, Handshakes, foreign};
 use crate::http::server::limits::{STOP_GRACE, ServerLimits};
@@ -51,6 +53,7 @@ const FLOOD_HOLD: Duration = Duration::from_secs(60);
 
 /// What ends a connection early, for the log.
 const IDLE: &str = "idle for too long";
+const EVICTED: &str = "idle while all connections were taken";
 
 /// What a listener's connections speak.
 pub(crate) enum Speaks {
@@ -73,7 +76,7 @@ pub(crate) struct Common {
 
 pub(crate) struct Connection {
     pub(crate) common: Arc<Common>,
-    pub(crate) peer: IpAddr,
+    pub(crate) peer: Arc<Peer>,
     /// `None` for a trusted proxy.
     pub(crate) network: Option<Network>,
     pub(crate) activity: Arc<Activity>,
@@ -107,6 +110,7 @@ impl Connection {
             let shaken = tokio::select! {
                 shaken = handshakes.accept(stream, || self.http2_place().ok()) => shaken,
                 () = self.stopped() => return Ok(()),
+                () = self.activity.evicted() => return Err(EVICTED.to_owned()),
             };
             let (stream, http2) = shaken.inspect_err(|error| {
                 failures.log(error, "TLS handshakes failed since the last such line");
@@ -117,6 +121,7 @@ impl Connection {
             first = speaks_http2(&stream.stream) => first.map_err(socket)?,
             () = sleep(limits.head_deadline) => return Err(IDLE.to_owned()),
             () = self.stopped() => return Ok(()),
+            () = self.activity.evicted() => return Err(EVICTED.to_owned()),
         };
         // It has begun, so this does not wait. hyper answers what is no HTTP.
         if let Some(cause) = foreign(&stream.stream, false).await.map_err(socket)? {
@@ -164,7 +169,11 @@ impl Connection {
                 .drive(connection, http2::Connection::graceful_shutdown, true)
                 .await;
             if self.activity.has_flooded() {
-                let _ = timeout(FLOOD_HOLD, self.stop.cancelled()).await;
+                tokio::select! {
+                    () = sleep(FLOOD_HOLD) => {}
+                    () = self.stop.cancelled() => {}
+                    () = self.activity.evicted() => {}
+                }
             }
             ended
         } else {
@@ -177,9 +186,9 @@ impl Connection {
     fn http1(&self) -> http1::Builder {
         let mut builder = http1::Builder::new();
         builder
+            // hyper's default is 100 headers. Setting it makes hyper allocate its table of headers for each request.
             // hyper would set a timer for each head; `end` has one for the connection.
             .header_read_timeout(None)
-            .max_headers(HEADERS_MAX)
             .max_buf_size(self.common.limits.head_bytes_max)
             .keep_alive(true)
             // hyper would no longer notice clients that have gone.
@@ -191,18 +200,20 @@ impl Connection {
         self: Arc<Self>,
         request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<ActiveBody>, Infallible>> {
-        // Counted now: on HTTP/2 the future may be polled later.
         let waiting = self.activity.begin_request();
         let request = request.map(|body| ReceivedBody::new(body, &self.activity));
-        async move {
-            if let Speaks::Redirect(redirect) = &self.common.speaks {
+        let is_http1 = request.version() < Version::HTTP_2;
+        // Called here, not when the future is polled: hyper reads on in between, into the same buffer once the head is
+        // dropped.
+        let responding = match &self.common.speaks {
+            Speaks::Redirect(redirect) => {
                 self.activity.close();
-                return Ok(redirect
-                    .answer(&request)
-                    .map(|body| ActiveBody::new(body, waiting)));
+                Either::Left(ready(redirect.answer(&request)))
             }
-            let is_http1 = request.version() < Version::HTTP_2;
-            let mut response = self.common.service.respond(self.peer, request).await;
+            Speaks::Clear | Speaks::Tls(_) => self.common.service.respond(&self.peer, request),
+        };
+        async move {
+            let mut response = responding.await;
             if self
                 .network
                 .is_some_and(|it| self.common.places.are_short_for(it))
@@ -226,10 +237,12 @@ impl Connection {
     ) -> Result<(), String> {
         let http = |error: hyper::Error| format!("http: {error}");
         let mut connection = pin!(connection);
+        // `FuturesUnordered` polls `end` only when it is woken, not with each request.
+        let mut end = FuturesUnordered::from_iter([self.end(is_http2)]);
         let rest = tokio::select! {
             // The end first: a connection that is always ready would hide it.
             biased;
-            rest = self.end(is_http2) => rest?,
+            Some(rest) = end.next() => rest?,
             ended = connection.as_mut() => return ended.map_err(http),
         };
         // A request that has arrived is read first: hyper closes a fresh connection at once.
@@ -241,6 +254,7 @@ impl Connection {
         tokio::select! {
             biased;
             () = self.activity.idle(rest, self.common.limits.idle_deadline) => Err(IDLE.to_owned()),
+            () = self.activity.evicted() => Err(EVICTED.to_owned()),
             ended = connection => ended.map_err(http),
         }
     }
@@ -261,6 +275,7 @@ impl Connection {
             // On HTTP/2, hyper ends the connection with the last answer.
             () = self.stop.cancelled() => Ok(if is_http2 { rest } else { STOP_GRACE }),
             () = self.activity.closing() => Ok(STOP_GRACE),
+            () = self.activity.evicted() => Err(EVICTED.to_owned()),
             // An idle client is told of the end, so that it knows what was not processed (RFC 9113, section 6.8).
             () = self.activity.idle(rest, stall) => match is_http2 {
                 true => Ok(STOP_GRACE),

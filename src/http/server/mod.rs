@@ -2,7 +2,7 @@
 //! cap.
 //!
 //! The caller owns the socket and the stop signals. Every default of hyper that matters is set
-//! explicitly in `connection`.
+//! explicitly in `connection`, except the 100 headers of HTTP/1.
 
 mod activity;
 mod connection;
@@ -37,9 +37,6 @@ const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 
 /// The shortest time between two log lines about a failing `accept`.
 const ACCEPT_WARNING_INTERVAL: Duration = Duration::from_secs(10);
-
-/// What ended a connection, for the log.
-const EVICTED: &str = "idle while all connections were taken";
 
 /// Where clients connect.
 #[derive(Debug)]
@@ -176,19 +173,16 @@ impl Acceptor<'_> {
         };
         let connection = Arc::new(Connection {
             common: Arc::clone(&self.common),
-            peer,
+            peer: self.common.service.peer(peer),
             network: slot.network,
             activity: Arc::clone(&slot.activity),
             stop: self.common.stop.child_token(),
         });
         self.connections.spawn(async move {
-            let ended = tokio::select! {
-                ended = connection.serve(stream) => ended,
-                () = slot.activity.evicted() => Err(EVICTED.to_owned()),
-            };
-            if let Err(error) = ended {
+            if let Err(error) = connection.serve(stream).await {
                 tracing::debug!(%error, "connection ended");
             }
+            drop(slot);
         });
     }
 }

@@ -5,7 +5,7 @@ use hyper::http::uri::{Authority, PathAndQuery};
 use hyper::{HeaderMap, Request, Response, StatusCode, Uri};
 
 use crate::domain::is_same_host;
-use crate::http::ReplyBody;
+use crate::http::{ReplyBody, whole};
 
 /// Where clients are sent.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Redirect {
     /// another host is misdirected (section 15.5.20): whoever points a name here would get a redirect of
     /// ours.
     pub(crate) fn answer<B>(&self, request: &Request<B>) -> Response<ReplyBody> {
-        let mut response = Response::new(ReplyBody::default());
+        let mut response = Response::new(whole(""));
         *response.status_mut() = StatusCode::MISDIRECTED_REQUEST;
         let headers = response.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -147,7 +147,7 @@ impl Slots {
     /// another connection is closed for it. A trusted proxy has no share and none of its connections is
     /// closed, because they are those of many clients.
     pub(crate) async fn assign(&mut self, peer: IpAddr) -> Option<Slot> {
-        let is_proxy = self.service.proxies.contains(peer.to_canonical());
+        let is_proxy = self.service.state.proxies.contains(peer.to_canonical());
         let network = (!is_proxy).then(|| Network::from(peer));
         let places = &self.places;
         if network.is_some_and(|network| places.held_by(network) >= places.per_network) {

@@ -54,6 +54,25 @@ async fn all_policies_are_charged_or_none() {
 }
 
 #[tokio::test]
+async fn a_decision_without_waiting_is_the_same_decision() {
+    let quota = "2/60s";
+    check(quota, async |limiter| {
+        let charge = charge(PolicyName::Ip, quota, 1);
+        let Some(admission) = limiter.acquire_now(&[charge], START) else {
+            assert_eq!(peek(limiter, charge, START).await.0, 0);
+            return;
+        };
+        assert_eq!(usage(&admission.decision, PolicyName::Ip), (1, 60_000));
+        assert!(is_admitted(limiter, &[charge], START).await);
+        let refused = limiter.acquire_now(&[charge], START).unwrap();
+        assert!(refused.decision.is_refused() && refused.receipt.is_empty());
+        refund(limiter, admission.receipt, START).await;
+        assert_eq!(peek(limiter, charge, START).await.0, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn refusals_do_not_move_retry_after_later() {
     let quota = "3/60s";
     check(quota, async |limiter| {

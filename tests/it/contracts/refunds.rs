@@ -251,11 +251,7 @@ impl ModelClient for FullModelClient {
 }
 
 fn client(host: u8) -> Client {
-    Client {
-        network: Network::V4([192, 0, 2, host]),
-        credential: None,
-        may_be_shared: false,
-    }
+    Client::new(Network::V4([192, 0, 2, host]), false, mac_key())
 }
 
 fn not_started() -> ModelError {

@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Frame};
 use hyper::{Method, Request};
 use landing_api::domain::chat::Conversation;
-use landing_api::http::request::head::Area;
+use landing_api::http::request::area::Area;
 use landing_api::metrics::workers::{Worker, WorkerHealth};
 use landing_api::ports::{AnswerSink, BlockList as _, ModelClient, ModelError, StoreError};
 use serde_json::json;
@@ -275,7 +275,7 @@ where
     }
     let request = request.body(body).unwrap();
     let peer = VISITOR.parse().unwrap();
-    let response = app.service.respond(peer, request).await;
+    let response = app.service.respond(&app.service.peer(peer), request).await;
     let (parts, body) = response.into_parts();
     Reply {
         status: parts.status,

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use hyper::Method;
 use landing_api::http::answer::problem::Code;
-use landing_api::http::endpoint::{Endpoint, Route};
-use landing_api::http::endpoints::{ENDPOINTS, find};
-use landing_api::http::request::head::Area;
+use landing_api::http::endpoint::Endpoint;
+use landing_api::http::endpoints::{ENDPOINTS, Router};
+use landing_api::http::request::area::Area;
 use serde_json::Value;
 
 use super::contract::{CONTRACT, Described, object};
@@ -31,11 +31,9 @@ static DOCUMENTS: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 fn endpoint(operation: &Described) -> &'static Endpoint {
     let path = operation.a_path();
-    let is_document = |path: &str| DOCUMENTS.iter().any(|known| known == path);
-    match find(ENDPOINTS, &operation.method, &path, is_document) {
-        Route::Found(found) => found,
-        Route::WrongMethod { .. } | Route::Unknown => panic!("{}", operation.name()),
-    }
+    let router = Router::new(ENDPOINTS, DOCUMENTS.iter().map(String::as_str));
+    let found = router.find(&operation.method, &path).endpoint;
+    found.unwrap_or_else(|| panic!("{}", operation.name()))
 }
 
 #[test]

@@ -246,7 +246,8 @@ mod tests {
 
     /// `error` and `error_description` of an answer.
     fn members(problem: &Problem) -> (String, String) {
-        let id = RequestIds::new([0; 16]).next();
+        let ids = RequestIds::new([0; 16]);
+        let id = ids.next(&ids.of_connection());
         let body = problem.body("", id, &Decision::default(), Area::OAuth);
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         let member = |name: &str| body[name].as_str().unwrap().to_owned();

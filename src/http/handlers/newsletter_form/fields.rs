@@ -45,12 +45,12 @@ pub(super) fn read(context: &RequestContext, body: &Bytes) -> Result<FormFields,
 impl FormFields {
     fn of(context: &RequestContext, form: &FormParams) -> Result<Self, Problem> {
         let mut errors = Errors::default();
-        let origin = context.origins.origin_of(context.headers());
+        let origin = context.state().origins.origin_of(context.headers());
         let origin = origin.and_then(|origin| origin.to_str().ok());
         let mut field = |name| form.optional(name, &mut errors).map(str::to_owned);
         let named = field("lang");
         let named = named.as_deref().and_then(Language::of_tag);
-        let kept = field("from").filter(|from| context.origins.contains(from));
+        let kept = field("from").filter(|from| context.state().origins.contains(from));
         let fields = Self {
             typed: field("email").unwrap_or_default(),
             redirect: field("redirect"),

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::domain::{EmailAddress, SignUpWay};
 use crate::http::answer::page::WrittenPage;
+use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::evidence::evidence;
 use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::subscribe::{Subscribed, subscribe};
@@ -26,7 +27,7 @@ pub(crate) const SHOW: Endpoint = Endpoint {
     name: "newsletter.form",
     paths: &[PATH],
     is_described: false,
-    ..Endpoint::get(|context, _body| Box::pin(async move { show(&context) }))
+    ..Endpoint::get(|context, _body| Now(show(context)))
 };
 
 pub(crate) const SUBMIT: Endpoint = Endpoint {
@@ -35,14 +36,14 @@ pub(crate) const SUBMIT: Endpoint = Endpoint {
     body: Some(BodyRule::html_form(8)),
     has_effects: true,
     is_described: false,
-    ..Endpoint::post(|context, body| Box::pin(submit(context, body)))
+    ..Endpoint::post(|context, body| later(submit(context.clone(), body)))
 };
 
 pub(crate) const THANKS: Endpoint = Endpoint {
     name: "newsletter.thanks",
     paths: &[THANKS_PATH],
     is_described: false,
-    ..Endpoint::get(|context, _body| Box::pin(async move { thank(&context) }))
+    ..Endpoint::get(|context, _body| Now(thank(context)))
 };
 
 const THANKS_PATH: &str = "/newsletter/thanks";
@@ -57,7 +58,7 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
     // Anybody may write the query: only what is allowed becomes a link.
     let query = context.parts.uri.query().unwrap_or_default();
     let from = query.split('&').find_map(|pair| pair.strip_prefix("from="));
-    let back = from.filter(|origin| context.origins.contains(origin));
+    let back = from.filter(|origin| context.state().origins.contains(origin));
     let site = back.and_then(|origin| origin.split_once("://"));
     let page = WrittenPage {
         status: StatusCode::OK,
@@ -68,7 +69,7 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
         path: None,
         values: json!({ "back": back, "site": site.map(|(_scheme, host)| host) }),
     };
-    Ok(in_any_frame(page.reply(&context.state.page_writer)?, ""))
+    Ok(in_any_frame(page.reply(&context.state().page_writer)?, ""))
 }
 
 async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
@@ -86,7 +87,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     let target = redirect::target(
         fields.redirect.as_deref(),
         &context.app().settings.base_url,
-        &context.origins,
+        &context.state().origins,
     );
     let app = context.app();
     if fields.website.is_some() {

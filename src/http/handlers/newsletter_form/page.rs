@@ -40,7 +40,7 @@ pub(super) fn form_page(
             "is_about_address": said.starts_with("newsletter-address-"),
         }),
     };
-    let reply = page.reply(&context.state.page_writer)?;
+    let reply = page.reply(&context.state().page_writer)?;
     let origin = target.and_then(|target| target.origin.as_deref());
     Ok(in_any_frame(reply, origin.unwrap_or_default()))
 }

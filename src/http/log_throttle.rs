@@ -1,0 +1,70 @@
+//! The most log lines about requests that nothing else limits.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use tokio::time::Instant;
+
+/// Most lines a second about requests whose number no policy limits, or that are not served.
+const LINES_PER_SECOND_MAX: u64 = 1000;
+
+/// Limits the lines about requests that are refused, free, or not served for want of a store. The lines above
+/// the limit are replaced by one line a second with their number.
+#[derive(Debug)]
+pub(crate) struct LogThrottle {
+    began: Instant,
+    /// The upper half: the second of the newest line, counted from `began`. The lower half: the lines in
+    /// that second.
+    current: AtomicU64,
+    /// Lines that were suppressed and not yet reported.
+    suppressed: AtomicU64,
+}
+
+impl LogThrottle {
+    pub(crate) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            current: AtomicU64::new(0),
+            suppressed: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether a line may be written. Counts it in either case.
+    pub(crate) fn admit(&self) -> bool {
+        let second = self.began.elapsed().as_secs();
+        let taken = self.current.fetch_update(Relaxed, Relaxed, |current| {
+            if second > current >> 32 {
+                Some((second << 32) + 1)
+            } else {
+                let lines = current & u64::from(u32::MAX);
+                (lines < LINES_PER_SECOND_MAX).then_some(current + 1)
+            }
+        });
+        if taken.is_err() {
+            self.suppressed.fetch_add(1, Relaxed);
+        }
+        taken.is_ok()
+    }
+
+    /// Reports the lines that were suppressed in a second that is over. Called before every line.
+    pub(crate) fn report(&self) {
+        if self.suppressed.load(Relaxed) > 0
+            && self.began.elapsed().as_secs() > self.current.load(Relaxed) >> 32
+        {
+            self.report_all();
+        }
+    }
+
+    fn report_all(&self) {
+        let count = self.suppressed.swap(0, Relaxed);
+        if count > 0 {
+            tracing::info!(count, "further requests were refused, free or not served");
+        }
+    }
+}
+
+impl Drop for LogThrottle {
+    /// No line may have followed the last ones that were suppressed.
+    fn drop(&mut self) {
+        self.report_all();
+    }
+}

@@ -1,0 +1,78 @@
+//! The other end of a connection: computed once, read by each of its requests.
+//!
+//! Each connection has its own reference count: cores would contend for a common one.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hyper::HeaderMap;
+use parking_lot::Mutex;
+
+use crate::domain::time::DAY_MS;
+use crate::domain::{Client, Pseudonym, Timestamp};
+
+use crate::http::RequestId;
+use crate::http::request::client_ip::ClientIp;
+use crate::http::request::head::Head;
+use crate::http::request::request_id::ConnectionIds;
+use crate::http::state::ServerState;
+
+/// A client, or a proxy in front of many.
+#[derive(Debug)]
+pub struct Peer {
+    pub(super) state: Arc<ServerState>,
+    pub(super) address: IpAddr,
+    /// Who sends a request that has no forwarding header.
+    ip: ClientIp,
+    client: Client,
+    ids: ConnectionIds,
+    /// Today's name in the log, and its day.
+    log_name: Mutex<Option<(u64, Pseudonym)>>,
+}
+
+impl Peer {
+    pub(super) fn new(state: &Arc<ServerState>, address: IpAddr) -> Arc<Self> {
+        let ip = state.proxies.client_ip(address, &HeaderMap::new());
+        Arc::new(Self {
+            address,
+            ip,
+            client: client_at(state, &ip),
+            ids: state.ids.of_connection(),
+            log_name: Mutex::default(),
+            state: Arc::clone(state),
+        })
+    }
+
+    pub(super) fn next_id(&self) -> RequestId {
+        self.state.ids.next(&self.ids)
+    }
+
+    /// Who sends a request with this head, and how that is known.
+    pub(super) fn client(&self, head: &Head, headers: &HeaderMap) -> (Client, ClientIp) {
+        if !head.is_forwarded {
+            return (self.client, self.ip);
+        }
+        let ip = self.state.proxies.client_ip(self.address, headers);
+        (client_at(&self.state, &ip), ip)
+    }
+
+    /// The name of `client` in the log.
+    pub(super) fn log_name(&self, client: &Client, now: Timestamp) -> Pseudonym {
+        let keys = &self.state.app.secrets;
+        let name = || Pseudonym::of_network_hash(keys, client.network_hash, now);
+        if client.network_hash != self.client.network_hash {
+            return name();
+        }
+        let day = now.as_ms() / DAY_MS;
+        let mut cached = self.log_name.lock();
+        match *cached {
+            Some((named_day, name)) if named_day == day => name,
+            Some(_) | None => cached.insert((day, name())).1,
+        }
+    }
+}
+
+fn client_at(state: &ServerState, ip: &ClientIp) -> Client {
+    let key = &state.app.secrets.limiter;
+    Client::new(ip.network(), ip.may_be_proxy(), key)
+}

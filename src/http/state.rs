@@ -1,0 +1,67 @@
+//! State shared by all requests.
+
+use std::sync::Arc;
+
+use tokio_util::task::TaskTracker;
+
+use crate::app::App;
+use crate::site::Site;
+use crate::site::page_writer::PageWriter;
+use crate::site::tools::Toolbox;
+
+use crate::http::AllowedOrigins;
+use crate::http::answer::documents::{DocumentUrls, Documents};
+use crate::http::log_throttle::LogThrottle;
+use crate::http::request::client_ip::TrustedProxies;
+use crate::http::request::request_id::RequestIds;
+use crate::http::request::version::VERSION;
+use crate::http::server::shares::Shares;
+
+#[derive(Debug)]
+pub(crate) struct ServerState {
+    pub(crate) app: Arc<App>,
+    pub(crate) documents: Documents,
+    pub(crate) urls: DocumentUrls,
+    pub(crate) toolbox: Toolbox,
+    /// Renders pages that are no documents.
+    pub(crate) page_writer: PageWriter,
+    /// The body of the health answer, which is always the same. Static, so that it has no reference count that
+    /// all cores share.
+    pub(crate) health: &'static [u8],
+    /// Handlers with effects and streamed answers that have begun. A stop waits for them.
+    pub(crate) unfinished: TaskTracker,
+    /// The origins whose pages may read the answers.
+    pub(crate) origins: AllowedOrigins,
+    pub(crate) proxies: TrustedProxies,
+    pub(crate) ids: RequestIds,
+    pub(crate) log_throttle: LogThrottle,
+    /// Permits for the turns that the model answers at once, if their number is bounded.
+    pub(crate) turns: Option<Arc<Shares>>,
+}
+
+impl ServerState {
+    pub(crate) fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16]) -> Self {
+        let urls = DocumentUrls::new(&app.settings.base_url);
+        let health = serde_json::json!({
+            "ok": true,
+            "service": app.settings.service_name,
+            "version": VERSION,
+            "documentation": urls.documentation,
+            "openapi": urls.openapi,
+        });
+        Self {
+            turns: app.model.turns_max().map(Shares::new),
+            app,
+            urls,
+            documents: Documents::new(site.documents()),
+            toolbox: site.toolbox().clone(),
+            page_writer: site.page_writer().clone(),
+            health: health.to_string().leak().as_bytes(),
+            unfinished: TaskTracker::new(),
+            origins: AllowedOrigins::default(),
+            proxies: TrustedProxies::default(),
+            ids: RequestIds::new(id_seed),
+            log_throttle: LogThrottle::new(),
+        }
+    }
+}
