@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use serde_json::json;
 
-use crate::adapters::cluster::postgres::{Migration, PostgresStore, Totals};
+use crate::adapters::cluster::postgres::{Filling, Migration, PostgresStore, Stored};
 use crate::adapters::files::counts::FileCountStore;
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::ledger::LedgerStore;
@@ -26,10 +26,8 @@ use super::signals::unless_interrupted;
 
 /// What one of two copies had revoked or erased meanwhile, the other would bring back.
 const NOT_EMPTY: &str = "the database holds contacts, keys or counts already: move needs an empty one. To repeat a move, \
-                         first TRUNCATE contact, delivery, tombstone, api_key, revocation, hourly_count";
-
-/// How many values are copied at a time.
-const BATCH_LEN: usize = 20_000;
+                         first TRUNCATE contact, delivery, held_channel, consent_text, tombstone, api_key, revocation, \
+                         hourly_count";
 
 /// Makes or updates the tables.
 pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, CommandError> {
@@ -76,134 +74,86 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
     let metrics = Arc::new(Metrics::new([]));
     let copy = async {
         engines::migrate_store(&args.engines, &secret).await?;
-        let store = engines::open_store(&args.engines, &secret, &metrics).await?;
-        store.begin_filling().await.map_err(CommandError::failed)?;
-        if store.totals().await.map_err(CommandError::failed)? != Totals::default() {
-            return Err(CommandError::Failed(NOT_EMPTY.to_owned()));
-        }
-        let copied = copy(&ledger, &counts, &store).await?;
-        let found = store.totals().await.map_err(CommandError::failed)?;
-        store.end_filling().await.map_err(CommandError::failed)?;
-        Ok((copied, found))
+        let store = engines::open_store(&args.engines, &secret, &metrics, false).await?;
+        copy(&ledger, &counts, &store).await
     };
     let copied = unless_interrupted(copy).await;
     // Leaves the mark of a clean stop for the next start.
     let closed = blocking(move || ledger.close()).await;
-    let (copied, found) = copied?;
+    let copied = copied?;
     closed?;
-    report(consent.form, copied, found)
+    let mut output = Output::new(consent.form);
+    if output.is_json {
+        for (what, copied) in copied {
+            output.json(&json!({"what": what, "copied": copied}))?;
+        }
+    } else {
+        let rows = copied.map(|(what, count)| vec![what.to_owned(), grouped(count)]);
+        output.table(&[text("What"), number("Copied")], &rows)?;
+    }
+    output.flush()?;
+    Ok(Done::Whole)
 }
 
-/// Copies everything, and returns how much there was.
+/// Copies everything, and returns how much there was. The database says of each row whether it was added.
 async fn copy(
     ledger: &LedgerStore,
     counts: &FileCountStore,
     store: &PostgresStore,
-) -> Result<Totals, CommandError> {
-    let progress = Progress::of_things("copying");
-    let contacts = ContactStore::list(ledger, None, None).await;
-    let contacts = copy_pages(contacts, &progress, async |page| {
-        store.copy_contacts(&page).await
-    });
-    let contacts = contacts.await?;
-    let texts = copy_pages(ledger.consent_texts().await, &progress, async |page| {
-        store.copy_consent_texts(&page).await
-    });
-    texts.await?;
-    let deliveries = copy_pages(DeliveryQueue::list(ledger).await, &progress, async |page| {
-        store.copy_deliveries(page, SystemClock.now()).await
-    });
-    let deliveries = deliveries.await?;
-    // Some may have been made when the next node runs.
-    for channel in Channel::ALL.into_iter().filter(|_| deliveries > 0) {
-        let held = store.hold(channel, true).await;
-        held.map_err(CommandError::failed)?;
-    }
-    let keys = KeyIssuer::list(ledger).await;
-    let keys = copy_pages(keys, &progress, async |page| store.copy_keys(&page).await).await?;
-    let revocations = RevocationList::list(ledger).await;
-    let revocations = copy_pages(revocations, &progress, async |page| {
-        store.copy_revocations(&page).await
-    });
-    let revocations = revocations.await?;
-    let tombstones = copy_pages(ledger.tombstones().await, &progress, async |page| {
-        store.copy_tombstones(&page).await
-    });
-    let tombstones = tombstones.await?;
+) -> Result<[(&'static str, u64); 6], CommandError> {
     let now = Hour::of(SystemClock.now());
-    let hours = counts.list(now.minus(KEPT_HOURS), now.next()).await;
-    let hours = hours.map_err(CommandError::failed)?;
-    store
-        .copy_counts(&hours)
-        .await
-        .map_err(CommandError::failed)?;
-    Ok(Totals {
-        contacts,
-        deliveries,
-        keys,
-        revocations,
-        tombstones,
-        hours: hours.len() as u64,
-    })
-}
-
-/// Copies a list, [`BATCH_LEN`] values and more at a time.
-async fn copy_pages<T>(
-    listed: Result<PageStream<T>, StoreError>,
-    progress: &Progress,
-    copy: impl AsyncFn(Vec<T>) -> Result<(), StoreError>,
-) -> Result<u64, CommandError> {
-    let mut pages = listed.map_err(CommandError::failed)?;
-    let (mut count, mut batch) = (0, Vec::new());
-    loop {
-        let page = pages
-            .next()
-            .await
-            .transpose()
-            .map_err(CommandError::failed)?;
-        let is_last = page.is_none();
-        batch.extend(page.into_iter().flatten());
-        if batch.len() >= BATCH_LEN || is_last && !batch.is_empty() {
-            count += batch.len() as u64;
-            progress.advance(batch.len());
-            copy(std::mem::take(&mut batch))
-                .await
-                .map_err(CommandError::failed)?;
+    let copy = async {
+        let filling = store.begin_filling().await?;
+        if !filling.is_empty().await? {
+            return Ok(None);
         }
-        if is_last {
-            return Ok(count);
-        }
-    }
-}
-
-/// Prints how much was copied and how much there is now.
-fn report(form: OutputForm, copied: Totals, found: Totals) -> Result<Done, CommandError> {
-    let rows = [
-        ("contacts", copied.contacts, found.contacts),
-        ("deliveries", copied.deliveries, found.deliveries),
-        ("erased addresses", copied.tombstones, found.tombstones),
-        ("keys", copied.keys, found.keys),
-        ("revoked agents", copied.revocations, found.revocations),
-        ("hours of counts", copied.hours, found.hours),
-    ];
-    let mut output = Output::new(form);
-    if output.is_json {
-        for (what, copied, found) in rows {
-            output.json(&json!({"what": what, "copied": copied, "found": found}))?;
-        }
-    } else {
-        let columns = [text("What"), number("Data directory"), number("Database")];
-        let row = |(what, copied, found): (&str, u64, u64)| {
-            vec![what.to_owned(), grouped(copied), grouped(found)]
+        let copier = Copier {
+            filling: &filling,
+            progress: Progress::of_things("copying"),
         };
-        output.table(&columns, &rows.map(row))?;
-    }
-    output.flush()?;
-    match rows.iter().find(|(_, copied, found)| found < copied) {
-        None => Ok(Done::Whole),
-        Some((what, _, _)) => Err(CommandError::Failed(format!(
-            "the database has fewer {what} than the data directory: is another program changing it? Run \
-             the command again"
-        ))),
+        let contacts = copier.copy(ContactStore::list(ledger, None, None).await?);
+        let contacts = contacts.await?;
+        copier.copy(ledger.consent_texts().await?).await?;
+        let deliveries = copier.copy(DeliveryQueue::list(ledger).await?).await?;
+        // Some may have been made when the next node runs.
+        if deliveries > 0 {
+            filling.add(&Channel::ALL).await?;
+        }
+        let keys = copier.copy(KeyIssuer::list(ledger).await?).await?;
+        let revocations = copier.copy(RevocationList::list(ledger).await?).await?;
+        let tombstones = copier.copy(ledger.tombstones().await?).await?;
+        let hours = counts.list(now.minus(KEPT_HOURS), now.next()).await?;
+        filling.add(&hours).await?;
+        filling.commit().await?;
+        Ok(Some([
+            ("contacts", contacts),
+            ("deliveries", deliveries),
+            ("erased addresses", tombstones),
+            ("keys", keys),
+            ("revoked agents", revocations),
+            ("hours of counts", hours.len() as u64),
+        ]))
+    };
+    let copied: Result<_, StoreError> = copy.await;
+    let copied = copied.map_err(CommandError::failed)?;
+    copied.ok_or_else(|| CommandError::Failed(NOT_EMPTY.to_owned()))
+}
+
+struct Copier<'a> {
+    filling: &'a Filling,
+    progress: Progress,
+}
+
+impl Copier<'_> {
+    /// Copies a list, and returns how long it is.
+    async fn copy<T: Stored>(&self, mut pages: PageStream<T>) -> Result<u64, StoreError> {
+        let mut count = 0;
+        while let Some(page) = pages.next().await {
+            let page = page?;
+            self.filling.add(&page).await?;
+            self.progress.advance(page.len());
+            count += page.len() as u64;
+        }
+        Ok(count)
     }
 }

@@ -42,12 +42,22 @@ async fn check_engines(args: &Args, findings: &mut Findings) {
         return;
     }
     let asked = Instant::now();
-    let survey = match engines::open_limits(&args.engines).await {
+    let survey = match engines::open_limits(&args.engines, None).await {
         Ok(limits) => limits.survey().await.map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
     let checked = match survey {
-        Ok(survey) => limits(&survey, asked.elapsed().as_millis()),
+        Ok(RedisSurvey {
+            eviction: Some(eviction),
+            ..
+        }) => failed(eviction),
+        Ok(RedisSurvey {
+            risk: Some(risk), ..
+        }) => warning(risk),
+        Ok(RedisSurvey { server, .. }) => ok(format!(
+            "{server} takes writes and forgets no window; {} ms to connect and ask",
+            asked.elapsed().as_millis()
+        )),
         Err(error) => failed(format!("{error}; nodes decide alone")),
     };
     findings.add("limits", checked);
@@ -58,34 +68,13 @@ async fn store(args: &EngineArgs) -> Checked {
     let opened = async {
         let secret = engines::shared_secret(args)?;
         let metrics = Arc::new(Metrics::new([]));
-        engines::open_store(args, &secret, &metrics).await
+        engines::open_store(args, &secret, &metrics, false).await
     };
     let opened = opened.await.map(|_store| {
         let ms = asked.elapsed().as_millis();
         format!("takes writes, {ms} ms to connect; its tables and the secret fit")
     });
     opened.into()
-}
-
-/// Judges the server of the windows.
-fn limits(survey: &RedisSurvey, taken_ms: u128) -> Checked {
-    let server = format!("{} {}", survey.name, survey.version);
-    if let Some(eviction) = survey.eviction() {
-        return failed(eviction);
-    }
-    if survey.maxmemory_bytes > 0 && survey.used_memory_bytes > survey.maxmemory_bytes / 4 * 3 {
-        return warning(format!(
-            "{server} uses more than three quarters of its maxmemory; when it is full, nodes decide alone"
-        ));
-    }
-    if !survey.is_aof_enabled && survey.replicas == 0 {
-        return warning(format!(
-            "{server} has no replica and no append-only file: a restart forgets every window"
-        ));
-    }
-    ok(format!(
-        "{server} takes writes and forgets no window; {taken_ms} ms to connect and ask"
-    ))
 }
 
 async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) {

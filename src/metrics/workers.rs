@@ -32,8 +32,6 @@ names! {
         AdminPage => "admin-page",
         /// Drops expired keys and revocations from the database.
         Expiry => "expiry",
-        /// Watches the engine of the limits.
-        LimitsWatch => "limits-watch",
     }
 }
 

@@ -34,38 +34,22 @@ pub fn shared_secret(args: &EngineArgs) -> Result<SharedSecret, StoresError> {
     Ok(SharedSecret::parse(&bytes).map_err(at(FLAG, path))?)
 }
 
-/// Opens the database of contacts, keys and revocations for a command.
+/// Opens the database of contacts, keys and revocations. For a node of the service it tries for a while if the
+/// database is away, and the node is counted.
 pub async fn open_store(
     args: &EngineArgs,
     secret: &SharedSecret,
     metrics: &Arc<Metrics>,
+    is_node: bool,
 ) -> Result<Arc<PostgresStore>, StoresError> {
-    connect(&store_settings(args, secret)?, metrics, Duration::ZERO).await
-}
-
-/// The same for a node of the service: it tries for a while if the database is away, and is counted as a node.
-pub async fn open_store_of_node(
-    args: &EngineArgs,
-    secret: &SharedSecret,
-    metrics: &Arc<Metrics>,
-) -> Result<Arc<PostgresStore>, StoresError> {
-    let settings = store_settings(args, secret)?;
-    let id = random(&SystemEntropy).map_err(|error| error.to_string())?;
-    let address = settings.address.of_node(u64::from_be_bytes(id));
-    let settings = PostgresSettings {
-        address,
-        ..settings
-    };
-    connect(&settings, metrics, START_PATIENCE).await
-}
-
-async fn connect(
-    settings: &PostgresSettings,
-    metrics: &Arc<Metrics>,
-    patience: Duration,
-) -> Result<Arc<PostgresStore>, StoresError> {
+    let (mut settings, mut patience) = (store_settings(args, secret)?, Duration::ZERO);
+    if is_node {
+        let id = random(&SystemEntropy).map_err(|error| error.to_string())?;
+        settings.address = settings.address.of_node(u64::from_be_bytes(id));
+        patience = START_PATIENCE;
+    }
     let (metrics, entropy) = (Arc::clone(metrics), Arc::new(SystemEntropy));
-    Ok(PostgresStore::connect(settings, metrics, entropy, patience).await?)
+    Ok(PostgresStore::connect(&settings, metrics, entropy, patience).await?)
 }
 
 /// Makes or updates the tables of that database.
@@ -93,9 +77,16 @@ fn store_settings(
     })
 }
 
-/// Opens the engine of the limits. One that does not answer is no error.
-pub async fn open_limits(args: &EngineArgs) -> Result<Arc<RedisRateLimiter>, StoresError> {
-    let opened = RedisRateLimiter::open(limits_settings(args)?).await;
+/// Opens the engine of the limits, for a service with its `metrics`. One that does not answer is no error.
+pub async fn open_limits(
+    args: &EngineArgs,
+    metrics: Option<Arc<Metrics>>,
+) -> Result<Arc<RedisRateLimiter>, StoresError> {
+    let settings = RedisSettings {
+        metrics,
+        ..limits_settings(args)?
+    };
+    let opened = RedisRateLimiter::open(settings).await;
     Ok(Arc::new(opened.map_err(of(LIMITS))?))
 }
 
@@ -107,6 +98,7 @@ fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, StoresError> {
         address: RedisAddress::parse(url).map_err(of(LIMITS))?,
         password_file: password_file("--limits-password-file", file)?,
         roots: roots_for(url.starts_with("rediss"), authorities).map_err(of(LIMITS))?,
+        metrics: None,
     })
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::adapters::cluster::GuardedRateLimiter;
+use crate::adapters::cluster::FallbackRateLimiter;
 use crate::adapters::cluster::credential_cache::CredentialCache;
 use crate::adapters::files::block_list::FileBlockList;
 use crate::adapters::files::counts::FileCountStore;
@@ -134,11 +134,7 @@ impl Stores {
         self.node_dir = dir.map(NodeDir::open).transpose()?;
         let limiter = self.shared_limiter(args, windows, &settings.policies, &metrics);
         let limiter = limiter.await?;
-        let store = if is_service {
-            engines::open_store_of_node(args, &secret, &metrics).await?
-        } else {
-            engines::open_store(args, &secret, &metrics).await?
-        };
+        let store = engines::open_store(args, &secret, &metrics, is_service).await?;
         let clock = Arc::new(SystemClock);
         let cached = CredentialCache::new(store.clone(), store.clone(), clock);
         let (counts, secrets) = (store.clone(), secret.keys());
@@ -162,7 +158,8 @@ impl Stores {
         metrics: &Arc<Metrics>,
     ) -> Result<Arc<dyn RateLimiter>, StoresError> {
         if args.limits.is_some() {
-            let engine = engines::open_limits(args).await?;
+            let counted = (windows == WindowsFor::Service).then(|| Arc::clone(metrics));
+            let engine = engines::open_limits(args, counted).await?;
             if windows != WindowsFor::Service {
                 // It has a row in the status.
                 metrics.limits_engine.set_away(false);
@@ -171,13 +168,13 @@ impl Stores {
             }
             // One that is away is not asked.
             if let Ok(survey) = engine.survey().await
-                && let Some(eviction) = survey.eviction()
+                && let Some(eviction) = survey.eviction
             {
                 tracing::warn!("{eviction}");
             }
             let (nodes, clock) = (args.nodes.unwrap_or(1), Arc::new(SystemClock));
             let metrics = Arc::clone(metrics);
-            return Ok(GuardedRateLimiter::new(
+            return Ok(FallbackRateLimiter::new(
                 engine, nodes, policies, metrics, clock,
             )?);
         }

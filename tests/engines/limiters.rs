@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use landing_api::adapters::cluster::GuardedRateLimiter;
+use landing_api::adapters::cluster::FallbackRateLimiter;
 use landing_api::adapters::cluster::redis::RedisRateLimiter;
 use landing_api::metrics::Metrics;
 use landing_api::ports::RateLimiter;
@@ -23,6 +23,6 @@ pub(crate) async fn limiters(quota: &str) -> (Vec<Redis>, Vec<Arc<dyn RateLimite
     let clock = Arc::new(ManualClock::new(START));
     let metrics = Arc::new(Metrics::new([]));
     let engine = Arc::clone(&limiters[0]);
-    limiters[0] = GuardedRateLimiter::new(engine, 3, &policies(quota), metrics, clock).unwrap();
+    limiters[0] = FallbackRateLimiter::new(engine, 3, &policies(quota), metrics, clock).unwrap();
     (servers, limiters)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landing_api::adapters::cluster::GuardedRateLimiter;
+use landing_api::adapters::cluster::FallbackRateLimiter;
 use landing_api::adapters::cluster::redis::{RedisRateLimiter, RedisSettings};
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::policy::PolicyName;
@@ -26,14 +26,19 @@ const SHARE: usize = 3;
 
 /// A node of three.
 pub(crate) struct Node {
-    pub(crate) limiter: Arc<GuardedRateLimiter>,
+    pub(crate) limiter: Arc<FallbackRateLimiter>,
     metrics: Arc<Metrics>,
 }
 
 impl Node {
     pub(crate) async fn new(settings: RedisSettings) -> Self {
-        let engine = RedisRateLimiter::open(settings).await.unwrap();
-        Self::over(Arc::new(engine))
+        let metrics = Arc::new(Metrics::new([]));
+        let counted = RedisSettings {
+            metrics: Some(Arc::clone(&metrics)),
+            ..settings
+        };
+        let engine = RedisRateLimiter::open(counted).await.unwrap();
+        Self::over(Arc::new(engine), metrics)
     }
 
     /// A node, and its Redis.
@@ -49,11 +54,10 @@ impl Node {
         (relay, Self::new(settings(&url)).await)
     }
 
-    pub(crate) fn over(engine: Arc<dyn RateLimiter>) -> Self {
-        let metrics = Arc::new(Metrics::new([]));
+    fn over(engine: Arc<dyn RateLimiter>, metrics: Arc<Metrics>) -> Self {
         let clock = Arc::new(SystemClock);
         let counted = Arc::clone(&metrics);
-        let limiter = GuardedRateLimiter::new(engine, 3, &policies(QUOTA), counted, clock);
+        let limiter = FallbackRateLimiter::new(engine, 3, &policies(QUOTA), counted, clock);
         Self {
             limiter: limiter.unwrap(),
             metrics,

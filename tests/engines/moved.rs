@@ -167,7 +167,7 @@ async fn a_move_that_is_killed_leaves_nothing_and_may_be_made_again() {
     let mut words = nodes.operator(&["move", "--yes"]);
     let moving = Process::start(words.arg("--data-dir").arg(dir.path()));
     let waiting = "SELECT pid FROM pg_stat_activity \
-                   WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO tombstone%'";
+                   WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO tombstone%'";
     until("tombstones to be copied", async || {
         !postgres.sql(waiting).await.is_empty()
     })

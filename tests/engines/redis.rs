@@ -92,6 +92,7 @@ impl Redis {
 pub(crate) fn settings(url: &str) -> RedisSettings {
     RedisSettings {
         address: RedisAddress::parse(url).unwrap(),
+        metrics: None,
         password_file: None,
         roots: Roots::of([]),
     }

@@ -6,12 +6,12 @@ use std::fs;
 use std::path::Path;
 
 /// The most lines of all rooms.
-const TOTAL: usize = 39_300;
+const TOTAL: usize = 39_250;
 
 /// The most lines of a room. A file belongs to the longest of these paths that is a prefix of its own.
 const ROOMS: [(&str, usize); 23] = [
     ("adapters", 480),
-    ("adapters/cluster", 4_100),
+    ("adapters/cluster", 3_880),
     ("adapters/files", 2_050),
     ("adapters/ledger", 4_050),
     ("adapters/limiter", 960),
@@ -19,7 +19,7 @@ const ROOMS: [(&str, usize); 23] = [
     ("adapters/outbound", 1_070),
     ("adapters/tls", 970),
     ("app.rs", 100),
-    ("cli", 3_950),
+    ("cli", 3_900),
     ("config", 1_700),
     ("domain", 2_770),
     ("http", 6_650),

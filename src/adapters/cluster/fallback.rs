@@ -1,42 +1,33 @@
 //! The node's own table behind an engine that may go away.
 
 use std::io;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::time::{MissedTickBehavior, interval};
-use tokio_util::sync::CancellationToken;
 
 use crate::adapters::limiter::SledRateLimiter;
-use crate::adapters::supervisor::supervise;
 use crate::domain::macros::hidden;
 use crate::domain::{Decision, Policies, PolicyName, Quota, Timestamp};
 use crate::metrics::Metrics;
-use crate::metrics::workers::Worker;
 use crate::ports::{
     Admission, BusyWindow, Charge, Clock, Issuer, LimiterError, LimiterStats, RateLimiter, Receipt,
     WindowSet,
 };
-
-/// How often the engine's state is looked at.
-const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Has an engine decide that several nodes share. While it is away this node decides alone, with its share
 /// of each limit.
 ///
 /// The own table counts what the engine admitted to this node, so that an outage is no fresh start. The tokens
 /// of the engine's receipts are the instants of the charges, as in the own table: a refund takes both back.
-pub struct GuardedRateLimiter {
+pub struct FallbackRateLimiter {
     engine: Arc<dyn RateLimiter>,
     own: SledRateLimiter,
     nodes: u32,
     metrics: Arc<Metrics>,
 }
 
-impl GuardedRateLimiter {
-    /// Guards `engine`, which `nodes` nodes share. Must be called within a runtime, which watches the
-    /// engine.
+impl FallbackRateLimiter {
+    /// The limiter of one of the `nodes` nodes that share `engine`.
     ///
     /// # Errors
     /// When the system cannot start a thread.
@@ -49,17 +40,12 @@ impl GuardedRateLimiter {
     ) -> io::Result<Arc<Self>> {
         let own = SledRateLimiter::in_memory(policies, clock.now());
         own.start_thread(clock)?;
-        let guarded = Arc::new(Self {
+        Ok(Arc::new(Self {
             engine,
             own,
             nodes: nodes.max(1),
             metrics,
-        });
-        let watched = Arc::downgrade(&guarded);
-        let watching = move |stop| watch(Weak::clone(&watched), stop);
-        let stop = CancellationToken::new();
-        supervise(Worker::LimitsWatch, &guarded.metrics, &stop, watching);
-        Ok(guarded)
+        }))
     }
 
     /// This node's part of a limit.
@@ -75,38 +61,10 @@ impl GuardedRateLimiter {
         });
         shared.collect()
     }
-
-    /// Records whether the engine is away, and logs a change.
-    fn observe(&self) {
-        let checked = self.engine.check();
-        if !self.metrics.limits_engine.set_away(checked.is_err()) {
-            return;
-        }
-        match checked {
-            Ok(()) => tracing::info!("the engine of the limits decides again"),
-            Err(error) => tracing::warn!(
-                %error,
-                nodes = self.nodes,
-                "the engine of the limits is away: this node decides alone, with its share of each limit"
-            ),
-        }
-    }
-}
-
-async fn watch(guarded: Weak<GuardedRateLimiter>, stop: CancellationToken) {
-    let mut ticks = interval(WATCH_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        match guarded.upgrade() {
-            Some(guarded) => guarded.observe(),
-            None => return stop.cancel(),
-        }
-    }
 }
 
 #[async_trait]
-impl RateLimiter for GuardedRateLimiter {
+impl RateLimiter for FallbackRateLimiter {
     async fn acquire(
         &self,
         charges: &[Charge<'_>],
@@ -180,4 +138,4 @@ impl RateLimiter for GuardedRateLimiter {
     }
 }
 
-hidden!(GuardedRateLimiter);
+hidden!(FallbackRateLimiter);

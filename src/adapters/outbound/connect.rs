@@ -1,6 +1,7 @@
 //! TCP connections to a host by name: one address that drops packets does not keep the others from being tried.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::future::select_ok;
@@ -25,7 +26,7 @@ pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
         start += HEAD_START;
         Box::pin(async move {
             sleep(delay).await;
-            timeout(DEADLINE, TcpStream::connect(address)).await?
+            timeout(DEADLINE, connect_to(address)).await?
         })
     });
     let trials: Vec<_> = trials.collect();
@@ -33,6 +34,12 @@ pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
         return Err(io::Error::other("the name has no address"));
     }
     let (connected, _others) = select_ok(trials).await?;
-    connected.set_nodelay(true)?;
     Ok(connected)
+}
+
+/// Connects to one address, however long that takes.
+pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }

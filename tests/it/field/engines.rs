@@ -203,6 +203,7 @@ async fn open_redis(login: &str, port: u16) -> RedisRateLimiter {
     let url = format!("redis://{login}127.0.0.1:{port}");
     let settings = RedisSettings {
         address: RedisAddress::parse(&url).unwrap(),
+        metrics: None,
         password_file: None,
         roots: Roots::of([]),
     };
@@ -303,6 +304,33 @@ async fn an_answer_of_redis_without_an_end_is_cut() {
         // What the system buffers comes on top.
         assert!(sent < 64, "{}: {sent} MiB", begin.escape_ascii());
     }
+}
+
+#[tokio::test]
+async fn an_answer_of_postgresql_without_an_end_is_cut() {
+    let begin = [
+        message(b'R', &[0; 4]),
+        message(b'Z', b"I"),
+        message(b'1', b""),
+        message(b'2', b""),
+        message(b'T', &[0; 2]),
+        b"D\x7f\xff\xff\xff".to_vec(),
+    ];
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let flooding = async {
+        let (mut client, _) = listener.accept().await.unwrap();
+        let (more, mut sent) = (vec![b'1'; 1024 * 1024], 0);
+        client.write_all(&begin.concat()).await.unwrap();
+        while sent < 700 && client.write_all(&more).await.is_ok() {
+            sent += 1;
+        }
+        sent
+    };
+    let (opened, sent) = tokio::join!(open_postgres(port, Duration::ZERO), flooding);
+    assert!(matches!(opened, Err(PostgresOpenError::Unreachable(_))));
+    // What the system buffers comes on top.
+    assert!(sent < 192, "{sent} MiB");
 }
 
 #[test]

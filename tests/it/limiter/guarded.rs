@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use landing_api::adapters::cluster::GuardedRateLimiter;
+use landing_api::adapters::cluster::FallbackRateLimiter;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::metrics::Metrics;
 use landing_api::ports::{Charge, LimiterError};
@@ -14,14 +14,14 @@ use crate::fixtures::{
 use crate::twins::ManualClock;
 
 /// One of three nodes, and whether the engine is away.
-fn guarded() -> (Arc<GuardedRateLimiter>, Arc<AtomicBool>) {
+fn guarded() -> (Arc<FallbackRateLimiter>, Arc<AtomicBool>) {
     let is_away = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&is_away);
     let engine = FaultyRateLimiter::new(move |_call| match switch.load(Relaxed) {
         true => Err(LimiterError("switched off".to_owned())),
         false => Ok(()),
     });
-    let guarded = GuardedRateLimiter::new(
+    let guarded = FallbackRateLimiter::new(
         Arc::new(engine),
         3,
         &Policies::default(),

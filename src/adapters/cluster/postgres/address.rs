@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Host, SslMode};
 
 use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::Roots;
@@ -37,8 +37,9 @@ const PARAMETERS: [&str; 14] = [
 /// password.
 #[derive(Clone)]
 pub struct PostgresAddress {
-    /// One for each host, all else alike.
-    hosts: Vec<Config>,
+    /// All but the hosts.
+    config: Config,
+    pub(super) hosts: Vec<(Host, u16)>,
     /// Whether the URL says how the database's own lists show the connections.
     is_named: bool,
     /// The hosts and the database as in the URL, for the log.
@@ -89,13 +90,18 @@ impl PostgresAddress {
         let parameters = query.split('&').filter(|it| !it.is_empty());
         let parameters: Vec<_> = parameters.map(parameter).collect::<Result<_, _>>()?;
         let known = [base, "?", &parameters.join("&")].concat();
-        let config: Config = known.parse().map_err(|_may_quote_it| MALFORMED)?;
+        let mut config: Config = known.parse().map_err(|_may_quote_it| MALFORMED)?;
         if config.get_user().is_none_or(str::is_empty) {
             return Err(NO_USER);
         }
+        let is_named = config.get_application_name().is_some();
+        if !is_named {
+            config.application_name(APPLICATION);
+        }
         Ok(Self {
             hosts: hosts(&config)?,
-            is_named: config.get_application_name().is_some(),
+            config,
+            is_named,
             name: base.rsplit('@').next().unwrap_or_default().to_owned(),
         })
     }
@@ -103,7 +109,7 @@ impl PostgresAddress {
     /// Whether a connection may use TLS, for which authorities are needed.
     pub fn may_use_tls(&self) -> bool {
         let mut hosts = self.hosts.iter();
-        hosts.any(|host| host.get_ssl_mode() != SslMode::Disable)
+        hosts.any(|(host, _)| self.ssl_mode(host) != SslMode::Disable)
     }
 
     /// The same for a node of the service, with a random number that tells its connections from those of others,
@@ -111,27 +117,34 @@ impl PostgresAddress {
     #[must_use]
     pub fn of_node(mut self, id: u64) -> Self {
         if !self.is_named {
-            for host in &mut self.hosts {
-                host.application_name(format!("{NODE_PREFIX}{id:016x}"));
-            }
+            let name = format!("{NODE_PREFIX}{id:016x}");
+            self.config.application_name(name);
         }
         self
     }
 
     pub(super) fn has_password(&self) -> bool {
-        let mut hosts = self.hosts.iter();
-        hosts.any(|host| host.get_password().is_some())
+        self.config.get_password().is_some()
     }
 
-    /// The configurations, each of one host, with this password if one is given.
-    pub(super) fn configs(&self, password: Option<&str>) -> Vec<Config> {
-        let mut hosts = self.hosts.clone();
+    /// How to log in at one of the hosts, with this password if one is given.
+    pub(super) fn config(&self, host: &Host, password: Option<&str>) -> Config {
+        let mut config = self.config.clone();
+        config.ssl_mode(self.ssl_mode(host));
         if let Some(password) = password {
-            for host in &mut hosts {
-                host.password(password);
-            }
+            config.password(password);
         }
-        hosts
+        config
+    }
+
+    /// Whoever stands between could turn TLS off that is only preferred.
+    fn ssl_mode(&self, host: &Host) -> SslMode {
+        match (host, self.config.get_ssl_mode()) {
+            (Host::Unix(_), _) => SslMode::Disable,
+            (Host::Tcp(name), SslMode::Prefer) if is_loopback(name) => SslMode::Disable,
+            (Host::Tcp(_), SslMode::Prefer) => SslMode::Require,
+            (Host::Tcp(_), given) => given,
+        }
     }
 }
 
@@ -155,8 +168,8 @@ fn parameter(text: &str) -> Result<&str, &'static str> {
     }
 }
 
-/// One configuration for each host.
-fn hosts(config: &Config) -> Result<Vec<Config>, &'static str> {
+/// The hosts with their ports.
+fn hosts(config: &Config) -> Result<Vec<(Host, u16)>, &'static str> {
     let (hosts, ports) = (config.get_hosts(), config.get_ports());
     if hosts.is_empty() || hosts.contains(&Host::Tcp(String::new())) {
         return Err(NO_HOST);
@@ -168,54 +181,13 @@ fn hosts(config: &Config) -> Result<Vec<Config>, &'static str> {
     let port = |place| *ports.get(place).or_else(|| ports.first()).unwrap_or(&PORT);
     let hosts = hosts.iter().enumerate();
     Ok(hosts
-        .map(|(place, host)| of_host(config, host, port(place)))
+        .map(|(place, host)| (host.clone(), port(place)))
         .collect())
 }
 
 fn is_loopback(name: &str) -> bool {
     let address = name.parse::<IpAddr>();
     name == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
-fn of_host(all: &Config, host: &Host, port: u16) -> Config {
-    let mut config = Config::new();
-    let ssl_mode = match host {
-        Host::Tcp(name) => {
-            config.host(name);
-            // Whoever stands between could turn TLS off that is only preferred.
-            match (all.get_ssl_mode(), is_loopback(name)) {
-                (SslMode::Prefer, true) => SslMode::Disable,
-                (SslMode::Prefer, false) => SslMode::Require,
-                (given, _) => given,
-            }
-        }
-        Host::Unix(path) => {
-            config.host_path(path);
-            SslMode::Disable
-        }
-    };
-    config
-        .ssl_mode(ssl_mode)
-        .port(port)
-        .ssl_negotiation(all.get_ssl_negotiation())
-        .channel_binding(all.get_channel_binding())
-        .keepalives(all.get_keepalives())
-        .keepalives_idle(all.get_keepalives_idle())
-        .target_session_attrs(TargetSessionAttrs::ReadWrite)
-        .application_name(all.get_application_name().unwrap_or(APPLICATION));
-    if let Some(user) = all.get_user() {
-        config.user(user);
-    }
-    if let Some(password) = all.get_password() {
-        config.password(password);
-    }
-    if let Some(name) = all.get_dbname() {
-        config.dbname(name);
-    }
-    if let Some(options) = all.get_options() {
-        config.options(options);
-    }
-    config
 }
 
 #[cfg(test)]
@@ -229,19 +201,16 @@ mod tests {
     #[test]
     fn each_host_gets_all_that_the_url_says() {
         let address = parse("postgresql://ada:p%40ss@one,two:6543/base?sslmode=verify-full");
-        let [one, two] = &address.configs(None)[..] else {
-            panic!("{address:?}");
-        };
-        for (config, host, port) in [(one, "one", 5432), (two, "two", 6543)] {
-            assert_eq!(config.get_hosts(), [Host::Tcp(host.to_owned())]);
-            assert_eq!(config.get_ports(), [port]);
+        let hosts =
+            [("one", 5432), ("two", 6543)].map(|(name, port)| (Host::Tcp(name.to_owned()), port));
+        assert_eq!(address.hosts, hosts);
+        for (host, _) in &hosts {
+            let config = address.config(host, None);
             assert_eq!(config.get_user(), Some("ada"));
             assert_eq!(config.get_password(), Some(&b"p@ss"[..]));
             assert_eq!(config.get_dbname(), Some("base"));
             assert_eq!(config.get_ssl_mode(), SslMode::Require);
             assert_eq!(config.get_application_name(), Some("landing-api"));
-            let attributes = config.get_target_session_attrs();
-            assert_eq!(attributes, TargetSessionAttrs::ReadWrite);
         }
     }
 
@@ -253,15 +222,18 @@ mod tests {
         ] {
             let address = parse(&format!("postgres://ada@one,two/base{parameter}"));
             let node = address.of_node(42);
-            let names = node.hosts.iter().map(Config::get_application_name);
-            assert!(names.eq([Some(name); 2]), "{parameter}");
+            assert_eq!(
+                node.config.get_application_name(),
+                Some(name),
+                "{parameter}"
+            );
         }
     }
 
     #[test]
     fn the_password_is_in_one_place() {
         let without = parse("postgres://ada@one/base");
-        let given = &without.configs(Some("other"))[0];
+        let given = without.config(&without.hosts[0].0, Some("other"));
         assert_eq!(given.get_password(), Some(&b"other"[..]));
         for (text, has_password) in [
             ("postgres://ada@one/base", false),
@@ -283,10 +255,11 @@ mod tests {
         ] {
             let address = parse(&format!("postgres://ada@one/base{parameters}"));
             assert_eq!(address.may_use_tls(), may, "{parameters}");
-            let [host] = &address.hosts[..] else {
+            let [(host, _)] = &address.hosts[..] else {
                 panic!("{address:?}");
             };
-            assert_eq!(host.get_ssl_mode() == SslMode::Require, may, "{parameters}");
+            let mode = address.config(host, None).get_ssl_mode();
+            assert_eq!(mode == SslMode::Require, may, "{parameters}");
         }
         for host in ["localhost", "127.0.0.1", "[::1]"] {
             assert!(!parse(&format!("postgres://ada@{host}/base")).may_use_tls());

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use futures_util::FutureExt as _;
+use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
@@ -13,14 +13,16 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
+use crate::adapters::consent_entry::ConsentEntry;
 use crate::domain::{EmailAddress, MacKey, SignUp, Subscription};
 use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
-use super::delivery_columns::DeliveryColumns;
+use super::connection::Parameters;
 use super::error::{Failure, too_late};
-use super::link::{Link, Parameters, pause};
-use super::values::{column, consent, instant, settings, signer, signers};
+use super::link::{Link, pause};
+use super::rows::{bytea, delivery_rows, timestamptz};
+use super::values::{column, settings, signer, signers};
 
 /// Most sign-ups in one batch.
 const BATCH_LEN_MAX: usize = 64;
@@ -30,7 +32,7 @@ const BATCH_LOCK: &str = "500ms";
 const ROW_LOCK: &str = "20ms";
 
 /// The one statement. A row that has seen this very sign-up is left as it is.
-const UPSERT: &str = concat!(settings!("$5"), include_str!("upsert.sql"));
+const UPSERT: &str = concat!(settings!("$2"), include_str!("upsert.sql"));
 
 /// A sign-up that waits.
 #[derive(Debug)]
@@ -174,54 +176,32 @@ impl Committer {
         lock_timeout: &str,
         deadline: Instant,
     ) -> Result<Vec<Row>, Failure> {
-        let emails: Vec<&str> = batch.keys().map(EmailAddress::as_str).collect();
-        let waiting = batch.values();
-        let ids: Vec<Uuid> = waiting.clone().map(|it| it.id).collect();
-        let origins = waiting.clone().map(|it| signer(&it.sign_up.origin));
-        let origins: Vec<Vec<u8>> = origins.collect();
-        let instants = waiting.clone().map(|it| instant(it.sign_up.at));
-        let instants: Vec<SystemTime> = instants.collect();
-        let consents = waiting.clone().map(|it| consent(&it.sign_up.consent));
-        let consents: Result<Vec<String>, StoreError> = consents.collect();
-        let consents = consents.map_err(Failure::Final)?;
-        let tokens = waiting.clone().map(|it| it.sign_up.leave_token);
-        let tokens: Vec<Vec<u8>> = tokens.map(|it| it.as_bytes().to_vec()).collect();
-        let notices = waiting.clone().filter_map(|it| it.sign_up.notice.as_ref());
-        let notices = DeliveryColumns::of(notices);
-        let noted = waiting.clone().filter(|it| it.sign_up.notice.is_some());
-        let noted = noted.map(|it| it.sign_up.leave_token.as_bytes().to_vec());
-        let noted: Vec<Vec<u8>> = noted.collect();
-        // All have been signed up at one service, which has one mode.
-        let is_to_be_confirmed = waiting.clone().any(|it| it.sign_up.is_to_be_confirmed);
-        let texts = waiting.filter_map(|it| {
-            let digest = it.sign_up.consent.text?.as_bytes().to_vec();
-            Some((digest, it.sign_up.consent_text.as_deref()?))
-        });
-        let (digests, texts): (Vec<_>, Vec<_>) = texts.unzip();
-        let tombstones = tombstones(&self.tombstone_keys, batch.keys());
-        let hashed = emails.repeat(self.tombstone_keys.len());
+        let rows = batch.values().map(|it| self.row(it)).collect();
+        let notices = batch.values().filter_map(|it| it.sign_up.notice.as_ref());
         let parameters: Parameters<'_> = &[
-            (&emails, Type::TEXT_ARRAY),
-            (&ids, Type::UUID_ARRAY),
-            (&origins, Type::BYTEA_ARRAY),
-            (&instants, Type::TIMESTAMPTZ_ARRAY),
+            (&Value::Array(rows).to_string(), Type::TEXT),
             (&lock_timeout, Type::TEXT),
-            (&tombstones, Type::BYTEA_ARRAY),
-            (&consents, Type::TEXT_ARRAY),
-            (&tokens, Type::BYTEA_ARRAY),
-            (&digests, Type::BYTEA_ARRAY),
-            (&texts, Type::TEXT_ARRAY),
-            (&noted, Type::BYTEA_ARRAY),
-            (&notices.ids, Type::BYTEA_ARRAY),
-            (&notices.kinds, Type::TEXT_ARRAY),
-            (&notices.channels, Type::TEXT_ARRAY),
-            (&notices.bodies, Type::TEXT_ARRAY),
-            (&hashed, Type::TEXT_ARRAY),
-            (&is_to_be_confirmed, Type::BOOL),
-            (&notices.waits, Type::INT8_ARRAY),
-            (&notices.networks, Type::BYTEA_ARRAY),
+            (&delivery_rows(notices), Type::TEXT),
         ];
         self.link.ask(UPSERT, parameters, deadline).await
+    }
+
+    fn row(&self, waiting: &PendingSignUp) -> Value {
+        let sign_up = &waiting.sign_up;
+        let tombstones = tombstones(&self.tombstone_keys, [&sign_up.email].into_iter());
+        let tombstones: Vec<_> = tombstones.iter().map(|hash| bytea(hash)).collect();
+        json!({
+            "email": sign_up.email.as_str(),
+            "id": waiting.id.to_string(),
+            "signer": bytea(&signer(&sign_up.origin)),
+            "at": timestamptz(sign_up.at),
+            "consent": ConsentEntry::from(&sign_up.consent),
+            "token": bytea(sign_up.leave_token.as_bytes()),
+            "asked": sign_up.is_to_be_confirmed,
+            "digest": sign_up.consent.text.map(|digest| bytea(digest.as_bytes())),
+            "text": sign_up.consent.text.and(sign_up.consent_text.as_deref()),
+            "tombstones": tombstones,
+        })
     }
 }
 

@@ -1,14 +1,13 @@
 //! The newsletter's contacts.
 
 use std::collections::HashSet;
-use std::hash::Hash;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use tokio::time::Instant;
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
+use tokio_postgres::types::Type;
 
 use crate::domain::{
     Confirmation, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure,
@@ -18,9 +17,9 @@ use crate::domain::{
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::committer::tombstones;
+use super::connection::Parameters;
 use super::dedicated::DedicatedConnection;
-use super::delivery_columns::{DeliveryColumns, queue};
-use super::link::Parameters;
+use super::rows::{Stored as _, delivery_rows, queue};
 use super::store::PostgresStore;
 use super::values::{
     column, consent_column, instant, instant_column, settings, signers, timestamp, token_column,
@@ -50,10 +49,7 @@ const LEAVE: &str = concat!(
          RETURNING place, email), \
      undelivered AS (DELETE FROM delivery USING gone WHERE delivery.email = gone.email), \
      queued AS (",
-    queue!(
-        "gone, unnest($3, $4, $5, $6, $7, $8, $9, $10) \
-             AS new (id, kind, channel, email, body, at, wait_ms, network)"
-    ),
+    queue!("gone", "$3"),
     ") SELECT place FROM gone"
 );
 
@@ -75,13 +71,10 @@ const COUNT_AGE_MAX: Duration = Duration::from_secs(60);
 
 const CONFIRM: &str = concat!(
     settings!(),
-    ", confirmed AS (UPDATE contact SET confirmed_at = $2, confirmed_ip = $11, left_at = NULL FROM settings \
+    ", confirmed AS (UPDATE contact SET confirmed_at = $2, confirmed_ip = $4, left_at = NULL FROM settings \
          WHERE leave_token = $1 AND is_pending RETURNING place), \
      queued AS (",
-    queue!(
-        "confirmed, unnest($3, $4, $5, $6, $7, $8, $9, $10) \
-             AS new (id, kind, channel, email, body, at, wait_ms, network)"
-    ),
+    queue!("confirmed", "$3"),
     ") SELECT place FROM confirmed"
 );
 
@@ -114,6 +107,10 @@ const REMEMBER_REFUSAL: &str = "INSERT INTO tombstone SELECT unnest($1), now() \
 /// Remembers forgotten addresses by their hashes.
 const REMEMBER: &str = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
 
+/// Of addresses and their hashes, the addresses that were forgotten.
+const FORGOTTEN: &str =
+    "SELECT email FROM unnest($1, $2) AS hashed (email, address) JOIN tombstone USING (address)";
+
 const UNFORGET: &str = "DELETE FROM tombstone WHERE address = ANY($1)";
 
 /// Lets an erasure wait for the sign-ups under way, and makes later ones wait until it is committed. Otherwise
@@ -125,14 +122,6 @@ const LOCK_TOMBSTONES: &str = "LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE"
 /// server ends one whose node is gone.
 const BOUND_ERASURE: &str = "SELECT set_config('lock_timeout', '500ms', true), \
      set_config('idle_in_transaction_session_timeout', '1s', true)";
-
-const IMPORT: &str = "INSERT INTO contact \
-         (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, left_at, leave_token) \
-     SELECT new.email, new.id, new.id, '{}', '{}', new.at, new.at, new.left_at, new.token \
-     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2, $3, $4) WITH ORDINALITY \
-         AS rows (email, at, left_at, token, place)) AS new \
-     ORDER BY new.place \
-     ON CONFLICT (email) DO NOTHING RETURNING email";
 
 /// Erased addresses are in no file that this program has. The rows are gone for every reader; what the
 /// server's own files, its log and its backups still hold goes when the server vacuums, recycles and expires
@@ -165,12 +154,12 @@ impl ContactStore for PostgresStore {
         now: Timestamp,
     ) -> Result<Leaving, StoreError> {
         let bytes = &token.as_bytes()[..];
-        let notice = DeliveryColumns::of(notice.iter());
-        let now = instant(now);
-        let mut values: Vec<(&(dyn ToSql + Sync), Type)> =
-            vec![(&bytes, Type::BYTEA), (&now, Type::TIMESTAMPTZ)];
-        values.extend(notice.parameters());
-        if !self.change(LEAVE, &values).await?.is_empty() {
+        let values: Parameters<'_> = &[
+            (&bytes, Type::BYTEA),
+            (&instant(now), Type::TIMESTAMPTZ),
+            (&delivery_rows(&notice), Type::TEXT),
+        ];
+        if !self.change(LEAVE, values).await?.is_empty() {
             return Ok(Leaving::Left);
         }
         Ok(match self.find_by_token(token).await? {
@@ -193,14 +182,13 @@ impl ContactStore for PostgresStore {
         notice: Option<Delivery>,
         now: Timestamp,
     ) -> Result<Confirming, StoreError> {
-        let (bytes, now) = (&token.as_bytes()[..], instant(now));
-        let (ip, notice) = (ip.map(|it| it.to_string()), notice.iter());
-        let notice = DeliveryColumns::of(notice);
-        let mut values: Vec<(&(dyn ToSql + Sync), Type)> =
-            vec![(&bytes, Type::BYTEA), (&now, Type::TIMESTAMPTZ)];
-        values.extend(notice.parameters());
-        values.push((&ip, Type::TEXT));
-        if !self.change(CONFIRM, &values).await?.is_empty() {
+        let values: Parameters<'_> = &[
+            (&&token.as_bytes()[..], Type::BYTEA),
+            (&instant(now), Type::TIMESTAMPTZ),
+            (&delivery_rows(&notice), Type::TEXT),
+            (&ip.map(|ip| ip.to_string()), Type::TEXT),
+        ];
+        if !self.change(CONFIRM, values).await?.is_empty() {
             return Ok(Confirming::Confirmed);
         }
         let contact = self.find_by_token(token).await?;
@@ -266,16 +254,12 @@ impl ContactStore for PostgresStore {
             (&attempts_s, Type::FLOAT8),
             (&count, Type::INT8),
         ];
-        let connection = DedicatedConnection::open(&self.connector).await?;
-        let rows = connection.ask(OVERDUE, values).await?;
-        connection.leave();
+        let rows = self.ask_apart(OVERDUE, values).await?;
         rows.iter().map(contact).collect()
     }
 
     async fn status_counts(&self) -> Result<StatusCounts, StoreError> {
-        let connection = DedicatedConnection::open(&self.connector).await?;
-        let rows = connection.ask(STATUS_COUNTS, &[]).await?;
-        connection.leave();
+        let rows = self.ask_apart(STATUS_COUNTS, &[]).await?;
         let row = rows.first().ok_or_else(unexpected)?;
         Ok(StatusCounts {
             pending: column::<i64>(row, 0)?.cast_unsigned(),
@@ -301,14 +285,14 @@ impl ContactStore for PostgresStore {
             (&until.map(instant), Type::TIMESTAMPTZ),
         ];
         if since.is_some() || until.is_some() {
-            return self.number(COUNT, parameters).await;
+            return number(&self.ask_apart(COUNT, parameters).await?);
         }
         let mut counted = self.counted.lock().await;
         let is_good = |at: &Instant| at.elapsed() < COUNT_AGE_MAX;
         if let Some((count @ COUNT_KEPT_MIN.., _)) = counted.filter(|(_, at)| is_good(at)) {
             return Ok(count);
         }
-        let count = self.number(COUNT, parameters).await?;
+        let count = number(&self.ask_apart(COUNT, parameters).await?)?;
         *counted = Some((count, Instant::now()));
         Ok(count)
     }
@@ -318,31 +302,26 @@ impl ContactStore for PostgresStore {
         rows: Vec<ImportedContact>,
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError> {
-        if rows.is_empty() {
-            return Ok(Vec::new());
-        }
         let transaction = DedicatedConnection::begin(&self.connector).await?;
         let forgotten = if unforget {
             HashSet::new()
         } else {
-            self.forgotten(&transaction, &rows).await?
+            let emails = rows.iter().map(|row| &row.email);
+            let hashes = tombstones(&self.tombstone_keys, emails.clone());
+            let emails: Vec<&str> = emails.map(EmailAddress::as_str).collect();
+            let hashed: Parameters<'_> = &[
+                (&emails.repeat(self.tombstone_keys.len()), Type::TEXT_ARRAY),
+                (&hashes, Type::BYTEA_ARRAY),
+            ];
+            first_column(&transaction.ask(FORGOTTEN, hashed).await?)?
         };
-        let wanted = rows.iter().filter(|row| !forgotten.contains(&row.email));
-        let emails: Vec<&str> = wanted.clone().map(|row| row.email.as_str()).collect();
-        let instants = wanted.clone().map(|row| instant(row.subscribed_at));
-        let instants: Vec<SystemTime> = instants.collect();
-        let left = wanted.clone().map(|row| row.left_at.map(instant));
-        let left: Vec<Option<SystemTime>> = left.collect();
-        let tokens = wanted.map(|row| row.leave_token.map(|it| it.as_bytes().to_vec()));
-        let tokens: Vec<Option<Vec<u8>>> = tokens.collect();
-        let parameters: Parameters<'_> = &[
-            (&emails, Type::TEXT_ARRAY),
-            (&instants, Type::TIMESTAMPTZ_ARRAY),
-            (&left, Type::TIMESTAMPTZ_ARRAY),
-            (&tokens, Type::BYTEA_ARRAY),
-        ];
-        let created = transaction.ask(IMPORT, parameters).await?;
-        let mut created = first_column::<String>(&created)?;
+        let wanted = rows
+            .iter()
+            .filter(|row| !forgotten.contains(row.email.as_str()));
+        let wanted = wanted.cloned().map(Contact::imported);
+        let wanted = wanted.flat_map(|contact| contact.rows()).collect();
+        let created = transaction.insert(Contact::TABLE, wanted, "email").await?;
+        let mut created = first_column(&created)?;
         if unforget {
             // After the contacts, as a sign-up does it: in another order the two could deadlock.
             let hashes = tombstones(&self.tombstone_keys, rows.iter().map(|row| &row.email));
@@ -353,7 +332,7 @@ impl ContactStore for PostgresStore {
         let outcome = |row: &ImportedContact| {
             if created.remove(row.email.as_str()) {
                 ImportOutcome::Created
-            } else if forgotten.contains(&row.email) {
+            } else if forgotten.contains(row.email.as_str()) {
                 ImportOutcome::Forgotten
             } else {
                 ImportOutcome::Known
@@ -376,7 +355,7 @@ impl ContactStore for PostgresStore {
             let deleted = transaction
                 .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])
                 .await?;
-            let mut deleted = first_column::<String>(&deleted)?;
+            let mut deleted = first_column(&deleted)?;
             erasure.in_flight += self.erase(&transaction, emails, REMEMBER).await?;
             transaction.commit().await?;
             // An address that is named twice was known once.
@@ -419,37 +398,6 @@ impl PostgresStore {
         transaction.ask(remember, tombstones).await?;
         Ok(in_flight)
     }
-
-    /// The number that `statement` answers, over a connection of its own: of many contacts it takes longer than
-    /// a look-up may.
-    async fn number(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64, StoreError> {
-        let connection = DedicatedConnection::open(&self.connector).await?;
-        let rows = connection.ask(statement, parameters).await?;
-        connection.leave();
-        let number: i64 = rows.first().map_or(Ok(0), |row| column(row, 0))?;
-        Ok(number.cast_unsigned())
-    }
-
-    /// Which of the rows' addresses were forgotten.
-    async fn forgotten(
-        &self,
-        transaction: &DedicatedConnection,
-        rows: &[ImportedContact],
-    ) -> Result<HashSet<EmailAddress>, StoreError> {
-        let emails = rows.iter().map(|row| &row.email);
-        let hashes = tombstones(&self.tombstone_keys, emails.clone());
-        let statement = "SELECT address FROM tombstone WHERE address = ANY($1)";
-        let parameters: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
-        let found = transaction.ask(statement, parameters).await?;
-        let found: HashSet<Vec<u8>> = first_column(&found)?;
-        if found.is_empty() {
-            return Ok(HashSet::new());
-        }
-        // The hashes of all addresses under one key, then under the next.
-        let hashed = hashes.iter().zip(emails.cycle());
-        let forgotten = hashed.filter(|(hash, _)| found.contains(*hash));
-        Ok(forgotten.map(|(_, email)| email.clone()).collect())
-    }
 }
 
 impl DedicatedConnection {
@@ -465,11 +413,16 @@ impl DedicatedConnection {
     }
 }
 
+fn number(rows: &[Row]) -> Result<u64, StoreError> {
+    let number: i64 = rows.first().map_or(Ok(0), |row| column(row, 0))?;
+    Ok(number.cast_unsigned())
+}
+
 fn column_of(emails: &[EmailAddress]) -> Vec<&str> {
     emails.iter().map(EmailAddress::as_str).collect()
 }
 
-fn first_column<T: FromSqlOwned + Eq + Hash>(rows: &[Row]) -> Result<HashSet<T>, StoreError> {
+fn first_column(rows: &[Row]) -> Result<HashSet<String>, StoreError> {
     rows.iter().map(|row| column(row, 0)).collect()
 }
 

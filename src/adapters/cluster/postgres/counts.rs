@@ -6,7 +6,7 @@ use tokio_postgres::types::Type;
 use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::ports::{CountStore, StoreError};
 
-use super::link::Parameters;
+use super::connection::Parameters;
 use super::store::PostgresStore;
 use super::values::{column, instant, instant_column, settings};
 
@@ -67,7 +67,7 @@ impl CountStore for PostgresStore {
 }
 
 /// The numbers that are not 0, with their names.
-pub(super) fn columns(counts: &Counts) -> (Vec<&'static str>, Vec<i64>) {
+fn columns(counts: &Counts) -> (Vec<&'static str>, Vec<i64>) {
     let counted = counts.iter().filter(|(_, number)| *number > 0);
     counted
         .map(|(counted, number)| (counted.as_str(), i64::try_from(number).unwrap_or(i64::MAX)))

@@ -1,6 +1,7 @@
 //! The free API keys, and the agents' registrations that were revoked.
 
 use async_trait::async_trait;
+use serde_json::Value;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -9,18 +10,12 @@ use crate::domain::{
 };
 use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
-use super::link::Parameters;
+use super::connection::Parameters;
+use super::rows::{Stored as _, insert};
 use super::store::PostgresStore;
 use super::values::{
     column, fingerprint_column, instant, instant_column, settings, timestamp, unexpected,
 };
-
-const ISSUE: &str = concat!(
-    settings!(),
-    " INSERT INTO api_key \
-         (fingerprint, key_id, label, issued_at, expires_at, revoked_at) \
-     SELECT $1, $2, $3, $4, $5, $6 FROM settings ON CONFLICT (fingerprint) DO NOTHING"
-);
 
 const FIND: &str = "SELECT place, fingerprint, key_id, label, issued_at, expires_at, revoked_at \
      FROM api_key WHERE fingerprint = $1";
@@ -50,15 +45,10 @@ const LIST_REVOCATIONS: &str = "SELECT place, client_id, revoked_at \
 #[async_trait]
 impl KeyIssuer for PostgresStore {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
-        let parameters: Parameters<'_> = &[
-            (&&record.fingerprint.as_bytes()[..], Type::BYTEA),
-            (&record.id.to_string(), Type::TEXT),
-            (&record.label.as_ref().map(Label::as_str), Type::TEXT),
-            (&instant(record.issued_at), Type::TIMESTAMPTZ),
-            (&instant(record.expires_at), Type::TIMESTAMPTZ),
-            (&record.revoked_at.map(instant), Type::TIMESTAMPTZ),
-        ];
-        self.change(ISSUE, parameters).await.map(drop)
+        let rows = record.rows();
+        let issue = insert(settings!(), KeyRecord::TABLE, &rows, "true");
+        let rows = Value::Array(rows).to_string();
+        self.change(&issue, &[(&rows, Type::TEXT)]).await.map(drop)
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {

@@ -3,20 +3,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
 use crate::ports::StoreError;
 
-use super::connection::{Connector, PostgresConnection};
+use super::connection::{Parameters, PostgresConnection};
+use super::connector::Connector;
 use super::error::{Failure, too_late};
-use super::link::Parameters;
+use super::rows::insert;
 use super::values::settings;
 
 /// How long a statement may take.
 const DEADLINE: Duration = Duration::from_secs(120);
 /// How long one may take that reads and writes whole tables.
 const TABLE_DEADLINE: Duration = Duration::from_secs(3600);
+
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
+/// How long expired rows stay, in days: as long as in the ledger (`RETENTION_MS`), by the server's clock. So a
+/// node whose clock is ahead deletes nothing that others still need.
+const KEPT_DAYS: u32 = 400;
 
 /// A connection that nobody else uses. A transaction on it is undone unless it is committed.
 pub(super) struct DedicatedConnection {
@@ -48,7 +56,7 @@ impl DedicatedConnection {
             " SELECT * FROM settings; SELECT pg_advisory_xact_lock(7235119206014)"
         );
         let transaction = Self::open(connector).await?;
-        let begun = transaction.connection.client.batch_execute(BEGIN);
+        let begun = transaction.connection.run(BEGIN);
         within(DEADLINE, begun).await?;
         Ok(transaction)
     }
@@ -58,25 +66,62 @@ impl DedicatedConnection {
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let asked = self.connection.client.query_typed(statement, parameters);
+        let asked = self.connection.ask(statement, parameters);
         within(DEADLINE, asked).await
+    }
+
+    /// Adds rows to a table, in their order, but for those that are there. Returns a column of those that were added.
+    pub(super) async fn insert(
+        &self,
+        table: &str,
+        rows: Vec<Value>,
+        returning: &str,
+    ) -> Result<Vec<Row>, StoreError> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let statement = insert(settings!("'0'"), table, &rows, returning);
+        let rows = Value::Array(rows).to_string();
+        self.ask(&statement, &[(&rows, Type::TEXT)]).await
     }
 
     /// Has the server free the space of a table's deleted rows, and look at what is left.
     pub(super) async fn vacuum(&self, table: &str) -> Result<(), StoreError> {
         let statement = format!("VACUUM (ANALYZE) {table}");
-        within(
-            TABLE_DEADLINE,
-            self.connection.client.batch_execute(&statement),
-        )
-        .await
+        within(TABLE_DEADLINE, self.connection.run(&statement)).await
+    }
+
+    /// Deletes keys and revocations that expired more than [`KEPT_DAYS`] ago.
+    pub(super) async fn sweep(&self) -> Result<(), StoreError> {
+        for table in ["api_key", "revocation"] {
+            let statement = format!(
+                "DELETE FROM {table} WHERE expires_at <= now() - interval '{KEPT_DAYS} days'"
+            );
+            self.ask(&statement, &[]).await?;
+        }
+        Ok(())
     }
 
     /// Commits the transaction that was begun.
     pub(super) async fn commit(self) -> Result<(), StoreError> {
-        within(DEADLINE, self.connection.client.batch_execute("COMMIT")).await?;
+        within(DEADLINE, self.connection.run("COMMIT")).await?;
         self.leave();
         Ok(())
+    }
+}
+
+/// Deletes expired keys and revocations every hour. Nodes that do it at once wait for each other, and for nobody
+/// else.
+pub(super) async fn sweep_hourly(connector: Arc<Connector>) {
+    loop {
+        sleep(SWEEP_INTERVAL).await;
+        let swept = match DedicatedConnection::open(&connector).await {
+            Ok(connection) => connection.sweep().await.map(|()| connection.leave()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = swept {
+            tracing::warn!(%error, "expired keys stay in the database for another hour");
+        }
     }
 }
 

@@ -13,19 +13,12 @@ use crate::domain::{
 };
 use crate::ports::{DeliveryQueue, PageStream, StoreError, lease_ms};
 
-use super::delivery_columns::{DeliveryColumns, queue};
-use super::link::Parameters;
+use super::connection::Parameters;
+use super::rows::{delivery_rows, queue};
 use super::store::PostgresStore;
 use super::values::{column, instant, instant_column, settings, timestamp, unexpected};
 
-const ADD: &str = concat!(
-    settings!(),
-    " ",
-    queue!(
-        "settings, unnest($1, $2, $3, $4, $5, $6, $7, $8) \
-             AS new (id, kind, channel, email, body, at, wait_ms, network)"
-    )
-);
+const ADD: &str = concat!(settings!(), " ", queue!("settings", "$1"));
 
 /// A clock that was set back holds up nothing: no wait is longer than 27 hours. What a later version has queued is
 /// left to it. Networks take turns as [`Turn::rank`] has it; no network is an empty one.
@@ -41,18 +34,18 @@ const TAKE: &str = concat!(
      RETURNING place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at, network"
 );
 
-/// `$7` is when the deliveries were tried, by the clock of which their next attempts are due.
+/// `$3` is when the deliveries were tried, by the clock of which their next attempts are due.
 const SETTLE: &str = concat!(
     settings!(),
     ", made AS (DELETE FROM delivery USING settings WHERE id = ANY($1)), \
-     noted AS (UPDATE contact SET mailed_at = CASE WHEN mail.is_taken THEN $7 ELSE mailed_at END, \
-         undeliverable_at = CASE WHEN mail.is_taken THEN NULL ELSE $7 END \
-     FROM settings, unnest($8, $9) AS mail (email, is_taken) \
+     noted AS (UPDATE contact SET mailed_at = CASE WHEN mail.is_taken THEN $3 ELSE mailed_at END, \
+         undeliverable_at = CASE WHEN mail.is_taken THEN NULL ELSE $3 END \
+     FROM settings, unnest($4, $5) AS mail (email, is_taken) \
      WHERE contact.email = mail.email AND is_pending) \
-     UPDATE delivery SET due_at = now() + (new.due_at - $7), attempts = new.attempts, \
+     UPDATE delivery SET due_at = now() + (new.due_at - $3), attempts = new.attempts, \
          last_error = new.last_error, leased_until = NULL, \
-         dead_at = CASE WHEN new.is_dead THEN coalesce(dead_at, now()) END \
-     FROM settings, unnest($2, $3, $4, $5, $6) AS new (id, due_at, attempts, last_error, is_dead) \
+         dead_at = CASE WHEN new.dead_at IS NOT NULL THEN coalesce(delivery.dead_at, now()) END \
+     FROM settings, json_populate_recordset(NULL::delivery, $2::json) AS new \
      WHERE delivery.id = new.id"
 );
 
@@ -107,8 +100,8 @@ const LIST: &str = select_delivery!(
 #[async_trait]
 impl DeliveryQueue for PostgresStore {
     async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError> {
-        let columns = DeliveryColumns::of(deliveries.iter());
-        self.change(ADD, &columns.parameters()).await?;
+        let rows = delivery_rows(&deliveries);
+        self.change(ADD, &[(&rows, Type::TEXT)]).await?;
         Ok(())
     }
 
@@ -143,21 +136,12 @@ impl DeliveryQueue for PostgresStore {
             mails,
         } = settled;
         let made: Vec<&[u8]> = made.iter().map(|it| &it.as_bytes()[..]).collect();
-        let ids: Vec<&[u8]> = failed.iter().map(|it| &it.id.as_bytes()[..]).collect();
-        let due: Vec<SystemTime> = failed.iter().map(|it| instant(it.due_at)).collect();
-        let attempts: Vec<i32> = failed.iter().map(|it| it.attempts.cast_signed()).collect();
-        let errors: Vec<Option<&str>> = failed.iter().map(|it| it.last_error.as_deref()).collect();
-        let dead: Vec<bool> = failed.iter().map(|it| it.dead_at.is_some()).collect();
         let emails: Vec<&str> = mails.iter().map(|(email, _)| email.as_str()).collect();
         let taken = mails.iter().map(|(_, it)| *it == MailOutcome::Taken);
         let taken: Vec<bool> = taken.collect();
         let values: Parameters<'_> = &[
             (&made, Type::BYTEA_ARRAY),
-            (&ids, Type::BYTEA_ARRAY),
-            (&due, Type::TIMESTAMPTZ_ARRAY),
-            (&attempts, Type::INT4_ARRAY),
-            (&errors, Type::TEXT_ARRAY),
-            (&dead, Type::BOOL_ARRAY),
+            (&delivery_rows(&failed), Type::TEXT),
             (&instant(now), Type::TIMESTAMPTZ),
             (&emails, Type::TEXT_ARRAY),
             (&taken, Type::BOOL_ARRAY),

@@ -171,9 +171,7 @@ impl From<Error> for PostgresOpenError {
         let (kind, text) = (error.to_string(), root_cause(&error));
         let text = quoted(text.as_bytes(), None);
         // The driver tells these kinds apart only by their texts.
-        if text.contains("does not allow writes") {
-            Self::ReadOnly
-        } else if kind.starts_with("error performing TLS handshake") && !is_cut(&error) {
+        if kind.starts_with("error performing TLS handshake") && !is_cut(&error) {
             Self::Tls(text)
         } else if kind.starts_with("invalid configuration")
             || kind.starts_with("authentication error")

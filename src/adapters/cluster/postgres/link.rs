@@ -4,15 +4,16 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
 
+use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
-use super::availability::Availability;
-use super::connection::{Connector, PostgresConnection};
+use super::connection::{Parameters, PostgresConnection};
+use super::connector::Connector;
 use super::error::{Failure, too_late};
 
 /// How often the connection is asked whether it takes writes.
@@ -27,9 +28,8 @@ const RETRY_PAUSE_MS_MAX: u64 = 40;
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
 /// The same after an error that hardly goes away by itself.
 const REFUSED_INTERVAL: Duration = Duration::from_secs(5);
-
-/// The values of a statement, each with its type.
-pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+/// How long the database may be away before health says so. A planned fail-over takes less.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The way to the database.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl Link {
     ) -> Result<Vec<Row>, Failure> {
         let connection = self.connection(deadline).await.map_err(Failure::Final)?;
         let sent = Instant::now();
-        let asked = connection.client.query_typed(statement, parameters);
+        let asked = connection.ask(statement, parameters);
         match timeout_at(deadline, asked).await {
             Ok(Ok(rows)) => Ok(rows),
             Ok(Err(error)) => {
@@ -118,6 +118,58 @@ fn away() -> StoreError {
     StoreError::Unavailable("the database is away".to_owned())
 }
 
+/// Since when the database has been away. A change is logged once.
+#[derive(Debug)]
+pub(super) struct Availability {
+    metrics: Arc<Metrics>,
+    lost_at: Mutex<Option<Instant>>,
+}
+
+impl Availability {
+    pub(super) fn new(metrics: Arc<Metrics>) -> Self {
+        Self {
+            metrics,
+            lost_at: Mutex::default(),
+        }
+    }
+
+    /// The connection was lost. A new one may be there in a moment.
+    pub(super) fn lost(&self) {
+        self.lost_at.lock().get_or_insert_with(Instant::now);
+    }
+
+    /// There is no new one.
+    pub(super) fn unavailable(&self, reason: &str) {
+        self.lost();
+        if self.metrics.store_engine.set_away(true) {
+            tracing::warn!(
+                reason,
+                "the database is away: sign-ups and new keys are refused until it is back"
+            );
+        }
+    }
+
+    /// The database takes writes.
+    pub(super) fn restored(&self) {
+        let lost_at = self.lost_at.lock().take();
+        if self.metrics.store_engine.set_away(false) {
+            let away_ms = lost_at.map(|it| it.elapsed().as_millis());
+            tracing::info!(away_ms, "the database is back");
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let away = self.lost_at.lock().map(|it| it.elapsed());
+        match away.filter(|away| *away >= PATIENCE) {
+            Some(away) => {
+                let text = format!("the database has been away for {} s", away.as_secs());
+                Err(StoreError::Unavailable(text))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Connects, watches the connection, and connects again, until nobody asks any more.
 async fn keep(
     connector: Arc<Connector>,
@@ -160,7 +212,7 @@ async fn watch_over(connection: &PostgresConnection) {
             () = connection.gone() => return,
             () = sleep(PROBE_INTERVAL) => {}
         }
-        let Ok(true) = timeout(PROBE_DEADLINE, connection.takes_writes()).await else {
+        let Ok(Ok(true)) = timeout(PROBE_DEADLINE, connection.takes_writes()).await else {
             connection.give_up();
             return;
         };

@@ -7,7 +7,6 @@ use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
 use super::address::NODE_PREFIX;
 use super::dedicated::DedicatedConnection;
-use super::expiry::sweep;
 use super::schema::TABLES;
 use super::store::PostgresStore;
 use super::values::column;
@@ -21,7 +20,7 @@ impl StoreMaintenance for PostgresStore {
     async fn compact(&self) -> Result<Compaction, StoreError> {
         let connection = DedicatedConnection::open(&self.connector).await?;
         let (entries_before, bytes_before) = size(&connection).await?;
-        sweep(&connection).await?;
+        connection.sweep().await?;
         for table in TABLES {
             connection.vacuum(table).await?;
         }

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use super::address::PostgresSettings;
-use super::connection::Connector;
+use super::connection::{Parameters, PostgresConnection};
+use super::connector::Connector;
 use super::error::PostgresOpenError;
-use super::link::Parameters;
 use super::schema::{Meta, STEPS, read_meta, version};
 
 /// How long it may take, and may wait for another one.
@@ -30,7 +29,7 @@ pub struct Migration {
 /// nothing if all is as it should be. Several may run at once.
 pub async fn migrate(settings: &PostgresSettings) -> Result<Migration, PostgresOpenError> {
     let connection = Connector::new(settings)?.connect_unchecked().await?;
-    let migrated = migrate_within(&connection.client, &settings.secret_ids);
+    let migrated = migrate_within(&connection, &settings.secret_ids);
     let migrated = timeout(DEADLINE, migrated).await;
     migrated.unwrap_or_else(|_elapsed| {
         Err(PostgresOpenError::Unreachable(
@@ -41,17 +40,17 @@ pub async fn migrate(settings: &PostgresSettings) -> Result<Migration, PostgresO
 
 /// In one transaction, which a lost connection undoes.
 async fn migrate_within(
-    client: &Client,
+    connection: &PostgresConnection,
     secret_ids: &[String],
 ) -> Result<Migration, PostgresOpenError> {
     // The lock is any number that nobody else uses.
     let begin = "BEGIN; SELECT pg_advisory_xact_lock(7235119206013); SAVEPOINT begun";
-    client.batch_execute(begin).await?;
+    connection.run(begin).await?;
     let current = secret_ids.first().ok_or(PostgresOpenError::ForeignSecret)?;
-    let found = match read_meta(client).await {
+    let found = match read_meta(connection).await {
         Ok(meta) => Some(meta),
         Err(PostgresOpenError::NoTables) => {
-            client.batch_execute("ROLLBACK TO begun").await?;
+            connection.run("ROLLBACK TO begun").await?;
             None
         }
         Err(error) => return Err(error),
@@ -63,15 +62,15 @@ async fn migrate_within(
     let before = found.as_ref().map(|meta| meta.version);
     let done = before.and_then(|version| usize::try_from(version).ok());
     for step in STEPS.iter().skip(done.unwrap_or(0)) {
-        client.batch_execute(step).await?;
+        connection.run(step).await?;
     }
     // A later version's tables stay as they are.
     let after = before.unwrap_or(0).max(version());
     let pin = "INSERT INTO landing_meta (schema, secret_id) VALUES ($1, $2) ON CONFLICT (single) DO UPDATE \
                SET schema = excluded.schema, secret_id = excluded.secret_id";
     let values: Parameters<'_> = &[(&after, Type::INT4), (current, Type::TEXT)];
-    client.query_typed(pin, values).await?;
-    client.batch_execute("COMMIT").await?;
+    connection.ask(pin, values).await?;
+    connection.run("COMMIT").await?;
     Ok(Migration {
         before,
         after,

@@ -2,10 +2,10 @@
 //!
 //! | Module | What it holds |
 //! |---|---|
-//! | `address` | what the store is opened with: the URL of the database, and one configuration for each host that it names |
-//! | `connection` | connecting to the host that takes writes, with the checks of `schema` |
-//! | `link` | a connection that is replaced when it fails, and asking through it |
-//! | `availability` | whether the database answers, for health and the log |
+//! | `address` | what the store is opened with: the URL of the database, with the hosts that it names |
+//! | `connection` | a connection |
+//! | `connector` | connecting to the host that takes writes, with the checks of `schema` |
+//! | `link` | a connection that is replaced when it fails, asking through it, and whether the database answers, for health and the log |
 //! | `error` | what an error of the database means, for a statement and for the operator |
 //! | `schema` | the tables |
 //! | `migration` | making and updating them, for `landing-api migrate` |
@@ -14,8 +14,7 @@
 //! | `contacts`, `credentials`, `counts`, `maintenance` | the ports |
 //! | `copy` | what `landing-api move` brings along |
 //! | `dedicated` | a connection of its own for work that takes long |
-//! | `expiry` | deleting what has expired |
-//! | `listing` | lists, page by page |
+//! | `rows` | values of the domain as rows of JSON |
 //! | `values` | values of the domain as columns |
 //!
 //! **A sign-up** waits for the committer, which sends all that wait as one statement: at most 64 rows, one
@@ -39,28 +38,27 @@
 //! the first that takes writes is taken.
 
 mod address;
-mod availability;
 mod committer;
 mod connection;
+mod connector;
 mod contacts;
 mod copy;
 mod counts;
 mod credentials;
 mod dedicated;
 mod deliveries;
-mod delivery_columns;
 mod error;
-mod expiry;
 mod link;
-mod listing;
 mod maintenance;
 mod migration;
+mod rows;
 mod schema;
 mod store;
 mod values;
 
 pub use address::{PostgresAddress, PostgresSettings};
-pub use copy::Totals;
+pub use copy::Filling;
 pub use error::PostgresOpenError;
 pub use migration::{Migration, migrate};
+pub use rows::Stored;
 pub use store::PostgresStore;

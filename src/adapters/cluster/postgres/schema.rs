@@ -3,10 +3,9 @@
 //! A later version adds a step to [`STEPS`], and what it adds must be good for the version before, so that
 //! both may run while nodes are replaced. What is no longer needed is removed a version later.
 
-use tokio_postgres::Client;
-
 use crate::ports::StoreError;
 
+use super::connection::PostgresConnection;
 use super::error::PostgresOpenError;
 use super::values::column;
 
@@ -46,10 +45,10 @@ pub(super) struct Meta {
 }
 
 /// Fails with [`PostgresOpenError::NoTables`] if nobody has made the tables.
-pub(super) async fn read_meta(client: &Client) -> Result<Meta, PostgresOpenError> {
+pub(super) async fn read_meta(connection: &PostgresConnection) -> Result<Meta, PostgresOpenError> {
     const META: &str =
         "SELECT schema, secret_id, current_setting('fsync') = 'on' FROM landing_meta";
-    let rows = client.query_typed(META, &[]).await?;
+    let rows = connection.ask(META, &[]).await?;
     let row = rows.first().ok_or(PostgresOpenError::NoTables)?;
     let meta = || {
         Ok(Meta {
@@ -63,8 +62,11 @@ pub(super) async fn read_meta(client: &Client) -> Result<Meta, PostgresOpenError
 
 /// Checks that the tables are those of this version or a later one, that they were used with one of these
 /// secrets, and that the server flushes what it acknowledges.
-pub(super) async fn check(client: &Client, secret_ids: &[String]) -> Result<(), PostgresOpenError> {
-    let meta = read_meta(client).await?;
+pub(super) async fn check(
+    connection: &PostgresConnection,
+    secret_ids: &[String],
+) -> Result<(), PostgresOpenError> {
+    let meta = read_meta(connection).await?;
     let (found, needed) = (meta.version, version());
     if found < needed {
         return Err(PostgresOpenError::OlderSchema { found, needed });

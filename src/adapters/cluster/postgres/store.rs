@@ -1,29 +1,31 @@
 //! The store that the ports stand for.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::stream;
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
 use uuid::{Builder, Uuid};
 
 use crate::adapters::supervisor::keep_running;
-use crate::domain::{MacKey, SignUp, Subscription};
+use crate::domain::{MacKey, SignUp, Subscription, Timestamp};
 use crate::metrics::Metrics;
 use crate::metrics::workers::Worker;
-use crate::ports::{Entropy, StoreError, random};
+use crate::ports::{Entropy, PageStream, StoreError, random};
 
 use super::address::PostgresSettings;
-use super::availability::Availability;
 use super::committer::{Committer, CommitterQueue};
-use super::connection::{CONNECT_DEADLINE, Connector};
-use super::dedicated::DedicatedConnection;
+use super::connection::Parameters;
+use super::connector::{CONNECT_DEADLINE, Connector};
+use super::dedicated::{DedicatedConnection, sweep_hourly};
 use super::error::PostgresOpenError;
-use super::expiry::sweep_hourly;
-use super::link::{Link, Parameters};
+use super::link::{Availability, Link};
+use super::values::{column, instant};
 
 /// How long a change may take, and the look-up of a credential before it: together less than the three seconds
 /// after which a client is answered.
@@ -35,6 +37,8 @@ const WAITING_MAX: usize = 1024;
 const LOOK_UPS_MAX: usize = 256;
 /// Most of them that are by the token of a mail's link, which nobody counts: the others wait their turn.
 const TOKEN_LOOK_UPS_MAX: usize = 64;
+/// How many rows a page of a list has.
+const PAGE_LEN: usize = 5000;
 /// How soon a start tries again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -51,8 +55,6 @@ pub struct PostgresStore {
     pub(super) tombstone_keys: Vec<MacKey>,
     /// The number of contacts when it was last counted, and that time.
     pub(super) counted: AsyncMutex<Option<(u64, Instant)>>,
-    /// The transaction that all changes belong to while the database is filled.
-    pub(super) filling: OnceLock<DedicatedConnection>,
     entropy: Arc<dyn Entropy>,
     /// Aborted on drop.
     _tasks: JoinSet<()>,
@@ -98,7 +100,6 @@ impl PostgresStore {
             availability,
             tombstone_keys,
             counted: AsyncMutex::default(),
-            filling: OnceLock::new(),
             entropy,
             _tasks: tasks,
         }))
@@ -121,9 +122,6 @@ impl PostgresStore {
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        if let Some(transaction) = self.filling.get() {
-            return transaction.ask(statement, parameters).await;
-        }
         let _permit = self.permit()?;
         let deadline = Instant::now() + WRITE_DEADLINE;
         self.writes.ask_until(statement, parameters, deadline).await
@@ -152,6 +150,50 @@ impl PostgresStore {
         self.reads.ask_until(statement, parameters, deadline).await
     }
 
+    /// Asks over a connection of its own what takes longer than a look-up may.
+    pub(super) async fn ask_apart(
+        &self,
+        statement: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let connection = DedicatedConnection::open(&self.connector).await?;
+        let rows = connection.ask(statement, parameters).await?;
+        connection.leave();
+        Ok(rows)
+    }
+
+    /// Lists what `build` makes of the rows of `statement`, which has no order yet. Its columns begin with
+    /// `place`; its values are the place to begin after, and two bounds that may be null.
+    pub(super) async fn pages<T: Send + 'static>(
+        &self,
+        statement: &str,
+        (since, until): (Option<Timestamp>, Option<Timestamp>),
+        build: fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<PageStream<T>, StoreError> {
+        let (since, until) = (since.map(instant), until.map(instant));
+        let connection = DedicatedConnection::open(&self.connector).await?;
+        let statement = format!("{statement} ORDER BY place LIMIT {PAGE_LEN}");
+        let begin = Some((connection, statement, i64::MIN));
+        let pages = stream::try_unfold(begin, move |next| async move {
+            let Some((connection, statement, after)) = next else {
+                return Ok(None);
+            };
+            let parameters: Parameters<'_> = &[
+                (&after, Type::INT8),
+                (&since, Type::TIMESTAMPTZ),
+                (&until, Type::TIMESTAMPTZ),
+            ];
+            let rows = connection.ask(&statement, parameters).await?;
+            let Some(last) = rows.last() else {
+                return Ok(None);
+            };
+            let has_more = rows.len() == PAGE_LEN;
+            let next = (connection, statement, column(last, 0)?);
+            let page = rows.iter().map(build).collect::<Result<Vec<_>, _>>()?;
+            Ok(Some((page, has_more.then_some(next))))
+        });
+        Ok(Box::pin(pages))
+    }
     /// An id for a change, by which it is recognised when it is made again.
     pub(super) fn id(&self) -> Result<Uuid, StoreError> {
         let bytes = random(&*self.entropy);

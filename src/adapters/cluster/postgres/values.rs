@@ -71,12 +71,6 @@ fn origin(bytes: &[u8]) -> Option<Origin> {
     })
 }
 
-/// A consent as a column.
-pub(super) fn consent(consent: &Consent) -> Result<String, StoreError> {
-    let json = serde_json::to_string(&ConsentEntry::from(consent));
-    json.map_err(|error| StoreError::Unavailable(error.to_string()))
-}
-
 /// A column with a consent, or none.
 pub(super) fn consent_column(row: &Row, index: usize) -> Result<Option<Consent>, StoreError> {
     let json: Option<String> = column(row, index)?;

@@ -12,7 +12,7 @@ use super::link::{Link, query};
 use super::scan::Scan;
 use super::script::{Asked, CHARGE, LOOK, REFUND, WindowAnswer, call, hash, key_text};
 use super::settings::RedisSettings;
-use super::survey::{RedisSurvey, parse_info};
+use super::survey::{RedisSurvey, judge};
 
 /// Counts requests in Redis or Valkey, for several nodes together.
 pub struct RedisRateLimiter {
@@ -47,7 +47,7 @@ impl RedisRateLimiter {
     pub async fn survey(&self) -> Result<RedisSurvey, LimiterError> {
         let mut connection = self.link.another().await?;
         let info: Vec<u8> = query(&mut connection, &cmd("INFO")).await?;
-        Ok(parse_info(&info))
+        Ok(judge(&info))
     }
 
     /// Has the script decide. The answers are in the order of `windows`; all were charged or none.

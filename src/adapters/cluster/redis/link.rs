@@ -13,6 +13,7 @@ use redis::{Cmd, FromRedisValue, RedisResult, Value};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::TlsConnector;
 
+use crate::metrics::Metrics;
 use crate::ports::LimiterError;
 
 use super::failure::failure;
@@ -67,7 +68,7 @@ impl Link {
         self.check()?;
         let connection = self.connection.lock().clone();
         let decided = decide(connection, call, windows).await;
-        decided.inspect_err(|error| *self.away.lock() = Some(error.clone()))
+        decided.inspect_err(|error| self.set_away(Some(error.clone())))
     }
 
     /// Another connection, for calls that would hold up those of requests.
@@ -93,7 +94,22 @@ impl Link {
             };
             *self.connection.lock() = connected.ok();
         }
-        *self.away.lock() = decided.err();
+        self.set_away(decided.err());
+    }
+
+    /// Sets why the server does not decide. A service logs a change.
+    fn set_away(&self, away: Option<LimiterError>) {
+        let is_new = |metrics: &Arc<Metrics>| metrics.limits_engine.set_away(away.is_some());
+        if self.settings.metrics.as_ref().is_some_and(is_new) {
+            match &away {
+                None => tracing::info!("the engine of the limits decides again"),
+                Some(error) => tracing::warn!(
+                    %error,
+                    "the engine of the limits is away: this node decides alone, with its share of each limit"
+                ),
+            }
+        }
+        *self.away.lock() = away;
     }
 }
 
@@ -125,13 +141,12 @@ async fn decide(
         }
         answer => answer,
     };
-    answers(&answer.map_err(failure)?, windows)
-        .ok_or_else(|| LimiterError(NOT_AN_ANSWER.to_owned()))
+    answers(answer.map_err(failure)?, windows).ok_or_else(|| LimiterError(NOT_AN_ANSWER.to_owned()))
 }
 
 async fn send(connection: &mut RedisConnection, call: &Cmd) -> RedisResult<Value> {
     let answer = connection.multiplexed.send_packed_command(call).await?;
-    connection.note_answer();
+    connection.bound.note_answer();
     answer.extract_error()
 }
 
@@ -141,6 +156,6 @@ pub(super) async fn query<T: FromRedisValue>(
     command: &Cmd,
 ) -> Result<T, LimiterError> {
     let answer = command.query_async(&mut connection.multiplexed).await;
-    connection.note_answer();
+    connection.bound.note_answer();
     answer.map_err(failure)
 }

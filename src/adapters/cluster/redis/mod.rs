@@ -21,7 +21,7 @@
 //! | A primary fails over | what was not replicated is forgotten |
 //! | A call without an answer | may have been charged, is not asked again |
 //!
-//! Nothing here decides while no server does: [`super::GuardedRateLimiter`] does.
+//! Nothing here decides while no server does: [`super::FallbackRateLimiter`] does.
 
 mod address;
 mod failure;

@@ -64,7 +64,7 @@ impl Scan {
             commands.cmd(name).arg(key);
         }
         let sent = commands.query_async(&mut self.connection.multiplexed).await;
-        self.connection.note_answer();
+        self.connection.bound.note_answer();
         sent.map_err(failure)
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use redis::{Arg, Cmd, Script, Value, cmd};
+use redis::{Arg, Cmd, Script, Value, cmd, from_redis_value};
 
 use crate::domain::{Bucket, LimitKey, PolicyName, Quota, Timestamp, Usage, Window};
 
@@ -138,33 +138,22 @@ pub(super) fn whole(call: &Cmd) -> Cmd {
 }
 
 /// Reads the script's answer about so many windows; none if it is not one.
-pub(super) fn answers(value: &Value, windows: usize) -> Option<Vec<WindowAnswer>> {
-    let Value::Array(values) = value else {
-        return None;
+pub(super) fn answers(value: Value, windows: usize) -> Option<Vec<WindowAnswer>> {
+    let answers: Vec<(i64, i64, i64)> = from_redis_value(value).ok()?;
+    let answer = |(counted, reset_ms, charged)| {
+        Some(WindowAnswer {
+            usage: Usage {
+                counted: u32::try_from(counted).ok()?,
+                reset_ms: u64::try_from(reset_ms).ok()?,
+            },
+            charged: match u64::try_from(charged).ok()? {
+                0 => None,
+                charged => Some(Timestamp::from_ms(charged)),
+            },
+        })
     };
-    let (triples, rest) = values.as_chunks::<3>();
-    if triples.len() != windows || !rest.is_empty() {
-        return None;
-    }
-    triples.iter().map(answer).collect()
-}
-
-fn answer(values: &[Value; 3]) -> Option<WindowAnswer> {
-    let [counted, reset_ms, charged] = values;
-    let number = |value: &Value| {
-        let Value::Int(number) = value else {
-            return None;
-        };
-        u64::try_from(*number).ok()
-    };
-    let charged = number(charged)?;
-    Some(WindowAnswer {
-        usage: Usage {
-            counted: u32::try_from(number(counted)?).unwrap_or(u32::MAX),
-            reset_ms: number(reset_ms)?,
-        },
-        charged: (charged > 0).then(|| Timestamp::from_ms(charged)),
-    })
+    let is_whole = answers.len() == windows;
+    is_whole.then(|| answers.into_iter().map(answer).collect())?
 }
 
 #[cfg(test)]

@@ -2,22 +2,23 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, RedisConnectionInfo};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::adapters::cluster::answers::AnswerBound;
 use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::connect::connect;
 use crate::adapters::outbound::{Roots, tls_config};
+
+use crate::metrics::Metrics;
 
 use super::address::RedisAddress;
 use super::failure::failure;
@@ -42,6 +43,8 @@ pub struct RedisSettings {
     pub password_file: Option<PasswordFile>,
     /// Whose certificates are believed, with TLS.
     pub roots: Roots,
+    /// Where a service counts that the server is away; a command counts nothing.
+    pub metrics: Option<Arc<Metrics>>,
 }
 
 /// Which of them holds is not guessed.
@@ -54,9 +57,10 @@ impl RedisSettings {
     /// # Errors
     /// What is wrong with them, in words.
     pub(super) fn check(&self) -> Result<(), String> {
-        match (&self.address.password, &self.password_file) {
+        let login = &self.address.login;
+        match (login.password(), &self.password_file) {
             (Some(_), Some(_)) => Err(TWO_PASSWORDS.to_owned()),
-            (None, None) if self.address.user.is_some() => Err(NO_PASSWORD.to_owned()),
+            (None, None) if login.username().is_some() => Err(NO_PASSWORD.to_owned()),
             (_, _) => Ok(()),
         }
     }
@@ -103,28 +107,17 @@ impl RedisSettings {
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     ) -> Result<RedisConnection, String> {
-        let mut login = RedisConnectionInfo::default().set_db(self.address.database);
-        if let Some(user) = &self.address.user {
-            login = login.set_username(user);
-        }
-        let password = match &self.password_file {
-            Some(file) => Some(file.read().await?),
-            None => self.address.password.clone(),
-        };
-        if let Some(password) = password {
-            login = login.set_password(password);
+        let mut login = self.address.login.clone();
+        if let Some(file) = &self.password_file {
+            login = login.set_password(file.read().await?);
         }
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(Some(ANSWER_DEADLINE))
             .set_pipeline_buffer_size(COLLECTED_CALLS_MAX)
             .set_write_backpressure_boundary(COLLECTED_BYTES_MAX);
-        let (unanswered, flooded) = (Arc::<AtomicUsize>::default(), CancellationToken::new());
-        let (received, cut) = (Arc::clone(&unanswered), flooded.clone());
-        let stream = InspectReader::new(stream, move |bytes: &[u8]| {
-            if received.fetch_add(bytes.len(), Relaxed) > ANSWER_BYTES_MAX {
-                cut.cancel();
-            }
-        });
+        let flooded = CancellationToken::new();
+        let bound = AnswerBound::new(&flooded);
+        let stream = bound.reader(stream, ANSWER_BYTES_MAX);
         let opening = MultiplexedConnection::new_with_config(&login, stream, config);
         let opened = flooded.run_until_cancelled(opening).await;
         let opened = opened.ok_or("an answer without an end")?;
@@ -132,7 +125,7 @@ impl RedisSettings {
         let driver = tokio::spawn(flooded.run_until_cancelled_owned(driver));
         Ok(RedisConnection {
             multiplexed,
-            unanswered,
+            bound,
             _driver: Arc::new(AbortOnDropHandle::new(driver)),
         })
     }
@@ -142,17 +135,9 @@ impl RedisSettings {
 #[derive(Clone)]
 pub(super) struct RedisConnection {
     pub(super) multiplexed: MultiplexedConnection,
-    /// The bytes that came since the last answer that was understood.
-    unanswered: Arc<AtomicUsize>,
+    pub(super) bound: AnswerBound,
     /// Without it, the task of a silent connection would wait for ever.
     _driver: Arc<AbortOnDropHandle<Option<()>>>,
-}
-
-impl RedisConnection {
-    /// An answer was understood.
-    pub(super) fn note_answer(&self) {
-        self.unanswered.store(0, Relaxed);
-    }
 }
 
 fn in_words(error: &io::Error) -> String {

@@ -4,64 +4,48 @@ use std::collections::HashMap;
 
 use crate::domain::quoted;
 
-/// What matters to limits in a server's `INFO`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A server, judged by its `INFO`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisSurvey {
-    /// `redis` or `valkey`.
-    pub name: String,
-    /// The version, empty if it is unknown.
-    pub version: String,
-    /// The limit on its memory; 0 if it has none.
-    pub maxmemory_bytes: u64,
-    /// What it does at that limit, such as `noeviction`.
-    pub maxmemory_policy: String,
-    /// The memory that it uses.
-    pub used_memory_bytes: u64,
-    /// Whether it writes an append-only file.
-    pub is_aof_enabled: bool,
-    pub replicas: u64,
-}
-
-impl RedisSurvey {
+    /// The name and the version, such as `valkey 9.1.2`.
+    pub server: String,
     /// What is wrong if it may forget windows when its memory is full.
-    pub fn eviction(&self) -> Option<String> {
-        let Self {
-            name,
-            version,
-            maxmemory_policy: policy,
-            ..
-        } = self;
-        (policy != "noeviction").then(|| {
-            format!(
-                "{name} {version} has maxmemory-policy {policy}: when memory is full it forgets windows, and \
-                 clients get more than their limits; set noeviction"
-            )
-        })
-    }
+    pub eviction: Option<String>,
+    /// What else it may lose windows by.
+    pub risk: Option<String>,
 }
 
 /// Reads the answer to `INFO`.
-pub(super) fn parse_info(info: &[u8]) -> RedisSurvey {
+pub(super) fn judge(info: &[u8]) -> RedisSurvey {
     let info = String::from_utf8_lossy(info);
-    let fields: HashMap<&str, &str> = info
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .collect();
+    let lines = info.lines().filter_map(|line| line.split_once(':'));
+    let fields: HashMap<&str, &str> = lines.collect();
     let field = |name: &str| fields.get(name).map_or("", |value| value.trim());
-    let words = |name: &str| quoted(field(name).as_bytes(), None);
-    let number = |name: &str| field(name).parse().unwrap_or_default();
+    let number = |name: &str| field(name).parse().unwrap_or(0_u64);
     let (name, version) = match field("valkey_version") {
-        "" => ("redis", "redis_version"),
-        _ => ("valkey", "valkey_version"),
+        "" => ("redis", field("redis_version")),
+        version => ("valkey", version),
+    };
+    let server = format!("{name} {}", quoted(version.as_bytes(), None));
+    let policy = quoted(field("maxmemory_policy").as_bytes(), None);
+    let (used, memory) = (number("used_memory"), number("maxmemory"));
+    let eviction = (policy != "noeviction").then(|| {
+        format!(
+            "{server} has maxmemory-policy {policy}: when memory is full it forgets windows, and clients get more \
+             than their limits; set noeviction"
+        )
+    });
+    let risk = if memory > 0 && used > memory / 4 * 3 {
+        Some("uses more than three quarters of its maxmemory; when it is full, nodes decide alone")
+    } else if field("aof_enabled") != "1" && number("connected_slaves") == 0 {
+        Some("has no replica and no append-only file: a restart forgets every window")
+    } else {
+        None
     };
     RedisSurvey {
-        name: name.to_owned(),
-        version: words(version),
-        maxmemory_bytes: number("maxmemory"),
-        maxmemory_policy: words("maxmemory_policy"),
-        used_memory_bytes: number("used_memory"),
-        is_aof_enabled: field("aof_enabled") == "1",
-        replicas: number("connected_slaves"),
+        eviction,
+        risk: risk.map(|risk| format!("{server} {risk}")),
+        server,
     }
 }
 
@@ -73,21 +57,44 @@ mod tests {
     fn what_is_missing_or_malformed_is_left_out() {
         let info = b"# Server\r\nredis_version:7.2.4\r\nvalkey_version:9.1.2\r\n\
             maxmemory:-1\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n\xff\r\nx";
-        let expected = RedisSurvey {
-            name: "valkey".to_owned(),
-            version: "9.1.2".to_owned(),
-            maxmemory_policy: "allkeys-lru".to_owned(),
-            is_aof_enabled: true,
-            ..RedisSurvey::default()
-        };
-        assert_eq!(parse_info(info), expected);
-        let foreign = parse_info(b"redis_version:7\x1b[31m\r\nmaxmemory_policy:a@b.example\r\n");
-        assert_eq!(foreign.version, "7 [31m");
-        assert_eq!(foreign.maxmemory_policy, "(address)");
-        let nothing = RedisSurvey {
-            name: "redis".to_owned(),
-            ..RedisSurvey::default()
-        };
-        assert_eq!(parse_info(b""), nothing);
+        let survey = judge(info);
+        assert_eq!(survey.server, "valkey 9.1.2");
+        let eviction = survey.eviction.unwrap();
+        assert!(eviction.starts_with("valkey 9.1.2 has maxmemory-policy allkeys-lru:"));
+        assert_eq!(survey.risk, None);
+        let foreign = judge(b"redis_version:7\x1b[31m\r\nmaxmemory_policy:a@b.example\r\n");
+        assert_eq!(foreign.server, "redis 7 [31m");
+        let eviction = foreign.eviction.unwrap();
+        assert!(
+            eviction.contains("maxmemory-policy (address):"),
+            "{eviction}"
+        );
+        let nothing = judge(b"");
+        assert_eq!(nothing.server, "redis ");
+        assert!(nothing.eviction.is_some() && nothing.risk.is_some());
+    }
+
+    #[test]
+    fn memory_that_is_nearly_full_and_windows_in_memory_alone_are_risks() {
+        for (info, expected) in [
+            ("maxmemory:100\r\nused_memory:75\r\naof_enabled:1", None),
+            (
+                "maxmemory:100\r\nused_memory:76\r\naof_enabled:1",
+                Some("redis  uses"),
+            ),
+            ("maxmemory:0\r\nused_memory:76\r\nconnected_slaves:1", None),
+            (
+                "aof_enabled:0\r\nconnected_slaves:0",
+                Some("redis  has no replica"),
+            ),
+        ] {
+            let survey = judge(format!("{info}\r\nmaxmemory_policy:noeviction").as_bytes());
+            assert_eq!(survey.eviction, None, "{info}");
+            let is_expected = match (&survey.risk, expected) {
+                (Some(risk), Some(begin)) => risk.starts_with(begin),
+                (risk, begin) => risk.is_none() && begin.is_none(),
+            };
+            assert!(is_expected, "{info}: {survey:?}");
+        }
     }
 }

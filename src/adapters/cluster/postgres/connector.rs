@@ -1,0 +1,194 @@
+//! Connecting to the host that takes writes.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{UnixStream, lookup_host};
+use tokio::time::timeout;
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_util::sync::CancellationToken;
+
+use crate::adapters::cluster::answers::AnswerBound;
+use crate::adapters::files::operator_file::PasswordFile;
+use crate::adapters::outbound::connect::connect_to;
+use crate::adapters::outbound::{root_cause, tls_config};
+
+use super::address::{PostgresAddress, PostgresSettings};
+use super::connection::PostgresConnection;
+use super::error::PostgresOpenError;
+use super::schema::check;
+
+/// The deadline of looking a host up, connecting, TLS and logging in together, which takes seven round trips.
+pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The deadline of a connection that was left over to show that it still works.
+const SPARE_DEADLINE: Duration = Duration::from_secs(1);
+
+/// How long the other hosts may take once one has refused. A host that is gone would hold the next attempt
+/// up, and by then a standby may have been promoted.
+const OTHERS_DEADLINE: Duration = Duration::from_secs(3);
+
+/// The most bytes between two answers: a page of deliveries has some ten millions.
+const ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// What connections are made with.
+pub(super) struct Connector {
+    address: PostgresAddress,
+    password_file: Option<PasswordFile>,
+    tls: MakeRustlsConnect,
+    secret_ids: Vec<String>,
+    /// One that nobody uses: most work on a connection of its own is short, such as one click.
+    spare: Mutex<Option<PostgresConnection>>,
+}
+
+impl Connector {
+    pub(super) fn new(settings: &PostgresSettings) -> Result<Self, PostgresOpenError> {
+        let tls = tls_config(settings.roots.clone());
+        let tls = tls.map_err(|error| PostgresOpenError::Tls(error.to_string()))?;
+        if settings.address.has_password() && settings.password_file.is_some() {
+            return Err(PostgresOpenError::TwoPasswords);
+        }
+        Ok(Self {
+            address: settings.address.clone(),
+            password_file: settings.password_file.clone(),
+            tls: MakeRustlsConnect::new(tls),
+            secret_ids: settings.secret_ids.clone(),
+            spare: Mutex::default(),
+        })
+    }
+
+    /// The hosts and the database, for the log.
+    pub(super) fn name(&self) -> &str {
+        &self.address.name
+    }
+
+    /// A connection for work of its own: the one that is left over, if it works, or a new one.
+    pub(super) async fn connection(&self) -> Result<PostgresConnection, PostgresOpenError> {
+        let spare = self.spare.lock().take();
+        if let Some(spare) = spare.filter(|connection| !connection.is_gone())
+            && let Ok(Ok(true)) = timeout(SPARE_DEADLINE, spare.takes_writes()).await
+        {
+            return Ok(spare);
+        }
+        self.connect().await
+    }
+
+    /// Leaves a connection over on which nothing is under way.
+    pub(super) fn leave(&self, connection: PostgresConnection) {
+        *self.spare.lock() = Some(connection);
+    }
+
+    /// Connects to the first host that takes writes, and checks that its tables are the right ones.
+    pub(super) async fn connect(&self) -> Result<PostgresConnection, PostgresOpenError> {
+        let connection = self.connect_unchecked().await?;
+        let checked = timeout(CONNECT_DEADLINE, check(&connection, &self.secret_ids)).await;
+        checked.unwrap_or_else(|_elapsed| Err(silent()))?;
+        Ok(connection)
+    }
+
+    /// Connects to the first host that takes writes.
+    pub(super) async fn connect_unchecked(&self) -> Result<PostgresConnection, PostgresOpenError> {
+        let password = match &self.password_file {
+            Some(file) => Some(file.read().await.map_err(PostgresOpenError::PasswordFile)?),
+            None => None,
+        };
+        let password = password.as_deref();
+        let hosts = self.address.hosts.iter();
+        first(
+            hosts
+                .map(|(host, port)| self.try_host(host, *port, password))
+                .collect(),
+        )
+        .await
+    }
+
+    /// Each address of a host is tried at once: one that drops packets holds up no other.
+    async fn try_host(
+        &self,
+        host: &Host,
+        port: u16,
+        password: Option<&str>,
+    ) -> Result<PostgresConnection, PostgresOpenError> {
+        let config = &self.address.config(host, password);
+        let name = match host {
+            Host::Tcp(name) => name,
+            Host::Unix(path) => {
+                let path = path.join(format!(".s.PGSQL.{port}"));
+                return self.log_in(config, "", UnixStream::connect(path)).await;
+            }
+        };
+        let found = timeout(CONNECT_DEADLINE, lookup_host((name.as_str(), port))).await;
+        let addresses = found.map_err(|_elapsed| silent())?.map_err(unreachable)?;
+        let trials = addresses.map(|address| self.log_in(config, name, connect_to(address)));
+        first(trials.collect()).await
+    }
+
+    /// Logs in over a stream, with TLS for this name if the configuration says so.
+    async fn log_in<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+        &self,
+        config: &Config,
+        name: &str,
+        connecting: impl Future<Output = io::Result<S>>,
+    ) -> Result<PostgresConnection, PostgresOpenError> {
+        let gone = CancellationToken::new();
+        let bound = AnswerBound::new(&gone);
+        let logging_in = async {
+            let stream = connecting.await.map_err(unreachable)?;
+            let stream = bound.reader(stream, ANSWER_BYTES_MAX);
+            let Ok(tls) = MakeTlsConnect::<S>::make_tls_connect(&mut self.tls.clone(), name);
+            let (client, driver) = config.connect_raw(stream, tls).await?;
+            let ended = gone.clone();
+            tokio::spawn(async move {
+                // Its errors are those of the statements.
+                drop(ended.run_until_cancelled(driver).await);
+                ended.cancel();
+            });
+            let connection = PostgresConnection {
+                client,
+                bound,
+                gone: gone.clone(),
+            };
+            match connection.takes_writes().await? {
+                true => Ok(connection),
+                false => Err(PostgresOpenError::ReadOnly),
+            }
+        };
+        let logged_in = timeout(CONNECT_DEADLINE, gone.run_until_cancelled(logging_in)).await;
+        logged_in.ok().flatten().unwrap_or_else(|| Err(silent()))
+    }
+}
+
+/// The first connection that is made. Of several errors the one that does not go away by itself is returned.
+async fn first(
+    mut trials: FuturesUnordered<
+        impl Future<Output = Result<PostgresConnection, PostgresOpenError>>,
+    >,
+) -> Result<PostgresConnection, PostgresOpenError> {
+    let (mut refused, mut patience) = (None, CONNECT_DEADLINE);
+    while let Ok(Some(tried)) = timeout(patience, trials.next()).await {
+        match tried {
+            Ok(connection) => return Ok(connection),
+            Err(error) if refused.as_ref().is_none_or(PostgresOpenError::is_transient) => {
+                refused = Some(error);
+            }
+            Err(_) => {}
+        }
+        patience = OTHERS_DEADLINE;
+    }
+    Err(refused.unwrap_or_else(silent))
+}
+
+fn unreachable(error: io::Error) -> PostgresOpenError {
+    PostgresOpenError::Unreachable(root_cause(&error))
+}
+
+fn silent() -> PostgresOpenError {
+    PostgresOpenError::Unreachable("no answer".to_owned())
+}

@@ -1,0 +1,191 @@
+//! Values of the domain as rows of JSON, which is one parameter for any number of them.
+
+use data_encoding::HEXLOWER;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::adapters::consent_entry::ConsentEntry;
+use crate::domain::{
+    Channel, Confirmation, Contact, Delivery, EmailAddress, HourlyCounts, KeyRecord, Label,
+    RevokedRegistration, TextDigest, Timestamp, Tombstone,
+};
+
+use super::values::signer;
+
+/// The last instant that RFC 3339 has.
+const LAST_IN_WORDS: Timestamp = Timestamp::from_ms(253_402_300_799_999);
+
+/// Something with rows in a table.
+pub trait Stored {
+    /// The table.
+    const TABLE: &'static str;
+    /// The rows, which all have the same columns.
+    fn rows(&self) -> Vec<Value>;
+}
+
+impl Stored for Contact {
+    const TABLE: &'static str = "contact";
+
+    fn rows(&self) -> Vec<Value> {
+        // No sign-up of this database created it.
+        let id = Uuid::nil().to_string();
+        let signers = self.signers.iter().map(|origin| bytea(&signer(origin)));
+        let confirmation = self.confirmation.as_ref();
+        let at =
+            |of: fn(&Confirmation) -> Option<Timestamp>| confirmation.and_then(of).map(timestamptz);
+        vec![json!({
+            "email": self.email.as_str(),
+            "id": id,
+            "sign_up": id,
+            "signers": signers.collect::<Vec<_>>(),
+            "earlier": [],
+            "subscribed_at": timestamptz(self.subscribed_at),
+            "last_seen_at": timestamptz(self.last_seen_at),
+            "consent": self.consent.as_ref().map(ConsentEntry::from),
+            "left_at": self.left_at.map(timestamptz),
+            "leave_token": self.leave_token.map(|token| bytea(token.as_bytes())),
+            "asked": confirmation.is_some(),
+            "mailed_at": at(|it| it.mailed_at),
+            "undeliverable_at": at(|it| it.undeliverable_at),
+            "confirmed_at": at(|it| it.confirmed_at),
+            "confirmed_ip": confirmation.and_then(|it| it.ip),
+        })]
+    }
+}
+
+/// Deliveries as a parameter of [`queue`].
+pub(super) fn delivery_rows<'a>(deliveries: impl IntoIterator<Item = &'a Delivery>) -> String {
+    let rows = deliveries.into_iter().flat_map(Delivery::rows);
+    Value::Array(rows.collect()).to_string()
+}
+
+impl Stored for Delivery {
+    const TABLE: &'static str = "delivery";
+
+    fn rows(&self) -> Vec<Value> {
+        let network = self.network.as_ref();
+        vec![json!({
+            "id": bytea(self.id.as_bytes()),
+            "kind": self.kind.as_str(),
+            "channel": self.kind.channel().as_str(),
+            "email": self.email.as_ref().map(EmailAddress::as_str),
+            "body": self.body,
+            "network": network.map(|key| bytea(key.as_bytes())),
+            "queued_at": timestamptz(self.queued_at),
+            "due_at": timestamptz(self.due_at),
+            "attempts": self.attempts,
+            "last_error": self.last_error,
+            "dead_at": self.dead_at.map(timestamptz),
+        })]
+    }
+}
+
+impl Stored for KeyRecord {
+    const TABLE: &'static str = "api_key";
+
+    fn rows(&self) -> Vec<Value> {
+        vec![json!({
+            "fingerprint": bytea(self.fingerprint.as_bytes()),
+            "key_id": self.id.to_string(),
+            "label": self.label.as_ref().map(Label::as_str),
+            "issued_at": timestamptz(self.issued_at),
+            "expires_at": timestamptz(self.expires_at),
+            "revoked_at": self.revoked_at.map(timestamptz),
+        })]
+    }
+}
+
+impl Stored for RevokedRegistration {
+    const TABLE: &'static str = "revocation";
+
+    fn rows(&self) -> Vec<Value> {
+        vec![json!({
+            "fingerprint": bytea(self.registration.fingerprint().as_bytes()),
+            "id": Uuid::nil().to_string(),
+            "client_id": self.registration.client_id(),
+            "revoked_at": timestamptz(self.revoked_at),
+            "expires_at": timestamptz(self.registration.expires_at()),
+        })]
+    }
+}
+
+impl Stored for Tombstone {
+    const TABLE: &'static str = "tombstone";
+
+    fn rows(&self) -> Vec<Value> {
+        let refused_at = self.refused_at.map(timestamptz);
+        vec![json!({"address": bytea(&self.address), "refused_at": refused_at})]
+    }
+}
+
+/// The text of a consent.
+impl Stored for String {
+    const TABLE: &'static str = "consent_text";
+
+    fn rows(&self) -> Vec<Value> {
+        vec![json!({"digest": bytea(TextDigest::of(self).as_bytes()), "text": self})]
+    }
+}
+
+/// A channel that is held.
+impl Stored for Channel {
+    const TABLE: &'static str = "held_channel";
+
+    fn rows(&self) -> Vec<Value> {
+        vec![json!({"channel": self.as_str()})]
+    }
+}
+
+impl Stored for HourlyCounts {
+    const TABLE: &'static str = "hourly_count";
+
+    fn rows(&self) -> Vec<Value> {
+        let hour = timestamptz(self.hour.start());
+        let counted = self.counts.iter().filter(|(_, number)| *number > 0);
+        counted
+            .map(|(counted, number)| {
+                json!({"hour": hour, "counted": counted.as_str(), "number": number})
+            })
+            .collect()
+    }
+}
+
+/// A statement that adds `$1`, which are these rows in JSON, to a table. Those that are there are left alone.
+pub(super) fn insert(settings: &str, table: &str, rows: &[Value], returning: &str) -> String {
+    let columns = rows.first().and_then(Value::as_object);
+    let columns: Vec<_> = columns.into_iter().flat_map(Map::keys).cloned().collect();
+    let columns = columns.join(", ");
+    format!(
+        "{settings} INSERT INTO {table} ({columns}) SELECT {columns} \
+         FROM settings, json_populate_recordset(NULL::{table}, $1::json) WITH ORDINALITY AS new \
+         ORDER BY ordinality ON CONFLICT DO NOTHING RETURNING {returning}"
+    )
+}
+
+/// Bytes in a row of JSON.
+pub(super) fn bytea(bytes: &[u8]) -> String {
+    format!("\\x{}", HEXLOWER.encode(bytes))
+}
+
+/// An instant in a row of JSON, which has none beyond the year 9999.
+pub(super) fn timestamptz(at: Timestamp) -> String {
+    at.min(LAST_IN_WORDS).to_rfc3339()
+}
+
+/// Adds the deliveries that a parameter has as rows of JSON, once for each row of a source. Those that are there
+/// already were added by the same statement before.
+macro_rules! queue {
+    ($source:literal, $rows:literal) => {
+        concat!(
+            "INSERT INTO delivery (id, kind, channel, email, body, queued_at, due_at, network) \
+             SELECT new.id, new.kind, new.channel, new.email, new.body, new.queued_at, \
+                 now() + (new.due_at - new.queued_at), new.network \
+             FROM ",
+            $source,
+            ", json_populate_recordset(NULL::delivery, ",
+            $rows,
+            "::json) AS new ON CONFLICT DO NOTHING"
+        )
+    };
+}
+pub(super) use queue;
