@@ -1,4 +1,4 @@
-//! The rival: axum with tower_governor, one in-memory limit per address.
+//! The rival: axum with `tower_governor`, one in-memory limit per address.
 
 use std::net::SocketAddr;
 

@@ -25,7 +25,7 @@ use super::output::{Output, Progress, grouped, number, show, text};
 use super::signals::unless_interrupted;
 
 /// What one of two copies had revoked or erased meanwhile, the other would bring back.
-const NOT_EMPTY: &str = "the database holds contacts, keys or counts already: move needs an empty one. To repeat a move, \
+const NOT_EMPTY: &str = "the database holds data already: move needs an empty one. To repeat a move, \
                          first TRUNCATE contact, delivery, held_channel, consent_text, tombstone, api_key, revocation, \
                          hourly_count";
 

@@ -116,7 +116,7 @@ hidden!(ClientGroup<'_>);
 pub struct Client {
     /// The network that the request came from.
     pub network: Network,
-    /// The network's hash, computed once per connection.
+    /// Its hash; several policies count by it.
     pub network_hash: [u8; 16],
     /// The valid credential that it presented.
     pub credential: Option<Fingerprint>,

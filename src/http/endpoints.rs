@@ -152,7 +152,7 @@ impl Router {
                 None => Route::WRONG_METHOD,
             },
             endpoint,
-            path: known.filter(|_| endpoint.is_some()),
+            path: endpoint.and(known),
             allow,
             is_document: get.is_some_and(|endpoint| endpoint.is_document),
         }

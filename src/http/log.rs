@@ -34,8 +34,6 @@ impl LogLine<'_> {
     ) {
         let (status, duration) = (response.status().as_u16(), self.arrived.elapsed());
         let endpoint = self.route.name;
-        let metrics = &self.context.app().metrics;
-        metrics.record_request(endpoint, Some(status), duration);
         let (tool, problem) = match outcome {
             Ok(reply) => (reply.tool, reply.problem.as_deref()),
             Err(problem) => (None, Some(problem)),

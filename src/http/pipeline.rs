@@ -1,6 +1,6 @@
 //! The path of every request:
 //!
-//! 1. Blocked networks are refused. OPTIONS, the probe `/livez` and links from emails are not charged.
+//! 1. Blocked networks are refused. OPTIONS of a known path, the probe `/livez` and links from emails are not charged.
 //! 2. The credential is looked up and the request is charged to the policies `default` and `ip`.
 //! 3. A malformed head, a bad credential, an unknown path or a wrong method ends the request.
 //! 4. An unknown version or a foreign origin ends it.
@@ -55,11 +55,12 @@ impl LandingService {
         request: Request<impl Body<Data = Bytes, Error: Into<BodyError>> + Send + 'static>,
     ) -> Responding {
         let (parts, body) = request.into_parts();
+        let is_head = parts.method == Method::HEAD;
         // State that requests share is behind locks that a panic releases, or is changed in one step.
         let begun = catch_unwind(AssertUnwindSafe(|| Exchange::new(self, peer, parts)));
         let mut exchange = match begun {
             Ok(exchange) => exchange,
-            Err(panic) => return at_once(self.fault(peer.next_id(), false, &*panic), body),
+            Err(panic) => return at_once(self.fault(peer.next_id(), is_head, &*panic), body),
         };
         let step = catch_unwind(AssertUnwindSafe(|| exchange.begin()));
         let step = match step.unwrap_or_else(|panic| Err(panicked(&*panic))) {
@@ -184,7 +185,7 @@ impl Exchange {
         }
     }
 
-    /// Takes the steps after it.
+    /// Takes the steps from the first wait on.
     async fn resume(
         &mut self,
         service: &LandingService,
@@ -300,13 +301,14 @@ impl Exchange {
     ) -> Response<ReplyBody> {
         self.is_finished = true;
         let written = catch_unwind(AssertUnwindSafe(|| self.write(service, &mut outcome)));
-        written.unwrap_or_else(|panic| {
-            let (name, duration) = (self.route.name, self.arrived.elapsed());
-            let metrics = &self.context.app().metrics;
-            metrics.record_request(name, Some(500), duration);
+        let response = written.unwrap_or_else(|panic| {
             let is_head = self.context.parts.method == Method::HEAD;
             service.fault(self.context.id, is_head, &*panic)
-        })
+        });
+        let (name, status) = (self.route.name, response.status().as_u16());
+        let metrics = &self.context.app().metrics;
+        metrics.record_request(name, Some(status), self.arrived.elapsed());
+        response
     }
 
     fn write(
@@ -317,8 +319,7 @@ impl Exchange {
         let context = &self.context;
         let response = match &mut *outcome {
             Ok(reply) if self.route.is_preflight() => {
-                let body = mem::replace(&mut reply.body, whole(""));
-                render::response(reply.status, mem::take(&mut reply.headers), body)
+                render::response(reply.status, mem::take(&mut reply.headers), whole(""))
             }
             outcome => {
                 let decision = &mut self.decision;

@@ -129,8 +129,7 @@ impl Status {
 
     fn engine_rows(&self) -> Vec<EngineRow> {
         let engines = self.app.metrics.engines();
-        // In the service its guard says whether the engine of the limits is away. A command has no guard: its limiter
-        // is the engine.
+        // A service counts when the engine of the limits is away. A command counts nothing, and asks it.
         let is_limiter_away = self.app.limiter.check().is_err();
         let engines = engines.map(|(name, health)| EngineRow {
             name: name.to_owned(),

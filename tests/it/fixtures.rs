@@ -597,6 +597,11 @@ impl RateLimiter for FaultyRateLimiter {
         self.inner.acquire(charges, now).await
     }
 
+    fn acquire_now(&self, charges: &[Charge<'_>], now: Timestamp) -> Option<Admission> {
+        (self.fault)("acquire").ok()?;
+        self.inner.acquire_now(charges, now)
+    }
+
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
         (self.fault)("peek")?;
         self.inner.peek(charges, now).await

@@ -51,6 +51,12 @@ async fn every_request_counts_once_by_endpoint_and_status() {
     assert_eq!(requests(metrics, "newsletter.subscribe"), [0, 0, 1, 0, 0]);
     app.send(Call::post("/api/v1/health", "")).await;
     assert_eq!(requests(metrics, "wrong_method"), [0, 0, 1, 0, 0]);
+    let preflight = Call::preflight("/api/v1/newsletter", "https://shop.example");
+    app.send(preflight.clone().without("host")).await;
+    assert_eq!(requests(metrics, "wrong_method"), [0, 0, 2, 0, 0]);
+    assert_eq!(requests(metrics, "preflight"), [0; 5]);
+    app.send(preflight).await;
+    assert_eq!(requests(metrics, "preflight"), [1, 0, 0, 0, 0]);
     app.send(Call::get("/secret/path")).await;
     assert_eq!(requests(metrics, "unknown"), [0, 0, 1, 0, 0]);
     let home = app.send(Call::get("/")).await;
@@ -61,8 +67,8 @@ async fn every_request_counts_once_by_endpoint_and_status() {
     app.send(Call::health()).await;
     assert_eq!(requests(metrics, "health"), [2, 0, 1, 1, 0]);
     let totals = metrics.totals();
-    assert_eq!(totals.get(Counted::Requests), 9);
-    assert_eq!(totals.get(Counted::ClientErrors), 4);
+    assert_eq!(totals.get(Counted::Requests), 11);
+    assert_eq!(totals.get(Counted::ClientErrors), 5);
     assert_eq!(totals.get(Counted::ServerErrors), 1);
 }
 

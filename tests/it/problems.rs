@@ -104,6 +104,18 @@ async fn a_handler_that_panics_leaves_the_limits_in_its_answer() {
 }
 
 #[tokio::test]
+async fn a_handler_that_panics_at_once_leaves_them_too() {
+    let limiter = FaultyRateLimiter::new(|call| {
+        assert_ne!(call, "check", "the secret cause");
+        Ok(())
+    });
+    let app = Setup::with_limiter(Arc::new(limiter)).start();
+    let reply = app.expect("500", Call::health()).await;
+    assert_eq!(reply.shown(), "default 599");
+    reply.check_silent_on("secret cause");
+}
+
+#[tokio::test]
 async fn a_distant_limiter_counts_each_request_once() {
     let limiter = Delayed(limiter_in_memory());
     let app = Setup::with_limiter(Arc::new(limiter)).start();

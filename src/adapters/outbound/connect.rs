@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::future::select_ok;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{sleep, timeout};
 
@@ -13,6 +14,9 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The time before the next address is tried beside those that have not answered (RFC 8305, section 5).
 const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Idle time before a connection is probed: less than a NAT keeps its entry.
+const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 
 /// Connects to the first address of `host` that answers.
 ///
@@ -41,5 +45,7 @@ pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
 pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_TIME);
+    SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
     Ok(stream)
 }

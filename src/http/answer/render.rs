@@ -129,10 +129,14 @@ impl Renderer {
         let limits = shows_limits.then(|| self.limits.values(decision)).flatten();
         // `Retry-After` equals `RateLimit-Reset` and comes with 429 only: a refused tool is an answer of
         // another status.
-        let retry_after = limits.as_ref().map(|[_, _, reset, ..]| reset.clone());
-        let retry_after = retry_after.filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
+        let refused = limits
+            .as_ref()
+            .filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
+        let retry_after = refused.map(|[_, _, reset, ..]| reset.clone());
         let mut headers = self.headers(context.id, reply, limits);
-        headers.extend(retry_after.map(|value| (RETRY_AFTER, value)));
+        if let Some(retry_after) = retry_after {
+            headers.insert(RETRY_AFTER, retry_after);
+        }
         if area == Area::OAuth {
             // RFC 6749, section 5.1.
             headers.insert(CACHE_CONTROL, NO_STORE);

@@ -184,9 +184,9 @@ impl Connection {
     }
 
     fn http1(&self) -> http1::Builder {
+        // The most headers are hyper's default, 100: setting it makes hyper allocate its table of headers for each request.
         let mut builder = http1::Builder::new();
         builder
-            // hyper's default is 100 headers. Setting it makes hyper allocate its table of headers for each request.
             // hyper would set a timer for each head; `end` has one for the connection.
             .header_read_timeout(None)
             .max_buf_size(self.common.limits.head_bytes_max)

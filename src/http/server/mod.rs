@@ -182,6 +182,7 @@ impl Acceptor<'_> {
             if let Err(error) = connection.serve(stream).await {
                 tracing::debug!(%error, "connection ended");
             }
+            // Held until here, however the task ends.
             drop(slot);
         });
     }

@@ -37,7 +37,7 @@ const PARAMETERS: [&str; 14] = [
 /// password.
 #[derive(Clone)]
 pub struct PostgresAddress {
-    /// All but the hosts.
+    /// Its hosts and ports are ignored.
     config: Config,
     pub(super) hosts: Vec<(Host, u16)>,
     /// Whether the URL says how the database's own lists show the connections.

@@ -1,5 +1,7 @@
 //! The address of Redis or Valkey, as in `--limits`.
 
+use std::net::IpAddr;
+
 use redis::{ConnectionAddr, IntoConnectionInfo as _, RedisConnectionInfo};
 
 use crate::domain::macros::hidden;
@@ -48,6 +50,10 @@ impl RedisAddress {
         {
             return Err(MALFORMED);
         }
+        // The parser would drop the first, and take any of the others for a host.
+        if rest.contains(|c: char| c.is_ascii_control() || c == ' ') {
+            return Err(MALFORMED);
+        }
         // TLS is this program's.
         let info = ["redis://", rest].concat().into_connection_info();
         let info = info.map_err(|_may_quote_it| MALFORMED)?;
@@ -55,6 +61,10 @@ impl RedisAddress {
         let (ConnectionAddr::Tcp(host, port @ 1..), 0..) = (info.addr(), login.db()) else {
             return Err(MALFORMED);
         };
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+        if host.parse::<IpAddr>().is_err() && !host.chars().all(is_of_name) {
+            return Err(MALFORMED);
+        }
         Ok(Self {
             is_tls,
             host: host.clone(),
@@ -139,6 +149,10 @@ mod tests {
             ("redis://:secret@", MALFORMED),
             ("redis://:secret@:6379", MALFORMED),
             ("redis://se cret", MALFORMED),
+            ("redis://:se\tcret@a", MALFORMED),
+            ("redis://${SECRET}", MALFORMED),
+            ("redis://a;secret", MALFORMED),
+            ("redis://münchen", MALFORMED),
             ("redis://::1", MALFORMED),
             ("redis://[::1", MALFORMED),
             ("redis://[secret]", MALFORMED),

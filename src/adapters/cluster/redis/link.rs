@@ -99,6 +99,8 @@ impl Link {
 
     /// Sets why the server does not decide. A service logs a change.
     fn set_away(&self, away: Option<LimiterError>) {
+        // Held, so that metric, log and state agree.
+        let mut current = self.away.lock();
         let is_new = |metrics: &Arc<Metrics>| metrics.limits_engine.set_away(away.is_some());
         if self.settings.metrics.as_ref().is_some_and(is_new) {
             match &away {
@@ -109,7 +111,7 @@ impl Link {
                 ),
             }
         }
-        *self.away.lock() = away;
+        *current = away;
     }
 }
 
