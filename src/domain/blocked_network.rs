@@ -91,7 +91,7 @@ impl FromIterator<BlockedNetwork> for BlockedAddresses {
 }
 
 impl BlockedAddresses {
-    /// Whether there is none.
+    /// True if nothing is blocked.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

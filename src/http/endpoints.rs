@@ -93,8 +93,6 @@ pub struct Router(HashMap<&'static str, Methods>);
 /// The endpoints of a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Methods {
-    /// As the table has it.
-    path: Option<&'static str>,
     get: Option<&'static Endpoint>,
     post: Option<&'static Endpoint>,
 }
@@ -114,7 +112,6 @@ impl Router {
         };
         for (path, endpoint) in documents.chain(endpoints.iter().flat_map(paths)) {
             let methods = by_path.entry(path).or_default();
-            methods.path = Some(path);
             match endpoint.method {
                 Verb::Get => methods.get = Some(endpoint),
                 Verb::Post => methods.post = Some(endpoint),
@@ -125,12 +122,8 @@ impl Router {
 
     /// Where a method and a path lead.
     pub fn find(&self, method: &Method, path: &str) -> Route {
-        let found = self.0.get(path).or_else(|| self.of_token(path));
-        let Methods {
-            path: known,
-            get,
-            post,
-        } = found.copied().unwrap_or_default();
+        let found = self.0.get_key_value(path).or_else(|| self.of_token(path));
+        let Methods { get, post } = found.map_or_else(Methods::default, |(_, methods)| *methods);
         let endpoint = match *method {
             Method::GET | Method::HEAD => get,
             Method::POST => post,
@@ -152,15 +145,15 @@ impl Router {
                 None => Route::WRONG_METHOD,
             },
             endpoint,
-            path: endpoint.and(known),
+            path: endpoint.and(found).map(|(path, _)| *path),
             allow,
             is_document: get.is_some_and(|endpoint| endpoint.is_document),
         }
     }
 
-    fn of_token(&self, path: &str) -> Option<&Methods> {
+    fn of_token(&self, path: &str) -> Option<(&&'static str, &Methods)> {
         let (begin, token) = path.rsplit_once('/')?;
-        let found = self.0.get(&*format!("{begin}/{TOKEN}"));
+        let found = self.0.get_key_value(&*format!("{begin}/{TOKEN}"));
         found.filter(|_| !token.is_empty())
     }
 }

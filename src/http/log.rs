@@ -12,8 +12,7 @@ use crate::domain::Decision;
 use crate::http::endpoint::Route;
 use crate::http::{Code, Problem, Reply, ReplyBody, RequestContext};
 
-/// The line of a request, and what the metrics count of it. The line holds no personal data: no path, query,
-/// address or credential.
+/// The line of a request. It holds no personal data: no path, query, address or credential.
 pub(super) struct LogLine<'a> {
     pub(super) context: &'a RequestContext,
     pub(super) route: Route,
@@ -32,8 +31,7 @@ impl LogLine<'_> {
         outcome: &Result<Reply, Problem>,
         decision: &Decision,
     ) {
-        let (status, duration) = (response.status().as_u16(), self.arrived.elapsed());
-        let endpoint = self.route.name;
+        let (status, endpoint) = (response.status().as_u16(), self.route.name);
         let (tool, problem) = match outcome {
             Ok(reply) => (reply.tool, reply.problem.as_deref()),
             Err(problem) => (None, Some(problem)),
@@ -56,8 +54,8 @@ impl LogLine<'_> {
         if (is_refused || (is_free && !is_fault)) && !throttle.admit() {
             return;
         }
-        let (id, duration_ms, client) = (self.context.id, milliseconds(duration), self.client());
-        let (method, route) = (self.method(), self.route.path);
+        let (id, duration_ms) = (self.context.id, milliseconds(self.arrived.elapsed()));
+        let (method, route, client) = (self.method(), self.route.path, self.client());
         let bytes = response.body().size_hint().exact();
         let code = problem.map(|problem| problem.code.kind().name);
         let violated = decision

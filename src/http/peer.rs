@@ -22,7 +22,7 @@ use crate::http::state::ServerState;
 pub struct Peer {
     pub(super) state: Arc<ServerState>,
     pub(super) address: IpAddr,
-    /// Who sends a request that has no forwarding header.
+    /// The sender of requests without a forwarding header.
     ip: ClientIp,
     client: Client,
     ids: ConnectionIds,
@@ -47,7 +47,7 @@ impl Peer {
         self.state.ids.next(&self.ids)
     }
 
-    /// Who sends a request with this head, and how that is known.
+    /// The sender of a request with this head, and the source of that knowledge.
     pub(super) fn client(&self, head: &Head, headers: &HeaderMap) -> (Client, ClientIp) {
         if !head.is_forwarded {
             return (self.client, self.ip);

@@ -212,8 +212,7 @@ impl Exchange {
         }
     }
 
-    /// Steps 2 and 3. The request is charged before a bad credential is rejected, to
-    /// its network.
+    /// Steps 2 and 3. A request with a bad credential is charged to its network, then rejected.
     async fn authenticate_and_charge(&mut self) -> Result<&'static Endpoint, Problem> {
         let context = &mut self.context;
         let (app, now) = (&context.peer.state.app, context.now);

@@ -72,7 +72,7 @@ impl LandingService {
         self
     }
 
-    /// What is at `address`, for the requests of its connection.
+    /// The peer at `address`. Each connection has one of its own.
     pub fn peer(&self, address: IpAddr) -> Arc<Peer> {
         Peer::new(&self.state, address)
     }

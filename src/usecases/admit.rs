@@ -82,7 +82,7 @@ pub async fn admit_network(
     Ok(meter.acquire(&charges, now).await?.decision)
 }
 
-/// What counts the requests of the client's network, whoever they are of.
+/// The charges to the client's network alone.
 fn network_charges<'a>(meter: Meter<'a>, client: &Client) -> Charges<'a> {
     let subjects = [(PolicyName::Ip, client.network_subject())];
     meter.charges(client.network, &subjects)

@@ -35,8 +35,8 @@ pub(crate) fn compress(body: &[u8]) -> Option<Bytes> {
     (encoded.len() < body.len()).then(|| Bytes::copy_from_slice(&encoded))
 }
 
-/// Whether the client wants gzip at least as much as the body as it is. Whatever it excludes, it gets the body as it
-/// is, which every client can read.
+/// True if the client prefers gzip, or likes both equally. Every client can read the plain body, even one that
+/// excludes it.
 pub(crate) fn is_accepted(headers: &HeaderMap) -> bool {
     let quality = |name| negotiate::coding_quality(headers, name);
     // Unnamed, the body as it is is the last resort.

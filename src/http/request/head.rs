@@ -20,7 +20,7 @@ const HEADERS_MAX: usize = 100;
 /// Facts about a head that decide the path of its request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// What is wrong with it, in words for the client.
+    /// The fault in it, in words for the client.
     pub(crate) check: Result<(), &'static str>,
     /// True if it presents a credential, valid or not.
     pub(crate) has_credential: bool,

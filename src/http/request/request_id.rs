@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper::header::HeaderValue;
 use uuid::Uuid;
 
-/// How many ids a connection has for itself.
+/// The ids that a connection has for itself.
 const BLOCK_LEN: u64 = 1 << 20;
 
 /// Makes the ids of one process from a random seed and a counter.

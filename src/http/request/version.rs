@@ -24,8 +24,8 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// Takes another `Service-API-Version` header into account. The value is case-sensitive, as in the path. Repeated headers
-    /// are unknown even if both are right: a proxy may join them.
+    /// Takes another `Service-API-Version` header into account. The value is case-sensitive, as in the path.
+    /// Repeated headers are unknown even if both are right: a proxy may join them.
     pub(crate) fn and(self, value: &HeaderValue) -> Self {
         match self {
             Self::Any if value == VERSION => Self::Ours,
