@@ -4,14 +4,17 @@ use landing_api::adapters::cluster::postgres::{Filling, PostgresStore};
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::agent::{Registration, RevokedRegistration};
 use landing_api::domain::consent::Confirmation;
-use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription, Tombstone};
+use landing_api::domain::contact::{
+    Contact, ImportOutcome, ImportedContact, SignUp, Subscription, Tombstone,
+};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::delivery::{Channel, DeliveryKind};
 use landing_api::domain::hourly_counts::{Hour, HourlyCounts};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::time::{DAY_MS, Timestamp};
+use landing_api::operator::import::IMPORT_ROWS;
 use landing_api::ports::{
-    Clock as _, ContactStore, CountStore, DeliveryQueue, KeyIssuer, RevocationList,
+    Clock as _, ContactStore, CountStore, DeliveryQueue, KeyIssuer, RevocationList, StoreError,
     StoreMaintenance,
 };
 
@@ -231,9 +234,17 @@ async fn an_import_holds_up_no_other_sign_up() {
     let rows: Vec<_> = (0..100_000)
         .map(|number| imported(&format!("n{}", 7919 * number % 100_000), START))
         .collect();
+    // As the operation does it.
+    let import = async |store: &PostgresStore, rows: &[ImportedContact]| {
+        let mut outcomes = Vec::new();
+        for batch in rows.chunks(IMPORT_ROWS) {
+            outcomes.extend(store.import(batch.to_vec(), false).await?);
+        }
+        Ok::<_, StoreError>(outcomes)
+    };
     let importing = tokio::spawn({
         let (store, rows) = (store.clone(), rows.clone());
-        async move { store.import(rows, false).await }
+        async move { import(&store, &rows).await }
     });
     let mut signed_up = 0;
     while !importing.is_finished() {
@@ -244,7 +255,7 @@ async fn an_import_holds_up_no_other_sign_up() {
     assert!(signed_up > 0);
     let outcomes = importing.await.unwrap().unwrap();
     assert!(outcomes.iter().all(|it| *it == ImportOutcome::Created));
-    let again = store.import(rows, false).await.unwrap();
+    let again = import(&store, &rows).await.unwrap();
     assert!(again.iter().all(|it| *it == ImportOutcome::Known));
     let count = store.count(None, None).await;
     assert_eq!(count, Ok(100_000 + signed_up));

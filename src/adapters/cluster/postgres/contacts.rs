@@ -318,9 +318,9 @@ impl ContactStore for PostgresStore {
         let wanted = rows
             .iter()
             .filter(|row| !forgotten.contains(row.email.as_str()));
-        let wanted = wanted.cloned().map(Contact::imported);
-        let wanted = wanted.flat_map(|contact| contact.rows()).collect();
-        let created = transaction.insert(Contact::TABLE, wanted, "email").await?;
+        let wanted: Vec<_> = wanted.cloned().map(Contact::imported).collect();
+        let encoded = move || wanted.iter().flat_map(Contact::rows).collect();
+        let created = transaction.insert(Contact::TABLE, encoded, "email").await?;
         let mut created = first_column(&created)?;
         if unforget {
             // After the contacts, as a sign-up does it: in another order the two could deadlock.

@@ -39,7 +39,7 @@ impl Filling {
     pub async fn add<T: Stored>(&self, values: &[T]) -> Result<(), StoreError> {
         let rows: Vec<_> = values.iter().flat_map(T::rows).collect();
         let count = rows.len();
-        if self.0.insert(T::TABLE, rows, "true").await?.len() == count {
+        if self.0.insert(T::TABLE, || rows, "true").await?.len() == count {
             return Ok(());
         }
         Err(StoreError::Unavailable(format!(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
@@ -71,17 +72,23 @@ impl DedicatedConnection {
     }
 
     /// Adds rows to a table, in their order, but for those that are there. Returns a column of those that were added.
+    /// Thousands of rows are made on a thread of their own: sign-ups would wait behind them.
     pub(super) async fn insert(
         &self,
-        table: &str,
-        rows: Vec<Value>,
-        returning: &str,
+        table: &'static str,
+        rows: impl FnOnce() -> Vec<Value> + Send + 'static,
+        returning: &'static str,
     ) -> Result<Vec<Row>, StoreError> {
-        if rows.is_empty() {
+        let encode = move || {
+            let rows = rows();
+            let statement = insert(settings!("'0'"), table, &rows, returning);
+            (!rows.is_empty()).then(|| (statement, Value::Array(rows).to_string()))
+        };
+        let encoded = spawn_blocking(encode).await;
+        let encoded = encoded.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let Some((statement, rows)) = encoded else {
             return Ok(Vec::new());
-        }
-        let statement = insert(settings!("'0'"), table, &rows, returning);
-        let rows = Value::Array(rows).to_string();
+        };
         self.ask(&statement, &[(&rows, Type::TEXT)]).await
     }
 
