@@ -57,11 +57,6 @@ impl Seen {
     }
 }
 
-/// The path of an operation.
-fn path(operation: &Described) -> String {
-    operation.a_path()
-}
-
 /// The first example of its body, as it is sent, and its media type.
 fn body(operation: &Described) -> Option<(String, &str)> {
     let (media_type, content) = object(&operation.value["requestBody"]["content"]).next()?;
@@ -76,8 +71,8 @@ fn is_api(path: &str) -> bool {
 /// A call that succeeds, and asks for the version wherever that means something.
 fn call(operation: &Described) -> Call {
     let call = match body(operation) {
-        Some((body, media_type)) => Call::post(&path(operation), body).typed(media_type),
-        None => Call::new(operation.method.clone(), &path(operation)),
+        Some((body, media_type)) => Call::post(&operation.path, body).typed(media_type),
+        None => Call::new(operation.method.clone(), &operation.path),
     };
     if is_api(&operation.path) {
         call.header("service-api-version", "v1")
@@ -268,7 +263,7 @@ where
 {
     let mut request = Request::builder()
         .method(operation.method.clone())
-        .uri(path(operation))
+        .uri(operation.path.clone())
         .header("host", "a");
     if is_api(&operation.path) {
         request = request.header("service-api-version", "v1");
