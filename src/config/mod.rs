@@ -33,6 +33,21 @@ const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
 /// The widest help, in characters.
 const HELP_WIDTH: usize = 80;
 
+/// The flags that `-h` shows: those that most owners need.
+const COMMON_FLAGS: [&str; 11] = [
+    "data-dir",
+    "listen",
+    "admin-listen",
+    "https-domain",
+    "service-name",
+    "site-dir",
+    "allow-origin",
+    "smtp-url",
+    "mail-from",
+    "opt-in",
+    "model-url",
+];
+
 /// What the command line asks for.
 #[derive(Clone, Debug)]
 pub enum Invocation {
@@ -105,7 +120,8 @@ fn command() -> clap::Command {
     let with_variable = |arg: clap::Arg| {
         let long = arg.get_long().unwrap_or_default();
         let variable = format!("LANDING_{}", long.to_uppercase().replace('-', "_"));
-        arg.env(variable)
+        let is_common = COMMON_FLAGS.contains(&long);
+        arg.env(variable).hide_short_help(!is_common)
     };
     let flags = Args::command();
     let with_flags = |command: clap::Command| {

@@ -665,9 +665,18 @@ fn flags_of_the_service_stand_under_headings() {
             "{flag} has no help_heading in src/config/args.rs"
         );
     }
-    let help = command.clone().render_help().to_string();
+    let help = command.clone().render_long_help().to_string();
     for heading in ["\nModel:\n", "\nLog:\n", "\nExit status:\n  0  done\n"] {
         assert!(help.contains(heading), "{help}");
+    }
+}
+
+#[test]
+fn the_short_help_fits_two_screens_and_has_the_common_flags() {
+    let help = command().render_help().to_string();
+    assert!(help.lines().count() <= 100, "{help}");
+    for flag in COMMON_FLAGS {
+        assert!(help.contains(&format!("--{flag} <")), "{flag}: {help}");
     }
 }
 
