@@ -34,10 +34,9 @@ const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
 const HELP_WIDTH: usize = 80;
 
 /// The flags that `-h` shows: those that most owners need.
-const COMMON_FLAGS: [&str; 11] = [
+const COMMON_FLAGS: [&str; 10] = [
     "data-dir",
     "listen",
-    "admin-listen",
     "https-domain",
     "service-name",
     "site-dir",
