@@ -100,9 +100,18 @@ pub struct ProblemPage {
 }
 
 impl ProblemPage {
-    fn page(&self, templates: &Templates) -> Result<Page, SiteError> {
+    /// The page, with the example of the `description`, which has none of a wrong method.
+    fn page(
+        &self,
+        templates: &Templates,
+        description: &serde_json::Value,
+    ) -> Result<Page, SiteError> {
         let path = format!("/problems/{}", self.code);
-        let values = Value::from(Serde(self));
+        let examples = &description["components"]["examples"];
+        let example = [self.code.to_owned(), format!("oauth_{}", self.code)];
+        let example = example.iter().find_map(|name| examples[name].get("value"));
+        let example = example.map(|value| Value::from(Serde(value)));
+        let values = context! { example, ..Value::from(Serde(self)) };
         Page::read(
             templates,
             &path,
@@ -195,7 +204,9 @@ impl Site {
             .iter()
             .flat_map(|page| page.passages(base_url, true));
         let passages = introduced(passages, own_passages.collect());
-        let problem_pages = problems.iter().map(|problem| problem.page(&templates));
+        let problem_pages = problems
+            .iter()
+            .map(|problem| problem.page(&templates, &description.value));
         for page in own_pages.into_iter().map(Ok).chain(problem_pages) {
             documents.extend(page?.documents(&templates, &PageRow::ARTICLE, &contents)?);
         }

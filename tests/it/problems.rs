@@ -69,6 +69,15 @@ async fn every_code_has_a_page() {
         for part in [kind.title, kind.name, "What to do", &link] {
             assert!(reply.text().contains(part), "{path}: {part}");
         }
+        let markdown = app.send(Call::get(&format!("{path}.md"))).await;
+        let code_member = format!("\n  \"code\": \"{}\",\n", kind.name);
+        // A wrong method is no operation, so the description has no example of it.
+        let has_example = code != Code::MethodNotAllowed;
+        assert_eq!(
+            markdown.text().contains(&code_member),
+            has_example,
+            "{path}"
+        );
     }
 }
 
