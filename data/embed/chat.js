@@ -31,7 +31,7 @@ class LandingChat extends LandingElement {
     const input = styled("textarea", "input", {
       id: "question",
       name: "content",
-      rows: "2",
+      rows: "1",
       enterkeyhint: "send",
       placeholder: this.getAttribute("placeholder"),
       "data-error": message("chat-check", { max: CONTENT_MAX.toLocaleString(message.language) }),
@@ -236,6 +236,8 @@ class LandingChat extends LandingElement {
       const when = whenOf(seconds, this.message.language);
       const max = answer.headers.get("RateLimit-Limit");
       this.#parts.left.textContent = this.message(key, { n, max, when });
+      // Nobody has to count before half of them are used.
+      this.#parts.left.hidden = 2 * n > max;
     }
   }
 

@@ -23,8 +23,11 @@ async fn a_visitor_asks_until_the_quota_is_used_up() {
         let page = &visit.browser;
         visit.goto("/").await;
         page.until_text(LEFT, "2 of 2 messages left").await;
+        assert!(!page.is_seen(LEFT).await);
         ask(page, "How do I get an API key?").await;
         page.until_text(LEFT, "1 of 2 messages left").await;
+        // From half on.
+        assert!(page.is_seen(LEFT).await);
         page.until(&turns(2)).await;
         let answer = page.text("landing-chat >>> .answer").await;
         assert!(answer.contains("A key costs nothing"), "{answer}");
@@ -178,7 +181,7 @@ async fn a_service_that_stops_answers_what_it_cannot_wait_for_and_counts_no_mess
         visit.service.signal(Signal::TERM);
         page.until_text(CHAT_STATUS, "That did not work. Please try again later.")
             .await;
-        assert_eq!(page.text(LEFT).await, "10 of 10 messages left");
+        page.until_text(LEFT, "10 of 10 messages left").await;
         assert_eq!(page.run(DRAFT).await, "Hello?");
         page.click(SEND).await;
         page.until_text(CHAT_STATUS, "There is no connection to the service.")
