@@ -8,12 +8,12 @@ use hyper::StatusCode;
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::adapters::model::openai::page_prompt;
 use landing_api::http::answer::problem;
-use landing_api::site::{Site, SiteFile, SiteImage};
+use landing_api::site::{Document, Site, SiteFile, SiteImage};
 
 use crate::assistant_pages::ask;
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::rows::rows;
-use crate::site::facts;
+use crate::site::{facts, text};
 
 const ABOUT: &str = "# About us\n\n\
     We sell cranes in {{ service_name_md }}.\n\n\
@@ -108,6 +108,24 @@ async fn a_page_of_the_operators_is_a_page_like_any_other() {
     let index = body(&app, "/index.md").await;
     let link = "\n- [About us](http://landing.example/about)\n";
     assert!(index.contains(link), "{index}");
+}
+
+#[test]
+fn the_list_of_pages_leaves_out_imprint_and_privacy() {
+    let imprint = file("imprint.md", "# Imprint\n");
+    let mut facts = facts();
+    facts.settings.imprint_url = Some("/imprint".to_owned());
+    let index = |files: &[SiteFile]| {
+        let site = Site::render(&facts, &problem::pages(), files, &images()).unwrap();
+        let is_index = |document: &&Document| document.path == "/index.md";
+        let index = site.documents().iter().find(is_index).unwrap();
+        text(&index.representations[0]).to_owned()
+    };
+    let alone = index(std::slice::from_ref(&imprint));
+    assert!(!alone.contains("More pages"), "{alone}");
+    let both = index(&[imprint, file("about.md", ABOUT)]);
+    let list = "\n## More pages\n\n- [About us](http://127.0.0.1:8080/about)\n\n## For dev";
+    assert!(both.contains(list), "{both}");
 }
 
 #[tokio::test]
