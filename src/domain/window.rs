@@ -103,6 +103,12 @@ impl Window {
         self.usage(quota, now)
     }
 
+    /// True if one more can be admitted. Charges nothing.
+    pub fn has_room(&mut self, quota: Quota, now: Timestamp) -> bool {
+        self.advance(quota, now);
+        self.counted < u64::from(quota.count())
+    }
+
     /// Charges one if there is room.
     ///
     /// # Errors

@@ -50,6 +50,11 @@ impl Shard {
         }
     }
 
+    pub(super) fn has_room(&mut self, key: &LimitKey, quota: Quota, now: Timestamp) -> bool {
+        let window = self.windows.get_mut(key);
+        window.is_none_or(|window| window.has_room(quota, now))
+    }
+
     pub(super) fn admit(
         &mut self,
         key: LimitKey,

@@ -55,10 +55,12 @@ impl Table {
     pub(super) fn acquire(&self, charges: &[Charge<'_>], now: Timestamp) -> Admission {
         let (mut shards, keys) = self.lock_windows(charges);
         let mut admission = Admission::default();
-        let is_full = |charge: &Charge<'_>, usage: Usage| usage.counted >= charge.quota.count();
-        let peeked = standings(&mut shards, charges, &keys, now, is_full);
-        if peeked.is_refused() {
-            admission.decision = peeked;
+        let has_room = |(charge, key): (&Charge<'_>, &LimitKey)| {
+            shard_of(&mut shards, key).has_room(key, charge.quota, now)
+        };
+        if !charges.iter().zip(&keys).all(has_room) {
+            let is_full = |charge: &Charge<'_>, usage: Usage| usage.counted >= charge.quota.count();
+            admission.decision = standings(&mut shards, charges, &keys, now, is_full);
             return admission;
         }
         for (charge, key) in charges.iter().zip(keys) {

@@ -19,9 +19,14 @@ pub const NAMES: [HeaderName; 5] = [
 /// The longest `RateLimit` value: the name of a policy, and two numbers of 20 digits.
 const RATE_LIMIT_LEN_MAX: usize = 80;
 
+/// Smaller numbers are made into values once, at the start: every response has three of them.
+const PREPARED_NUMBERS: u64 = 2048;
+
 /// Makes the values of the headers.
 #[derive(Debug)]
 pub struct RateLimitHeaders {
+    /// The value of each small number.
+    numbers: Vec<HeaderValue>,
     /// The policies that count every request. Most answers list no other.
     door_policies: Vec<(PolicyName, Quota)>,
     /// The value that lists them. It has no reference count that all cores would share.
@@ -35,30 +40,37 @@ impl RateLimitHeaders {
         let door_policies =
             door_policies.filter_map(|policy| Some((policy, policies.quota(policy)?)));
         let door_policies: Vec<_> = door_policies.collect();
-        let list: &str = list(door_policies.iter().copied()).leak();
+        let prepared = |text: String| HeaderValue::from_static(text.leak());
         Self {
+            numbers: (0..PREPARED_NUMBERS)
+                .map(|number| prepared(number.to_string()))
+                .collect(),
+            door_list: prepared(list(door_policies.iter().copied())),
             door_policies,
-            door_list: HeaderValue::from_static(list),
         }
+    }
+
+    /// The value of a number, without an allocation if it is small.
+    fn number(&self, number: u64) -> HeaderValue {
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        let prepared = self.numbers.get(index).cloned();
+        prepared.unwrap_or_else(|| HeaderValue::from(number))
     }
 
     /// The values for `decision`; none when every policy is off. The numbers are those of the binding
     /// policy; `RateLimit-Policy` lists every policy that counted the request.
     pub fn values(&self, decision: &Decision) -> Option<[HeaderValue; 5]> {
         let binding = decision.binding()?;
-        let mut buffers = [itoa::Buffer::new(); 3];
-        let [limit, remaining, reset_s] = &mut buffers;
-        let limit = limit.format(binding.quota.count());
-        let remaining = remaining.format(binding.remaining());
-        let reset_s = reset_s.format(binding.reset_s());
+        let remaining = self.number(binding.remaining().into());
+        let reset_s = self.number(binding.reset_s());
         let mut rate_limit = ArrayString::<RATE_LIMIT_LEN_MAX>::new();
         for part in [
             "\"",
             binding.policy.as_str(),
             "\";r=",
-            remaining,
+            remaining.to_str().unwrap_or_default(),
             ";t=",
-            reset_s,
+            reset_s.to_str().unwrap_or_default(),
         ] {
             // It is long enough for any policy and number.
             let _ = rate_limit.try_push_str(part);
@@ -66,9 +78,9 @@ impl RateLimitHeaders {
         let counted = decision.standings().iter();
         let counted = counted.map(|standing| (standing.policy, standing.quota));
         Some([
-            value(limit),
-            value(remaining),
-            value(reset_s),
+            self.number(binding.quota.count().into()),
+            remaining,
+            reset_s,
             value(&rate_limit),
             if counted.clone().eq(self.door_policies.iter().copied()) {
                 self.door_list.clone()
