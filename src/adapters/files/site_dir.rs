@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 const TEXT_FILE_BYTES_MAX: usize = 256 * 1024;
 const IMAGE_FILE_BYTES_MAX: usize = 1024 * 1024;
-/// All texts together.
+/// Limit of all texts together.
 const ALL_TEXTS_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// All files together.
+/// Limit of all files together.
 const ALL_FILES_BYTES_MAX: usize = 16 * 1024 * 1024;
 const FILES_MAX: usize = 200;
 
@@ -27,9 +27,8 @@ pub struct SiteDir {
     pub images: Vec<(String, Vec<u8>)>,
 }
 
-/// The files in the folder `dir`, of which `is_image` tells the images by their names. Files that begin
-/// with a dot are skipped. The error names the first file, by name, that is refused, and never quotes its
-/// content.
+/// The files in the folder `dir`; `is_image` recognises images by name. Files that begin with a dot are
+/// skipped. The error names the first refused file, in alphabetical order, and never quotes its content.
 pub fn read(dir: &Path, is_image: impl Fn(&str) -> bool) -> Result<SiteDir, String> {
     let (dir, names) = list(dir).map_err(|error| error.to_string())?;
     if names.len() > FILES_MAX {
@@ -99,8 +98,8 @@ fn read_file(dir: &Path, name: &Path, bytes_max: usize) -> Result<Vec<u8>, Strin
     if !metadata.is_file() {
         return Err("is not a regular file; folders are not accepted".to_owned());
     }
-    // Its other name may be in any folder: whoever can write to this one could publish files that only the
-    // service may read.
+    // Another name of the file may be in any folder: anybody who can write to this one could publish files
+    // that only the service may read.
     if metadata.nlink() > 1 {
         return Err("is a hard link; put a copy in its place".to_owned());
     }
@@ -142,7 +141,7 @@ mod tests {
         name.ends_with(".jpg")
     }
 
-    /// The error for a folder that `fill` filled.
+    /// The error for a folder filled by `fill`.
     fn refused(fill: impl FnOnce(&Path)) -> String {
         let parent = tempfile::tempdir().unwrap();
         write(parent.path().join("secret.md"), "# Secret").unwrap();
