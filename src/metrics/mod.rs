@@ -505,7 +505,7 @@ impl Metrics {
             totals.add(Counted::Refusals, policy.refused.get());
             totals.add(Counted::Refunds, policy.refunded.get());
         }
-        let turns: u64 = self.model.by_outcome().map(|(_, it)| it.get()).sum();
+        let turns: u64 = self.model.by_outcome().map(|(_, turns)| turns.get()).sum();
         let (answered, unanswered) = (self.model.answered.get(), self.model.unanswered.get());
         totals.add(Counted::Chats, answered);
         totals.add(Counted::UnansweredChats, unanswered);

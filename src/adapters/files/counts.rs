@@ -175,7 +175,7 @@ fn text<'a>(counts: impl IntoIterator<Item = (&'a Hour, &'a Counts)>) -> io::Res
         let line = CountLine {
             hour: hour.name(),
             counts: counted
-                .map(|(it, number)| (it.as_str().to_owned(), number))
+                .map(|(counted, number)| (counted.as_str().to_owned(), number))
                 .collect(),
         };
         text += &serde_json::to_string(&line)?;
