@@ -1,4 +1,4 @@
-//! Errors of the server and of the connection, in words.
+//! Errors of the server and of the connection, for the log and the operator.
 
 use std::error::Error;
 use std::io;
@@ -9,7 +9,7 @@ use redis::RedisError;
 use crate::domain::quoted;
 use crate::ports::LimiterError;
 
-/// The error in words of this program, or by the code that the server's begin with: other words may hold names.
+/// The error in this program's words, or as the server's error code: the server's words may contain names.
 pub(super) fn failure(error: RedisError) -> LimiterError {
     LimiterError(match error.code() {
         Some("READONLY") => {
