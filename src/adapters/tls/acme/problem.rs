@@ -1,23 +1,23 @@
-//! What an authority refuses, in the operator's words.
+//! An authority's refusals, in the operator's words.
 
 use instant_acme::{Error, Problem};
 
 use crate::adapters::outbound::root_cause;
 use crate::domain::quoted;
 
-/// What precedes the types of problems (RFC 8555, section 6.7).
+/// Prefix of problem types (RFC 8555, section 6.7).
 const TYPES: &str = "urn:ietf:params:acme:error:";
 
-/// The account is not known any more. The next order makes another one.
+/// The authority does not know the account any more. The next order creates another one.
 pub(super) const NO_ACCOUNT: &str = "accountDoesNotExist";
 
-/// The end of a problem's type.
+/// The problem's type without the prefix.
 pub(super) fn kind(problem: &Problem) -> &str {
     let kind = problem.r#type.as_deref().unwrap_or_default();
     kind.strip_prefix(TYPES).unwrap_or(kind)
 }
 
-/// The fault of `names` in words, with the remedy; that of `cause` if there is one.
+/// The problem with `names` in words, with the solution; or `cause` if there is one.
 pub(super) fn in_words(names: &str, problem: &Problem, cause: Option<String>) -> String {
     let first = problem.subproblems.first();
     let first = first.map(|first| (first.r#type.as_deref(), first.detail.as_deref()));
@@ -42,7 +42,7 @@ fn told(kind: Option<&str>, names: &str, cause: Option<String>, detail: Option<&
     format!("{words} (the authority: {detail})")
 }
 
-/// The names that an error blames, each with its fault in words.
+/// The names that an error blames, each with its reason.
 pub(super) fn by_name(error: &Error) -> Vec<(String, String)> {
     let Error::Api(problem) = error else {
         return Vec::new();
@@ -93,7 +93,7 @@ fn advice(kind: &str, names: &str) -> String {
     }
 }
 
-/// What failed, in words.
+/// The failure in words.
 pub(super) fn error_in_words(names: &str, error: &Error) -> String {
     match error {
         Error::Api(problem) => in_words(names, problem, None),
