@@ -30,7 +30,7 @@ const BUFFER_BYTES_MAX: usize = 1024 * 1024;
 /// Time between writes. A process that is killed loses the lines of one pause.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a stop waits for the reader of standard error.
+/// Longest wait of a stop for the reader of standard error.
 const END_GRACE: Duration = Duration::from_secs(1);
 
 /// Longest text passed on from a log line, in characters.

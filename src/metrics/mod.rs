@@ -29,7 +29,7 @@ const DURATION_BOUNDS_US: &[u64] = &[
     60_000_000,
 ];
 
-/// How long to wait while another caller reads the disk's size.
+/// Longest wait while another caller reads the disk's size.
 const DISK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Name of the engine of the limits.

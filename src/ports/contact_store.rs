@@ -14,7 +14,7 @@ use super::{PageStream, StoreError};
 /// Contacts in pages.
 pub type ContactStream = PageStream<Contact>;
 
-/// How long an address that refused receives no further confirmation email: 30 days.
+/// Suppression of an address that refused: it receives no confirmation email for 30 days.
 pub const REFUSED_MS: u64 = 30 * DAY_MS;
 
 /// Most contacts or deliveries in one change, so that sign-ups do not wait behind all of them.

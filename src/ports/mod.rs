@@ -1,4 +1,4 @@
-//! What use cases need from the outside, as object-safe traits in the domain's terms.
+//! The use cases' dependencies on the outside, as object-safe traits in the domain's terms.
 //!
 //! Every port has an adapter for each technology it is stored in, and a twin for tests in `tests/support`.
 //! All fulfil the same contract, in `tests/it/contracts`. A port, its twin and its contract are in files of the

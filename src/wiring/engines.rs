@@ -18,7 +18,7 @@ use crate::ports::random;
 
 use super::{StoresError, at, of, roots_for};
 
-/// How long a start retries the database: as long as a failover may take.
+/// Time for which a start retries the database: as long as a failover may take.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
 const STORE: &str = "--store";

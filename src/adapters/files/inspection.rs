@@ -21,7 +21,7 @@ pub struct Inspected {
     pub mode: u32,
     /// An entry that belongs to another user.
     pub foreign: Option<PathBuf>,
-    /// How far the clock is behind the last write to the ledger; `None` without a ledger.
+    /// Lag of the clock behind the last write to the ledger; `None` without a ledger.
     pub behind_ledger_ms: Option<u64>,
     /// Free space on its disk, in bytes.
     pub free_bytes: u64,

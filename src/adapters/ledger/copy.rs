@@ -21,7 +21,7 @@ use super::generation::Generation;
 use super::kept_files::remove_kept;
 use super::record::{Event, Flaw, Identity, Ledger, Place, unfinished};
 
-/// How long expired entries stay in the ledger: 400 days, because the usual error of a manually set clock is a
+/// Retention of expired entries in the ledger: 400 days, because the usual error of a manually set clock is a
 /// wrong year.
 const RETENTION_MS: u64 = 400 * 86_400_000;
 

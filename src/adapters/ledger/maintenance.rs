@@ -54,7 +54,7 @@ pub struct LedgerReport {
     pub damage: Option<String>,
 }
 
-/// How many times a ledger with a bad line is read: a running service may be writing it.
+/// Most readings of a ledger with a bad line: a running service may be writing it.
 const READINGS_MAX: usize = 3;
 
 /// Verifies every line of the ledger in the data directory at `path`. Changes nothing and takes no lock: a

@@ -31,9 +31,9 @@ pub(super) const LINES_NAMED_MAX: usize = 20;
 pub struct Tuning {
     /// Most changes waiting for the writer; one more is refused as overload.
     pub waiting_changes_max: usize,
-    /// How often an idle writer checks that the ledger is in place and writable.
+    /// Interval at which an idle writer checks that the ledger is in place and writable.
     pub look_interval: Duration,
-    /// How often a writer checks that the secret is in place.
+    /// Interval at which a writer checks that the secret is in place.
     pub secret_interval: Duration,
     /// A compaction is due when there are more superfluous lines than others, and more than this.
     pub superfluous_min: u64,

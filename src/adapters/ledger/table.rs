@@ -144,8 +144,7 @@ impl PlaceTable {
         let place = |event: Option<(Place, &Event)>| event.map(|(place, _)| place);
         self.set(identity, place(before), place(now));
         self.deliveries.replace(before.map(|(_, event)| event), now);
-        let token =
-            |one: Option<(Place, &Event)>| one.and_then(|(_, event)| event.token_identity());
+        let token = |one: Option<(Place, &Event)>| one.and_then(|(_, last)| last.token_identity());
         match (token(before), token(now)) {
             (Some(old), Some(new)) if old == new => self.set(&old, place(before), place(now)),
             (old, new) => {

@@ -48,7 +48,7 @@ use crate::adapters::outbound::connect::connect;
 
 /// Deadline of DNS, TCP and TLS together.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// How long an idle connection is kept open. Some servers close theirs after five seconds, and a request
+/// Lifetime of an idle connection. Some servers close theirs after five seconds, and a request
 /// sent at that moment is lost.
 const IDLE_DEADLINE: Duration = Duration::from_secs(4);
 

@@ -17,7 +17,7 @@ use crate::adapters::ledger::refusal;
 use super::error::BackupError;
 use super::ledger_secret::read_secret;
 
-/// How many times a ledger that seems damaged is read: a running service may just have truncated a failed
+/// Most readings of a ledger that seems damaged: a running service may just have truncated a failed
 /// write.
 const READINGS_MAX: u32 = 3;
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// Consecutive failures after which the breaker opens.
 const FAILURES_MAX: u32 = 5;
-/// How long it stays open before a turn probes the upstream.
+/// Time that it stays open before a turn probes the upstream.
 const OPEN_FOR: Duration = Duration::from_secs(10);
 
 /// Decides whether a turn may ask the upstream.

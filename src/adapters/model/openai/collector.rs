@@ -12,7 +12,7 @@ use super::think_tags::ThinkTags;
 
 /// Longest answer, in bytes.
 const REPLY_BYTES_MAX: usize = 256 * 1024;
-/// How long after the model's deadline a slow reader may still receive the answer.
+/// Time after the model's deadline for a slow reader to receive the answer.
 pub const SLOW_READER_GRACE: Duration = Duration::from_secs(5);
 
 /// An unfinished answer. The pushed pieces, concatenated, are the answer.

@@ -7,7 +7,7 @@ use super::breaker::Verdict;
 /// A turn without a usable answer.
 #[derive(Debug)]
 pub(super) struct TurnFailure {
-    /// Who pays for the turn as long as nothing of the answer was read. The text is for the log: it is
+    /// The variant decides who pays for the turn, as long as nothing of the answer was read. The text is for the log: it is
     /// bounded and quotes neither the visitor nor the model.
     pub(super) error: ModelError,
     pub(super) verdict: Verdict,

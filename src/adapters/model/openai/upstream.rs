@@ -29,7 +29,7 @@ use super::upstream_error::UpstreamError;
 const WHOLE_BYTES_MAX: usize = 1 << 20;
 /// Largest streamed answer, in bytes: every word comes in hundreds of bytes of JSON.
 const STREAM_BYTES_MAX: usize = 8 << 20;
-/// How long to wait for the rest of a transfer that cannot change the outcome: anything after the finish
+/// Longest wait for the rest of a transfer that cannot change the outcome: anything after the finish
 /// reason, or the message of an error.
 const REST_GRACE: Duration = Duration::from_secs(2);
 

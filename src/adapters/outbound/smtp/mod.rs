@@ -29,7 +29,7 @@ use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::connect::connect;
 use crate::adapters::outbound::{Roots, tls_config};
 
-/// How long to wait for the relay after it has accepted an email.
+/// Longest wait for the relay after it has accepted an email.
 const QUIT_DEADLINE: Duration = Duration::from_secs(2);
 
 /// The relay and the sender.
