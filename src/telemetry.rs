@@ -113,7 +113,7 @@ impl LogBuffer {
                 dropped_reported = dropped;
                 tracing::warn!(
                     log.dropped = dropped,
-                    "log lines were dropped, as standard error was not read: this many since the start"
+                    "log lines were dropped because standard error was not read; total since the start"
                 );
             } else if is_ending {
                 self.lines.lock().is_written = true;
@@ -151,7 +151,7 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     let payload = panic.payload();
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let message = text.or_else(|| payload.downcast_ref::<&str>().copied());
-    let message = message.unwrap_or("without a message");
+    let message = message.unwrap_or("no message");
     tracing::error!(location, backtrace, "panicked: {message}");
 }
 

@@ -58,7 +58,7 @@ pub async fn keep_running<W: Future<Output = ()> + Send>(
             worker = worker.as_str(),
             has_panicked,
             pause_s = pause.as_secs(),
-            "a worker has ended: it is started again"
+            "a worker has ended and is restarted"
         );
         tokio::select! {
             () = sleep(pause) => {}

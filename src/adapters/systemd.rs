@@ -32,7 +32,7 @@ pub fn passed_sockets(names: &str) -> io::Result<PassedSockets> {
         let listener = passed.take_tcp_listener(index);
         let listener = listener.map_err(|error| refused(&format!("no TCP listener: {error}")))?;
         let (place, purpose) = match names.next() {
-            Some("redirect") => (&mut sockets.redirect, "to redirect"),
+            Some("redirect") => (&mut sockets.redirect, "for redirects"),
             Some("admin") => (&mut sockets.admin, "for the admin page"),
             Some(_) | None => (&mut sockets.web, "for the service"),
         };
@@ -68,6 +68,6 @@ pub fn notify(state: Option<NotifyState<'_>>, status: &str) {
         .chain([NotifyState::Status(status)])
         .collect();
     if let Err(error) = sd_notify::notify(&states) {
-        tracing::warn!(%error, "cannot tell the service manager ($NOTIFY_SOCKET)");
+        tracing::warn!(%error, "cannot notify the service manager ($NOTIFY_SOCKET)");
     }
 }

@@ -16,7 +16,7 @@ pub trait DeliveryQueue: Send + Sync {
 
     /// Takes up to `count` due deliveries of a channel, in the order of turns, and the oldest of a network
     /// first. Nobody else gets them until they are settled or released, or until their worker has been gone for
-    /// [`lease_ms`]. Empty if the channel is paused.
+    /// [`lease_ms`]. Empty if the channel is held.
     async fn take_due(
         &self,
         channel: Channel,
@@ -49,7 +49,7 @@ pub trait DeliveryQueue: Send + Sync {
     /// Drops failed deliveries that are too old, and the oldest of too many, durably. Returns their number.
     async fn drop_dead(&self, now: Timestamp) -> Result<u64, StoreError>;
 
-    /// Pauses a channel durably, so that nothing is taken, or resumes it.
+    /// Holds a channel durably, so that nothing is taken, or releases it.
     async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError>;
 
     /// The state of a channel.

@@ -103,7 +103,7 @@ pub trait AnswerSink: Send + Sync {
 
 /// The reader of the pieces has disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the reader has gone")]
+#[error("the reader has disconnected")]
 pub struct SinkClosed;
 
 impl From<SinkClosed> for ModelError {

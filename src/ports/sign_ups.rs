@@ -16,7 +16,7 @@ pub trait SignUps: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotifyError {
     /// Too many sign-ups are in flight; this one was not sent.
-    #[error("too many sign-ups on their way")]
+    #[error("too many sign-ups in flight")]
     Overloaded,
     /// The provider refused, failed or did not respond.
     #[error("provider failed: {0}")]

@@ -69,7 +69,7 @@ pub fn site(args: &Args, settings: &Settings, problems: &[ProblemPage]) -> Resul
     let (mut files, images) = site_files(args)?;
     if let Some(path) = &args.site_intro {
         if files.iter().any(|file| file.name.starts_with("index.")) {
-            let why = "the index.md of --site-dir takes its place: keep one of the two";
+            let why = "index.md in --site-dir replaces it: keep one of the two";
             return Err(at("--site-intro", path)(why));
         }
         let name = SiteFile::INTRODUCTION.to_owned();

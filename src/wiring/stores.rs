@@ -30,7 +30,7 @@ use crate::ports::{
 use super::{StoresError, engines, mail_sender, newsletter_webhook};
 
 const NO_LIMITS: &str =
-    "where are the rate limits? Give --limits URL, or the --data-dir of the one node";
+    "the rate limits have no place: give --limits URL, or --data-dir for a single node";
 
 /// Deadline for closing the stores. With the longest drain and the grace periods, a stop stays within the
 /// 90 s that systemd waits.
@@ -221,7 +221,7 @@ impl Stores {
         };
         let close_ledger = move || match ledger.map_or(Ok(()), |ledger| ledger.close()) {
             Err(error) if !matches!(error, StoreError::Displaced(_)) => {
-                tracing::warn!(%error, "the end of the ledger cannot be marked; nothing is lost");
+                tracing::warn!(%error, "the end of the ledger cannot be marked; no data is lost");
                 Ok(())
             }
             closed => closed,
@@ -232,7 +232,7 @@ impl Stores {
         )?;
         let closed = closed.ok_or_else(|| {
             io::Error::other(
-                "the disk does not answer: the stores are not closed; nothing acknowledged is lost",
+                "the disk does not respond: the stores are not closed; no acknowledged data is lost",
             )
         })?;
         // Dropping it releases the lock.

@@ -134,8 +134,7 @@ impl BlockFile {
             return Ok(false);
         }
         let Some(path) = &self.path else {
-            let missing =
-                "blocks are kept in a data directory: give --data-dir, or --block to the service";
+            let missing = "blocks are stored in a data directory: use --data-dir, or start the service with --block";
             return Err(StoreError::Unavailable(missing.to_owned()));
         };
         let written =
@@ -171,7 +170,7 @@ fn read(path: &Path) -> io::Result<BTreeMap<BlockedNetwork, Timestamp>> {
     let added: BTreeMap<_, _> = lines
         .map(|(number, line)| {
             parse(line).ok_or_else(|| {
-                let bad = format!("line {number} is no blocked network: correct or remove it");
+                let bad = format!("line {number} is not a blocked network: correct or remove it");
                 io::Error::new(io::ErrorKind::InvalidData, bad)
             })
         })

@@ -125,7 +125,7 @@ impl CountFile {
             tracing::warn!(
                 bad_lines,
                 kept = %kept.display(),
-                "hourly counts were set aside; what can be read of them is kept"
+                "hourly counts were set aside; the readable part is kept"
             );
             let hours = self.hours.lock();
             if !hours.is_empty() {
@@ -220,7 +220,7 @@ impl HourlyCounting {
     pub async fn finish(self) {
         self.stop.cancel();
         if timeout(FINISH_DEADLINE, self.task).await.is_err() {
-            tracing::warn!("the store does not answer: the counts of the last minute are lost");
+            tracing::warn!("the store does not respond: the counts of the last minute are lost");
         }
     }
 }
@@ -247,12 +247,12 @@ pub async fn record_hourly(
             Ok(()) => {
                 metrics.set_counted(&new);
                 if std::mem::take(&mut is_failing) {
-                    tracing::info!("hourly counts are kept again");
+                    tracing::info!("hourly counts are stored again");
                 }
             }
             Err(error) if !is_failing => {
                 is_failing = true;
-                tracing::warn!(%error, "hourly counts are not being kept");
+                tracing::warn!(%error, "hourly counts cannot be stored");
             }
             Err(_) => {}
         }

@@ -124,7 +124,7 @@ pub fn tls(path: &Path) -> PathBuf {
     path.join(TLS)
 }
 
-/// The file that pauses a channel of deliveries, in the directory at `path`.
+/// The file that holds a channel of deliveries, in the directory at `path`.
 pub(crate) fn held(path: &Path, channel: Channel) -> PathBuf {
     path.join(match channel {
         Channel::Webhook => HELD_WEBHOOK,
@@ -132,7 +132,7 @@ pub(crate) fn held(path: &Path, channel: Channel) -> PathBuf {
     })
 }
 
-/// Creates a file that pauses a channel.
+/// Creates a file that holds a channel.
 pub(crate) fn mark_held(files: &dyn Files, path: &Path) -> io::Result<()> {
     files.create(path)?.sync()?;
     sync_parent(files, path)
@@ -174,7 +174,7 @@ impl DataDir {
         // Left over from a restore that was killed in its last step. It contains addresses.
         let restoring = path.join(RESTORING);
         if let Err(error) = remove_any(&restoring) {
-            tracing::warn!(%error, "what an interrupted restore left cannot be removed: remove restoring/");
+            tracing::warn!(%error, "the files of an interrupted restore cannot be removed: remove restoring/");
         }
         Ok(Self {
             path: path.to_path_buf(),
@@ -334,7 +334,7 @@ impl NodeDir {
         tighten(path);
         if exists(&path.join(LEDGER))? {
             tracing::warn!(
-                "the data directory holds a ledger, which is not used: contacts and keys are in the \
+                "the data directory contains a ledger that is not used: contacts and keys are in the \
                  database; `landing-api move` copies a ledger there"
             );
         }
@@ -395,7 +395,7 @@ fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
             accept,
         }),
         Some(_) => {
-            tracing::warn!("the loss of the ledger was accepted: beginning an empty one");
+            tracing::warn!("the loss of the ledger was accepted: starting with an empty one");
             Ok(())
         }
         None => Ok(()),
@@ -515,14 +515,14 @@ fn tighten(directory: &Path) {
         match close_to_others(&path) {
             Ok(is_closed) => closed += u32::from(is_closed),
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "chmod -R go= the data directory");
+                tracing::warn!(path = %path.display(), %error, "run chmod -R go= on the data directory");
             }
         }
     }
     if closed > 0 {
         tracing::warn!(
             closed,
-            "the data directory was open to other users: it and its files are their owner's alone again"
+            "the data directory was accessible to other users: access is now restricted to its owner"
         );
     }
 }

@@ -319,7 +319,7 @@ pub(crate) fn close_to_others(path: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     if metadata.uid() != user_id() {
-        return Err(io::Error::other("open to other users, and not this one's"));
+        return Err(io::Error::other("accessible to others, owned by another"));
     }
     fs::set_permissions(path, Permissions::from_mode(mode & 0o7700))?;
     Ok(true)

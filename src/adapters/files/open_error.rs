@@ -9,10 +9,10 @@ use crate::ports::EntropyError;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process holds the lock.
-    #[error("data directory {} is in use by another process: stop that one, or choose another --data-dir", .0.display())]
+    #[error("data directory {} is in use by another process: stop it, or choose another --data-dir", .0.display())]
     InUse(PathBuf),
     /// A command was given a directory that no service has used.
-    #[error("{} is no data directory: give the --data-dir of the service", .0.display())]
+    #[error("{} is not a data directory: give the --data-dir of the service", .0.display())]
     NoDataDir(PathBuf),
     /// A command was given the directory of another user.
     #[error(
@@ -37,8 +37,8 @@ pub enum OpenError {
     /// There is no ledger, but a file or directory that is only created next to one.
     #[error(
         "{0} is missing or empty, but {1} shows that there was one: is the volume mounted? Restore it \
-         from a backup, or begin an empty one with `touch {2}` and start again (all contacts and keys \
-         are gone then)",
+         from a backup, or create an empty one with `touch {2}` and start again (all contacts and keys \
+         are then lost)",
         .ledger.display(), .evidence.display(), .accept.display()
     )]
     LedgerMissing {
@@ -49,14 +49,14 @@ pub enum OpenError {
         accept: PathBuf,
     },
     /// There is a FIFO, a directory, a device or a socket in place of a file.
-    #[error("{} is no regular file: move it away and start again", .0.display())]
+    #[error("{} is not a regular file: move it away and start again", .0.display())]
     Irregular(PathBuf),
     /// The secret is missing, but the ledger has events recorded under one.
     #[error(
-        "{0} is missing, but ledger.jsonl holds events recorded under it: restore it from a backup, \
+        "{0} is missing, but ledger.jsonl contains events recorded under it: restore it from a backup, \
          or accept a new one with `touch {1}` and start again (all quota cookies and \
-         agents' tokens become invalid, no earlier sign-up is recognised as the same client's, and an \
-         import no longer leaves erased addresses out; contacts and keys stay)",
+         agents' tokens become invalid, no earlier sign-up is recognised as the same client's, and \
+         imports no longer skip erased addresses; contacts and keys stay)",
         .secret.display(), .accept.display()
     )]
     SecretMissing {
@@ -69,7 +69,7 @@ pub enum OpenError {
         "{0} is not the secret that ledger.jsonl was recorded under: restore the right one from a \
          backup, or accept this one with `touch {1}` and start again (all quota cookies \
          and agents' tokens become invalid, no earlier sign-up is recognised as the same client's, \
-         and an import no longer leaves erased addresses out; contacts and keys stay)",
+         and imports no longer skip erased addresses; contacts and keys stay)",
         .secret.display(), .accept.display()
     )]
     SecretForeign {
@@ -88,7 +88,7 @@ pub enum OpenError {
     #[error("{0} can be read or written by others (mode {mode:04o}): run `chmod 600 {0}`", .path.display())]
     SecretExposed { path: PathBuf, mode: u32 },
     /// There are no random bytes for a new secret.
-    #[error("cannot make a secret: {0}")]
+    #[error("cannot create a secret: {0}")]
     Entropy(#[from] EntropyError),
     /// The ledger was written by another version.
     #[error(
@@ -104,8 +104,8 @@ pub enum OpenError {
     },
     /// The ledger lost acknowledged data.
     #[error(
-        "{0} is damaged at line {line}: {reason}; restore it from a backup, or keep every line that is \
-         whole and give up the rest with `landing-api ledger repair --data-dir {1}`",
+        "{0} is damaged at line {line}: {reason}; restore it from a backup, or keep every intact \
+         line and drop the rest with `landing-api ledger repair --data-dir {1}`",
         .path.display(), .path.parent().unwrap_or(.path).display()
     )]
     Damaged {

@@ -11,9 +11,9 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Reasons to refuse a file, besides the system's. No error quotes the content.
-const NOT_REGULAR: &str = "is no regular file";
+const NOT_REGULAR: &str = "is not a regular file";
 const EMPTY: &str = "is empty";
-const EXPOSED: &str = "may be read by others than its owner: run chmod 600 on it, or have root own it and a \
+const EXPOSED: &str = "can be read by other users: run chmod 600 on it, or make root its owner and let a \
                        group read it";
 
 /// The text of a regular file of up to 64 KiB, without white space at its ends.

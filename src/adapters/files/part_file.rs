@@ -87,7 +87,7 @@ pub fn check_free(path: &Path, replaces: bool) -> io::Result<()> {
     let name = path.display();
     let refusal = match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => {
-            format!("{name} is no regular file: choose another name, or - for standard output")
+            format!("{name} is not a regular file: choose another name, or - for standard output")
         }
         Ok(_) if !replaces => {
             format!("{name} exists: choose another name, or give --force to replace it")

@@ -74,7 +74,7 @@ fn blocks(bytes: &[u8], kind: &str) -> Result<Vec<Block>, String> {
     if bytes.trim_ascii().is_empty() {
         why.insert_str(0, "is empty, so it ");
     } else if !labels.is_empty() {
-        why = format!("{why}, but: {}", labels.join(", "));
+        why = format!("{why}; it holds: {}", labels.join(", "));
     }
     Err(why)
 }
@@ -107,7 +107,7 @@ pub(crate) fn private_key(bytes: &[u8]) -> Result<PrivateKeyDer<'static>, String
     blocks.retain(is_plain);
     let block = blocks.first().ok_or(ENCRYPTED)?;
     let key = PrivateKeyDer::try_from(block.der()?);
-    key.map_err(|_unknown| format!("holds no private key that is known, but: {}", block.label))
+    key.map_err(|_unknown| format!("holds no supported private key; it holds: {}", block.label))
 }
 
 /// The kind of an unsupported key, by its curve or algorithm.
@@ -121,7 +121,7 @@ pub(crate) fn unusable_kind(key: &PrivateKeyDer<'_>) -> &'static str {
     let der = key.secret_der();
     let is_in = |part: &[u8]| der.windows(part.len()).any(|window| window == part);
     let found = KINDS.iter().find(|(part, _)| is_in(part));
-    found.map_or("a key of another kind or size", |(_, kind)| *kind)
+    found.map_or("a key of an unsupported kind or size", |(_, kind)| *kind)
 }
 
 #[cfg(test)]

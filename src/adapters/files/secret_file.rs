@@ -52,19 +52,17 @@ impl SecretFile {
         self.looked_at = Instant::now();
         let wrong = match read(&self.path) {
             Ok(Some(found)) if found == self.secret => None,
-            Ok(Some(_other)) => Some("it is another one than the service runs with".to_owned()),
+            Ok(Some(_other)) => Some("it differs from the one in use".to_owned()),
             Ok(None) => {
                 match write_whole(self.files.as_ref(), &self.path, self.secret.as_bytes()) {
                     Ok(()) => {
                         tracing::warn!(
                             path = %self.path.display(),
-                            "the secret was removed under the running service: it is written again"
+                            "the secret was removed while the service was running: it is restored"
                         );
                         None
                     }
-                    Err(error) => Some(format!(
-                        "it was removed, and cannot be written again: {error}"
-                    )),
+                    Err(error) => Some(format!("it was removed and cannot be restored: {error}")),
                 }
             }
             Err(error) => Some(error.to_string()),
@@ -74,7 +72,7 @@ impl SecretFile {
             tracing::warn!(
                 path = %self.path.display(),
                 reason,
-                "the next start is refused for its secret: put back the one that was there"
+                "the next start would be refused because of the secret: put back the original"
             );
         }
     }

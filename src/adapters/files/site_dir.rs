@@ -40,7 +40,7 @@ pub fn read(dir: &Path, is_image: impl Fn(&str) -> bool) -> Result<SiteDir, Stri
         let refused = |why: String| format!("{}: {why}", shown(&name));
         let together = |files: &str, bytes_max: usize| {
             refused(format!(
-                "the {files} are larger than {bytes_max} bytes up to this one"
+                "the {files} up to this one exceed {bytes_max} bytes"
             ))
         };
         let text = name.to_string_lossy().into_owned();
@@ -91,7 +91,7 @@ fn read_file(dir: &Path, name: &Path, bytes_max: usize) -> Result<Vec<u8>, Strin
     let unreadable = |error: io::Error| error.to_string();
     let path = fs::canonicalize(dir.join(name)).map_err(unreadable)?;
     if !path.starts_with(dir) {
-        return Err("leads out of the folder".to_owned());
+        return Err("points outside the folder".to_owned());
     }
     // Opening a pipe blocks until it has a writer.
     let metadata = fs::metadata(&path).map_err(unreadable)?;
@@ -101,7 +101,7 @@ fn read_file(dir: &Path, name: &Path, bytes_max: usize) -> Result<Vec<u8>, Strin
     // Another name of the file may be in any folder: anybody who can write to this one could publish files
     // that only the service may read.
     if metadata.nlink() > 1 {
-        return Err("is a hard link; put a copy in its place".to_owned());
+        return Err("is a hard link; replace it with a copy".to_owned());
     }
     let mut bytes = Vec::new();
     File::open(path)
@@ -196,7 +196,7 @@ mod tests {
             ),
             (
                 |dir| symlink("../secret.md", dir.join("a.jpg")).unwrap(),
-                "a.jpg: leads out of the folder",
+                "a.jpg: points outside the folder",
             ),
             (
                 |dir| create_dir(dir.join("a.jpg")).unwrap(),
@@ -208,22 +208,22 @@ mod tests {
             ),
             (
                 |dir| symlink("../secret.md", dir.join("a.md")).unwrap(),
-                "a.md: leads out of the folder",
+                "a.md: points outside the folder",
             ),
             (
                 |dir| symlink("/etc/passwd", dir.join("a.md")).unwrap(),
-                "a.md: leads out of the folder",
+                "a.md: points outside the folder",
             ),
             (
                 |dir| hard_link(dir.join("../secret.md"), dir.join("a.md")).unwrap(),
-                "a.md: is a hard link; put a copy in its place",
+                "a.md: is a hard link; replace it with a copy",
             ),
             (
                 |dir| {
                     write(dir.join("a.md"), "# A").unwrap();
                     hard_link(dir.join("a.md"), dir.join("b.md")).unwrap();
                 },
-                "a.md: is a hard link; put a copy in its place",
+                "a.md: is a hard link; replace it with a copy",
             ),
             (
                 |dir| symlink(".", dir.join("a.md")).unwrap(),
@@ -263,10 +263,7 @@ mod tests {
                 write(dir.join(format!("{number}.md")), vec![b'x'; 256 * 1024]).unwrap();
             }
         });
-        assert_eq!(
-            error,
-            "9.md: the texts are larger than 2097152 bytes up to this one"
-        );
+        assert_eq!(error, "9.md: the texts up to this one exceed 2097152 bytes");
         let error = refused(|dir| {
             write(dir.join("0.md"), "x").unwrap();
             for number in 10..=25 {
@@ -276,7 +273,7 @@ mod tests {
         });
         assert_eq!(
             error,
-            "25.jpg: the files are larger than 16777216 bytes up to this one"
+            "25.jpg: the files up to this one exceed 16777216 bytes"
         );
     }
 

@@ -1,5 +1,5 @@
 //! The delivery queue. The ledger is the queue: a delivery is due until a line says that it was made or failed,
-//! and a compaction drops it together with that line. A file in the data directory pauses a channel.
+//! and a compaction drops it together with that line. A file in the data directory holds a channel.
 
 use std::collections::HashSet;
 use std::fs::File;

@@ -122,7 +122,7 @@ impl DeliveryIndex {
         self.named.lock().get(&hash).cloned().unwrap_or_default()
     }
 
-    /// The state of a channel, which may be paused.
+    /// The state of a channel, which may be held.
     pub(super) fn standing(&self, channel: Channel) -> QueueStanding {
         let mut standing = QueueStanding::default();
         for entry in self.entries.lock().values() {

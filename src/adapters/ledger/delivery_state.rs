@@ -1,4 +1,4 @@
-//! The state of deliveries outside the ledger: those in flight, and paused channels.
+//! The state of deliveries outside the ledger: those in flight, and held channels.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(super) struct DeliveryState {
     in_flight: Mutex<HashMap<DeliveryId, Channel>>,
     /// Outcomes that are not stored yet: a failing disk must not cause repeated deliveries.
     unsettled: Mutex<Option<Settled>>,
-    /// Paused channels.
+    /// Channels held by the operator.
     held: Mutex<HashSet<Channel>>,
     directory: PathBuf,
 }
@@ -38,7 +38,7 @@ impl DeliveryState {
         self.held.lock().contains(&channel)
     }
 
-    /// The file that pauses a channel.
+    /// The file that holds a channel.
     pub(super) fn held_file(&self, channel: Channel) -> PathBuf {
         held(&self.directory, channel)
     }

@@ -110,7 +110,7 @@ impl<'a> Draft<'a> {
         if line.len() > bytes_max {
             let length = line.len();
             return Err(StoreError::Unavailable(format!(
-                "an entry of {length} bytes is too long for the ledger, which takes {bytes_max}"
+                "an entry of {length} bytes is too long for the ledger, whose limit is {bytes_max}"
             )));
         }
         let identity = event.identity();

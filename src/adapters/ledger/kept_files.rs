@@ -17,7 +17,7 @@ pub(super) fn remove_kept(files: &dyn Files, path: &Path) -> io::Result<()> {
         return Ok(());
     }
     for file in &kept {
-        let named = |error| io::Error::other(format!("{} may hold it: {error}", file.display()));
+        let named = |error| io::Error::other(format!("{} may contain it: {error}", file.display()));
         files.remove(file).map_err(named)?;
     }
     tracing::warn!(

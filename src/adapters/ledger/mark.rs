@@ -56,7 +56,7 @@ impl Mark {
             tracing::warn!(
                 %error,
                 path = %self.path.display(),
-                "the end of the ledger cannot be marked: were it missing later, nobody would notice"
+                "the end of the ledger cannot be marked: a later loss would go unnoticed"
             );
         }
     }
@@ -104,7 +104,7 @@ pub(super) fn read(path: &Path) -> io::Result<Option<(Stamp, bool)>> {
     else {
         tracing::warn!(
             path = %path.display(),
-            "the mark of the ledger's end cannot be read: a missing end would not be noticed"
+            "the mark of the ledger's end cannot be read: a missing end would go unnoticed"
         );
         return Ok(None);
     };

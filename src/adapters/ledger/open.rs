@@ -64,7 +64,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     if is_new_secret && ledger.sequence() > 0 {
         tracing::warn!(
             "a new secret was accepted: cookies, agents' tokens, origins and the hashes of erased \
-             addresses made with the old one are void"
+             addresses made with the old one are invalid"
         );
     }
     let generation = read_generation(&ledger).map_err(refused)?;
@@ -83,8 +83,8 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         match compact(&mut writer, secret) {
             Err(Flaw::Io(error)) if is_full(&error) && !is_new_secret => tracing::warn!(
                 %error,
-                "the ledger still holds addresses that were forgotten: the next start with enough \
-                 room drops them"
+                "the ledger still contains erased addresses: the next start with enough disk \
+                 space removes them"
             ),
             compacted => compacted.map_err(refused)?,
         }
@@ -148,7 +148,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
         Err(Flaw::Io(error)) => {
             // The first sync also reports writes of the last process that the disk then lost. This is reported once, and
             // the last batch must be written again, even after a clean stop.
-            tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
+            tracing::warn!(%error, "the ledger cannot be read or written: retrying once");
             verify_and_open(files, &path, stamp.as_ref(), false)
         }
         opened => opened,
@@ -161,7 +161,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
                 ledger.line = line,
                 reason = reason + &list_bad_lines(&path),
                 kept = %kept.display(),
-                "damage was accepted: going on with what is whole, and keeping the file as it was"
+                "damage was accepted: continuing with the intact lines, and keeping the original file"
             );
             let secret = data_dir.secret().id();
             let ledger = salvage(files, &path, secret, &kept);
@@ -173,7 +173,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
     }
 }
 
-/// Pauses pending deliveries in a copy of a ledger: the original's service may have made some of them.
+/// Holds pending deliveries in a copy of a ledger: the original's service may have made some of them.
 fn hold_deliveries(data_dir: &DataDir, writer: &LedgerWriter) -> Result<(), OpenError> {
     let generation = writer.shared.generation();
     for channel in Channel::ALL {
@@ -184,8 +184,8 @@ fn hold_deliveries(data_dir: &DataDir, writer: &LedgerWriter) -> Result<(), Open
         mark_held(writer.ledger.files().as_ref(), &path).map_err(OpenError::io("write", &path))?;
         tracing::warn!(
             delivery.channel = channel.as_str(),
-            "the data directory has no mark that was written here, so it seems to be a copy: pending deliveries are \
-             held, because they may have been made elsewhere; look at `landing-api queue list`, then run \
+            "the data directory has no mark written here, so it seems to be a copy: pending deliveries are \
+             held, because they may have been made elsewhere; check `landing-api queue list`, then run \
              `landing-api queue release`"
         );
     }

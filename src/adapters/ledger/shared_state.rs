@@ -104,7 +104,7 @@ impl SharedState {
         if let Some(reason @ StoreError::Displaced(_)) = &inner.write_error
             && !matches!(before, Some(StoreError::Displaced(_)))
         {
-            tracing::error!(%reason, "the store takes no writes");
+            tracing::error!(%reason, "the store is not writable");
         }
         drop(inner);
         if before.is_some() && self.is_sound() {
@@ -123,7 +123,7 @@ impl SharedState {
         let is_due = |at: Instant| at.elapsed() >= WARNING_INTERVAL;
         if outage.logged_at.is_none_or(is_due) {
             let failures = outage.failures;
-            tracing::warn!(%error, store.failures = failures, "requests fail for the store");
+            tracing::warn!(%error, store.failures = failures, "requests fail because of the store");
             *outage = Outage {
                 failures: 0,
                 logged_at: Some(Instant::now()),
@@ -135,7 +135,7 @@ impl SharedState {
     /// The error for a dropped change.
     pub(super) fn unavailable(&self) -> StoreError {
         let write_error = self.inner.read().write_error.clone();
-        write_error.unwrap_or_else(|| StoreError::Unavailable("the change was given up".to_owned()))
+        write_error.unwrap_or_else(|| StoreError::Unavailable("the change was dropped".to_owned()))
     }
 }
 

@@ -91,10 +91,10 @@ impl Roots {
         if roots.0.is_empty() {
             let first = found.errors.first();
             let why = first.map_or_else(String::new, |error| format!(": {error}"));
-            return Err(format!("no certificates of authorities found{why}"));
+            return Err(format!("no CA certificates found{why}"));
         }
         for error in found.errors.iter().take(WARNINGS_MAX) {
-            tracing::warn!(%error, "some certificates of authorities are left out");
+            tracing::warn!(%error, "some CA certificates are ignored");
         }
         Ok(roots)
     }
@@ -154,7 +154,7 @@ pub(super) async fn send(
     response.map_err(|error| {
         let what = match error.is_connect() {
             true => "cannot connect",
-            false => "the connection broke before the response",
+            false => "the connection was lost before the response",
         };
         format!("{what}: {}", root_cause(&error))
     })
@@ -164,14 +164,14 @@ pub(super) async fn send(
 pub(super) fn refusal_in_words(status: StatusCode, headers: &HeaderMap) -> String {
     let number = status.as_u16();
     if !status.is_redirection() {
-        return format!("answered {number}");
+        return format!("responded with {number}");
     }
     let location = headers
         .get(LOCATION)
         .map_or(&b""[..], HeaderValue::as_bytes);
     let address = location.split(|byte| b"?#".contains(byte)).next();
     let address = quoted(address.unwrap_or_default(), None);
-    format!("answered {number}, a redirect to \"{address}\"; redirects are not followed")
+    format!("responded with {number}, a redirect to \"{address}\"; redirects are not followed")
 }
 
 /// The pause requested by `Retry-After` (RFC 9110, section 10.2.3), if any.
@@ -349,22 +349,22 @@ mod tests {
             (
                 308,
                 b"",
-                "answered 308, a redirect to \"\"; redirects are not followed",
+                "responded with 308, a redirect to \"\"; redirects are not followed",
             ),
             (
                 308,
                 b"https://a.test/hook?token=t#top",
-                "answered 308, a redirect to \"https://a.test/hook\"; redirects are not followed",
+                "responded with 308, a redirect to \"https://a.test/hook\"; redirects are not followed",
             ),
             (
                 301,
                 b"/caf\xe9?ada@example.com",
-                "answered 301, a redirect to \"/caf\u{FFFD}\"; redirects are not followed",
+                "responded with 301, a redirect to \"/caf\u{FFFD}\"; redirects are not followed",
             ),
             (
                 302,
                 b"https://ada@a.test/",
-                "answered 302, a redirect to \"(address)\"; redirects are not followed",
+                "responded with 302, a redirect to \"(address)\"; redirects are not followed",
             ),
         ] {
             let mut headers = HeaderMap::new();
@@ -375,7 +375,7 @@ mod tests {
         let words = refusal_in_words(StatusCode::NOT_MODIFIED, &HeaderMap::new());
         assert_eq!(
             words,
-            "answered 304, a redirect to \"\"; redirects are not followed"
+            "responded with 304, a redirect to \"\"; redirects are not followed"
         );
     }
 

@@ -45,7 +45,7 @@ pub async fn get(
     let request = request.map_err(|error| error.to_string())?;
     let answered = timeout(DEADLINE, send(&http, request)).await;
     let seconds = DEADLINE.as_secs();
-    let answered = answered.map_err(|_elapsed| format!("no answer within {seconds} s"))?;
+    let answered = answered.map_err(|_elapsed| format!("no response within {seconds} s"))?;
     let (head, _body) = answered?.into_parts();
     Ok(ProbeAnswer {
         status: head.status.as_u16(),
@@ -59,7 +59,7 @@ pub async fn unheard_ipv6(host: &str, listen: SocketAddr) -> Option<String> {
     let is_unheard = listen.is_ipv4() && found.ok()?.any(|address| address.is_ipv6());
     is_unheard.then(|| {
         format!(
-            "{host} has an AAAA record, and the service listens on IPv4 alone ({listen}): listen on [::]:443, or \
+            "{host} has an AAAA record, and the service listens only on IPv4 ({listen}): listen on [::]:443, or \
              remove that record"
         )
     })

@@ -45,7 +45,7 @@ pub(super) enum Flaw {
     #[error("{0}")]
     Key(String),
     /// The key belongs to another certificate.
-    #[error("is not of the key beside it")]
+    #[error("does not match its key")]
     Foreign,
 }
 
@@ -69,7 +69,7 @@ impl Certificate {
                 return Flaw::Foreign;
             }
             Flaw::Key(format!(
-                "holds {kind}, which cannot be used: take P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
+                "holds {kind}, which cannot be used: use P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
             ))
         })?;
         Ok(Self {

@@ -62,7 +62,7 @@ pub struct PostgresSettings {
 
 // Errors about a URL. No text quotes it.
 const BAD_SCHEME: &str = "must be a URL such as postgres://user@host/database";
-const MALFORMED: &str = "is no URL of a PostgreSQL database: it must be like \
+const MALFORMED: &str = "is not the URL of a PostgreSQL database: it must be like \
      postgres://user@host:5432/database, with the special characters of each part percent-encoded";
 const NO_HOST: &str = "names no host: it must be like postgres://user@host/database";
 const NO_USER: &str = "names no user: it must be like postgres://user@host/database";

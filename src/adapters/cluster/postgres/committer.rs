@@ -72,7 +72,7 @@ impl CommitterQueue {
         let answered = timeout_at(deadline, answered).await;
         let answered = answered.map_err(|_elapsed| too_late())?;
         answered.unwrap_or_else(|_ended| {
-            let text = "no sign-ups are taken any more".to_owned();
+            let text = "no more sign-ups are accepted".to_owned();
             Err(StoreError::Unavailable(text))
         })
     }
@@ -241,7 +241,7 @@ fn answer(batch: Batch, rows: &[Row]) {
         let subscription = match row {
             Ok(Some(row)) => subscription(&waiting, row),
             Ok(None) => Err(StoreError::Unavailable(
-                "the database left a sign-up out".to_owned(),
+                "the database omitted a sign-up".to_owned(),
             )),
             Err(error) => Err(error.clone()),
         };

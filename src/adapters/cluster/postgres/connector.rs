@@ -190,5 +190,5 @@ fn unreachable(error: io::Error) -> PostgresOpenError {
 }
 
 fn silent() -> PostgresOpenError {
-    PostgresOpenError::Unreachable("no answer".to_owned())
+    PostgresOpenError::Unreachable("no response".to_owned())
 }

@@ -62,24 +62,24 @@ fn sqlstate(code: &str) -> String {
 
 /// The error when there is no response in time.
 pub(super) fn too_late() -> StoreError {
-    StoreError::Unavailable("the database did not answer in time".to_owned())
+    StoreError::Unavailable("the database did not respond in time".to_owned())
 }
 
 /// The database cannot be used. The text is one line for the operator: the problem and its solution.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostgresOpenError {
     /// No host responded.
-    #[error("the database cannot be reached: {0}: does it run, and does --store name its hosts?")]
+    #[error("the database cannot be reached: {0}: is it running, and does --store list its hosts?")]
     Unreachable(String),
     /// No host is writable.
     #[error(
-        "the database takes no writes: --store names only standbys, or the primary is read-only \
+        "the database is not writable: --store lists only standbys, or the primary is read-only \
          (default_transaction_read_only)"
     )]
     ReadOnly,
     /// The server rejects the login.
     #[error(
-        "the database refuses the user or the password ({0}): check --store, --store-password-file and \
+        "the database rejects the user or the password ({0}): check --store, --store-password-file and \
          the server's pg_hba.conf"
     )]
     Credentials(String),
@@ -95,12 +95,12 @@ pub enum PostgresOpenError {
     /// TLS could not be negotiated.
     #[error(
         "no TLS with the database: {0}: name the authority of its certificate with --store-ca, or \
-         say sslmode=disable in --store if the network is trusted"
+         use sslmode=disable in --store if the network is trusted"
     )]
     Tls(String),
     /// The user lacks a right.
     #[error(
-        "the user may not do that in the database: make it the owner of the tables, and run \
+        "the user lacks a permission in the database: make it the owner of the tables, and run \
          GRANT CREATE ON SCHEMA public"
     )]
     Forbidden,
@@ -120,8 +120,8 @@ pub enum PostgresOpenError {
     },
     /// A table with one of the names belongs to another program.
     #[error(
-        "the database has a table of another program by one of the names that this one needs: give it a \
-         database of its own"
+        "the database has another program's table under a name that this one needs: use a separate \
+         database"
     )]
     ForeignTable,
     /// The database was used with another secret.

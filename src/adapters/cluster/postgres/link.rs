@@ -115,7 +115,7 @@ pub(super) async fn pause() {
 }
 
 fn away() -> StoreError {
-    StoreError::Unavailable("the database is away".to_owned())
+    StoreError::Unavailable("the database is unavailable".to_owned())
 }
 
 /// The time from which the database has been unavailable. A change is logged once.
@@ -144,7 +144,7 @@ impl Availability {
         if self.metrics.store_engine.set_away(true) {
             tracing::warn!(
                 reason,
-                "the database is away: sign-ups and new keys are refused until it is back"
+                "the database is unavailable: sign-ups and new keys are refused until it is back"
             );
         }
     }
@@ -162,7 +162,7 @@ impl Availability {
         let away = self.lost_at.lock().map(|since| since.elapsed());
         match away.filter(|away| *away >= PATIENCE) {
             Some(away) => {
-                let text = format!("the database has been away for {} s", away.as_secs());
+                let text = format!("the database has been unavailable for {} s", away.as_secs());
                 Err(StoreError::Unavailable(text))
             }
             None => Ok(()),

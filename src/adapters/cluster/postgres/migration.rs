@@ -33,7 +33,7 @@ pub async fn migrate(settings: &PostgresSettings) -> Result<Migration, PostgresO
     let migrated = timeout(DEADLINE, migrated).await;
     migrated.unwrap_or_else(|_elapsed| {
         Err(PostgresOpenError::Unreachable(
-            "no answer in ten minutes".to_owned(),
+            "no response in ten minutes".to_owned(),
         ))
     })
 }

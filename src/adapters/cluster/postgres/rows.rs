@@ -127,7 +127,7 @@ impl Stored for String {
     }
 }
 
-/// A paused channel.
+/// A held channel.
 impl Stored for Channel {
     const TABLE: &'static str = "held_channel";
 

@@ -216,7 +216,7 @@ async fn try_for(connector: &Connector, patience: Duration) -> Result<(), Postgr
             Err(error) if error.is_transient() && begun.elapsed() < patience => {
                 if !std::mem::replace(&mut is_told, true) {
                     let (database, seconds) = (connector.name(), patience.as_secs());
-                    tracing::warn!(%error, database, "the start waits for the database, at most {seconds} s");
+                    tracing::warn!(%error, database, "waiting for the database, at most {seconds} s");
                 }
                 sleep(RETRY_INTERVAL).await;
             }

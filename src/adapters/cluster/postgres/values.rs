@@ -108,7 +108,7 @@ pub(super) fn fingerprint_column(row: &Row, index: usize) -> Result<Fingerprint,
 
 /// The error for a value that this program does not write.
 pub(super) fn unexpected() -> StoreError {
-    StoreError::Unavailable("the database holds a value of another program".to_owned())
+    StoreError::Unavailable("the database contains a value from another program".to_owned())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::settings::{RedisConnection, RedisSettings};
 /// Interval of test decisions, whether the server responds or not.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-const NOT_AN_ANSWER: &str = "an answer that is none of the script's";
+const NOT_AN_ANSWER: &str = "an unexpected result of the script";
 
 /// The connection to the server.
 pub(super) struct Link {
@@ -107,7 +107,7 @@ impl Link {
                 None => tracing::info!("the engine of the limits decides again"),
                 Some(error) => tracing::warn!(
                     %error,
-                    "the engine of the limits is away: this node decides alone, with its share of each limit"
+                    "the engine of the limits is unavailable: this node decides alone, with its share of each limit"
                 ),
             }
         }

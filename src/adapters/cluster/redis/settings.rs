@@ -48,7 +48,7 @@ pub struct RedisSettings {
 
 /// The program does not guess which one is right.
 const TWO_PASSWORDS: &str = "the password is in the URL and in a file: remove one of them";
-const NO_PASSWORD: &str = "the URL names a user, and the password is missing";
+const NO_PASSWORD: &str = "the URL has a user but no password";
 
 impl RedisSettings {
     /// Rejects settings that cannot be right.
@@ -93,7 +93,7 @@ impl RedisSettings {
                 return self.log_in(tcp).await;
             };
             let name = ServerName::try_from(host.clone());
-            let name = name.map_err(|_not_a_name| "not a name for TLS".to_owned())?;
+            let name = name.map_err(|_not_a_name| "not a valid name for TLS".to_owned())?;
             let secured = tls.connect(name, tcp).await;
             self.log_in(secured.map_err(|_names_the_host| "the TLS handshake failed".to_owned())?)
                 .await
@@ -119,7 +119,7 @@ impl RedisSettings {
         let stream = bound.reader(stream, ANSWER_BYTES_MAX);
         let opening = MultiplexedConnection::new_with_config(&login, stream, config);
         let opened = flooded.run_until_cancelled(opening).await;
-        let opened = opened.ok_or("an answer without an end")?;
+        let opened = opened.ok_or("an endless response")?;
         let (multiplexed, driver) = opened.map_err(|error| failure(error).0)?;
         let driver = tokio::spawn(flooded.run_until_cancelled_owned(driver));
         Ok(RedisConnection {

@@ -19,7 +19,7 @@ pub enum BackupError {
     Secret,
     /// The data directory has a ledger already.
     #[error(
-        "{} holds a ledger already: restore into another --data-dir, or move this one away first",
+        "{} already has a ledger: restore into another --data-dir, or move this one away first",
         .0.display()
     )]
     Occupied(PathBuf),

@@ -29,7 +29,7 @@ use super::ledger_secret::read_secret;
 pub struct Restored {
     /// Number of ledger entries.
     pub entries: u64,
-    /// Number of pending deliveries. Their channels are paused: some may have been made since.
+    /// Number of pending deliveries. Their channels are held: some may have been made since.
     pub held: u64,
     /// The files in the archive.
     pub files: Vec<String>,
@@ -110,7 +110,7 @@ fn unpack(
             continue;
         };
         if names.contains(&name) {
-            return Err(bad(format!("it has {name} twice")));
+            return Err(bad(format!("it contains {name} twice")));
         }
         extract(files, &mut entry, &staging.join(&name))?;
         names.insert(name);
@@ -118,7 +118,7 @@ fn unpack(
     // Tar pads archives with zeros.
     for byte in BufReader::new(archive.into_inner()).bytes() {
         if byte.map_err(unreadable)? != 0 {
-            return Err(bad("something follows its end"));
+            return Err(bad("there is data after its end"));
         }
     }
     for name in [LEDGER, SECRET] {
@@ -143,10 +143,10 @@ fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError>
     let size_max = entries.find_map(|entry| entry.backup_bytes_max.filter(|_| entry.name == name));
     let Some(size_max) = size_max else {
         // The name may contain anything, even control characters.
-        return Err(bad(format!("{name:?} does not belong into a backup")));
+        return Err(bad(format!("{name:?} does not belong in a backup")));
     };
     if kind != EntryType::Regular {
-        return Err(bad(format!("{name} is no regular file")));
+        return Err(bad(format!("{name} is not a regular file")));
     }
     if entry.size() > size_max {
         return Err(bad(format!("{name} is too large")));
@@ -191,7 +191,7 @@ fn check(staging: &Path) -> Result<Verified, BackupError> {
     Ok(verified)
 }
 
-/// Pauses the channels with pending deliveries in the ledger at `ledger`. Returns the number of deliveries.
+/// Holds the channels with pending deliveries in the ledger at `ledger`. Returns the number of deliveries.
 fn hold_deliveries(files: &dyn Files, path: &Path, ledger: &Path) -> Result<u64, BackupError> {
     let waiting = waiting_deliveries(ledger).map_err(|flaw| refusal(path, flaw))?;
     for channel in Channel::ALL.into_iter().filter(|_| waiting > 0) {

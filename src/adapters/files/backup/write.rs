@@ -96,7 +96,7 @@ fn add(
     archive.append_data(&mut header, name, &mut content)?;
     match content.limit() {
         0 => Ok(()),
-        _ => Err(io::Error::other(format!("{name} became shorter meanwhile"))),
+        _ => Err(io::Error::other(format!("{name} shrank during the backup"))),
     }
 }
 

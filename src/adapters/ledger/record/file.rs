@@ -78,7 +78,7 @@ impl Ledger {
                 ledger.line = torn.line,
                 ledger.cut_bytes = torn.bytes,
                 kept,
-                "the ledger ends in an unfinished batch that was never acknowledged: cut"
+                "the ledger ends in an unfinished batch that was never acknowledged: truncated"
             );
             file.truncate(verified.length)?;
         }
@@ -208,9 +208,9 @@ impl Ledger {
             return Ok(());
         }
         Err(io::Error::other(format!(
-            "{} was removed, replaced or changed under the running service, which keeps nothing any \
-             more: put back the file that was there, and restart the service if that does not \
-             suffice; while it runs, its own file can be copied from /proc/PID/fd/{}",
+            "{} was removed, replaced or changed while the service was running, which stores \
+             nothing any more: put back the original, and restart the service if that is not \
+             enough; while it runs, its own file can be copied from /proc/PID/fd/{}",
             self.path.display(),
             self.file.as_file().as_raw_fd()
         )))
@@ -227,7 +227,7 @@ impl Ledger {
             .and_then(|()| self.check_place());
         if let Err(error) = synced {
             if let Err(error) = self.file.truncate(self.length) {
-                tracing::error!(%error, "the ledger cannot be cut back to its last acknowledged entry");
+                tracing::error!(%error, "the ledger cannot be truncated to its last acknowledged entry");
             }
             return Err(error);
         }

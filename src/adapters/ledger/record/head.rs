@@ -44,7 +44,7 @@ impl Head {
         let head = serde_json::from_slice(line).ok();
         head.filter(|_| is_sealed).ok_or_else(|| Flaw::Damaged {
             line: 1,
-            reason: "the head is not as it was written".to_owned(),
+            reason: "the head is corrupt".to_owned(),
         })
     }
 

@@ -36,11 +36,11 @@ pub(crate) type Place = u64;
 pub(crate) enum Flaw {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("format {0} is not this version's")]
+    #[error("format {0} is not supported")]
     Foreign(u64),
     #[error("line {line}: {reason}")]
     Damaged { line: u64, reason: String },
-    #[error("the entry at byte {0} is not as it was written, or unknown to this version")]
+    #[error("the entry at byte {0} is corrupt, or unknown to this version")]
     Unreadable(Place),
 }
 

@@ -38,7 +38,7 @@ impl Stamp {
             return Err(Flaw::Damaged {
                 line: 1,
                 reason: format!(
-                    "the mark is of generation {}, and this is generation {}: an earlier copy",
+                    "the mark belongs to generation {}, but this is generation {}: an earlier copy",
                     self.generation, head.generation
                 ),
             });
@@ -169,20 +169,20 @@ fn finish(
         if latest_batch(&reader) > verified.batch + 1 {
             return Err(Flaw::Damaged {
                 line: flaw_line,
-                reason: "it is not as it was written, and later lines were acknowledged".to_owned(),
+                reason: "it is corrupt, and later lines were acknowledged".to_owned(),
             });
         }
         next = reader.next()?;
     }
     for (entries, cause) in [
-        (verified.head.base, "the file was begun with"),
+        (verified.head.base, "the file was created with"),
         (sequence_min, "its mark counts"),
     ] {
         if verified.sequence < entries {
             return Err(Flaw::Damaged {
                 line: flaw_line,
                 reason: format!(
-                    "{cause} {entries} entries, and not all are there as they were written"
+                    "{cause} {entries} entries, and some of them are missing or corrupt"
                 ),
             });
         }

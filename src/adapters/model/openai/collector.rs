@@ -106,7 +106,7 @@ impl<'a> Collector<'a> {
             timeout_at(self.deadline + SLOW_READER_GRACE, self.sink.push(piece))
                 .await
                 .map_err(|_elapsed| {
-                    TurnFailure::started("the reader did not take the answer in time")
+                    TurnFailure::started("the reader did not receive the answer in time")
                 })??;
         }
         Ok(())
@@ -117,7 +117,7 @@ impl<'a> Collector<'a> {
         let reason = match self.finish_reason.as_deref() {
             Some("content_filter") => return TurnFailure::started("the answer was filtered out"),
             Some(reason @ ("stop" | "length" | "tool_calls" | "function_call")) => reason,
-            Some(_) => "of another kind",
+            Some(_) => "other",
             None => "none",
         };
         let thinking = if self.has_reasoning || self.tags.has_thinking() {

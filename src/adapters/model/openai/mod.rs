@@ -88,7 +88,7 @@ impl BearerToken {
     /// # Errors
     /// When it is not a valid header value. The message does not quote it.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        const BAD: &str = "must hold one key: printable ASCII without blanks";
+        const BAD: &str = "must contain one key: printable ASCII without spaces";
         let text = text.trim();
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(BAD);
@@ -216,7 +216,7 @@ impl ModelClient for OpenAiModelClient {
         }
         match Arc::clone(&self.permits).try_acquire_owned() {
             Ok(permit) => Ok(ModelPermit::held_by(permit)),
-            Err(_full) => Err(not_started("as many turns as allowed are being answered")),
+            Err(_full) => Err(not_started("the limit of concurrent turns is reached")),
         }
     }
 
@@ -226,7 +226,7 @@ impl ModelClient for OpenAiModelClient {
         sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         if self.interrupt.is_cancelled() {
-            return Err(not_started("the service stops"));
+            return Err(not_started("the service is stopping"));
         }
         let Some(pass) = self.breaker.admit() else {
             return Err(not_started(BREAKER_OPEN));
@@ -238,7 +238,7 @@ impl ModelClient for OpenAiModelClient {
             biased;
             outcome = self.ask(conversation, &mut collector, &pass) => outcome,
             () = self.interrupt.cancelled() => {
-                Err(TurnFailure::unusable("interrupted, as the service stops"))
+                Err(TurnFailure::unusable("interrupted because the service is stopping"))
             }
         };
         match outcome {

@@ -134,7 +134,7 @@ fn not_started(verdict: Verdict, cause: String) -> TurnFailure {
 
 /// No byte of an answer before the deadline.
 fn silent() -> TurnFailure {
-    not_started(Verdict::Dead, "no answer in time".to_owned())
+    not_started(Verdict::Dead, "no response in time".to_owned())
 }
 
 fn too_large() -> TurnFailure {
@@ -185,7 +185,7 @@ impl AnswerBody<'_> {
                     }
                 }
                 Ok(Some(Err(error))) => {
-                    let cause = format!("the answer broke off: {}", root_cause(&error));
+                    let cause = format!("the response broke off: {}", root_cause(&error));
                     return Err(TurnFailure::unusable(cause));
                 }
             }
@@ -194,7 +194,7 @@ impl AnswerBody<'_> {
 
     fn late(&self) -> TurnFailure {
         if self.has_begun {
-            TurnFailure::started("the answer was not whole in time")
+            TurnFailure::started("the answer was not complete in time")
         } else {
             silent()
         }
@@ -285,20 +285,19 @@ impl AnswerBody<'_> {
                 collector.add(&completion).await?;
             }
             if is_end && !is_finished && parser.has_foreign_lines {
-                let cause = "the stream ended with lines that are no events";
+                let cause = "the stream ended with lines that are not events";
                 return Err(TurnFailure::unusable(cause));
             }
             if is_end && (is_finished || has_end) {
                 if !is_finished {
                     tracing::debug!(
-                        "a stream without [DONE] or a finish reason is taken for whole"
+                        "a stream without [DONE] or a finish reason is accepted as complete"
                     );
                 }
                 return Ok(());
             }
             if is_end {
-                let cause =
-                    "the stream ended with its connection, and nothing says that it was whole";
+                let cause = "the stream ended with its connection and may be incomplete";
                 return Err(TurnFailure::unusable(cause));
             }
         }
@@ -312,7 +311,7 @@ fn parse(json: &[u8]) -> Result<Completion, TurnFailure> {
 
 fn completed(parsed: serde_json::Result<Value>, part: Part) -> Result<Completion, TurnFailure> {
     let body = parsed
-        .map_err(|error| TurnFailure::unusable(format!("the answer is not JSON: {error}")))?;
+        .map_err(|error| TurnFailure::unusable(format!("the response is not JSON: {error}")))?;
     let completion = Completion::read(&body, part);
     match UpstreamError::find(&body) {
         Some(error) => Err(error.into_failure(StatusCode::OK, None)),

@@ -91,10 +91,10 @@ impl UpstreamError {
         const FILTERED: &str = ": the question or the answer was filtered out";
         const NO_CREDIT: &str = ": the account has no credit left";
         const TOO_LONG: &str = ": the conversation may be longer than the model's context";
-        const NO_SYSTEM: &str = ": the model does not take the role \"system\"";
+        const NO_SYSTEM: &str = ": the model does not accept the role \"system\"";
         const KEY: &str = ": the key is not accepted, see --model-key-file";
         const MODEL: &str = ": there is no such model or address, see --model and --model-url";
-        const ABSENT: &str = ": the model's server is not there";
+        const ABSENT: &str = ": the model's server is unavailable";
 
         let status = status.as_u16();
         let remedy = self.remedy(status);
@@ -117,7 +117,7 @@ impl UpstreamError {
             // process, and one visitor could open the breaker.
             _ => (Unusable, Alive, ""),
         };
-        let mut cause = format!("upstream answered {status} with an error{meaning}");
+        let mut cause = format!("upstream returned {status} with an error{meaning}");
         for (name, word) in [("code", &self.code), ("type", &self.kind)] {
             if is_identifier(word) {
                 cause.push_str(&format!(", {name} \"{word}\""));
@@ -404,7 +404,7 @@ mod tests {
             (403, "", "", "--model-key-file"),
             (404, "", "", "--model and --model-url"),
             (429, "", "", "too many requests"),
-            (503, "", "", "not there"),
+            (503, "", "", "unavailable"),
             (400, "content_filter", "", "filtered out"),
         ] {
             let cause = cause(status, code, "", message);

@@ -141,7 +141,7 @@ impl Connection {
                 others => quoted(others.join(" ").as_bytes(), None),
             };
             return Err(Fault::Unusable(format!(
-                "the relay offers no log-in by PLAIN or LOGIN (it offers: {others})"
+                "the relay offers neither AUTH PLAIN nor LOGIN (it offers: {others})"
             )));
         };
         // Some relays quote commands that they reject.
@@ -157,13 +157,13 @@ impl Connection {
 
     async fn exchange(&mut self, name: &str, line: &str, expected: u16) -> Result<Reply, Fault> {
         let asked = self.ask(format!("{line}\r\n").into_bytes(), expected);
-        within(COMMAND_DEADLINE, &format!("answer to {name}"), asked).await
+        within(COMMAND_DEADLINE, &format!("reply to {name}"), asked).await
     }
 
     /// Sends a message, after the relay's reply to DATA.
     pub(super) async fn message(&mut self, message: &[u8]) -> Result<Reply, Fault> {
         let asked = self.ask(stuffed(message), 2);
-        within(MESSAGE_DEADLINE, "answer to the message", asked).await
+        within(MESSAGE_DEADLINE, "reply to the message", asked).await
     }
 
     async fn ask(&mut self, bytes: Vec<u8>, expected: u16) -> Result<Reply, Fault> {
@@ -182,13 +182,13 @@ impl Connection {
             left = limited.limit();
             let is_whole = line.ends_with(b"\n");
             let why = match reply.push(&line) {
-                _ if left == 0 => "the relay's answer has no end after 64 KiB",
+                _ if left == 0 => "the relay's reply is longer than 64 KiB",
                 Some(true) if reply.code / 100 == expected => return Ok(reply),
                 Some(true) => return Err(Fault::Answer(reply)),
                 // The connection ended within the line.
                 _ if !is_whole => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 Some(false) => continue,
-                None => "the relay's answer is not SMTP",
+                None => "the relay's reply is not SMTP",
             };
             return Err(Fault::Garbled(why, line));
         }
@@ -214,7 +214,7 @@ async fn tls_over(
     let secured = secured.map_err(|error| {
         let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
         let hint = match cause {
-            Some(rustls::Error::InvalidMessage(_)) => ": port 587 and 25 need smtp://",
+            Some(rustls::Error::InvalidMessage(_)) => ": ports 587 and 25 need smtp://",
             _ => "",
         };
         let words = in_words(&quoted(error.to_string().as_bytes(), None));
@@ -311,7 +311,7 @@ mod tests {
         let Err(fault) = connection.command("NOOP", 2).await else {
             panic!("it never ends");
         };
-        assert_eq!(fault.words(None), "no answer to NOOP within 60 seconds");
+        assert_eq!(fault.words(None), "no reply to NOOP within 60 seconds");
         assert_eq!(begun.elapsed(), COMMAND_DEADLINE);
         trickling.abort();
     }

@@ -46,5 +46,5 @@ pub(super) fn write(letter: &Letter, sender: &Sender) -> Result<Mail, String> {
 pub(super) fn address(address: &EmailAddress) -> Result<Address, String> {
     // No difference between the two grammars is known.
     let parsed = address.as_str().parse();
-    parsed.map_err(|_wrong| "the address is none that mail can be sent to".to_owned())
+    parsed.map_err(|_wrong| "email cannot be sent to this address".to_owned())
 }

@@ -64,7 +64,7 @@ impl Reply {
     /// One line for the operator, without addresses and `name` ([`quoted`]).
     pub(super) fn words(&self, name: Option<&str>) -> String {
         let words = quoted(&self.text, name);
-        let told = format!("the relay answered {} {words}", self.code);
+        let told = format!("the relay replied {} {words}", self.code);
         told.trim_end().to_owned()
     }
 }

@@ -101,7 +101,7 @@ impl WebhookClient {
             biased;
             answered = timeout(deadline, self.answer(request)) => {
                 let seconds = deadline.as_secs();
-                let late = |_elapsed| Err(format!("no answer within {seconds} seconds"));
+                let late = |_elapsed| Err(format!("no response within {seconds} seconds"));
                 answered.unwrap_or_else(late).map_err(PostError::Failed)
             }
             () = self.interrupt.cancelled() => Err(PostError::Stopped),

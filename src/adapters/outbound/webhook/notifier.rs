@@ -49,7 +49,7 @@ impl WebhookNotifier {
         let posted = self.webhook.post(&id, body, sign_up.at, DEADLINE).await;
         let (status, headers) = posted.map_err(|error| match error {
             PostError::Failed(error) => failed(&error),
-            PostError::Stopped => failed(&"interrupted, as the service stops"),
+            PostError::Stopped => failed(&"interrupted because the service is stopping"),
         })?;
         match status.is_success() {
             true => Ok(()),
@@ -77,7 +77,7 @@ impl SignUps for WebhookNotifier {
         });
         posted.await.unwrap_or_else(|_elapsed| {
             let seconds = DEADLINE.as_secs();
-            Err(failed(&format!("no answer within {seconds} seconds")))
+            Err(failed(&format!("no response within {seconds} seconds")))
         })
     }
 }

@@ -28,10 +28,10 @@ pub struct WebhookSecrets(Vec<WebhookSecret>);
 const SECRETS_MAX: usize = 2;
 
 /// Errors about a secret. No message quotes it.
-const NO_PREFIX: &str = "must hold a secret that begins with whsec_";
-const NO_BASE64: &str = "must hold Base64 after whsec_";
-const BAD_LENGTH: &str = "must hold 24 to 64 bytes in Base64 after whsec_";
-const TOO_MANY: &str = "must hold one secret, or two on a line each while one replaces the other";
+const NO_PREFIX: &str = "must contain a secret that begins with whsec_";
+const NO_BASE64: &str = "must contain Base64 after whsec_";
+const BAD_LENGTH: &str = "must contain 24 to 64 bytes in Base64 after whsec_";
+const TOO_MANY: &str = "must contain one secret, or two during a rotation, one per line";
 
 impl WebhookSecret {
     /// Reads `whsec_` and 24 to 64 bytes in Base64.

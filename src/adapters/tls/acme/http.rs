@@ -41,7 +41,7 @@ impl instant_acme::HttpClient for AcmeHttp {
                 Ok(Ok(answer)) => Ok(answer.into()),
                 Ok(Err(why)) => Err(Error::Other(why.into())),
                 Err(_elapsed) => Err(Error::Other(
-                    format!("no answer within {} s", DEADLINE.as_secs()).into(),
+                    format!("no response within {} s", DEADLINE.as_secs()).into(),
                 )),
             }
         })
@@ -64,7 +64,7 @@ async fn exchange(
     let (status, is_json) = (head.status, text.trim_start().starts_with('{'));
     if !is_json && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS) {
         // This response is from a proxy in front of the authority.
-        return Err(format!("it answered {status}"));
+        return Err(format!("it responded with {status}"));
     }
     Ok(Response::from_parts(head, Full::new(text.into())))
 }

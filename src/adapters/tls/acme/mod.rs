@@ -92,7 +92,7 @@ impl AcmeCertificate {
         let certificate = match kept.certificate().map_err(at)? {
             Some(pem) => Some(parse(&pem).map_err(|why| {
                 at(io::Error::other(format!(
-                    "certificate.pem {why}: remove it, and another one is ordered"
+                    "certificate.pem {why}: remove it to order a new one"
                 )))
             })?),
             None => None,
@@ -170,7 +170,7 @@ impl AcmeCertificate {
         let begun = match self.keep_order(order.clone()).await {
             Ok(()) => self.certificate(now).await,
             Err(error) => Err(format!(
-                "nothing is ordered, because it cannot be kept: {}",
+                "nothing is ordered, because it cannot be stored: {}",
                 words(&error)
             )),
         };
@@ -212,7 +212,7 @@ impl AcmeCertificate {
             kept.keep_order(&whole)
         });
         if let Err(error) = kept.await {
-            let why = format!("the certificate is used, but not kept: {}", words(&error));
+            let why = format!("the certificate is used, but not stored: {}", words(&error));
             self.order.lock().error = Some(why.clone());
             return Err(why);
         }
@@ -379,7 +379,7 @@ impl AcmeCertificate {
             let name = authorization.identifier().to_string();
             let Some(mut challenge) = authorization.challenge(ChallengeType::TlsAlpn01) else {
                 let words =
-                    "the authority offers no TLS-ALPN-01, the only proof that is given here";
+                    "the authority does not offer TLS-ALPN-01, the only supported challenge";
                 return Err(Failure::Words(words.to_owned()));
             };
             let digest = challenge.key_authorization().digest();
@@ -432,7 +432,7 @@ async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
     match of_order {
         _ if !failed.is_empty() => Failure::Names(failed),
         Some(problem) => Error::Api(problem).into(),
-        None => Failure::Words("the authority refuses the order without a reason".to_owned()),
+        None => Failure::Words("the authority refused the order without a reason".to_owned()),
     }
 }
 

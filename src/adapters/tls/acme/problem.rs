@@ -64,28 +64,27 @@ fn advice(kind: &str, names: &str) -> String {
     match kind {
         "dns" => format!("{names} has no address, or DNS fails: set its A or AAAA record"),
         "connection" => format!(
-            "port 443 of {names} cannot be reached: open it in the firewall and the router, and see whether the \
+            "port 443 of {names} cannot be reached: open it in the firewall and the router, and check that the \
              name points to this machine"
         ),
         "tls" | "unauthorized" | "incorrectResponse" => format!(
-            "something else answers at port 443 of {names}: the name points elsewhere, or is behind a CDN or a load \
+            "something else responds on port 443 of {names}: the name points elsewhere, or is behind a CDN or a load \
              balancer, such as Cloudflare's proxy, where this cannot work"
         ),
         "caa" => format!("a CAA record of {names} forbids this authority: allow it there"),
-        "rateLimited" => "the authority has a limit on orders, and it is used up: wait".to_owned(),
-        "rejectedIdentifier" => format!("the authority gives no certificate for {names}"),
+        "rateLimited" => "the authority's limit on orders is used up: wait".to_owned(),
+        "rejectedIdentifier" => format!("the authority issues no certificate for {names}"),
         "invalidContact" | "unsupportedContact" => {
-            "the authority does not take the address of --acme-email".to_owned()
+            "the authority rejects the address of --acme-email".to_owned()
         }
         "externalAccountRequired" => {
-            "the authority wants an account that is made elsewhere, which cannot be named here"
-                .to_owned()
+            "the authority requires an external account, which is not supported here".to_owned()
         }
         "userActionRequired" => "the authority's terms have changed".to_owned(),
         NO_ACCOUNT => {
-            "the authority does not know the account: the next order makes another one".to_owned()
+            "the authority does not know the account: the next order creates a new one".to_owned()
         }
-        "serverInternal" => "the authority has a fault of its own".to_owned(),
+        "serverInternal" => "the authority has an internal error".to_owned(),
         other => {
             let other = quoted(other.as_bytes(), None);
             format!("the authority refuses an order for {names} ({other})")
@@ -97,9 +96,9 @@ fn advice(kind: &str, names: &str) -> String {
 pub(super) fn error_in_words(names: &str, error: &Error) -> String {
     match error {
         Error::Api(problem) => in_words(names, problem, None),
-        Error::Json(_) => "the authority's answer is not of ACME: see --acme-directory".to_owned(),
+        Error::Json(_) => "the authority's response is not ACME: see --acme-directory".to_owned(),
         Error::Timeout(_) => "the authority did not finish the order in time".to_owned(),
-        Error::Other(other) => format!("the authority cannot be asked: {}", root_cause(&**other)),
+        Error::Other(other) => format!("the authority cannot be reached: {}", root_cause(&**other)),
         Error::Crypto
         | Error::KeyRejected
         | Error::Http(_)
