@@ -28,14 +28,14 @@
 //! # Invariants
 //!
 //! - An acknowledged sign-up, key or revocation survives a power cut: before the response is sent, its
-//! line is in the ledger and the ledger is synced ([`adapters::ledger`]), or the database has committed
-//! it ([`adapters::cluster::postgres`]). Where sign-ups are passed on instead, the provider has
-//! confirmed it ([`adapters::outbound::webhook`]).
+//!   line is in the ledger and the ledger is synced ([`adapters::ledger`]), or the database has committed
+//!   it ([`adapters::cluster::postgres`]). Where sign-ups are passed on instead, the provider has
+//!   confirmed it ([`adapters::outbound::webhook`]).
 //! - No window holds more admissions than its quota, at any instant and on any number of threads.
-//! After `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]).
-//! [`adapters::cluster::redis`] describes how much of this several nodes guarantee.
+//!   After `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]).
+//!   [`adapters::cluster::redis`] describes how much of this several nodes guarantee.
 //! - One [`domain::decision::Decision`] per request is the source of every number about limits in its
-//! response.
+//!   response.
 //! - Clients and the log get different texts about an error. Neither contains an address, a key, a
 //!   token or a cookie.
 //! - Everything that grows or waits has a limit: connections, heads, bodies, handlers, queues, tables,

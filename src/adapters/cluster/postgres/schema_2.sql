@@ -14,7 +14,7 @@ CREATE TABLE consent_text (
     digest bytea PRIMARY KEY,
     text text NOT NULL
 );
--- The delivery queue. Nobody else takes a leased delivery; leases are by the database's clock.
+-- The delivery queue. Nobody else takes a leased delivery, by the clock of the database.
 CREATE TABLE delivery (
     id bytea PRIMARY KEY,
     place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
