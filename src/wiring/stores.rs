@@ -30,7 +30,7 @@ use crate::ports::{
 use super::{StoresError, engines, mail_sender, newsletter_webhook};
 
 const NO_LIMITS: &str =
-    "the rate limits have no place: give --limits URL, or --data-dir for a single node";
+    "nowhere to store the rate limits: give --limits URL, or --data-dir for a single node";
 
 /// Deadline for closing the stores. With the longest drain and the grace periods, a stop stays within the
 /// 90 s that systemd waits.

@@ -26,7 +26,7 @@ use super::values::{column, settings, signer, signers};
 
 /// Most sign-ups in one batch.
 const BATCH_LEN_MAX: usize = 64;
-/// How long a batch may wait for a locked row, and then each of its rows alone. Other sign-ups wait
+/// Longest wait of a batch for a locked row, and then of each of its rows alone. Other sign-ups wait
 /// meanwhile.
 const BATCH_LOCK: &str = "500ms";
 const ROW_LOCK: &str = "20ms";

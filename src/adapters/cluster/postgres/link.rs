@@ -28,7 +28,7 @@ const RETRY_PAUSE_MS_MAX: u64 = 40;
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
 /// The same after an error that is unlikely to go away by itself.
 const REFUSED_INTERVAL: Duration = Duration::from_secs(5);
-/// How long the database may be unavailable before health reports it. A planned failover takes less.
+/// Time for which the database may be unavailable before health reports it. A planned failover takes less.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The connection to the database.
