@@ -310,7 +310,7 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     assert_eq!(mode(&house.file("notes.txt")), 0o664);
     opened.stop();
     let (opened, log) = logged(|| house.open());
-    assert!(!log.contains("open to other users"), "{log}");
+    assert!(!log.contains("accessible to other users"), "{log}");
     opened.stop();
 }
 
@@ -324,7 +324,7 @@ fn a_service_starts_again_after_its_volume_was_opened_to_a_group() {
     assert!(service.stopped().contains("was accessible to other users"));
     assert_eq!(run("contacts count", dir.path()).done().out, "1\n");
     let log = Program::on(dir.path()).stopped();
-    assert!(!log.contains("open to other users"), "{log}");
+    assert!(!log.contains("accessible to other users"), "{log}");
 }
 
 fn network(text: &str) -> BlockedNetwork {

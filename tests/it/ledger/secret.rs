@@ -164,7 +164,7 @@ async fn whatever_else_is_in_the_place_of_the_secret_is_left_alone_and_told_of()
     for (act, told) in [
         (
             (|house| replace_secret(house, &[9; 32], 0o600)) as fn(&House),
-            "it is another one",
+            "it differs from the one in use",
         ),
         (
             |house| replace_secret(house, &[9; 31], 0o600),
