@@ -16,28 +16,28 @@ use crate::usecases::notices::Notices;
 use crate::usecases::opt_in::OptIn;
 use crate::usecases::subscribe::Newsletter;
 
-/// What the service is made of. Built once, by `main` or by a test.
+/// The service's ports and settings. Built once, by `main` or by a test.
 pub struct App {
     pub contacts: Arc<dyn ContactStore>,
-    /// The newsletter's provider, which takes sign-ups in place of the contacts; `None` if they are kept.
+    /// The newsletter provider that takes sign-ups instead of our own store; `None` if contacts are stored here.
     pub provider: Option<Arc<dyn SignUps>>,
-    /// The operator's program, which is told what becomes of contacts; `None` if there is none.
+    /// The operator's webhook, notified of changes to contacts; `None` if there is none.
     pub webhook: Option<Arc<dyn WebhookSender>>,
-    /// What is to be delivered.
+    /// The delivery queue.
     pub deliveries: Arc<dyn DeliveryQueue>,
-    /// The letter that asks contacts to confirm, in each language; `None` if they need not.
+    /// The email that asks contacts to confirm, in each language; `None` with single opt-in.
     pub opt_in: Option<[LetterTemplate; Language::ALL.len()]>,
-    /// Sends mail; `None` if the operator has no account for that.
+    /// Sends email; `None` without an SMTP account.
     pub mail: Option<Arc<dyn MailSender>>,
     /// The API keys.
     pub keys: Arc<dyn KeyIssuer>,
     /// The revoked registrations of agents.
     pub revocations: Arc<dyn RevocationList>,
-    /// Looks after the store of these three.
+    /// Maintenance of the store that holds contacts, keys and revocations.
     pub maintenance: Arc<dyn StoreMaintenance>,
     /// The model that answers visitors.
     pub model: Arc<dyn ModelClient>,
-    /// Answers while that model is away; `None` if nothing does.
+    /// Answers while that model is unavailable; `None` without a fallback.
     pub model_fallback: Option<Arc<dyn ModelClient>>,
     pub limiter: Arc<dyn RateLimiter>,
     /// The networks whose requests are refused.
@@ -51,12 +51,12 @@ pub struct App {
     pub secrets: SecretKeys,
     /// The operator's settings.
     pub settings: Settings,
-    /// What is counted.
+    /// Counters since the start.
     pub metrics: Arc<Metrics>,
 }
 
 impl App {
-    /// What requests are counted with.
+    /// Dependencies of charging requests.
     pub fn meter(&self) -> Meter<'_> {
         Meter {
             limiter: &*self.limiter,
@@ -67,7 +67,7 @@ impl App {
         }
     }
 
-    /// What credentials are looked up in.
+    /// Dependencies of credential lookups.
     pub fn credentials(&self) -> Credentials<'_> {
         Credentials {
             keys: &*self.keys,
@@ -76,7 +76,7 @@ impl App {
         }
     }
 
-    /// What sign-ups work with.
+    /// Dependencies of sign-ups.
     pub fn newsletter(&self) -> Newsletter<'_> {
         Newsletter {
             contacts: &*self.contacts,
@@ -89,7 +89,7 @@ impl App {
         }
     }
 
-    /// What double opt-in works with, if it is on.
+    /// Dependencies of double opt-in; `None` with single opt-in.
     pub fn opt_in(&self) -> Option<OptIn<'_>> {
         Some(OptIn {
             letters: self.opt_in.as_ref()?,
@@ -98,14 +98,14 @@ impl App {
         })
     }
 
-    /// What the operator's program is told with.
+    /// Dependencies of webhook notifications.
     pub fn notices(&self) -> Notices<'_> {
         Notices {
             webhook: self.webhook.as_deref(),
         }
     }
 
-    /// What deliveries work with.
+    /// Dependencies of deliveries.
     pub fn deliveries(&self) -> Deliveries<'_> {
         Deliveries {
             queue: &*self.deliveries,
@@ -114,12 +114,12 @@ impl App {
         }
     }
 
-    /// Whether the stores take changes, and the limiter can decide.
+    /// True if the stores are writable and the limiter can decide.
     pub fn takes_writes(&self) -> bool {
         self.contacts.check().is_ok() && self.keys.check().is_ok() && self.limiter.check().is_ok()
     }
 
-    /// What chat turns work with.
+    /// Dependencies of chat turns.
     pub fn assistant(&self) -> Assistant<'_> {
         Assistant {
             model: &*self.model,

@@ -6,36 +6,36 @@
 //!
 //! In reading order, from the rules outwards:
 //!
-//! | Module | What it holds | What it may import |
+//! | Module | Contents | Imports |
 //! |---|---|---|
 //! | [`domain`] | values that are valid by construction, and rules as pure functions; no I/O, no clock | |
-//! | [`ports`] | object-safe traits for what the use cases need, and their errors | `domain` |
-//! | [`usecases`] | what the service does, a function each | `domain`, `ports`, `metrics` |
+//! | [`ports`] | object-safe traits that the use cases depend on, and their errors | `domain` |
+//! | [`usecases`] | what visitors and agents can do, one function each | `domain`, `ports`, `metrics` |
 //! | [`app`] | the ports and the operator's settings in one value | `domain`, `ports`, `usecases`, `metrics` |
 //! | [`adapters`] | the ports over real technologies | `domain`, `ports`, `metrics` |
 //! | [`site`] | the documents of `data/`, rendered once at start, and pages for one request | `domain` |
 //! | [`http`] | the server: connections, the request pipeline, endpoints, errors | `domain`, `ports`, `usecases`, `app`, `site`, `metrics` |
-//! | [`operator`] | what the operator asks for: of commands, the admin page and monitors | `domain`, `ports`, `usecases`, `app`, `metrics` |
+//! | [`operator`] | the operator's operations, for commands, the admin page and monitors | `domain`, `ports`, `usecases`, `app`, `metrics` |
 //! | [`config`] | the flags and the operator's commands | `domain` |
 //! | [`telemetry`] | the log | |
-//! | [`metrics`] | what the process has counted | `domain` |
-//! | [`wiring`] | the adapters and files that flags name | `domain`, `ports`, `adapters`, `site`, `config`, `app`, `metrics` |
+//! | [`metrics`] | counters since the start of the process | `domain` |
+//! | [`wiring`] | opens the adapters and files named by flags | `domain`, `ports`, `adapters`, `site`, `config`, `app`, `metrics` |
 //! | [`cli`] | the service and the operator's commands, run | all but `usecases` and `telemetry` |
 //!
-//! The program, `src/main.rs`, parses the command line, and serves ([`cli::serve`]) or runs a command. No
-//! file imports another in a circle.
+//! The program, `src/main.rs`, parses the command line, then serves ([`cli::serve`]) or runs a command.
+//! No file imports another in a circle.
 //!
 //! # Invariants
 //!
-//! - A sign-up, key or revocation that was answered survives a power cut: its line is in the ledger,
-//!   and the ledger is synced, before the answer leaves ([`adapters::ledger`]), or the database has
-//!   committed it ([`adapters::cluster::postgres`]). Where sign-ups are passed on instead, the provider has
+//! - An acknowledged sign-up, key or revocation survives a power cut: before the response is sent, its
+//!   line is in the ledger and the ledger is synced ([`adapters::ledger`]), or the database has committed
+//!   it ([`adapters::cluster::postgres`]). Where sign-ups are passed on instead, the provider has
 //!   confirmed it ([`adapters::outbound::webhook`]).
 //! - No window holds more admissions than its quota, at any instant and on any number of threads.
-//!   After `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]). What
-//!   several nodes promise of that, [`adapters::cluster::redis`] says.
-//! - One [`domain::decision::Decision`] a request is the source of every number about limits in its
-//!   answer.
+//!   After `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]).
+//!   [`adapters::cluster::redis`] describes how much of this several nodes guarantee.
+//! - One [`domain::decision::Decision`] per request is the source of every number about limits in its
+//!   response.
 //! - Clients and the log get different texts about an error. Neither contains an address, a key, a
 //!   token or a cookie.
 //! - Everything that grows or waits has a limit: connections, heads, bodies, handlers, queues, tables,
@@ -43,7 +43,7 @@
 //!
 //! # Absences
 //!
-//! No status code, header name or JSON member in `domain`, `ports`, `usecases` and `app`; one place
+//! No status code, header name or JSON field in `domain`, `ports`, `usecases` and `app`; one place
 //! that builds error bodies; no global state; no clock but [`ports::Clock`].
 //! `tests/it/architecture.rs` reads the sources and fails on imports and names that break these rules.
 

@@ -1,4 +1,4 @@
-//! The program: parses the command line, then serves, or runs a command of the operator.
+//! The program: parses the command line, then serves or runs an operator's command.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tracing::Level;
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// How long a look-up of a name may delay the end of the process.
+/// Longest delay of the exit by a DNS lookup.
 const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
@@ -32,21 +32,21 @@ fn main() -> ExitCode {
         Ok(Invocation::Operate { command, args }) => operate(command, args.as_deref()),
         Err(error) => {
             let status = u8::try_from(error.exit_code()).unwrap_or(2);
-            // Fails only if nobody reads it.
+            // Fails only if nobody reads the output.
             write_to_pipe(move || drop(error.print()));
             ExitCode::from(status)
         }
     }
 }
 
-/// Runs a command of the operator.
+/// Runs an operator's command.
 fn operate(command: Command, args: Option<&Args>) -> ExitCode {
     let log = telemetry::init(Level::WARN, false, |_text| {});
     let ended = Runtime::new()
         .map_err(CommandError::from)
         .and_then(|runtime| {
             let ended = runtime.block_on(cli::run(command, args));
-            // A thread may still wait for standard input.
+            // A thread may still be reading standard input.
             runtime.shutdown_background();
             ended
         });
@@ -64,7 +64,7 @@ fn operate(command: Command, args: Option<&Args>) -> ExitCode {
 /// Runs the service.
 fn serve(args: &Args) -> ExitCode {
     let is_json = args.log_format == LogFormat::Json;
-    // Before any thread, because it changes the environment. The log has a thread, too.
+    // Before any thread starts, because this changes the environment. The log has a thread, too.
     let names = std::env::var_os("LISTEN_FDNAMES").unwrap_or_default();
     let passed = systemd::passed_sockets(&names.to_string_lossy());
     let passed = match passed.and_then(|passed| check_threads().map(|()| passed)) {
@@ -81,16 +81,16 @@ fn serve(args: &Args) -> ExitCode {
     let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {
         let mut stores = Stores::default();
         let ended = runtime.block_on(serve_until_stopped(args, passed, metrics, &mut stores));
-        // Dropping it would wait for every thread that looks a name up.
+        // Dropping the runtime would wait for every thread with a DNS lookup.
         runtime.shutdown_timeout(LOOK_UP_GRACE);
-        // After the last task, which may have charged or recorded something.
+        // After the last task, which may have charged or stored something.
         let closed = stores.close().map_err(ServeError::from);
         ended.and(closed)
     });
     if ended.is_ok() {
         tracing::info!(log.dropped = log.dropped_lines(), "stopped");
     }
-    // The error is the last line.
+    // The log goes first, so that the error is the last line.
     write_to_pipe(move || drop(log));
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -98,14 +98,14 @@ fn serve(args: &Args) -> ExitCode {
     }
 }
 
-/// Prints the error, and returns the exit status.
+/// Prints the error and returns the exit status.
 fn failed(is_json: bool, error: ServeError) -> ExitCode {
     let (status, line) = match error {
         ServeError::Flag(line) => (2, line),
         ServeError::Run(error) => (1, error.to_string()),
     };
     let line = in_words(&line);
-    // Fails only if nobody reads it.
+    // Fails only if nobody reads standard error.
     write_to_pipe(move || drop(telemetry::write_failure(is_json, &line)));
     ExitCode::from(status)
 }

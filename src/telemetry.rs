@@ -1,9 +1,9 @@
-//! The log: one line an event on standard error, as text or JSON.
+//! The log: one line per event on standard error, as text or JSON.
 //!
-//! Lines are appended to a buffer, which a thread of its own writes some times a second, and at once if a line
-//! warns. A line that finds the buffer full is dropped and counted. So a reader of standard error that has
-//! stopped reading blocks neither a request nor a stop. Panics are logged, too: the standard hook would block on
-//! such a reader.
+//! Lines are appended to a buffer that a separate thread writes several times a second, and at once after a
+//! warning. If the buffer is full, the line is dropped and counted, so that a reader of standard error that has
+//! stopped reading blocks neither a request nor a stop. Panics are logged here, too: the standard hook would
+//! block on such a reader.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Debug;
@@ -24,20 +24,20 @@ use tracing_subscriber::{Layer, fmt, registry};
 
 use crate::domain::printable;
 
-/// The most that waits to be written.
+/// Largest unwritten log.
 const BUFFER_BYTES_MAX: usize = 1024 * 1024;
 
-/// How long lines are gathered. A process that is killed loses them.
+/// Time between writes. A process that is killed loses the lines of one pause.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long the end waits for the reader of standard error.
+/// Longest wait of a stop for the reader of standard error.
 const END_GRACE: Duration = Duration::from_secs(1);
 
-/// The longest text of a line that is passed on, in characters.
+/// Longest text passed on from a log line, in characters.
 const WARNING_CHARS_MAX: usize = 400;
 
-/// The running log. Dropping it writes what is in the buffer, and waits a second at most for the reader of
-/// standard error.
+/// The running log. Dropping it writes the buffer, and waits at most a second for the reader of standard
+/// error.
 #[must_use = "lines in the buffer are written when it is dropped"]
 pub struct Log(Arc<LogBuffer>);
 
@@ -60,7 +60,7 @@ impl Drop for Log {
     }
 }
 
-/// The lines that wait, for all who log and the thread that writes.
+/// The unwritten lines, shared by all who log and the writing thread.
 #[derive(Default)]
 struct LogBuffer {
     lines: Mutex<Lines>,
@@ -70,12 +70,12 @@ struct LogBuffer {
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
-    /// How many were dropped since the start.
+    /// Lines dropped since the start.
     dropped: usize,
-    /// Whether one of them is not to wait.
+    /// True if a line must be written without a pause.
     is_urgent: bool,
     is_ending: bool,
-    /// Whether the last ones have been written.
+    /// True if the last lines have been written.
     is_written: bool,
 }
 
@@ -113,7 +113,7 @@ impl LogBuffer {
                 dropped_reported = dropped;
                 tracing::warn!(
                     log.dropped = dropped,
-                    "log lines were dropped, as standard error was not read: this many since the start"
+                    "log lines were dropped because standard error was not read; total since the start"
                 );
             } else if is_ending {
                 self.lines.lock().is_written = true;
@@ -124,7 +124,7 @@ impl LogBuffer {
     }
 }
 
-/// Where the lines of one event go.
+/// Passes the lines of one event to the buffer.
 struct LineWriter {
     buffer: Arc<LogBuffer>,
     is_urgent: bool,
@@ -151,11 +151,11 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     let payload = panic.payload();
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let message = text.or_else(|| payload.downcast_ref::<&str>().copied());
-    let message = message.unwrap_or("without a message");
+    let message = message.unwrap_or("no message");
     tracing::error!(location, backtrace, "panicked: {message}");
 }
 
-/// Passes what each line of level WARN or ERROR says on, in the words of a sentence.
+/// Passes on the text of each line of level WARN or ERROR, as a sentence.
 struct Warnings<F>(F);
 
 impl<S: Subscriber, F: Fn(String) + 'static> Layer<S> for Warnings<F> {
@@ -180,7 +180,7 @@ impl<S: Subscriber, F: Fn(String) + 'static> Layer<S> for Warnings<F> {
     }
 }
 
-/// The message of a line, why, and its other fields.
+/// A line's message, cause and other fields.
 #[derive(Default)]
 struct LineText {
     message: String,
@@ -202,7 +202,7 @@ impl Visit for LineText {
     }
 }
 
-/// Writes the last line, after the log has ended: why the program fails.
+/// Writes the last line, after the log has ended: the reason why the program failed.
 ///
 /// # Errors
 /// When standard error cannot be written.
@@ -221,7 +221,7 @@ pub fn write_failure(is_json: bool, message: &str) -> io::Result<()> {
 }
 
 /// Starts logging: events of the service from `level` up, events of its libraries from `WARN` up.
-/// `on_warning` is given the text of each of level WARN or ERROR. Only the first call of a process has an
+/// `on_warning` receives the text of each line of level WARN or ERROR. Only the first call in a process has an
 /// effect.
 pub fn init(
     level: Level,
@@ -231,7 +231,7 @@ pub fn init(
     let buffer = Arc::new(LogBuffer::default());
     let writer = Arc::clone(&buffer);
     let thread = thread::Builder::new().name("log".to_owned());
-    // The service has checked that there can be threads.
+    // The service has already checked that threads can be started.
     let spawned = thread.spawn(move || writer.write(stderr()));
     buffer.lines.lock().is_written = spawned.is_err();
     let filter = Targets::new()
@@ -251,15 +251,15 @@ pub fn init(
                 .or_else(writer(false)),
         )
         .with_target(false)
-        // They would be printed with `eprintln!`, which panics when standard error is closed.
+        // Printing them uses `eprintln!`, which panics if standard error is closed.
         .log_internal_errors(false);
     let lines = if is_json {
         lines.json().flatten_event(true).boxed()
     } else {
-        // Colours could not be told from those of other programs' words.
+        // Colours could not be told apart from escape sequences in foreign text.
         lines.with_ansi(false).boxed()
     };
-    // Fails only if a subscriber is set already.
+    // Fails only if a subscriber is already set.
     let layers = registry().with(lines).with(Warnings(on_warning));
     if layers.with(filter).try_init().is_ok() {
         panic::set_hook(Box::new(log_panic));

@@ -1,4 +1,4 @@
-//! The socket of the operator's commands, `admin.sock` in the data directory.
+//! The socket for the operator's commands, `admin.sock` in the data directory.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -19,7 +19,7 @@ pub struct AdminSocket {
 }
 
 impl AdminSocket {
-    /// Listens in `data_dir`, whose lock the caller holds: a socket that is there already is a dead one.
+    /// Listens in `data_dir`, whose lock the caller holds: an existing socket is a dead one.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -28,7 +28,7 @@ impl AdminSocket {
         let (made, path) = (data_dir.join("admin.sock.new"), data_dir.join(NAME));
         if_there(fs::remove_file(&made))?;
         let listener = UnixListener::bind(short(&directory, "admin.sock.new"))?;
-        // Before it has its name, so that nobody else connects meanwhile.
+        // Before it gets its name, so that nobody else connects in between.
         fs::set_permissions(&made, Permissions::from_mode(PRIVATE_FILE))?;
         fs::rename(&made, &path)?;
         listener.set_nonblocking(true)?;
@@ -46,7 +46,7 @@ impl AdminSocket {
 
 impl Drop for AdminSocket {
     fn drop(&mut self) {
-        // The next start replaces a file that stays.
+        // If this fails, the next start replaces the file.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -54,7 +54,7 @@ impl Drop for AdminSocket {
 /// Connects to the service that runs on `data_dir`; `None` if none does. The stream is non-blocking.
 ///
 /// # Errors
-/// When there is a socket that cannot be used.
+/// When there is an unusable socket.
 pub fn connect(data_dir: &Path) -> io::Result<Option<UnixStream>> {
     use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
     let connected =
@@ -71,8 +71,7 @@ pub fn connect(data_dir: &Path) -> io::Result<Option<UnixStream>> {
     }
 }
 
-/// A path to `name` in the open `directory` that fits into a socket's address, which has room for 107
-/// bytes.
+/// A path to `name` in the open `directory` that fits into a socket address, which has room for 107 bytes.
 fn short(directory: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
 }

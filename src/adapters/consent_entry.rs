@@ -1,4 +1,4 @@
-//! A consent as the stores keep it, in JSON.
+//! The stored form of a consent, in JSON.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::adapters::hex::Hex;
 use crate::domain::{Confirmation, Consent, Language, SignUpWay, Source, TextDigest, Timestamp};
 
-/// A consent: when, by what, and what else is known.
+/// A consent: its time, its channel, and further details if known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConsentEntry {
@@ -28,29 +28,29 @@ impl From<&Consent> for ConsentEntry {
         Self {
             at: consent.at.as_ms(),
             by: consent.way.as_str().to_owned(),
-            language: consent.language.map(|it| it.tag().to_owned()),
-            text: consent.text.map(|it| Hex(*it.as_bytes())),
-            source: consent.source.as_ref().map(|it| it.as_str().to_owned()),
+            language: consent.language.map(|language| language.tag().to_owned()),
+            text: consent.text.map(|digest| Hex(*digest.as_bytes())),
+            source: consent.source.as_ref().map(|name| name.as_str().to_owned()),
             ip: consent.ip,
         }
     }
 }
 
 impl ConsentEntry {
-    /// `None` if it is one of a later version.
+    /// `None` for a consent of a later version.
     pub(super) fn into_consent(self) -> Option<Consent> {
         Some(Consent {
             at: Timestamp::from_ms(self.at),
             way: SignUpWay::from_name(&self.by)?,
             language: self.language.as_deref().and_then(Language::of_tag),
-            text: self.text.map(|it| TextDigest::from_bytes(it.0)),
+            text: self.text.map(|digest| TextDigest::from_bytes(digest.0)),
             source: self.source.as_deref().and_then(Source::parse),
             ip: self.ip,
         })
     }
 }
 
-/// A confirmation: that it is asked for, and how it was given.
+/// A confirmation: that it was requested, and how it was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConfirmationEntry {
@@ -65,12 +65,12 @@ pub(super) struct ConfirmationEntry {
 }
 
 impl ConfirmationEntry {
-    /// Whether it is asked for and was not given.
+    /// True if it was requested and not given.
     pub(super) const fn is_asked(&self) -> bool {
         self.confirmed_at.is_none()
     }
 
-    /// When the last of it happened.
+    /// Time of its last change.
     pub(super) fn last_at(&self) -> Option<u64> {
         self.confirmed_at
             .max(self.mailed_at)

@@ -1,14 +1,14 @@
-//! JSON as other programs write it: after a byte order mark, with bytes that are not UTF-8, and with escapes of half a
-//! character, where a token was half an emoji. Those are replaced.
+//! JSON as other programs write it: after a byte order mark, with bytes that are not UTF-8, and with escapes of
+//! half a character, where a token was half an emoji. Invalid characters are replaced.
 
 use serde_json::Value;
 
-/// Parses what [`mended`] makes of it.
+/// Parses the result of [`mended`].
 pub(crate) fn parse(json: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_str(&mended(json))
 }
 
-/// The same JSON with U+FFFD in place of what is no character.
+/// The same JSON with U+FFFD in place of invalid characters.
 pub(crate) fn mended(json: &[u8]) -> String {
     let json = String::from_utf8_lossy(json);
     let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();

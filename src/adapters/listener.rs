@@ -5,20 +5,20 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Connections in the listener's queue, enough for a burst; the kernel may allow fewer.
+/// Connections in the listener's queue, enough for a burst; the kernel may lower it.
 const BACKLOG: u32 = 4096;
 
-/// A socket that has its address.
+/// A socket bound to its address.
 #[derive(Debug)]
 pub enum PublicSocket {
     /// Bound here. Nobody can connect before it listens.
     Bound(TcpSocket),
-    /// Passed, and listening: connections wait in its queue, also while no process accepts them.
+    /// Passed and already listening: connections wait in its queue even while no process accepts them.
     Passed(std::net::TcpListener),
 }
 
 impl PublicSocket {
-    /// The socket that was `passed`, or one bound to `address`.
+    /// The `passed` socket, or a new one bound to `address`.
     pub fn open(passed: Option<std::net::TcpListener>, address: SocketAddr) -> io::Result<Self> {
         match passed {
             Some(listener) => Ok(Self::Passed(listener)),
@@ -28,7 +28,6 @@ impl PublicSocket {
         }
     }
 
-    /// Its address.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Bound(socket) => socket.local_addr(),
@@ -36,7 +35,7 @@ impl PublicSocket {
         }
     }
 
-    /// Begins to listen, if it does not yet.
+    /// Starts listening, if it does not yet.
     pub fn listen(self) -> io::Result<TcpListener> {
         match self {
             Self::Bound(socket) => {
@@ -50,13 +49,13 @@ impl PublicSocket {
     }
 }
 
-/// A socket that has `address` and does not listen yet.
+/// A socket bound to `address` that does not listen yet.
 fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A restart need not wait for connections of the process before in TIME_WAIT.
+    // So that a restart need not wait for the previous process's connections in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     Ok(socket)

@@ -6,19 +6,19 @@
 //! | [`cluster`] | all of these and `RateLimiter` | PostgreSQL, and Redis or Valkey: all that only several nodes need |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
-//! | [`outbound`] | `SignUps`, `WebhookSender`, `MailSender` | HTTP and SMTP, to servers of the operator's |
+//! | [`cluster`] | all of these and `RateLimiter` | PostgreSQL, and Redis or Valkey: everything that only several nodes need |
 //! | [`files`] | `BlockList`, `CountStore` | files of the data directory; also the directory itself, backups, and files named by flags |
 //! | [`system`] | `Clock`, `Entropy` | the operating system; also the user and the limit on open files |
 //!
 //! | Module | Shared by the above, or used by `main` |
 //! |---|---|
-//! | [`tls`] | certificates of the service's own TLS, from files or ordered by ACME |
+//! | [`tls`] | certificates of the built-in TLS, from files or from ACME |
 //! | [`listener`] | the public listener |
-//! | [`systemd`] | the socket that a service manager passes, and what it is told |
+//! | [`systemd`] | sockets passed by the service manager, and notifications to it |
 //! | [`admin_socket`] | the socket of the operator's commands |
-//! | [`supervisor`] | workers, started again when they end |
-//! | [`threads`] | whether the system grants enough threads, and work with a deadline |
-//! | `consent_entry`, `hex` | how stores keep a consent, and bytes |
+//! | [`supervisor`] | workers, restarted when they end |
+//! | [`threads`] | a check that the system grants enough threads, and work with a deadline |
+//! | `consent_entry`, `hex` | the stored forms of a consent, and of bytes |
 //! | `lenient_json` | JSON as other programs write it |
 
 pub mod admin_socket;

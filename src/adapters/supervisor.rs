@@ -1,4 +1,4 @@
-//! Runs workers for as long as the service. One that panics or returns is started again.
+//! Runs workers as long as the service. A worker that panics or returns is restarted.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics::Metrics;
 use crate::metrics::workers::{Worker, WorkerHealth};
 
-/// The pause before a worker is started again: at first, and at most.
+/// The pause before a worker is restarted: the first one, and the longest.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// A worker that has run for so long works.
+/// A worker counts as working after this time.
 const WORKS_AFTER: Duration = Duration::from_secs(60);
 
-/// Starts a worker, which `run` makes each time. It may end once `stop` is cancelled.
+/// Starts a worker, made by `run` each time. It may end once `stop` is cancelled.
 pub fn supervise<W: Future<Output = ()> + Send + 'static>(
     worker: Worker,
     metrics: &Arc<Metrics>,
@@ -39,7 +39,7 @@ pub async fn keep_running<W: Future<Output = ()> + Send>(
 ) {
     let mut pause = PAUSE;
     while !stop.is_cancelled() {
-        // The call may panic, too.
+        // The call itself may panic, too.
         let work = AssertUnwindSafe(async { run(stop.clone()).await }).catch_unwind();
         pin!(work);
         let has_panicked = tokio::select! {
@@ -58,7 +58,7 @@ pub async fn keep_running<W: Future<Output = ()> + Send>(
             worker = worker.as_str(),
             has_panicked,
             pause_s = pause.as_secs(),
-            "a worker has ended: it is started again"
+            "a worker has ended and is restarted"
         );
         tokio::select! {
             () = sleep(pause) => {}

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::domain::Timestamp;
 use crate::ports::{Clock, Entropy, EntropyError};
 
-/// Open files beyond connections: those of the stores, the listener, outgoing connections.
+/// Open files besides connections: stores, listener, outgoing connections.
 const FILES_RESERVED: u64 = 256;
 
 /// The wall clock.
@@ -35,12 +35,12 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// The user that the process acts as.
+/// Effective id of the process's user.
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Raises the limit on open files to fit `wanted` connections. Returns how many fit.
+/// Raises the limit on open files to fit `wanted` connections. Returns the number that fits.
 pub fn fit_connections(wanted: u64) -> usize {
     let files = wanted + FILES_RESERVED;
     let limit = rlimit::increase_nofile_limit(files).unwrap_or_else(|error| {

@@ -1,5 +1,5 @@
-//! The service manager: the sockets it passes (`sd_listen_fds`), and what it is told (`sd_notify`). Both
-//! do nothing without systemd's variables in the environment.
+//! The service manager: the sockets it passes (`sd_listen_fds`) and its notifications (`sd_notify`). Both do
+//! nothing without systemd's variables in the environment.
 
 use std::io;
 use std::net::TcpListener;
@@ -11,20 +11,19 @@ use socket2::SockRef;
 /// The listening sockets that the service manager passed.
 #[derive(Debug, Default)]
 pub struct PassedSockets {
-    /// That of the service.
+    /// Named otherwise, or unnamed.
     pub web: Option<TcpListener>,
-    /// That which sends clients to `https`, by the name `redirect`.
+    /// Redirects to `https`, named `redirect`.
     pub redirect: Option<TcpListener>,
-    /// That of the admin page, by the name `admin`.
+    /// Serves the admin page, named `admin`.
     pub admin: Option<TcpListener>,
 }
 
-/// The sockets that the service manager passed, whose `names` (`LISTEN_FDNAMES`) are those of
-/// `FileDescriptorName=` in their units. Called before there is a second thread, because it changes the
-/// environment.
+/// The sockets that the service manager passed. `names` (`LISTEN_FDNAMES`) has the `FileDescriptorName=` of
+/// their units. Must be called before a second thread is started, because it changes the environment.
 ///
 /// # Errors
-/// When one of them is no TCP listener, or two have one purpose.
+/// When one of them is not a TCP listener, or two have the same purpose.
 pub fn passed_sockets(names: &str) -> io::Result<PassedSockets> {
     let mut names = names.split(':');
     let mut passed = ListenFd::from_env();
@@ -33,7 +32,7 @@ pub fn passed_sockets(names: &str) -> io::Result<PassedSockets> {
         let listener = passed.take_tcp_listener(index);
         let listener = listener.map_err(|error| refused(&format!("no TCP listener: {error}")))?;
         let (place, purpose) = match names.next() {
-            Some("redirect") => (&mut sockets.redirect, "to redirect"),
+            Some("redirect") => (&mut sockets.redirect, "for redirects"),
             Some("admin") => (&mut sockets.admin, "for the admin page"),
             Some(_) | None => (&mut sockets.web, "for the service"),
         };
@@ -62,13 +61,13 @@ fn refused(what: &str) -> io::Error {
     )
 }
 
-/// Tells what becomes of the service, with a line for `systemctl status`.
+/// Notifies the service manager of the state, with a line for `systemctl status`.
 pub fn notify(state: Option<NotifyState<'_>>, status: &str) {
     let states: Vec<_> = state
         .into_iter()
         .chain([NotifyState::Status(status)])
         .collect();
     if let Err(error) = sd_notify::notify(&states) {
-        tracing::warn!(%error, "cannot tell the service manager ($NOTIFY_SOCKET)");
+        tracing::warn!(%error, "cannot notify the service manager ($NOTIFY_SOCKET)");
     }
 }

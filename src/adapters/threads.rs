@@ -1,4 +1,4 @@
-//! Threads: whether the system grants enough of them, and work that must not block its caller for ever.
+//! Threads: a check that the system grants enough of them, and work that must not block its caller forever.
 
 use parking_lot::Mutex;
 use std::io;
@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Threads beyond those of the runtime, which has one for each core: 8 of sled, one each for the log,
-/// the ledger and the limiter, two that close the stores, and some for name look-ups.
+/// Threads besides those of the runtime, which has one per core: 8 of sled, one each for the log, the
+/// ledger and the limiter, two that close the stores, and some for DNS lookups.
 const THREADS_RESERVED: usize = 16;
 
-/// How long a write to a pipe may take.
+/// Deadline of a write to a pipe.
 const PIPE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Runs `write`, which writes to standard output or standard error, and waits at most 2 s for it. A
-/// full pipe that nobody reads must not block the start or the end of the process.
+/// Runs `write`, which writes to standard output or standard error, and waits at most 2 s for it. A full
+/// pipe that nobody reads must not block the start or the end of the process.
 pub fn write_to_pipe<F: FnOnce() + Send + 'static>(write: F) {
     let (sender, receiver) = mpsc::channel::<F>();
     let (done, ended) = mpsc::channel::<()>();
@@ -61,7 +61,7 @@ pub fn check_threads() -> io::Result<()> {
 }
 
 /// Runs each job on its own thread and returns their results; a job that panics has none. Returns
-/// `None` at the `deadline` if a job is still running, which then goes on.
+/// `None` at the `deadline` if a job is still running; that job continues.
 pub fn run_within<T: Send + 'static, const N: usize>(
     deadline: Duration,
     jobs: [Box<dyn FnOnce() -> T + Send>; N],

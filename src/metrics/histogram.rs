@@ -8,17 +8,14 @@ use std::time::Duration;
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds one.
     pub fn increase(&self) {
         self.add(1);
     }
 
-    /// The number.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 
-    /// Adds a number.
     pub fn add(&self, number: u64) {
         self.0.fetch_add(number, Relaxed);
     }
@@ -28,7 +25,7 @@ impl Counter {
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [u64],
-    /// One more than there are bounds: the last one has none.
+    /// One more than there are bounds: the last bucket is unbounded.
     buckets: Box<[Counter]>,
     sum: Counter,
 }
@@ -43,7 +40,7 @@ impl Histogram {
     }
 
     pub(super) fn record(&self, value: u64) {
-        let index = self.bounds.iter().take_while(|it| **it < value).count();
+        let index = self.bounds.iter().take_while(|max| **max < value).count();
         if let Some(bucket) = self.buckets.get(index) {
             bucket.increase();
         }
@@ -54,8 +51,8 @@ impl Histogram {
         self.record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// The values in each bucket and its upper bound, which the last one does not have. Values count in
-    /// one bucket alone.
+    /// The number of values in each bucket and its upper bound, which the last one lacks. Each value counts
+    /// in one bucket only.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         let bounds = self.bounds.iter().copied().map(Some).chain([None]);
         bounds.zip(self.buckets.iter().map(Counter::get))

@@ -1,9 +1,9 @@
-//! What the process has counted since its start: plain atomics, made once by `main`. The pipeline records
-//! requests; what else happens is recorded where it is known. `/metrics`, `status` and the hourly counts
-//! read it.
+//! Counters since the start of the process: plain atomics, made once by `main`. The pipeline records
+//! requests; everything else is recorded where it happens. `/metrics`, `status` and the hourly counts read
+//! them.
 //!
-//! [`process`] has what the kernel counts of the process, `histogram` what numbers are counted in,
-//! [`workers`] how the tasks do that run for as long as the service.
+//! [`process`] has the kernel's numbers of the process, `histogram` the counter types, [`workers`] the
+//! health of the background tasks.
 
 mod histogram;
 pub mod process;
@@ -29,29 +29,29 @@ const DURATION_BOUNDS_US: &[u64] = &[
     60_000_000,
 ];
 
-/// How long to wait for another's look at the disk.
+/// Longest wait while another caller reads the disk's size.
 const DISK_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The name of the engine of the limits.
+/// Name of the engine of the limits.
 pub const LIMITS_ENGINE: &str = "limits";
 
-/// Upper bounds of batch sizes. No batch has more changes than the last.
+/// Upper bounds of batch sizes. The last is the largest possible batch.
 const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 names! {
-    /// How requests ended.
+    /// Outcomes of requests.
     pub enum StatusClass {
         Success => "2xx",
         Redirection => "3xx",
         ClientError => "4xx",
         ServerError => "5xx",
-        /// The client hung up before the answer.
+        /// The client hung up before the response.
         HungUp => "none",
     }
 }
 
 impl StatusClass {
-    /// The class of an answer's status.
+    /// The class of a response's status.
     const fn of(status: u16) -> Self {
         match status {
             0..300 => Self::Success,
@@ -67,13 +67,13 @@ impl StatusClass {
 pub struct EndpointMetrics {
     /// The endpoint's name in the log.
     pub name: &'static str,
-    /// From the arrival of the head to the head of the answer, in microseconds.
+    /// Time from the request's head to the response's head, in microseconds.
     pub durations: Histogram,
     classes: [Counter; StatusClass::ALL.len()],
 }
 
 impl EndpointMetrics {
-    /// The requests that ended so.
+    /// Number of requests with this outcome.
     pub fn requests(&self, class: StatusClass) -> u64 {
         self.classes.get(class as usize).map_or(0, Counter::get)
     }
@@ -82,44 +82,43 @@ impl EndpointMetrics {
 /// The charges to one policy.
 #[derive(Debug, Default)]
 pub struct PolicyMetrics {
-    /// Charges.
+    /// Accepted charges.
     pub admitted: Counter,
-    /// Charges that were refused.
+    /// Refused charges.
     pub refused: Counter,
-    /// Charges that were taken back.
+    /// Refunded charges.
     pub refunded: Counter,
 }
 
-/// Chat turns, by how they ended.
+/// Chat turns by outcome.
 #[derive(Debug, Default)]
 pub struct ModelMetrics {
     /// Answered.
     pub answered: Counter,
     /// The assistant said that it knows no answer.
     pub unanswered: Counter,
-    /// Not begun: too many turns at once, or the breaker is open.
+    /// Not started: too many concurrent turns, or the breaker is open.
     pub not_started: Counter,
-    /// The upstream failed, or gave nothing usable.
+    /// The upstream failed or returned nothing usable.
     pub unusable: Counter,
-    /// The model failed after it had begun.
+    /// The model failed after it had started.
     pub failed: Counter,
-    /// The visitor left, or the deadline passed.
+    /// The visitor disconnected, or the deadline passed.
     pub abandoned: Counter,
     last_error: Mutex<Option<LastError>>,
 }
 
 impl ModelMetrics {
-    /// Why the model failed last.
+    /// The model's latest error.
     pub fn last_error(&self) -> Option<LastError> {
         self.last_error.lock().clone()
     }
 
-    /// Replaces it.
     pub fn set_last_error(&self, error: LastError) {
         *self.last_error.lock() = Some(error);
     }
 
-    /// Each number with the name of its outcome.
+    /// Each counter with the name of its outcome.
     pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
         [
             ("answered", &self.answered),
@@ -133,65 +132,60 @@ impl ModelMetrics {
     }
 }
 
-/// Sign-ups that were passed on to a provider.
+/// Sign-ups passed on to a provider.
 #[derive(Debug, Default)]
 pub struct WebhookMetrics {
-    /// The provider took it.
+    /// Confirmed by the provider.
     pub delivered: Counter,
-    /// The provider failed.
     pub failed: Counter,
-    /// Too many were on their way.
+    /// Not sent: too many were in flight.
     pub overloaded: Counter,
 }
 
-/// What became of contacts that are asked to confirm.
+/// Unconfirmed contacts by what became of them.
 #[derive(Debug, Default)]
 pub struct ConfirmationMetrics {
-    /// The page with the button was shown.
+    /// The confirmation page was shown.
     pub shown: Counter,
-    /// They confirmed.
     pub given: Counter,
-    /// They refused.
     pub refused: Counter,
-    /// They did neither in time.
+    /// Neither confirmed nor refused in time.
     pub expired: Counter,
 }
 
-/// What was delivered, by channel.
+/// Deliveries by channel.
 #[derive(Debug, Default)]
 pub struct DeliveryMetrics([DeliveryCounters; Channel::ALL.len()]);
 
-/// Attempts by how they ended.
+/// Attempts by outcome.
 #[derive(Debug, Default)]
 pub struct DeliveryCounters {
-    /// It was delivered.
+    /// Delivered.
     pub made: Counter,
-    /// It was not, for now or for good.
+    /// Not delivered, temporarily or permanently.
     pub failed: Counter,
-    /// It was given up, after the last attempt or at once.
+    /// Failed for good, after the last attempt or at once.
     pub given_up: Counter,
     pause: Mutex<Option<ChannelPause>>,
 }
 
 impl DeliveryCounters {
-    /// Why none is attempted, if the channel is paused.
+    /// The channel's pause, if it is paused at `now`.
     pub fn pause(&self, now: Timestamp) -> Option<ChannelPause> {
         self.pause.lock().clone().filter(|pause| pause.until > now)
     }
 
-    /// Ends the pause.
     pub fn end_pause(&self) {
         *self.pause.lock() = None;
     }
 
-    /// Pauses the channel.
     pub fn set_pause(&self, pause: ChannelPause) {
         *self.pause.lock() = Some(pause);
     }
 }
 
 impl DeliveryMetrics {
-    /// Those of a channel.
+    /// The counters of a channel.
     pub fn of(&self, channel: Channel) -> &DeliveryCounters {
         let [webhook, mail] = &self.0;
         match channel {
@@ -204,9 +198,9 @@ impl DeliveryMetrics {
 /// The ledger's batches.
 #[derive(Debug)]
 pub struct LedgerMetrics {
-    /// The changes of each batch.
+    /// Changes per batch.
     pub batches: Histogram,
-    /// How long each batch took until it was durable, in microseconds.
+    /// Time until each batch was durable, in microseconds.
     pub durations: Histogram,
     /// Batches that failed.
     pub failed: Counter,
@@ -225,55 +219,51 @@ impl Default for LedgerMetrics {
 }
 
 impl LedgerMetrics {
-    /// The length of the ledger in bytes.
+    /// Length of the ledger in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
 
-    /// Sets it.
     pub fn set_bytes(&self, bytes: u64) {
         self.bytes.store(bytes, Relaxed);
     }
 }
 
-/// TLS, where the service speaks it itself.
+/// TLS handshakes of the service's built-in TLS.
 #[derive(Debug, Default)]
 pub struct TlsMetrics {
-    /// Handshakes that were completed.
     pub completed: Counter,
-    /// Handshakes that the client or the service ended.
+    /// Handshakes that failed at the client or the service.
     pub failed: Counter,
-    /// Handshakes that took too long.
     pub timed_out: Counter,
     validity: Mutex<Option<Range<Timestamp>>>,
     order: Mutex<Option<CertificateOrder>>,
 }
 
-/// The last order of the service's own certificate, and the next one.
+/// The last order of the service's certificate, and the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateOrder {
-    /// When the last one began; `None` if there was none.
+    /// Start of the last one; `None` if there was none.
     pub at: Option<Timestamp>,
-    /// How many have failed in a row.
+    /// Consecutive failures.
     pub failures: u32,
-    /// Why the last one failed, in words.
+    /// Reason why the last one failed.
     pub error: Option<String>,
-    /// When the next one is due.
+    /// Time of the next one.
     pub next_at: Timestamp,
 }
 
 impl TlsMetrics {
-    /// The last order; `None` if the service orders no certificate.
+    /// The last order; `None` without ACME.
     pub fn order(&self) -> Option<CertificateOrder> {
         self.order.lock().clone()
     }
 
-    /// Sets it.
     pub fn set_order(&self, order: CertificateOrder) {
         *self.order.lock() = Some(order);
     }
 
-    /// Each number with the name of its outcome.
+    /// Each counter with the name of its outcome.
     pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
         [
             ("completed", &self.completed),
@@ -283,33 +273,32 @@ impl TlsMetrics {
         .into_iter()
     }
 
-    /// From when until when the certificate in use is valid; `None` if there is none.
+    /// Validity of the certificate in use; `None` if there is none.
     pub fn validity(&self) -> Option<Range<Timestamp>> {
         self.validity.lock().clone()
     }
 
-    /// Sets it.
     pub fn set_validity(&self, validity: Range<Timestamp>) {
         *self.validity.lock() = Some(validity);
     }
 }
 
-/// How an engine is that several processes share.
+/// The health of an engine that several processes share.
 #[derive(Debug, Default)]
 pub struct EngineHealth {
     is_used: AtomicBool,
     is_away: AtomicBool,
-    /// How often it was lost.
+    /// Number of times it became unavailable.
     pub losses: Counter,
 }
 
 impl EngineHealth {
-    /// Whether it does not answer.
+    /// True while it does not respond.
     pub fn is_away(&self) -> bool {
         self.is_away.load(Relaxed)
     }
 
-    /// Sets whether it answers, and returns whether that is new. It answers until it is said not to.
+    /// Records whether it is unavailable, and returns whether that is a change. Initially it is available.
     pub fn set_away(&self, is_away: bool) -> bool {
         self.is_used.store(true, Relaxed);
         let is_new = self.is_away.swap(is_away, Relaxed) != is_away;
@@ -320,31 +309,31 @@ impl EngineHealth {
     }
 }
 
-/// What failed last: the newest line of the log of level WARN or ERROR, or the model's newest error.
+/// The latest failure: the newest log line of level WARN or ERROR, or the model's newest error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastError {
     /// When it happened.
     pub at: Timestamp,
-    /// A message, and its fields. They hold no personal data.
+    /// A message and its fields, without personal data.
     pub text: String,
 }
 
-/// Everything that is counted.
+/// All counters.
 #[derive(Debug, Default)]
 pub struct Metrics {
     endpoints: Box<[EndpointMetrics]>,
     policies: [PolicyMetrics; PolicyName::ALL.len()],
     /// Sign-ups that created a contact.
     pub sign_ups: Counter,
-    /// Sign-ups of contacts that were there.
+    /// Sign-ups of existing contacts.
     pub renewals: Counter,
-    /// Contacts that left.
+    /// Contacts that unsubscribed.
     pub leavings: Counter,
     /// Keys issued.
     pub keys: Counter,
     /// Agents registered.
     pub agents: Counter,
-    /// Plain forms that filled in the field that people do not see.
+    /// Plain forms with a value in the field that people do not see.
     pub trapped_forms: Counter,
     /// Chat turns.
     pub model: ModelMetrics,
@@ -354,9 +343,9 @@ pub struct Metrics {
     pub confirmations: ConfirmationMetrics,
     /// Deliveries from the queue.
     pub deliveries: DeliveryMetrics,
-    /// The tasks that run for as long as the service.
+    /// The background tasks.
     pub workers: WorkerMetrics,
-    /// TLS of the service itself.
+    /// Handshakes and the certificate of the built-in TLS.
     pub tls: TlsMetrics,
     /// The ledger's batches.
     pub ledger: LedgerMetrics,
@@ -364,19 +353,19 @@ pub struct Metrics {
     pub store_engine: EngineHealth,
     /// The engine of the limits.
     pub limits_engine: EngineHealth,
-    /// Decisions that were made without the engine of the limits.
+    /// Decisions made without the engine of the limits.
     pub local_decisions: Counter,
-    /// What of the totals the hourly counts have.
+    /// The part of the totals that the hourly counts include already.
     counted_by_hour: Mutex<Counts>,
     last_error: Mutex<Option<LastError>>,
     is_stopping: AtomicBool,
     data_dir: Option<PathBuf>,
-    /// Held while somebody looks at the disk.
+    /// Held while a caller reads the disk's size.
     disk_look: Mutex<()>,
 }
 
 impl Metrics {
-    /// Zeros, for requests to endpoints of these names.
+    /// Zeros, for requests to endpoints with these names.
     pub fn new(endpoints: impl IntoIterator<Item = &'static str>) -> Self {
         let endpoint = |name| EndpointMetrics {
             name,
@@ -389,26 +378,25 @@ impl Metrics {
         }
     }
 
-    /// The same, which knows where the service keeps everything.
+    /// The same, with the directory whose disk is observed.
     #[must_use]
     pub fn of_data_dir(mut self, path: Option<&Path>) -> Self {
         self.data_dir = path.map(Path::to_owned);
         self
     }
 
-    /// The space of the data directory's disk, if it is known. Blocks the thread for as long as the disk takes;
-    /// on a disk that hangs, that of one caller, and others' for a second.
+    /// Space of the data directory's disk, if known. Blocks the thread for as long as the disk takes; on a disk
+    /// that hangs, one caller waits for it, and all others for a second.
     pub fn disk_space(&self) -> Option<DiskSpace> {
         let _looking = self.disk_look.try_lock_for(DISK_PATIENCE)?;
         self.data_dir.as_deref().and_then(disk_space)
     }
 
-    /// Whether the service has been asked to stop.
+    /// True once the service has been asked to stop.
     pub fn is_stopping(&self) -> bool {
         self.is_stopping.load(Relaxed)
     }
 
-    /// Records that it has.
     pub fn set_stopping(&self) {
         self.is_stopping.store(true, Relaxed);
     }
@@ -419,7 +407,7 @@ impl Metrics {
             ("store", &self.store_engine),
             (LIMITS_ENGINE, &self.limits_engine),
         ];
-        let is_used = |it: &(&str, &EngineHealth)| it.1.is_used.load(Relaxed);
+        let is_used = |row: &(&str, &EngineHealth)| row.1.is_used.load(Relaxed);
         engines.into_iter().filter(is_used)
     }
 
@@ -433,10 +421,10 @@ impl Metrics {
         PolicyName::ALL.into_iter().zip(&self.policies)
     }
 
-    /// Records a request to `endpoint` and the status of its answer, which it does not have if the client
-    /// hung up.
+    /// Records a request to `endpoint` and the status of its response; `None` if the client hung up before
+    /// it.
     pub fn record_request(&self, endpoint: &str, status: Option<u16>, duration: Duration) {
-        let Some(endpoint) = self.endpoints.iter().find(|it| it.name == endpoint) else {
+        let Some(endpoint) = self.endpoints.iter().find(|row| row.name == endpoint) else {
             return;
         };
         let class = status.map_or(StatusClass::HungUp, StatusClass::of);
@@ -459,7 +447,7 @@ impl Metrics {
         }
     }
 
-    /// Records charges to `policies` that were taken back.
+    /// Records refunded charges to `policies`.
     pub fn record_refund(&self, policies: impl Iterator<Item = PolicyName>) {
         for policy in policies {
             if let Some(policy) = self.policies.get(usize::from(policy.tag())) {
@@ -468,7 +456,7 @@ impl Metrics {
         }
     }
 
-    /// Records a batch of so many changes that the ledger has made durable.
+    /// Records a batch of this many changes that the ledger has made durable.
     pub fn record_commit(&self, changes: usize, duration: Duration) {
         self.ledger.batches.record(changes as u64);
         self.ledger.durations.record_duration(duration);
@@ -479,22 +467,21 @@ impl Metrics {
         self.last_error.lock().clone()
     }
 
-    /// Replaces it.
     pub fn set_last_error(&self, error: LastError) {
         *self.last_error.lock() = Some(error);
     }
 
-    /// Forgets it, if it is still the one of `at`.
+    /// Clears it, if it is still the one of `at`.
     pub fn put_away_last_error(&self, at: Timestamp) {
         self.last_error.lock().take_if(|error| error.at == at);
     }
 
-    /// What the hourly counts do not have yet.
+    /// The difference between the totals and the hourly counts.
     pub fn not_yet_counted(&self) -> Counts {
         self.totals().since(&self.counted_by_hour.lock())
     }
 
-    /// Records that the hourly counts have `counts`, too.
+    /// Records that the hourly counts now include `counts`, too.
     pub fn set_counted(&self, counts: &Counts) {
         self.counted_by_hour.lock().add_all(counts);
     }
@@ -518,7 +505,7 @@ impl Metrics {
             totals.add(Counted::Refusals, policy.refused.get());
             totals.add(Counted::Refunds, policy.refunded.get());
         }
-        let turns: u64 = self.model.by_outcome().map(|(_, it)| it.get()).sum();
+        let turns: u64 = self.model.by_outcome().map(|(_, turns)| turns.get()).sum();
         let (answered, unanswered) = (self.model.answered.get(), self.model.unanswered.get());
         totals.add(Counted::Chats, answered);
         totals.add(Counted::UnansweredChats, unanswered);

@@ -1,4 +1,4 @@
-//! What the kernel knows of this process and its disk.
+//! The kernel's numbers of this process and its disk.
 
 use std::path::Path;
 
@@ -7,22 +7,21 @@ use procfs::{ProcResult, WithCurrentSystemInfo as _};
 
 use crate::domain::Timestamp;
 
-/// What this process uses.
+/// Resources used by this process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProcessUsage {
-    /// When it started.
     pub started_at: Timestamp,
-    /// Time on processors, in seconds.
+    /// CPU time in seconds.
     pub cpu_s: f64,
-    /// Memory in RAM, in bytes.
+    /// Resident memory in bytes.
     pub resident_bytes: u64,
-    /// Open files, connections among them.
+    /// Open files, including connections.
     pub open_files: u64,
-    /// Most open files, if they are limited.
+    /// Limit of open files, if there is one.
     pub open_files_max: Option<u64>,
 }
 
-/// What this process uses now; `None` without `/proc`.
+/// Current resources of this process; `None` without `/proc`.
 pub fn process_usage() -> Option<ProcessUsage> {
     read().ok()
 }
@@ -52,9 +51,9 @@ fn read() -> ProcResult<ProcessUsage> {
 /// The space of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskSpace {
-    /// What this process may still take, in bytes.
+    /// Space available to this process, in bytes.
     pub free_bytes: u64,
-    /// All of it, in bytes.
+    /// Total size in bytes.
     pub size_bytes: u64,
 }
 
@@ -74,7 +73,7 @@ mod tests {
     #[test]
     fn this_process_has_numbers() {
         let usage = process_usage().unwrap();
-        // After 2020.
+        // 2020 or later.
         assert!(usage.started_at > Timestamp::from_ms(1_577_836_800_000));
         assert!(usage.resident_bytes > 1_000_000 && usage.cpu_s >= 0.0);
         assert!(usage.open_files >= 3 && usage.open_files_max.is_none_or(|most| most >= 3));

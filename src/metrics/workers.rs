@@ -1,4 +1,4 @@
-//! The health of the workers: the tasks that run for as long as the service.
+//! The health of the workers: the tasks that run as long as the service.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use tokio::time::Instant;
 use super::histogram::Counter;
 use crate::domain::macros::names;
 
-/// A worker with work that was acknowledged makes the service unhealthy once it has failed for so long.
+/// A worker that holds acknowledged work makes the service unhealthy after it has failed for this long.
 const FAILING_AFTER: Duration = Duration::from_secs(600);
 
 names! {
-    /// A task that runs for as long as the service, and is started again when it ends.
+    /// A task that runs as long as the service, and is restarted when it ends.
     pub enum Worker {
         /// Delivers to the webhook.
         Webhook => "webhook",
-        /// Sends mail.
+        /// Sends email.
         Mail => "mail",
-        /// Lets contacts go that were not confirmed in time.
+        /// Expires contacts that were not confirmed in time.
         Upkeep => "upkeep",
-        /// Drops deliveries that failed long ago, and erases from the files who refused or expired.
+        /// Drops deliveries that failed long ago, and erases refused and expired contacts from the files.
         Trimming => "trimming",
         /// Stores the hourly counts.
         Counts => "counts",
@@ -36,7 +36,7 @@ names! {
 }
 
 impl Worker {
-    /// Its work was acknowledged to somebody.
+    /// True if clients rely on its work.
     const fn holds_work(self) -> bool {
         matches!(
             self,
@@ -48,19 +48,19 @@ impl Worker {
 /// The health of one worker.
 #[derive(Debug, Default)]
 pub struct WorkerHealth {
-    /// The number of times it was started again.
+    /// Number of restarts.
     pub restarts: Counter,
     failing_since: Mutex<Option<Instant>>,
 }
 
 impl WorkerHealth {
-    /// It has ended, by a panic or otherwise.
+    /// Records that it ended, by a panic or otherwise.
     pub fn note_end(&self) {
         self.restarts.increase();
         self.failing_since.lock().get_or_insert_with(Instant::now);
     }
 
-    /// It works again.
+    /// Records that it works again.
     pub fn note_works(&self) {
         *self.failing_since.lock() = None;
     }
@@ -71,12 +71,11 @@ impl WorkerHealth {
 pub struct WorkerMetrics([WorkerHealth; Worker::ALL.len()]);
 
 impl WorkerMetrics {
-    /// Each worker.
     pub fn all(&self) -> impl Iterator<Item = (Worker, &WorkerHealth)> {
         Worker::ALL.into_iter().zip(&self.0)
     }
 
-    /// Records something of one.
+    /// Applies `note` to one worker.
     pub fn note(&self, worker: Worker, note: fn(&WorkerHealth)) {
         self.0.get(worker as usize).into_iter().for_each(note);
     }
@@ -88,7 +87,7 @@ impl WorkerMetrics {
         failing.map(|(worker, _)| worker)
     }
 
-    /// No worker that holds acknowledged work has failed for ten minutes.
+    /// True unless a worker that holds acknowledged work has failed for ten minutes.
     pub fn are_healthy(&self) -> bool {
         self.all().all(|(worker, health)| {
             let is_recent = |since: Instant| since.elapsed() < FAILING_AFTER;

@@ -8,18 +8,18 @@ use crate::domain::{Block, BlockedNetwork, Timestamp};
 
 use super::StoreError;
 
-/// Keeps the networks whose requests are refused. Those that flags name are always among them.
+/// Stores the networks whose requests are refused. Those named by flags are always included.
 #[async_trait]
 pub trait BlockList: Send + Sync {
-    /// Whether requests from `address` are refused, which is asked of each request.
+    /// True if requests from `address` are refused. Called for every request.
     fn is_blocked(&self, address: IpAddr) -> bool;
 
-    /// The networks, each once, in their order.
+    /// The networks, sorted, each once.
     fn list(&self) -> Vec<Block>;
 
-    /// Blocks a network durably, from now on. Returns whether it is new.
+    /// Blocks a network durably, effective at once. Returns whether it is new.
     async fn add(&self, network: BlockedNetwork, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Blocks a network that was added no longer, durably. Returns whether it had been added.
+    /// Removes a block durably. Returns whether it existed; blocks named by flags stay.
     async fn remove(&self, network: BlockedNetwork) -> Result<bool, StoreError>;
 }

@@ -11,21 +11,21 @@ use crate::domain::{
 
 use super::{PageStream, StoreError};
 
-/// Contacts, page by page.
+/// Contacts in pages.
 pub type ContactStream = PageStream<Contact>;
 
-/// For how long nobody is asked again who has refused: 30 days.
+/// Suppression of an address that refused: it receives no confirmation email for 30 days.
 pub const REFUSED_MS: u64 = 30 * DAY_MS;
 
-/// The most contacts or deliveries that go in one change: sign-ups do not wait for all of them.
+/// Most contacts or deliveries in one change, so that sign-ups do not wait behind all of them.
 pub const ERASED_MAX: usize = 500;
 
-/// Keeps the newsletter's contacts.
+/// Stores the newsletter's contacts.
 #[async_trait]
 pub trait ContactStore: Send + Sync {
-    /// Creates the contact, or updates it ([`Contact::renew`]). `Ok` means that the change
-    /// is durable, with the sign-up's notice if the consent is a new one. Concurrent sign-ups of one address take effect
-    /// one after the other, so exactly one is [`Subscription::Created`].
+    /// Creates the contact or updates it ([`Contact::renew`]). `Ok` means that the change is durable, together
+    /// with the sign-up's notice if the consent is new. Concurrent sign-ups of one address take effect one after
+    /// the other, so exactly one is [`Subscription::Created`].
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError>;
 
     /// The contact with this address.
@@ -34,8 +34,8 @@ pub trait ContactStore: Send + Sync {
     /// The contact with this token.
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError>;
 
-    /// Unsubscribes the contact with this token, durably, if it is subscribed. It stays, as one that left. The `notice`
-    /// is delivered if it had not left before.
+    /// Unsubscribes the contact with this token durably, if it is subscribed. The contact stays, as unsubscribed.
+    /// The `notice` is delivered if it was subscribed.
     async fn leave(
         &self,
         token: &LeaveToken,
@@ -43,10 +43,10 @@ pub trait ContactStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Leaving, StoreError>;
 
-    /// A text that contacts name.
+    /// A consent text that contacts refer to.
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError>;
 
-    /// Confirms the contact with this token, durably ([`Contact::confirm`]). The `notice` is delivered if that
+    /// Confirms the contact with this token durably ([`Contact::confirm`]). The `notice` is delivered if this
     /// changes anything.
     async fn confirm(
         &self,
@@ -56,20 +56,20 @@ pub trait ContactStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Confirming, StoreError>;
 
-    /// Forgets the contact with this token, if it is to be confirmed, durably, and sends its address no mail for
-    /// [`REFUSED_MS`]. [`super::StoreMaintenance::finish_erasures`] erases it from the files. Returns whether there was
-    /// such a contact.
+    /// Forgets the contact with this token durably, if it is unconfirmed, and sends its address no email for
+    /// [`REFUSED_MS`]. [`super::StoreMaintenance::finish_erasures`] erases it from the files. Returns whether there
+    /// was such a contact.
     async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// End of the suppression of this address, if it is suppressed at `now`: its recipient refused.
+    /// End of the suppression of this address, if it is suppressed at `now` because its recipient refused.
     async fn suppressed_until(
         &self,
         email: &EmailAddress,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError>;
 
-    /// Up to `count` contacts whose time to be confirmed runs since `before` or longer ([`Contact::pending_since`]);
-    /// if `is_mailed`, only those whose mail has ended.
+    /// Up to `count` contacts unconfirmed since `before` or longer ([`Contact::pending_since`]); with
+    /// `is_mailed`, only those whose email needs no further attempt.
     async fn overdue(
         &self,
         before: Timestamp,
@@ -77,48 +77,48 @@ pub trait ContactStore: Send + Sync {
         count: usize,
     ) -> Result<Vec<Contact>, StoreError>;
 
-    /// How many of all contacts get no newsletter.
+    /// Number of contacts per status, of those that get no newsletter.
     async fn status_counts(&self) -> Result<StatusCounts, StoreError>;
 
     /// The contacts first signed up from `since` on and before `until`, in the order in which they were
-    /// added. Contacts that are added, changed or erased meanwhile may or may not be among them, and are as
-    /// they were or as they are; all others are, once.
+    /// added. Contacts added, changed or erased during the listing may be missing, or appear in the old or the
+    /// new state; all others appear exactly once.
     async fn list(
         &self,
         since: Option<Timestamp>,
         until: Option<Timestamp>,
     ) -> Result<ContactStream, StoreError>;
 
-    /// How many contacts [`ContactStore::list`] lists.
+    /// Number of contacts that [`ContactStore::list`] lists.
     async fn count(
         &self,
         since: Option<Timestamp>,
         until: Option<Timestamp>,
     ) -> Result<u64, StoreError>;
 
-    /// Adds contacts that have no origin, durably and all together, and returns what became of each, in
-    /// order. Known contacts are left as they are, those that have left, too. Forgotten addresses are left out, unless `unforget`.
+    /// Adds contacts that have no origin, durably and all together, and returns the outcome of each, in order.
+    /// Known contacts are left unchanged, even if unsubscribed. Forgotten addresses are skipped, unless `unforget`.
     async fn import(
         &self,
         rows: Vec<ImportedContact>,
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError>;
 
-    /// Erases the contacts with these addresses durably, and the addresses from every file of the store.
-    /// What remains of each address, known or not, is a keyed hash, by which [`ContactStore::import`]
-    /// recognises it. A sign-up of the address is taken as any other, and removes the hash.
+    /// Erases the contacts with these addresses durably, and the addresses from every file of the store. A
+    /// keyed hash of each address remains, known or not, by which [`ContactStore::import`] recognises it. A new
+    /// sign-up of the address is accepted as usual and removes the hash.
     ///
-    /// Deliveries that name one of the addresses are dropped.
+    /// Deliveries to one of the addresses, or about it, are dropped.
     ///
-    /// A file that could not be rid of an address is no error: the [`Erasure`] names it.
+    /// A file from which an address could not be erased is no error: the [`Erasure`] lists it.
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError>;
 
-    /// Lets those of the contacts with these tokens go that are still to be confirmed, durably, and drops what is to be
-    /// delivered to them. One that had left before is one that left again; the others are forgotten as by
+    /// Expires those of the contacts with these tokens that are still unconfirmed, durably, and drops their
+    /// deliveries. Contacts that had unsubscribed before are unsubscribed again; the others are forgotten as by
     /// [`ContactStore::forget`], and [`super::StoreMaintenance::finish_erasures`] erases them from the files. Returns
-    /// how many they were.
+    /// the number of expired contacts.
     async fn expire(&self, tokens: Vec<LeaveToken>, now: Timestamp) -> Result<u64, StoreError>;
 
-    /// Whether the store takes writes, as far as it knows at once.
+    /// Fails if the store is known not to be writable. Does not wait.
     fn check(&self) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-//! How much happened in each hour.
+//! Hourly counts.
 
 use async_trait::async_trait;
 
@@ -6,12 +6,12 @@ use crate::domain::{Counts, Hour, HourlyCounts};
 
 use super::StoreError;
 
-/// Keeps the counts of each hour for [`crate::domain::hourly_counts::KEPT_HOURS`].
+/// Stores hourly counts for [`crate::domain::hourly_counts::KEPT_HOURS`].
 #[async_trait]
 pub trait CountStore: Send + Sync {
-    /// Adds to the counts of an hour durably. What is older than the kept hours before it may be dropped.
+    /// Adds to the counts of an hour durably. Hours outside the retention before it may be dropped.
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError>;
 
-    /// The hours from `since` to before `until` in which something was counted, oldest first.
+    /// The hours from `since` to before `until` with counts, oldest first.
     async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError>;
 }

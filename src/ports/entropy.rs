@@ -6,7 +6,7 @@ pub trait Entropy: Send + Sync {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError>;
 }
 
-/// So many random bytes.
+/// `N` random bytes.
 ///
 /// # Errors
 /// [`EntropyError`] when there are none.
@@ -16,7 +16,7 @@ pub fn random<const N: usize>(entropy: &dyn Entropy) -> Result<[u8; N], EntropyE
     Ok(bytes)
 }
 
-/// Why there are no random bytes, for the log.
+/// Reason why there are no random bytes, for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no random bytes: {0}")]
 pub struct EntropyError(pub String);

@@ -1,7 +1,7 @@
-//! What use cases need from the outside, as object-safe traits in the domain's terms.
+//! The use cases' dependencies on the outside, as object-safe traits in the domain's terms.
 //!
-//! Every port has an adapter over each technology that it is kept in, and a twin for tests in `tests/support`.
-//! All keep the same contract, in `tests/it/contracts`. A port, its twin and its contract stand in files of the
+//! Every port has an adapter for each technology it is stored in, and a twin for tests in `tests/support`.
+//! All fulfil the same contract, in `tests/it/contracts`. A port, its twin and its contract are in files of the
 //! same name.
 
 use std::pin::Pin;
@@ -43,25 +43,25 @@ pub use sign_ups::{NotifyError, SignUps};
 pub use store_maintenance::{Compaction, StoreMaintenance};
 pub use webhook_sender::{WebhookError, WebhookSender};
 
-/// What a store lists, some thousand at most at a time, so that nobody needs to hold all of it. After an
-/// error it ends. Dropping it stops the reading.
+/// A store's listing in pages of at most a few thousand items, so that nobody needs to hold all of it. It
+/// ends after an error. Dropping it stops the reading.
 pub type PageStream<T> = Pin<Box<dyn Stream<Item = Result<Vec<T>, StoreError>> + Send>>;
 
-/// The store did not do what was asked.
+/// The store could not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// It cannot be read or written. A store on a network may have kept a change whose answer was lost. The
-    /// text is for the log, never for a client.
+    /// It cannot be read or written. A store on a network may have made a change whose acknowledgement was lost.
+    /// The text is for the log, never for a client.
     #[error("store unavailable: {0}")]
     Unavailable(String),
-    /// Its file was removed, replaced or changed by another program, and the operator has to decide which
-    /// one is right. The text is for the log, never for a client.
+    /// Another program removed, replaced or changed its file, and the operator has to decide which one is
+    /// right. The text is for the log, never for a client.
     #[error("store unavailable: {0}")]
     Displaced(String),
     /// The disk is full. The text is for the log, never for a client.
     #[error("disk full: {0}")]
     Full(String),
-    /// Its queue is full, or has not moved for seconds.
+    /// Its queue is full, or has not moved for several seconds.
     #[error("store overloaded")]
     Overloaded,
 }

@@ -9,26 +9,26 @@ use crate::domain::Conversation;
 /// Answers visitors.
 #[async_trait]
 pub trait ModelClient: Send + Sync {
-    /// What it is, for the operator.
+    /// Name of the model, for the operator.
     fn name(&self) -> &str {
         "a model"
     }
 
-    /// Whether a turn costs the operator money. Such turns also count under `assistant-all`.
+    /// True if turns cost the operator money. Such turns also count under `assistant-all`.
     fn is_metered(&self) -> bool;
 
-    /// Whether it is left alone for a while, because it failed.
+    /// True while it is not asked, because it failed recently.
     fn is_paused(&self) -> bool {
         false
     }
 
-    /// How many turns it answers at once, if that is bounded.
+    /// Limit of concurrent turns, if there is one.
     fn turns_max(&self) -> Option<usize> {
         None
     }
 
-    /// Takes one of the permits that bound concurrent turns. Callers take it before they charge the
-    /// turn, so that a turn without a permit costs nobody anything.
+    /// Takes one of the permits that limit concurrent turns. Callers take it before they charge the turn, so
+    /// that a turn without a permit costs nobody anything.
     fn reserve(&self) -> Result<ModelPermit, ModelError> {
         Ok(ModelPermit::unlimited())
     }
@@ -36,7 +36,7 @@ pub trait ModelClient: Send + Sync {
     /// Answers the conversation in plain text, never empty. Pieces of the answer are pushed to
     /// `sink` as they arrive; concatenated they are the answer.
     ///
-    /// The variant of the error decides who bears the turn; once a piece has been pushed to a streamed sink
+    /// The variant of the error decides who pays for the turn; once a piece has been pushed to a streamed sink
     /// it is [`ModelError::Started`].
     async fn reply(
         &self,
@@ -45,15 +45,15 @@ pub trait ModelClient: Send + Sync {
     ) -> Result<String, ModelError>;
 }
 
-/// Why there is no answer. The texts are for the log, never for a client.
+/// Reason why there is no answer. The texts are for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The model did not work on the turn. The visitor gets it back, and it does not count under
+    /// The model did not work on the turn. The visitor is refunded, and the turn does not count under
     /// `assistant-all`.
     #[error("model did not start: {0}")]
     NotStarted(String),
-    /// The upstream failed or answered with nothing usable. The visitor gets the turn back, but it
-    /// counts under `assistant-all`: the operator may have to pay for it.
+    /// The upstream failed or returned nothing usable. The visitor is refunded, but the turn counts under
+    /// `assistant-all`: the operator may have to pay for it.
     #[error("model gave no usable answer: {0}")]
     Unusable(String),
     /// The model worked on the turn, or may have. It stays charged.
@@ -62,7 +62,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Whether the visitor's turn stays charged.
+    /// True if the visitor's turn stays charged.
     pub const fn is_charged(&self) -> bool {
         matches!(self, Self::Started(_))
     }
@@ -75,7 +75,7 @@ pub struct ModelPermit {
 }
 
 impl ModelPermit {
-    /// A permit of a model without a bound.
+    /// A permit of a model without a limit.
     pub const fn unlimited() -> Self {
         Self { _guard: None }
     }
@@ -91,10 +91,10 @@ impl ModelPermit {
 /// Receives the pieces of an answer while it is made.
 #[async_trait]
 pub trait AnswerSink: Send + Sync {
-    /// Whether the visitor reads the pieces. If not, the model may answer in one.
+    /// True if the visitor reads the pieces as they arrive. If not, the model may answer in one piece.
     fn is_streamed(&self) -> bool;
 
-    /// Says that the answer is that there is none: the model knows that it does not know.
+    /// Records that the model knows no answer, and its text says so.
     fn mark_unanswered(&self) {}
 
     /// Sends the next piece; waits while the buffer is full. After an error the model should stop.
@@ -103,7 +103,7 @@ pub trait AnswerSink: Send + Sync {
 
 /// The reader of the pieces has disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the reader has gone")]
+#[error("the reader has disconnected")]
 pub struct SinkClosed;
 
 impl From<SinkClosed> for ModelError {
@@ -112,7 +112,7 @@ impl From<SinkClosed> for ModelError {
     }
 }
 
-/// The [`AnswerSink`] of an answer that is wanted whole: pieces are discarded.
+/// An [`AnswerSink`] for callers that want the whole answer: pieces are discarded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullSink;
 
@@ -127,7 +127,7 @@ impl AnswerSink for NullSink {
     }
 }
 
-/// An [`AnswerSink`] before another one, which notes what it is told.
+/// An [`AnswerSink`] that wraps another one and records its calls.
 pub struct NotingSink<'a> {
     sink: &'a dyn AnswerSink,
     is_unanswered: AtomicBool,
@@ -144,12 +144,12 @@ impl<'a> NotingSink<'a> {
         }
     }
 
-    /// Whether the answer is that there is none.
+    /// True if the model knew no answer.
     pub fn is_unanswered(&self) -> bool {
         self.is_unanswered.load(Relaxed)
     }
 
-    /// Whether the reader was found to have disconnected.
+    /// True if the reader has disconnected.
     pub fn is_closed(&self) -> bool {
         self.is_closed.load(Relaxed)
     }

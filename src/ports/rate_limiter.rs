@@ -12,11 +12,11 @@ use crate::domain::{
 
 /// Counts requests in sliding windows ([`crate::domain::window`]).
 ///
-/// `now` is the caller's clock. An engine that several processes share may use its own instead.
+/// `now` is the caller's clock. An engine shared by several processes may use its own instead.
 #[async_trait]
 pub trait RateLimiter: Send + Sync {
     /// Charges one under every policy of `charges`, or none if any of them refuses. At most
-    /// [`POLICIES_PER_REQUEST_MAX`] charges, each of another policy. A refusal records nothing.
+    /// [`POLICIES_PER_REQUEST_MAX`] charges, each of a different policy. A refusal records nothing.
     async fn acquire(
         &self,
         charges: &[Charge<'_>],
@@ -28,7 +28,7 @@ pub trait RateLimiter: Send + Sync {
         None
     }
 
-    /// The refusal of `charge`, if it is known without asking anybody else.
+    /// The refusal of `charge`, if it is known without asking another process.
     fn known_refusal(&self, _charge: &Charge<'_>, _now: Timestamp) -> Option<Decision> {
         None
     }
@@ -40,8 +40,8 @@ pub trait RateLimiter: Send + Sync {
     /// standing of their policies afterwards.
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError>;
 
-    /// The windows of `policy` that count most at `now` under its limit, at most `most`, the fullest first.
-    /// Windows that count nothing are left out.
+    /// The fullest windows of `policy` at `now` under its limit, at most `most`, fullest first. Empty windows
+    /// are left out.
     async fn busiest(
         &self,
         policy: PolicyName,
@@ -50,37 +50,36 @@ pub trait RateLimiter: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<BusyWindow>, LimiterError>;
 
-    /// Forgets what windows count, as durably as charges are counted, and returns how many they were.
+    /// Clears windows, as durably as charges are counted. Returns their number.
     async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError>;
 
-    /// How many windows there are, if the technology knows.
+    /// Size and health, if the technology knows them.
     fn stats(&self) -> Option<LimiterStats> {
         None
     }
 
-    /// Whether the limiter can decide, as far as it knows at once.
+    /// Fails if the limiter is known not to be able to decide. Does not wait.
     fn check(&self) -> Result<(), LimiterError>;
 }
 
-/// A window, and how full it is.
+/// A window and its usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusyWindow {
-    /// Who is counted, as a hash.
+    /// The client, as a keyed hash.
     pub key: LimitKey,
-    /// How full the window is.
     pub usage: Usage,
 }
 
 impl BusyWindow {
-    /// Leaves of `windows` what [`RateLimiter::busiest`] gives, in its order.
+    /// Reduces `windows` to the result of [`RateLimiter::busiest`], in its order.
     pub fn keep_fullest(windows: &mut Vec<Self>, most: usize) {
-        windows.retain(|it| it.usage.counted > 0);
-        windows.sort_unstable_by_key(|it| Reverse((it.usage.counted, it.key)));
+        windows.retain(|window| window.usage.counted > 0);
+        windows.sort_unstable_by_key(|busy| Reverse((busy.usage.counted, busy.key)));
         windows.truncate(most);
     }
 }
 
-/// Which windows are reset.
+/// The windows to reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowSet {
     /// Those of all policies.
@@ -92,7 +91,7 @@ pub enum WindowSet {
 }
 
 impl WindowSet {
-    /// Whether the window of `key` is among them.
+    /// True if the window of `key` is included.
     pub fn contains(&self, key: &LimitKey) -> bool {
         match self {
             Self::All => key.policy().is_some(),
@@ -107,11 +106,11 @@ impl WindowSet {
 pub struct LimiterStats {
     /// Windows in memory.
     pub windows: usize,
-    /// The number of windows at which newcomers share windows.
+    /// Number of windows from which on new clients share windows.
     pub windows_max: usize,
-    /// Bytes that the windows take on disk.
+    /// Size of the windows on disk, in bytes.
     pub disk_bytes: u64,
-    /// Whether the windows cannot be stored at present.
+    /// True if the windows cannot be stored at present.
     pub is_store_failing: bool,
 }
 
@@ -123,13 +122,13 @@ pub struct Charge<'a> {
     pub quota: Quota,
     /// The window that counts it.
     pub key: LimitKey,
-    /// An engine that has no room for another window may count the charge under this group instead.
-    /// None for a window that must not be shared.
+    /// An engine without room for another window may count the charge under this group instead. None for a
+    /// window that must not be shared.
     pub group: Option<ClientGroup<'a>>,
 }
 
 impl Charge<'_> {
-    /// The standing of the policy at this usage of the window.
+    /// The policy's standing at this usage of the window.
     pub fn standing(&self, usage: Usage, is_violated: bool) -> Standing {
         Standing {
             policy: self.policy,
@@ -143,34 +142,34 @@ impl Charge<'_> {
 /// The result of [`RateLimiter::acquire`].
 #[derive(Debug, Default)]
 pub struct Admission {
-    /// The standing of every policy that was asked.
+    /// The standing of every requested policy.
     pub decision: Decision,
-    /// What was charged; empty on a refusal.
+    /// The charges made; empty on a refusal.
     pub receipt: Receipt,
 }
 
-/// What was charged, good for one refund. Only the adapter that issued a receipt knows what its
-/// entries mean.
+/// The charges made, valid for one refund. Only the adapter that issued a receipt can interpret its
+/// entries.
 #[derive(Clone, Debug, Default)]
 pub struct Receipt {
     issuer: Issuer,
     entries: ArrayVec<ReceiptEntry, POLICIES_PER_REQUEST_MAX>,
 }
 
-/// Who counted the charges of a receipt.
+/// The engine that counted the charges of a receipt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Issuer {
-    /// The limiter that was asked.
+    /// The limiter itself.
     #[default]
     Limiter,
-    /// This node alone, because the engine that several nodes share was away.
+    /// This node alone, because the shared engine was unavailable.
     Fallback,
 }
 
 /// One charge of a receipt.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiptEntry {
-    /// The charge. Its key is that of the window that counted it.
+    /// The charge, with the key of the window that counted it.
     pub charge: Charge<'static>,
     /// The adapter's name for the entry.
     pub token: u64,
@@ -183,12 +182,12 @@ impl Receipt {
         Self { issuer, ..self }
     }
 
-    /// Who counted them.
+    /// The engine that counted them.
     pub const fn issuer(&self) -> Issuer {
         self.issuer
     }
 
-    /// Adds `charge` as the window of `key` counted it, for the adapter that issues the receipt.
+    /// Adds `charge`, counted by the window of `key`, for the adapter that issues the receipt.
     pub fn push(&mut self, charge: &Charge<'_>, key: LimitKey, token: u64) {
         let charge = Charge {
             policy: charge.policy,
@@ -214,7 +213,7 @@ impl Receipt {
             .collect()
     }
 
-    /// Whether nothing was charged.
+    /// True if nothing was charged.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,13 +1,13 @@
-//! Looking after the store as a whole.
+//! Maintenance of the store as a whole.
 
 use async_trait::async_trait;
 
 use super::StoreError;
 
-/// What an operator has done with the store as a whole, or asks of it, while it serves.
+/// Operations on the store as a whole, while it serves.
 #[async_trait]
 pub trait StoreMaintenance: Send + Sync {
-    /// Removes what no longer counts from the store's files. Changes wait meanwhile.
+    /// Removes obsolete data from the store's files. Changes wait meanwhile.
     async fn compact(&self) -> Result<Compaction, StoreError>;
 
     /// Erases contacts that refused or expired from the store's files.
@@ -15,14 +15,14 @@ pub trait StoreMaintenance: Send + Sync {
         Ok(())
     }
 
-    /// How many nodes of the service work on the store, as far as it can tell them apart. None if it cannot, or
-    /// if only one can work on it.
+    /// Number of the service's nodes that use the store, as far as it can tell them apart. None if it cannot,
+    /// or if only one node can use it.
     async fn nodes(&self) -> Result<Option<u64>, StoreError> {
         Ok(None)
     }
 }
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compaction {
     pub entries_before: u64,

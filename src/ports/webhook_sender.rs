@@ -1,14 +1,14 @@
-//! The operator's own program, which is told what becomes of contacts.
+//! The operator's webhook, notified of changes to contacts.
 
 use async_trait::async_trait;
 
 use crate::domain::{DeliveryId, DeliveryKind, EmailAddress, Failure, LeaveToken, Timestamp};
 
-/// Tells the operator's program.
+/// Notifies the operator's webhook.
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
-    /// The body of a message about the contact with this token. One that is erased has no address any more: the
-    /// body names it as the messages before did.
+    /// The body of a message about the contact with this token. An erased contact has no address any more: the
+    /// body identifies it as earlier messages did.
     fn write(
         &self,
         kind: DeliveryKind,
@@ -17,18 +17,18 @@ pub trait WebhookSender: Send + Sync {
         at: Timestamp,
     ) -> String;
 
-    /// `Ok` means that the program has taken it. After an error it may have it nonetheless, and recognises it
-    /// by the `id`.
+    /// `Ok` means that the webhook has accepted it. After an error it may still have received it, and
+    /// recognises it by the `id`.
     async fn send(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), WebhookError>;
 }
 
-/// The program did not take a message.
+/// The webhook did not accept a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebhookError {
     /// This attempt failed.
     Failed(Failure),
-    /// It wants no more messages, neither this one nor others (410).
+    /// The webhook wants no more messages, neither this one nor others (410).
     Gone,
-    /// It was not asked, or its answer was not waited for: the service stops.
+    /// Not sent, or its response was not awaited, because the service is stopping.
     Stopped,
 }

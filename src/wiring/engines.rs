@@ -1,4 +1,4 @@
-//! The engines that several nodes share, opened.
+//! Opens the engines that several nodes share.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::ports::random;
 
 use super::{StoresError, at, of, roots_for};
 
-/// How long a start tries to reach the database: as long as one that fails over may take.
+/// Time for which a start retries the database: as long as a failover may take.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
 const STORE: &str = "--store";
 const LIMITS: &str = "--limits";
 
-/// The secret of all nodes.
+/// The secret that all nodes share.
 pub fn shared_secret(args: &EngineArgs) -> Result<SharedSecret, StoresError> {
     const FLAG: &str = "--secret-file";
     let Some(path) = args.secret_file.as_deref() else {
@@ -34,8 +34,8 @@ pub fn shared_secret(args: &EngineArgs) -> Result<SharedSecret, StoresError> {
     Ok(SharedSecret::parse(&bytes).map_err(at(FLAG, path))?)
 }
 
-/// Opens the database of contacts, keys and revocations. For a node of the service it tries for a while if the
-/// database is away, and the node is counted.
+/// Opens the database of contacts, keys and revocations. A node of the service retries for a while if the
+/// database is unavailable, and is counted as a node.
 pub async fn open_store(
     args: &EngineArgs,
     secret: &SharedSecret,
@@ -52,7 +52,7 @@ pub async fn open_store(
     Ok(PostgresStore::connect(&settings, metrics, entropy, patience).await?)
 }
 
-/// Makes or updates the tables of that database.
+/// Creates or updates the tables of that database.
 pub async fn migrate_store(
     args: &EngineArgs,
     secret: &SharedSecret,
@@ -77,7 +77,7 @@ fn store_settings(
     })
 }
 
-/// Opens the engine of the limits, for a service with its `metrics`. One that does not answer is no error.
+/// Opens the engine of the limits, for a service with its `metrics`. An unreachable engine is no error.
 pub async fn open_limits(
     args: &EngineArgs,
     metrics: Option<Arc<Metrics>>,
@@ -102,7 +102,7 @@ fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, StoresError> {
     })
 }
 
-/// Checks the flags and their files, without an engine.
+/// Checks the flags and their files without connecting to an engine.
 pub fn check_flags(args: &EngineArgs) -> Result<(), StoresError> {
     if args.store.is_some() {
         store_settings(args, &shared_secret(args)?)?;

@@ -1,6 +1,6 @@
-//! What the flags name, opened: the operator's files for the site, the model's client, the newsletter's
-//! provider, the stores ([`stores`]) and the engines that several nodes share ([`engines`]). The error of a
-//! flag is one line that begins with it.
+//! Opens what the flags name: the operator's site files, the model client, the newsletter provider, the
+//! stores ([`stores`]) and the engines that several nodes share ([`engines`]). An error about a flag is one
+//! line that begins with the flag.
 
 pub mod engines;
 pub mod stores;
@@ -38,7 +38,7 @@ use crate::site::{Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteI
 /// The stores cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoresError {
-    /// A flag is wrong, or its file. The line begins with the flag.
+    /// A flag or its file is wrong. The line begins with the flag.
     #[error("{0}")]
     Flag(String),
     #[error("--store: {0}")]
@@ -56,7 +56,7 @@ impl From<String> for StoresError {
     }
 }
 
-/// The documents. Only the operator's own files can make this fail.
+/// The documents. Only the operator's own files can cause an error.
 pub fn site(args: &Args, settings: &Settings, problems: &[ProblemPage]) -> Result<Site, String> {
     let logo = args.site_logo.as_ref().map(|path| {
         let bytes = operator_file::read_bytes(path).map_err(|error| error.to_string());
@@ -69,7 +69,7 @@ pub fn site(args: &Args, settings: &Settings, problems: &[ProblemPage]) -> Resul
     let (mut files, images) = site_files(args)?;
     if let Some(path) = &args.site_intro {
         if files.iter().any(|file| file.name.starts_with("index.")) {
-            let why = "the index.md of --site-dir takes its place: keep one of the two";
+            let why = "index.md in --site-dir replaces it: keep one of the two";
             return Err(at("--site-intro", path)(why));
         }
         let name = SiteFile::INTRODUCTION.to_owned();
@@ -103,7 +103,7 @@ fn site_files(args: &Args) -> Result<(Vec<SiteFile>, Vec<SiteImage>), String> {
     ))
 }
 
-/// What answers visitors: the model that the flags name, or a search of the site's own pages. Its
+/// The model that answers visitors: the one named by the flags, or a search of the site's own pages. Its
 /// waits end when `interrupt` is cancelled.
 pub fn model_client(
     args: &Args,
@@ -117,7 +117,7 @@ pub fn model_client(
     Ok(Arc::new(client))
 }
 
-/// What answers from the site's pages while the model that the flags name is away, if they want that.
+/// Answers from the site's pages while the configured model is unavailable, if the flags ask for it.
 pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> {
     args.falls_back()
         .then(|| Arc::new(passage_model(site).as_fallback()) as _)
@@ -153,7 +153,7 @@ fn openai_client(
     OpenAiModelClient::new(settings, roots, interrupt).map_err(of("--model-url"))
 }
 
-/// Asks the model that the flags name a question, and returns its answer.
+/// Asks the configured model a question and returns its answer.
 pub async fn ask_model(
     args: &Args,
     site: &Site,
@@ -172,18 +172,17 @@ pub async fn ask_model(
 type DynWebhookSender = Arc<dyn WebhookSender>;
 type DynSignUps = Arc<dyn SignUps>;
 
-/// The operator's own program, and when it is told.
+/// The operator's webhook, and when it is called.
 pub enum NewsletterWebhook {
-    /// There is none.
     None,
-    /// What becomes of contacts, from the queue.
+    /// Notified of changes to contacts, from the queue.
     Queued(DynWebhookSender),
-    /// Sign-ups, while their visitors wait.
+    /// Receives sign-ups while their visitors wait.
     Direct(DynSignUps),
 }
 
 impl NewsletterWebhook {
-    /// What is told from the queue, and what takes sign-ups in place of the contacts.
+    /// The notifier for the queue, and the provider that takes sign-ups instead of our own store.
     pub fn split(self) -> (Option<DynWebhookSender>, Option<DynSignUps>) {
         match self {
             Self::None => (None, None),
@@ -193,7 +192,7 @@ impl NewsletterWebhook {
     }
 }
 
-/// The operator's own program, as the flags have it. Its waits end when `interrupt` is cancelled.
+/// The operator's webhook, as configured. Its waits end when `interrupt` is cancelled.
 pub fn newsletter_webhook(
     args: &Args,
     interrupt: &CancellationToken,
@@ -225,13 +224,13 @@ pub fn newsletter_webhook(
     })
 }
 
-/// What sends mail, if the flags name an account.
+/// Sends email, if the flags name an SMTP account.
 pub fn mail_sender(args: &Args) -> Result<Option<Arc<dyn MailSender>>, String> {
     let sender = smtp_mail_sender(args)?;
     Ok(sender.map(|sender| Arc::new(sender) as _))
 }
 
-/// The same as what it is, whose account can be tried.
+/// Like [`mail_sender`], as a concrete type whose account can be tested.
 pub fn smtp_mail_sender(args: &Args) -> Result<Option<SmtpMailSender>, String> {
     let Some(mail) = &args.mail else {
         return Ok(None);
@@ -253,17 +252,17 @@ pub fn smtp_mail_sender(args: &Args) -> Result<Option<SmtpMailSender>, String> {
         .map_err(of("--smtp-url"))
 }
 
-/// The certificate of the service's own TLS.
+/// The certificate of the service's built-in TLS.
 #[derive(Debug)]
 pub enum OwnCertificate {
-    /// From files that the flags name.
+    /// From files named by flags.
     Files(Arc<CertificateFiles>),
-    /// Ordered by the service.
+    /// Obtained by ACME.
     Acme(Arc<AcmeCertificate>),
 }
 
 impl OwnCertificate {
-    /// How TLS is spoken with it.
+    /// The TLS configuration with this certificate.
     ///
     /// # Errors
     /// When there is no randomness.
@@ -275,7 +274,7 @@ impl OwnCertificate {
     }
 }
 
-/// The certificate of the service's own TLS, if the flags ask for one. Nothing is written.
+/// The certificate of the service's built-in TLS, if the flags ask for one. Nothing is written.
 pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
     let acme = &args.acme;
     match (&args.tls_cert, &args.tls_key, &args.data_dir) {
@@ -300,15 +299,15 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
     }
 }
 
-/// The working directory, where relative paths of flags begin; empty if it is gone.
+/// The working directory, to which relative paths of flags refer; empty if it is gone.
 pub fn directory() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 
-/// Makes `directory` the working directory, so that paths of a service's flags begin where that one's do.
+/// Makes `directory` the working directory, so that relative paths resolve as they do for the service.
 ///
 /// # Errors
-/// When it is gone, or closed to this user.
+/// When it is gone or not accessible to this user.
 pub fn enter(directory: &Path) -> io::Result<()> {
     std::env::set_current_dir(directory)
 }
@@ -330,7 +329,7 @@ pub fn roots(url: &str) -> Result<Roots, String> {
     roots_for(url.starts_with("https://"), Vec::new())
 }
 
-/// The certificate authorities, which only TLS needs: the system's, and `more`.
+/// The certificate authorities, needed only by TLS: the system's, and `more`.
 fn roots_for(tls: bool, more: Certificates) -> Result<Roots, String> {
     if !tls {
         return Ok(Roots::of([]));

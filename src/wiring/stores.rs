@@ -1,4 +1,4 @@
-//! The stores, opened and closed: those of a data directory, or those that several nodes share.
+//! Opens and closes the stores: those of a data directory, or those that several nodes share.
 
 use std::io;
 use std::path::Path;
@@ -30,25 +30,25 @@ use crate::ports::{
 use super::{StoresError, engines, mail_sender, newsletter_webhook};
 
 const NO_LIMITS: &str =
-    "where are the rate limits? Give --limits URL, or the --data-dir of the one node";
+    "nowhere to store the rate limits: give --limits URL, or --data-dir for a single node";
 
-/// How long the stores may take to close. With the longest drain and the graces, a stop takes no
-/// longer than the 90 s that systemd waits.
+/// Deadline for closing the stores. With the longest drain and the grace periods, a stop stays within the
+/// 90 s that systemd waits.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(7);
 
-/// Whose windows a limiter opens.
+/// The windows that a limiter opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowsFor {
-    /// Those of a service.
+    /// A service's own windows.
     Service,
-    /// Those of a command. It does not know the flags of the service, so none of them expires, and nothing is
-    /// written but what the command resets.
+    /// A command's view. It does not know the service's flags, so no window expires, and nothing is written
+    /// except resets.
     Command,
-    /// None at all.
+    /// No windows at all.
     Nobody,
 }
 
-/// What has to be closed at the end, however that comes.
+/// Everything that must be closed at the end, however the end comes.
 #[derive(Debug, Default)]
 pub struct Stores {
     limiter: Option<Arc<SledRateLimiter>>,
@@ -57,8 +57,8 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Opens what the flags name, as the application of commands: sign-ups are kept as contacts, and no model
-    /// answers. Blocks the thread while a data directory is opened.
+    /// Opens what the flags name, as the application of commands: sign-ups are stored as contacts, and no
+    /// model answers. Blocks the thread while a data directory is opened.
     pub async fn open(
         &mut self,
         args: &Args,
@@ -79,7 +79,7 @@ impl Stores {
                 };
                 self.open_data_dir(&data_dir, windows, settings, metrics)?
             }
-            // The flags were checked for that.
+            // The flags were checked for this.
             (None, None) => return Err(OpenError::NoDataDir(Path::new("").to_owned()).into()),
         };
         let path = args.data_dir.as_deref().map(data_dir::blocks);
@@ -117,8 +117,8 @@ impl Stores {
         ))
     }
 
-    /// Opens the stores that several nodes share. The node's own directory has the windows, unless these are
-    /// shared, too.
+    /// Opens the stores that several nodes share. The node's own directory holds the windows, unless these
+    /// are shared, too.
     async fn open_shared(
         &mut self,
         args: &EngineArgs,
@@ -129,7 +129,7 @@ impl Stores {
     ) -> Result<App, StoresError> {
         let is_service = windows == WindowsFor::Service;
         let secret = engines::shared_secret(args)?;
-        // A command makes none.
+        // A command creates no directory.
         let dir = dir.filter(|dir| is_service || dir.exists());
         self.node_dir = dir.map(NodeDir::open).transpose()?;
         let limiter = self.shared_limiter(args, windows, &settings.policies, &metrics);
@@ -149,7 +149,7 @@ impl Stores {
         ))
     }
 
-    /// The limiter that the nodes share, or that of the one node.
+    /// The shared limiter, or the local one.
     async fn shared_limiter(
         &mut self,
         args: &EngineArgs,
@@ -161,12 +161,12 @@ impl Stores {
             let counted = (windows == WindowsFor::Service).then(|| Arc::clone(metrics));
             let engine = engines::open_limits(args, counted).await?;
             if windows != WindowsFor::Service {
-                // It has a row in the status.
+                // So that the status lists it.
                 metrics.limits_engine.set_away(false);
-                // A command fails while the engine is away; the service decides alone then.
+                // A command fails while the engine is unavailable; the service then decides alone.
                 return Ok(engine);
             }
-            // One that is away is not asked.
+            // An unavailable engine is not asked.
             if let Ok(survey) = engine.survey().await
                 && let Some(eviction) = survey.eviction
             {
@@ -206,7 +206,7 @@ impl Stores {
     }
 
     /// Closes the stores, so that the next start knows where they ended. Does not wait long for a disk that
-    /// does not answer: everything acknowledged is synced already.
+    /// does not respond: everything acknowledged is already synced.
     pub fn close(self) -> io::Result<()> {
         let Self {
             limiter,
@@ -221,7 +221,7 @@ impl Stores {
         };
         let close_ledger = move || match ledger.map_or(Ok(()), |ledger| ledger.close()) {
             Err(error) if !matches!(error, StoreError::Displaced(_)) => {
-                tracing::warn!(%error, "the end of the ledger cannot be marked; nothing is lost");
+                tracing::warn!(%error, "the end of the ledger cannot be marked; no data is lost");
                 Ok(())
             }
             closed => closed,
@@ -232,18 +232,18 @@ impl Stores {
         )?;
         let closed = closed.ok_or_else(|| {
             io::Error::other(
-                "the disk does not answer: the stores are not closed; nothing acknowledged is lost",
+                "the disk does not respond: the stores are not closed; no acknowledged data is lost",
             )
         })?;
-        // Its lock ends here.
+        // Dropping it releases the lock.
         drop(node_dir);
         let closed = closed.into_iter().collect::<Result<(), _>>();
         closed.map_err(io::Error::other)
     }
 }
 
-/// Opens the stores for a command, where no service answers it. Nothing is counted. The limiter is empty unless
-/// `with_windows`.
+/// Opens the stores for a command when no service is running. Nothing is counted. The limiter is empty
+/// unless `with_windows`.
 pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), StoresError> {
     let windows = if with_windows {
         WindowsFor::Command
@@ -253,7 +253,7 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     let mut stores = Stores::default();
     let metrics = Arc::new(Metrics::new([]));
     let settings = args.settings(args.listen);
-    // Before the stores, which have to be closed once they are open.
+    // Before the stores, which must be closed once they are open.
     let mail = mail_sender(args)?;
     let (webhook, _) = newsletter_webhook(args, &CancellationToken::new())?.split();
     let app = stores.open(args, windows, settings, metrics).await?;
@@ -267,7 +267,7 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     ))
 }
 
-/// The application of commands: sign-ups are kept in `store` as contacts, and no model answers.
+/// The application of commands: sign-ups are stored in `store` as contacts, and no model answers.
 fn of_commands(
     store: Arc<impl ContactStore + DeliveryQueue + StoreMaintenance + 'static>,
     credentials: Arc<impl KeyIssuer + RevocationList + 'static>,
@@ -300,7 +300,7 @@ fn of_commands(
     }
 }
 
-/// The limiter of commands that ask it nothing.
+/// The limiter of commands that never ask it.
 fn no_windows() -> Arc<dyn RateLimiter> {
     Arc::new(SledRateLimiter::in_memory(
         &Policies::default(),
@@ -308,8 +308,8 @@ fn no_windows() -> Arc<dyn RateLimiter> {
     ))
 }
 
-/// Policies under which no window expires: with shorter ones than the service has, some that count would be
-/// dropped.
+/// Policies under which no window expires: policies shorter than the service's would drop windows that
+/// still count.
 fn keeping_all() -> Policies {
     let mut policies = Policies::default();
     for policy in PolicyName::ALL {

@@ -101,7 +101,7 @@ async fn without_the_limits_engine_each_node_starts_and_keeps_its_share() {
     say_once(
         &nodes,
         [
-            &format!("{engine} is away"),
+            &format!("{engine} is unavailable"),
             &format!("{engine} decides again"),
         ],
     )
@@ -217,7 +217,7 @@ async fn monitors_hear_of_a_record_that_is_away_and_load_balancers_do_not() {
     assert_eq!(client.status(address, &Call::get("/livez")).await, 200);
     postgres.restart().await;
     until("health", async || health().await == 200).await;
-    let changes = ["the database is away", "the database is back"];
+    let changes = ["the database is unavailable", "the database is back"];
     say_once(&nodes, changes).await;
 }
 

@@ -71,7 +71,7 @@ async fn the_account_of_the_handbook_may_do_what_is_needed_and_no_more() {
     let two = "the password is in the URL and in a file: remove one of them";
     assert_eq!(both.err().as_deref(), Some(two));
     let neither = RedisRateLimiter::open(settings(&url("limits"))).await;
-    let none = "the URL names a user, and the password is missing";
+    let none = "the URL has a user but no password";
     assert_eq!(neither.err().as_deref(), Some(none));
     let wrong = RedisRateLimiter::open(settings(&url("limits:wrong"))).await;
     let error = wrong.unwrap().check().unwrap_err().to_string();

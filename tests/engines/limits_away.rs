@@ -211,7 +211,7 @@ async fn a_demoted_primary_is_left_for_the_server_that_its_name_leads_to() {
     node.until_away(true).await;
     let replica = RedisRateLimiter::open(old.settings()).await.unwrap();
     let error = replica.survey().await.unwrap_err().to_string();
-    let advice = "let --limits lead to the primary";
+    let advice = "point --limits to the primary";
     assert!(error.contains(advice), "{error}");
     relay.lead_to(new.port);
     node.until_away(false).await;

@@ -212,7 +212,7 @@ async fn abuse_is_named_erased_and_blocked_as_in_a_data_directory() {
     // Without a data directory only the flag blocks.
     let refused = site.run(&["block", "add", "127.0.0.1"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("or --block to the service"));
+    assert!(text(&refused.stderr).contains("or start the service with --block"));
     assert_eq!(node.health("none"), 401);
     let mut blocking = site.command(&["--block", "127.0.0.0/8"]);
     let blocking = Program::start(blocking.args(["--listen", "127.0.0.1:0"]));
@@ -275,7 +275,7 @@ async fn what_has_no_meaning_there_is_refused() {
     ]);
     let without = run(&mut without);
     assert_eq!(without.status.code(), Some(2));
-    assert!(text(&without.stderr).contains("where are the rate limits?"));
+    assert!(text(&without.stderr).contains("nowhere to store the rate limits"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

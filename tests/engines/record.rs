@@ -368,7 +368,7 @@ async fn an_outage_is_logged_once_and_counted() {
         panic!("{log}");
     };
     for (line, level, words) in [
-        (away, "WARN", "the database is away"),
+        (away, "WARN", "the database is unavailable"),
         (back, "INFO", "the database is back"),
     ] {
         assert!(line.contains(level) && line.contains(words), "{line}");

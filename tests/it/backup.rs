@@ -353,7 +353,7 @@ async fn foreign_files_links_and_doubles_in_an_archive_are_refused() {
         builder
             .append_data(&mut header, "secret", io::empty())
             .unwrap();
-        check_refused(&builder.into_inner().unwrap(), "no regular file");
+        check_refused(&builder.into_inner().unwrap(), "not a regular file");
     }
 }
 
@@ -372,8 +372,8 @@ async fn an_archive_without_all_its_files_is_refused() {
         ),
         (other_secret.packed(), "the secret is not the one"),
         (short_secret.packed(), "the secret is not the one"),
-        ([&archive[..], b"garbage"].concat(), "something follows"),
-        ([&archive[..], &archive[..]].concat(), "something follows"),
+        ([&archive[..], b"garbage"].concat(), "data after its end"),
+        ([&archive[..], &archive[..]].concat(), "data after its end"),
         (Vec::new(), "ledger.jsonl is missing"),
         (b"not a tar at all".repeat(100), "cannot be read"),
     ] {

@@ -96,7 +96,10 @@ fn check_second_signal(flags: &[&str], (path, body): (&str, &str), code: &str) {
     let (status, log) = program.wait();
     assert_eq!(status, Some(0), "{log}");
     if code == "newsletter_unavailable" {
-        assert!(log.contains("interrupted, as the service stops"), "{log}");
+        assert!(
+            log.contains("interrupted because the service is stopping"),
+            "{log}"
+        );
     }
     assert!(log.contains("second signal"), "{log}");
     assert!(log.contains("stopped log.dropped=0"), "{log}");
@@ -265,7 +268,7 @@ fn a_start_without_room_serves_what_needs_none_and_recovers_alone() {
     assert_eq!(program.sign_up("bob@example.com"), false);
     program.mint();
     let log = program.stopped();
-    let told = log.matches("requests fail for the store").count();
+    let told = log.matches("requests fail because of the store").count();
     assert_eq!(told, 1, "once a minute: {log}");
     assert!(log.contains("limits hold, but a restart forgets them"));
     assert!(log.contains("the store works again"), "{log}");

@@ -181,7 +181,7 @@ fn a_start_with_a_file_that_cannot_be_read_is_refused_by_its_line() {
         fs::write(&path, format!("{good}\n{bad}\n{good}\n")).unwrap();
         let line = refusal(dir.path());
         assert!(
-            line.contains("blocks.jsonl: line 2 is no blocked network"),
+            line.contains("blocks.jsonl: line 2 is not a blocked network"),
             "{line}"
         );
         assert!(!line.contains("192.0.2"), "{line}");
@@ -191,10 +191,10 @@ fn a_start_with_a_file_that_cannot_be_read_is_refused_by_its_line() {
         assert_eq!(checked.status.code(), Some(2));
         text(&checked.stdout)
     };
-    assert!(check().contains("line 2 is no blocked network"));
+    assert!(check().contains("line 2 is not a blocked network"));
     fs::remove_file(&path).unwrap();
     make_fifo(&path);
-    assert!(refusal(dir.path()).contains("is no regular file"));
+    assert!(refusal(dir.path()).contains("is not a regular file"));
     assert!(check().contains("not a regular file of at most"));
 }
 

@@ -290,8 +290,8 @@ async fn what_could_not_be_kept_is_kept_later_and_an_outage_is_two_lines() {
     .await;
     assert_eq!(all(&*store).await[0].counts.get(Counted::Keys), 3);
     for line in [
-        "hourly counts are not being kept",
-        "hourly counts are kept again",
+        "hourly counts cannot be stored",
+        "hourly counts are stored again",
     ] {
         assert_eq!(log.matches(line).count(), 1, "{line}: {log}");
     }

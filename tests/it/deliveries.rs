@@ -183,7 +183,7 @@ async fn a_program_that_hangs_is_waited_for_fifteen_seconds() {
     let [failed] = queued(&app).await.try_into().unwrap();
     assert_eq!(
         failed.last_error.as_deref(),
-        Some("no answer within 15 seconds")
+        Some("no response within 15 seconds")
     );
 }
 
@@ -194,7 +194,7 @@ async fn after_ten_attempts_a_message_is_given_up_and_tried_again_at_will() {
     sign_up(&app, "ada@example.com").await;
     let id = queued(&app).await[0].id;
     let failure = || {
-        let error = "answered 503".to_owned();
+        let error = "responded with 503".to_owned();
         WebhookError::Failed(Failure::Later {
             error,
             wait_ms: None,

@@ -65,7 +65,7 @@ fn a_file_that_cannot_be_used_is_named_and_not_quoted() {
     let file = dir.path().join("file");
     for (flag, content, mode, told) in [
         (MODEL_KEY, "\n", 0o600, "is empty"),
-        (MODEL_KEY, "two words", 0o600, "must hold one key"),
+        (MODEL_KEY, "two words", 0o600, "must contain one key"),
         (MODEL_KEY, "sk-exposed", 0o644, "chmod 600"),
         (PROMPT, "\n", 0o644, "is empty"),
         (LOGO, "", 0o644, "is neither an SVG nor a PNG"),
@@ -118,7 +118,7 @@ fn a_pipe_or_a_device_is_no_file_and_holds_no_start_up() {
     make_fifo(&pipe);
     for flag in [MODEL_KEY, PROMPT, LOGO, INTRO, WEBHOOK_SECRET] {
         for file in [&*pipe, Path::new("/dev/zero"), dir.path()] {
-            assert_eq!(complaint_of(flag, file), "is no regular file");
+            assert_eq!(complaint_of(flag, file), "is not a regular file");
         }
     }
 }

@@ -106,7 +106,7 @@ fn what_is_no_tcp_listener_is_refused_before_the_data_directory_is_touched() {
     shell.stdin(OwnedFd::from(listener()));
     check_refused("two", &mut shell, "2 sockets for the service");
     for (names, told) in [
-        ("redirect:redirect", "2 sockets to redirect"),
+        ("redirect:redirect", "2 sockets for redirects"),
         ("web:redirect", "needs an https URL"),
     ] {
         let mut shell = behind_shell(&named(names), &command(&data_dir));
@@ -182,7 +182,7 @@ fn a_service_manager_that_is_gone_disturbs_nobody() {
     let program = Program::start(command(&data_dir).env("NOTIFY_SOCKET", &nobody));
     assert_eq!(program.sign_up("ada@example.com"), false);
     let log = program.stopped();
-    assert!(log.contains("cannot tell the service manager"), "{log}");
+    assert!(log.contains("cannot notify the service manager"), "{log}");
 }
 
 /// One request on a connection of its own. Returns the status line.

@@ -1,4 +1,4 @@
-//! The bound of an engine's answers.
+//! The limit of an engine's responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,12 +7,12 @@ use tokio::io::AsyncRead;
 use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 
-/// Ends a connection on which an answer has no end.
+/// Ends a connection with an endless response.
 #[derive(Clone)]
 pub(super) struct AnswerBound {
-    /// The bytes that came since the last answer that was understood.
+    /// Bytes received since the last complete response.
     unanswered: Arc<AtomicUsize>,
-    /// Cancelled when they are too many.
+    /// Cancelled when there are too many.
     gone: CancellationToken,
 }
 
@@ -24,7 +24,7 @@ impl AnswerBound {
         }
     }
 
-    /// The same stream, of which at most `bytes_max` are read between two answers.
+    /// The same stream, limited to `bytes_max` between two complete responses.
     pub(super) fn reader<S: AsyncRead>(
         &self,
         stream: S,
@@ -38,7 +38,7 @@ impl AnswerBound {
         })
     }
 
-    /// An answer was understood.
+    /// Records a complete response.
     pub(super) fn note_answer(&self) {
         self.unanswered.store(0, Relaxed);
     }

@@ -1,7 +1,7 @@
-//! What a node remembers of the credentials that it looked up in a store on a network.
+//! A node's cache of credentials looked up in a store on a network.
 //!
-//! A key or a registration that was revoked at another node is refused here after the time that an answer is
-//! fresh. While the store is away, answers are used for longer. What is revoked here is refused here at once.
+//! A key or a registration revoked at another node is refused here once the cached result is no longer fresh. While
+//! the store is unavailable, results are used for longer. Revocations made here take effect here at once.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -12,29 +12,28 @@ use async_trait::async_trait;
 use crate::domain::{Fingerprint, KeyRecord, Registration, RevokedRegistration, Timestamp};
 use crate::ports::{Clock, KeyIssuer, PageStream, RevocationList, StoreError};
 
-/// How long an answer is not asked for again: another node may revoke the credential.
+/// Age up to which a result is used without asking again: another node may revoke the credential.
 const FRESH_MS_MAX: u64 = 5_000;
-/// How old an answer may be while the store is away.
+/// Age up to which a result is used while the store is unavailable.
 const STALE_MS_MAX: u64 = 60_000;
-/// How long a key is not asked for again that the store does not know: another node may issue it any moment.
+/// Age up to which an unknown key counts as unknown: another node may issue it at any moment.
 const UNKNOWN_MS_MAX: u64 = 1_000;
-/// How many answers of each kind are remembered: those of the last so many look-ups, and up to as many
-/// before them.
+/// Cached results of each kind: those of this many latest lookups, and up to the same number before them.
 const GENERATION_LEN: usize = 32_768;
 
-/// Keys and revocations, each answer remembered for a while.
+/// Keys and revocations, each result cached for a while.
 pub struct CredentialCache {
     keys: Arc<dyn KeyIssuer>,
     revocations: Arc<dyn RevocationList>,
     clock: Arc<dyn Clock>,
     known_keys: Mutex<Answers<Option<KeyRecord>>>,
-    /// They have room of their own, because anybody can make them up.
+    /// They have their own space, because anybody can make them up.
     unknown_keys: Mutex<Answers<()>>,
     known_revocations: Mutex<Answers<bool>>,
 }
 
 impl CredentialCache {
-    /// Remembers nothing yet.
+    /// An empty cache.
     pub fn new(
         keys: Arc<dyn KeyIssuer>,
         revocations: Arc<dyn RevocationList>,
@@ -50,8 +49,8 @@ impl CredentialCache {
         }
     }
 
-    /// The answer that is remembered if it is fresh, or the one that `ask` gives, or the one that is
-    /// remembered if there is no other and it is not too old.
+    /// The cached result if it is fresh, or else the result of `ask`, or else the cached result if it is not too
+    /// old.
     async fn look_up<V: Clone>(
         &self,
         known: &Mutex<Answers<V>>,
@@ -79,7 +78,7 @@ impl CredentialCache {
                 if answer.given_at <= now && now.ms_since(answer.given_at) <= STALE_MS_MAX =>
             {
                 let value = answer.value.clone();
-                // Not every request has to wait for the store in vain.
+                // So that not every request waits for an unavailable store.
                 let answer = Answer {
                     asked_at: now,
                     ..answer
@@ -162,13 +161,13 @@ impl RevocationList for CredentialCache {
     }
 }
 
-/// An answer of the store.
+/// A result from the store.
 #[derive(Clone)]
 struct Answer<V> {
     value: V,
-    /// When the store gave it.
+    /// Time of the store's response.
     given_at: Timestamp,
-    /// When the store was last asked, perhaps in vain.
+    /// Time of the last request to the store, possibly unsuccessful.
     asked_at: Timestamp,
 }
 
@@ -181,18 +180,18 @@ impl<V> Answer<V> {
         }
     }
 
-    /// Whether the store was asked less than `fresh_ms` ago.
+    /// True if the store was asked less than `fresh_ms` ago.
     fn is_fresh(&self, now: Timestamp, fresh_ms: u64) -> bool {
         self.asked_at <= now && now.ms_since(self.asked_at) < fresh_ms
     }
 }
 
-/// The last answers, in two generations, so that the oldest are dropped without a search.
+/// The latest results in two generations, so that the oldest are dropped without a search.
 #[derive(Default)]
 struct Answers<V> {
     young: HashMap<Fingerprint, Answer<V>>,
     old: HashMap<Fingerprint, Answer<V>>,
-    /// How many were forgotten. An answer that was asked for before may be out of date.
+    /// Number of removals. A result requested before one may be out of date.
     changes: u64,
 }
 

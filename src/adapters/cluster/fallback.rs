@@ -1,4 +1,4 @@
-//! The node's own table behind an engine that may go away.
+//! The node's own table behind an engine that may become unavailable.
 
 use std::io;
 use std::sync::Arc;
@@ -14,11 +14,12 @@ use crate::ports::{
     WindowSet,
 };
 
-/// Has an engine decide that several nodes share. While it is away this node decides alone, with its share
+/// Lets an engine decide that several nodes share. While it is unavailable this node decides alone, with its share
 /// of each limit.
 ///
-/// The own table counts what the engine admitted to this node, so that an outage is no fresh start. The tokens
-/// of the engine's receipts are the instants of the charges, as in the own table: a refund takes both back.
+/// The node's own table also counts the charges that the engine admitted for this node, so that an outage does not
+/// reset the limits. The tokens of the engine's receipts are the instants of the charges, as in the node's own table:
+/// a refund takes both back.
 pub struct FallbackRateLimiter {
     engine: Arc<dyn RateLimiter>,
     own: SledRateLimiter,
@@ -48,7 +49,7 @@ impl FallbackRateLimiter {
         }))
     }
 
-    /// This node's part of a limit.
+    /// This node's share of a limit.
     fn share(&self, quota: Quota) -> Quota {
         let count = quota.count().div_ceil(self.nodes).max(1);
         Quota::new(count, quota.window_ms()).unwrap_or(quota)
@@ -122,7 +123,7 @@ impl RateLimiter for FallbackRateLimiter {
         }
     }
 
-    /// Not a success while the engine is away: its windows still count.
+    /// Fails while the engine is unavailable: its windows still count.
     async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
         self.own.reset(which).await?;
         self.engine.reset(which).await
@@ -132,7 +133,7 @@ impl RateLimiter for FallbackRateLimiter {
         self.engine.stats()
     }
 
-    /// Always: without the engine the node decides alone.
+    /// Always succeeds: without the engine the node decides alone.
     fn check(&self) -> Result<(), LimiterError> {
         Ok(())
     }

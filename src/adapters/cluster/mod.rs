@@ -1,12 +1,12 @@
-//! What only several nodes need: the engines that they share, and what a node does about them.
+//! Everything that only several nodes need: the engines that they share, and a node's handling of them.
 //!
 //! | Module | Implements | Over |
 //! |---|---|---|
 //! | [`postgres`] | `ContactStore`, `KeyIssuer`, `RevocationList`, `CountStore`, `StoreMaintenance` | a PostgreSQL database |
-//! | [`credential_cache`] | `KeyIssuer`, `RevocationList` | those of the database, remembered for a while |
+//! | [`credential_cache`] | `KeyIssuer`, `RevocationList` | those of the database, cached for a while |
 //! | [`redis`] | `RateLimiter` | Redis or Valkey |
-//! | `answers` | | the bound of both engines' answers |
-//! | `fallback` | `RateLimiter` | Redis or Valkey, and the node's own table while it is away |
+//! | `answers` | | the limit of both engines' responses |
+//! | `fallback` | `RateLimiter` | Redis or Valkey, and the node's own table while it is unavailable |
 
 mod answers;
 pub mod credential_cache;

@@ -1,5 +1,5 @@
-//! [`BlockList`] over a file of the data directory, which is written whole at each change. Its first line counts the
-//! others, so that a lost one is noticed; each of them is a network and when it was blocked:
+//! [`BlockList`] over a file in the data directory, rewritten as a whole at each change. Its first line counts
+//! the others, so that a lost one is noticed; each of them is a network and the time when it was blocked:
 //!
 //! ```text
 //! 1
@@ -24,16 +24,16 @@ use crate::ports::{BlockList, StoreError};
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{SystemFiles, read_small, store_error, write_whole};
 
-/// The largest file that is read: some ten times as many networks as the operator may block.
+/// Largest file that is read: about ten times as many networks as the operator may block.
 pub(crate) const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// Blocked networks: those of flags, and those in a file.
+/// Blocked networks: those named by flags, and those in a file.
 #[derive(Debug, Default)]
 pub struct FileBlockList(Arc<BlockFile>);
 
 #[derive(Debug, Default)]
 struct BlockFile {
-    /// Without one nothing can be added.
+    /// Without a path nothing can be added.
     path: Option<PathBuf>,
     of_flags: Vec<BlockedNetwork>,
     /// True if anything is blocked. Checked before the lock, whose counter all cores would write to.
@@ -46,7 +46,7 @@ struct BlockFile {
 #[derive(Debug, Default)]
 struct Blocks {
     added: BTreeMap<BlockedNetwork, Timestamp>,
-    /// The networks of the flags and those that were added.
+    /// Networks from flags and added ones.
     addresses: BlockedAddresses,
 }
 
@@ -58,11 +58,11 @@ struct BlockLine {
 }
 
 impl FileBlockList {
-    /// The networks of flags, and those in the file at `path`, which is made when one is added.
+    /// The networks from flags, and those in the file at `path`, which is created when one is added.
     ///
     /// # Errors
-    /// [`OpenError::Io`] when the file is there and cannot be read whole: to leave a block out would let in
-    /// whom the operator has refused.
+    /// [`OpenError::Io`] when the file exists but cannot be read completely: skipping a block would let in a
+    /// network that the operator has blocked.
     pub fn open(path: Option<PathBuf>, of_flags: Vec<BlockedNetwork>) -> Result<Self, OpenError> {
         let added = match &path {
             Some(path) => read(path).map_err(OpenError::io("read", path))?,
@@ -98,7 +98,7 @@ impl BlockList for FileBlockList {
         let added = self.0.blocks.read().added.clone();
         let added = added.into_iter().map(|(network, at)| (network, Some(at)));
         let of_flags = self.0.of_flags.iter().map(|network| (*network, None));
-        // A flag is what has to be removed, too.
+        // Flags come last, so that they win: to unblock such a network, its flag must be removed, too.
         let networks: BTreeMap<_, _> = added.chain(of_flags).collect();
         let block = |(network, since)| Block { network, since };
         networks.into_iter().map(block).collect()
@@ -123,7 +123,7 @@ impl BlockList for FileBlockList {
 }
 
 impl BlockFile {
-    /// Writes what `change` makes of the networks, and only then takes it for blocked.
+    /// Writes the changed networks to the file, and only then applies them.
     fn change(
         &self,
         change: impl FnOnce(&mut BTreeMap<BlockedNetwork, Timestamp>) -> bool,
@@ -134,8 +134,7 @@ impl BlockFile {
             return Ok(false);
         }
         let Some(path) = &self.path else {
-            let missing =
-                "blocks are kept in a data directory: give --data-dir, or --block to the service";
+            let missing = "blocks are stored in a data directory: use --data-dir, or start the service with --block";
             return Err(StoreError::Unavailable(missing.to_owned()));
         };
         let written =
@@ -163,7 +162,7 @@ fn read(path: &Path) -> io::Result<BTreeMap<BlockedNetwork, Timestamp>> {
         return Ok(BTreeMap::new());
     };
     let mut lines = (1..).zip(text.lines()).peekable();
-    // Without it the operator made the file.
+    // Without a count the file was made by the operator.
     let count = lines
         .peek()
         .and_then(|(_, line)| line.parse::<usize>().ok());
@@ -171,7 +170,7 @@ fn read(path: &Path) -> io::Result<BTreeMap<BlockedNetwork, Timestamp>> {
     let added: BTreeMap<_, _> = lines
         .map(|(number, line)| {
             parse(line).ok_or_else(|| {
-                let bad = format!("line {number} is no blocked network: correct or remove it");
+                let bad = format!("line {number} is not a blocked network: correct or remove it");
                 io::Error::new(io::ErrorKind::InvalidData, bad)
             })
         })
@@ -195,7 +194,7 @@ fn parse(line: &str) -> Option<(BlockedNetwork, Timestamp)> {
     Some((network, Timestamp::parse(&line.since)?))
 }
 
-/// The first line, and one for each of these.
+/// The first line, and one line per network.
 fn text(added: &BTreeMap<BlockedNetwork, Timestamp>) -> io::Result<String> {
     let mut text = format!("{}\n", added.len());
     for (network, since) in added {

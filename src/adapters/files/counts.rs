@@ -1,13 +1,13 @@
 //! [`CountStore`] over a file, and the task that fills it.
 //!
-//! A line is an hour and what is added to its counts, without those that are 0:
+//! A line is an hour and an increment of its counts, without zeros:
 //!
 //! ```text
 //! {"hour":"2026-11-23T01","counts":{"requests":5120,"client_errors":17}}
 //! ```
 //!
-//! A minute in which something was counted appends a line. Now and then the file is written anew, beside its
-//! place, with one line an hour: 400 days of a busy site take 2.5 MB.
+//! Each minute with counts appends a line. Now and then the file is compacted to one line per hour: 400 days
+//! of a busy site take 2.5 MB.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -32,16 +32,16 @@ use crate::adapters::files::{
 };
 use crate::adapters::supervisor::supervise;
 
-/// A process that is killed loses what was counted since the last time.
+/// A process that is killed loses the counts since the last write.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// How long the last counts may take to be kept.
+/// Deadline for storing the last counts.
 const FINISH_DEADLINE: Duration = Duration::from_secs(1);
 
-/// How many lines are appended before the file is written anew.
+/// Lines that are appended before the file is compacted.
 const APPENDED_MAX: usize = 10_000;
 
-/// A file of ours is a fifth of this.
+/// Our own files are at most a fifth of this.
 pub(crate) const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// Hourly counts in a file.
@@ -52,12 +52,12 @@ pub struct FileCountStore(Arc<CountFile>);
 struct CountFile {
     path: PathBuf,
     hours: Mutex<BTreeMap<Hour, Counts>>,
-    /// How many lines may be appended, none if the file's end is not known to be whole. Held while the file
-    /// is written.
+    /// Lines that may still be appended; 0 if the end of the file may be incomplete. Held while the file is
+    /// written.
     appends_left: Mutex<usize>,
 }
 
-/// A line of the file. Counts of a later version are passed over.
+/// A line of the file. Counts of a later version are skipped.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CountLine {
@@ -66,8 +66,8 @@ struct CountLine {
 }
 
 impl FileCountStore {
-    /// The counts in the file at `path`, which is made when there is something to keep. A file that cannot
-    /// be read whole is set aside with a warning.
+    /// The counts in the file at `path`, which is created with the first counts. A file that cannot be read
+    /// completely is set aside with a warning.
     pub fn open(path: &Path) -> Self {
         let mut file = CountFile {
             path: path.to_owned(),
@@ -125,7 +125,7 @@ impl CountFile {
             tracing::warn!(
                 bad_lines,
                 kept = %kept.display(),
-                "hourly counts were set aside; what can be read of them is kept"
+                "hourly counts were set aside; the readable part is kept"
             );
             let hours = self.hours.lock();
             if !hours.is_empty() {
@@ -135,7 +135,7 @@ impl CountFile {
         Ok(())
     }
 
-    /// Writes the new counts, and only then takes them for counted.
+    /// Writes the new counts to the file, and only then adds them.
     fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
         let mut appends_left = self.appends_left.lock();
         let written = if *appends_left > 0 {
@@ -151,15 +151,15 @@ impl CountFile {
         Ok(())
     }
 
-    /// Appends a line to the file, which is there.
+    /// Appends a line to the existing file.
     fn append(&self, counts: (&Hour, &Counts)) -> io::Result<()> {
         let mut file = SystemFiles.open(&self.path)?;
         append_whole(file.as_mut(), text([counts])?.as_bytes())?;
         file.sync()
     }
 
-    /// Writes the file anew. Its directory is not made: somebody may have moved the data directory away,
-    /// and move it back.
+    /// Compacts the file. Its directory is not created: somebody may have moved the data directory away, and
+    /// may move it back.
     fn replace(&self, hour: Hour, counts: &Counts) -> io::Result<()> {
         let mut hours = self.hours.lock().clone();
         hours.entry(hour).or_default().add_all(counts);
@@ -167,7 +167,7 @@ impl CountFile {
     }
 }
 
-/// A line for each of these.
+/// One line for each.
 fn text<'a>(counts: impl IntoIterator<Item = (&'a Hour, &'a Counts)>) -> io::Result<String> {
     let mut text = String::new();
     for (hour, counts) in counts {
@@ -175,7 +175,7 @@ fn text<'a>(counts: impl IntoIterator<Item = (&'a Hour, &'a Counts)>) -> io::Res
         let line = CountLine {
             hour: hour.name(),
             counts: counted
-                .map(|(it, number)| (it.as_str().to_owned(), number))
+                .map(|(counted, number)| (counted.as_str().to_owned(), number))
                 .collect(),
         };
         text += &serde_json::to_string(&line)?;
@@ -195,7 +195,7 @@ fn parse(line: &str) -> Option<(Hour, Counts)> {
     Some((Hour::from_name(&line.hour)?, counts))
 }
 
-/// The task that keeps hourly counts.
+/// The task that stores hourly counts.
 #[derive(Debug)]
 pub struct HourlyCounting {
     stop: CancellationToken,
@@ -203,7 +203,6 @@ pub struct HourlyCounting {
 }
 
 impl HourlyCounting {
-    /// Starts it.
     pub fn start(
         counts: &Arc<dyn CountStore>,
         metrics: &Arc<Metrics>,
@@ -217,17 +216,17 @@ impl HourlyCounting {
         Self { stop, task }
     }
 
-    /// Ends it, and keeps what was counted last, unless their store does not answer.
+    /// Stops it and stores the last counts, unless the store does not respond.
     pub async fn finish(self) {
         self.stop.cancel();
         if timeout(FINISH_DEADLINE, self.task).await.is_err() {
-            tracing::warn!("the store does not answer: the counts of the last minute are lost");
+            tracing::warn!("the store does not respond: the counts of the last minute are lost");
         }
     }
 }
 
-/// Once a minute, and a last time when `stop` is cancelled, adds what `metrics` have counted to the hour.
-/// What cannot be added is added later.
+/// Adds the counts of `metrics` to the hour once a minute, and a last time when `stop` is cancelled. After a
+/// failure they are added later.
 pub async fn record_hourly(
     counts: Arc<dyn CountStore>,
     metrics: Arc<Metrics>,
@@ -248,12 +247,12 @@ pub async fn record_hourly(
             Ok(()) => {
                 metrics.set_counted(&new);
                 if std::mem::take(&mut is_failing) {
-                    tracing::info!("hourly counts are kept again");
+                    tracing::info!("hourly counts are stored again");
                 }
             }
             Err(error) if !is_failing => {
                 is_failing = true;
-                tracing::warn!(%error, "hourly counts are not being kept");
+                tracing::warn!(%error, "hourly counts cannot be stored");
             }
             Err(_) => {}
         }

@@ -24,15 +24,15 @@ use crate::adapters::files::{
 use crate::adapters::ledger::record::{LEDGER, Ledger, Preview, preview};
 use crate::adapters::system::{SystemEntropy, user_id};
 
-/// How often, and after what pause, a lock that is taken is tried again: a process that is ending or
-/// forking releases it within a second.
+/// Attempts to take a lock that is held, and the pause between them: a process that is ending or forking
+/// releases it within a second.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 const LOCK: &str = "lock";
 pub(crate) const SECRET: &str = "secret";
 pub(crate) const MARK: &str = "mark";
-/// Where a backup is unpacked before it is put in place.
+/// A backup is unpacked here before its files are moved into place.
 pub(crate) const RESTORING: &str = "restoring";
 const TLS: &str = "tls";
 const WINDOWS: &str = "windows";
@@ -49,16 +49,16 @@ const ACCEPTANCES: [&str; 3] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE, ACCEPT_EMPTY];
 /// A file or directory in a data directory.
 pub(crate) struct DirEntry {
     pub(crate) name: &'static str,
-    /// Whether a start is refused if it is there and no regular file.
+    /// True if a start is refused when it exists and is not a regular file.
     must_be_file: bool,
-    /// Whether `status` tells its size.
+    /// True if `status` shows its size.
     is_measured: bool,
-    /// The largest size in bytes that a backup takes; `None` if no backup takes it.
+    /// Largest size in bytes that backups include; `None` if they never include it.
     pub(crate) backup_bytes_max: Option<u64>,
 }
 
-/// What the service keeps in a data directory: backups, restores, sizes and checks walk it. What replaces an
-/// entry or was set aside has its name with another ending.
+/// The service's files in a data directory: backups, restores, sizes and checks iterate over it. Replacements
+/// and files that were set aside have the name of the entry with another extension.
 static ENTRIES: &[DirEntry] = &[
     entry(LOCK).file(),
     entry(LEDGER).file().measured().backed_up(u64::MAX),
@@ -103,13 +103,13 @@ impl DirEntry {
     }
 }
 
-/// The files that a backup takes.
+/// The files included in backups.
 pub(crate) fn backup_entries() -> impl Iterator<Item = &'static DirEntry> {
     let entries = ENTRIES.iter();
     entries.filter(|entry| entry.backup_bytes_max.is_some())
 }
 
-/// The names of all that the service keeps in a data directory.
+/// The names of all entries.
 pub fn entry_names() -> impl Iterator<Item = &'static str> {
     ENTRIES.iter().map(|entry| entry.name)
 }
@@ -119,12 +119,12 @@ pub fn blocks(path: &Path) -> PathBuf {
     path.join(BLOCKS)
 }
 
-/// The directory of the service's own certificate in the directory at `path`.
+/// The directory of the ACME certificate in the directory at `path`.
 pub fn tls(path: &Path) -> PathBuf {
     path.join(TLS)
 }
 
-/// The file that says that a channel of deliveries is held, in the directory at `path`.
+/// The file that holds a channel of deliveries, in the directory at `path`.
 pub(crate) fn held(path: &Path, channel: Channel) -> PathBuf {
     path.join(match channel {
         Channel::Webhook => HELD_WEBHOOK,
@@ -132,7 +132,7 @@ pub(crate) fn held(path: &Path, channel: Channel) -> PathBuf {
     })
 }
 
-/// Makes a file that says that a channel is held.
+/// Creates a file that holds a channel.
 pub(crate) fn mark_held(files: &dyn Files, path: &Path) -> io::Result<()> {
     files.create(path)?.sync()?;
     sync_parent(files, path)
@@ -152,12 +152,12 @@ impl DataDir {
     ///
     /// # Errors
     /// [`OpenError`] when another process has the lock, when the ledger is lost, or when the secret cannot
-    /// be read or created or is not the ledger's. Existing files are unchanged then.
+    /// be read or created or is not the ledger's. Existing files are then unchanged.
     pub fn open(path: &Path, entropy: &dyn Entropy) -> Result<Self, OpenError> {
         Self::open_on(&(Arc::new(SystemFiles) as _), path, entropy)
     }
 
-    /// Opens the directory at `path` on other files than the system's.
+    /// Opens the directory at `path` with other file operations than the system's.
     ///
     /// # Errors
     /// As [`DataDir::open`].
@@ -171,10 +171,10 @@ impl DataDir {
         let lock = lock(path)?;
         tighten(path);
         let secret = Self::secret_of(files, path, entropy)?;
-        // Behind the last step of a restore that was killed. It holds addresses.
+        // Left over from a restore that was killed in its last step. It contains addresses.
         let restoring = path.join(RESTORING);
         if let Err(error) = remove_any(&restoring) {
-            tracing::warn!(%error, "what an interrupted restore left cannot be removed: remove restoring/");
+            tracing::warn!(%error, "the files of an interrupted restore cannot be removed: remove restoring/");
         }
         Ok(Self {
             path: path.to_path_buf(),
@@ -184,10 +184,10 @@ impl DataDir {
     }
 
     /// Locks the existing directory at `path`, for a command. Root does not open a directory of another
-    /// user, because the service could not read the files that this creates.
+    /// user, because the service could not read the files that root creates.
     ///
     /// # Errors
-    /// As [`DataDir::open`]; and when there is no data directory, or it belongs to another user.
+    /// As [`DataDir::open`]; and when it is not a data directory, or belongs to another user.
     pub fn open_existing(path: &Path) -> Result<Self, OpenError> {
         if !path.join(LEDGER).exists() && !path.join(SECRET).exists() {
             return Err(OpenError::NoDataDir(path.to_path_buf()));
@@ -196,7 +196,7 @@ impl DataDir {
         Self::open(path, &SystemEntropy)
     }
 
-    /// Makes the directory at `path` as the first start of a service does, unless it is a data directory already.
+    /// Creates the directory at `path` as a service's first start does, unless it is a data directory already.
     /// Returns whether it did.
     ///
     /// # Errors
@@ -211,12 +211,11 @@ impl DataDir {
         Self::open(path, &SystemEntropy).map(|_dir| true)
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file that says how far the ledger was durable.
+    /// The file that records the durable length of the ledger.
     pub(crate) fn mark(&self) -> PathBuf {
         self.path.join(MARK)
     }
@@ -231,12 +230,11 @@ impl DataDir {
         self.path.join(COUNTS)
     }
 
-    /// Its secret.
     pub fn secret(&self) -> &Secret {
         &self.secret
     }
 
-    /// The file that has it, due every `interval`.
+    /// The secret's file, checked every `interval`.
     pub(crate) fn secret_file(&self, files: &Arc<dyn Files>, interval: Duration) -> SecretFile {
         let path = self.path.join(SECRET);
         SecretFile::new(Arc::clone(files), path, self.secret.clone(), interval)
@@ -257,7 +255,7 @@ impl DataDir {
         self.path.join(ACCEPT_EMPTY)
     }
 
-    /// Removes the files of acceptance, which hold for one start.
+    /// Removes the acceptance files, which are valid for one start only.
     pub(crate) fn withdraw_acceptance(&self, files: &dyn Files) -> Result<(), OpenError> {
         for name in ACCEPTANCES {
             let path = self.path.join(name);
@@ -266,8 +264,8 @@ impl DataDir {
         Ok(())
     }
 
-    /// The ledger's secret, created if no event depends on one yet. A missing ledger is created before
-    /// the secret: a secret without a ledger means that the ledger was lost.
+    /// The ledger's secret, created if no event depends on one yet. A missing ledger is created before the
+    /// secret: a secret without a ledger means that the ledger was lost.
     fn secret_of(
         files: &Arc<dyn Files>,
         directory: &Path,
@@ -317,7 +315,7 @@ impl DataDir {
     }
 }
 
-/// A locked directory of a node whose contacts and keys are in a database.
+/// The locked directory of a node whose contacts and keys are in a database.
 #[derive(Debug)]
 pub struct NodeDir {
     path: PathBuf,
@@ -336,7 +334,7 @@ impl NodeDir {
         tighten(path);
         if exists(&path.join(LEDGER))? {
             tracing::warn!(
-                "the data directory holds a ledger, which is not used: contacts and keys are in the \
+                "the data directory contains a ledger that is not used: contacts and keys are in the \
                  database; `landing-api move` copies a ledger there"
             );
         }
@@ -352,10 +350,10 @@ impl NodeDir {
     }
 }
 
-/// The sizes in bytes of what the data directory at `path` holds, by name. What is missing is left out.
+/// The sizes in bytes of the entries in the data directory at `path`, by name. Missing ones are left out.
 ///
 /// # Errors
-/// When something cannot be looked at.
+/// When the size of an entry cannot be read.
 pub fn sizes(path: &Path) -> io::Result<Vec<(String, u64)>> {
     let mut sizes = Vec::new();
     for entry in ENTRIES.iter().filter(|entry| entry.is_measured) {
@@ -380,7 +378,7 @@ fn size(path: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Fails if something shows that there was a ledger, unless the operator accepted its loss.
+/// Fails if there is evidence of an earlier ledger, unless the operator accepted its loss.
 fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
     let ledger = directory.join(LEDGER);
     let accept = directory.join(ACCEPT_EMPTY);
@@ -397,15 +395,14 @@ fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
             accept,
         }),
         Some(_) => {
-            tracing::warn!("the loss of the ledger was accepted: beginning an empty one");
+            tracing::warn!("the loss of the ledger was accepted: starting with an empty one");
             Ok(())
         }
         None => Ok(()),
     }
 }
 
-/// Fails if `directory` is not a directory, or if something in it that is opened later is not a regular
-/// file.
+/// Fails if `directory` is not a directory, or if an entry that is opened later is not a regular file.
 fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
     if !directory.is_dir() {
         let error = io::ErrorKind::NotADirectory.into();
@@ -419,11 +416,11 @@ fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Fails if the directory at `path` belongs to another user, who could not read what this one creates
-/// there.
+/// Fails if the directory at `path` belongs to another user, who could not read the files that this user
+/// creates there.
 ///
 /// # Errors
-/// [`OpenError::Foreign`], or when it cannot be looked at.
+/// [`OpenError::Foreign`], or when its owner cannot be read.
 pub fn refuse_foreign(path: &Path) -> Result<(), OpenError> {
     let metadata = fs::metadata(path).map_err(OpenError::io("open", path))?;
     let owner = metadata.uid();
@@ -489,13 +486,13 @@ pub(crate) fn exists(path: &Path) -> Result<bool, OpenError> {
     path.try_exists().map_err(OpenError::io("look at", path))
 }
 
-/// Closes the service's own files in `directory` to other users, and the directory itself: an orchestrator may open a
-/// volume to a group at each mount. What belongs to another user is only warned of.
+/// Denies other users access to the service's files in `directory` and to the directory itself: an orchestrator
+/// may open a volume to a group at each mount. Another user's files only cause a warning.
 fn tighten(directory: &Path) {
     let is_ours = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut kept = entry_names().filter(|name| !ACCEPTANCES.contains(name));
-        // Files that were set aside have another ending.
+        // Files that were set aside have another extension.
         path.is_file() && kept.any(|kept| kept.split('.').next() == name.split('.').next())
     };
     let list = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten();
@@ -506,7 +503,7 @@ fn tighten(directory: &Path) {
     let tls = directory.join(TLS);
     paths.extend(list(&tls).map(|entry| entry.path()));
     paths.push(tls);
-    // Before it holds a secret, it may be anybody's.
+    // Without a secret, the directory may not be ours.
     paths.extend(
         directory
             .join(SECRET)
@@ -518,14 +515,14 @@ fn tighten(directory: &Path) {
         match close_to_others(&path) {
             Ok(is_closed) => closed += u32::from(is_closed),
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "chmod -R go= the data directory");
+                tracing::warn!(path = %path.display(), %error, "run chmod -R go= on the data directory");
             }
         }
     }
     if closed > 0 {
         tracing::warn!(
             closed,
-            "the data directory was open to other users: it and its files are their owner's alone again"
+            "the data directory was accessible to other users: access is now restricted to its owner"
         );
     }
 }

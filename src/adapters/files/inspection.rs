@@ -1,4 +1,4 @@
-//! What the operating system says about a data directory, without opening it.
+//! A look at a data directory through the operating system, without opening it.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,23 +15,22 @@ use crate::adapters::system::SystemClock;
 /// A data directory from outside.
 #[derive(Clone, Debug)]
 pub struct Inspected {
-    /// The user that it belongs to.
+    /// User id of the owner.
     pub owner: u32,
-    /// Its permissions.
+    /// Permission bits.
     pub mode: u32,
-    /// Something in it that belongs to another user.
+    /// An entry that belongs to another user.
     pub foreign: Option<PathBuf>,
-    /// How far the clock is behind the time at which the ledger was last written; `None` without a
-    /// ledger.
+    /// Lag of the clock behind the last write to the ledger; `None` without a ledger.
     pub behind_ledger_ms: Option<u64>,
-    /// Bytes that are free on its disk.
+    /// Free space on its disk, in bytes.
     pub free_bytes: u64,
 }
 
-/// Inspects the directory at `path`; `None` if there is none.
+/// Inspects the directory at `path`; `None` if it does not exist.
 ///
 /// # Errors
-/// When it cannot be listed, or its ledger not be read, by this user.
+/// When this user cannot list it or read its ledger.
 pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
     let Some(metadata) = if_there(fs::metadata(path))? else {
         return Ok(None);
@@ -44,7 +43,7 @@ pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
         let Some(metadata) = if_there(entry.metadata())? else {
             continue;
         };
-        // A file system of its own may have one, which is root's.
+        // The root of a file system may have one, owned by root.
         let is_the_systems = entry.file_name() == "lost+found";
         if metadata.uid() != owner && !is_the_systems {
             foreign = Some(entry.path());
@@ -69,7 +68,7 @@ pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
     }))
 }
 
-/// Whether systemd's clock service has synchronised the clock; `None` if it does not run.
+/// True if systemd's clock service has synchronised the clock; `None` if it does not run.
 pub fn is_clock_synchronized() -> Option<bool> {
     let state = Path::new("/run/systemd/timesync");
     state.is_dir().then(|| state.join("synchronized").exists())

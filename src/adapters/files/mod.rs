@@ -2,15 +2,15 @@
 //!
 //! | Module | Files |
 //! |---|---|
-//! | [`data_dir`] | the data directory: lock and secret; that of a node, which has only the lock |
-//! | [`open_error`] | why it cannot be opened |
+//! | [`data_dir`] | the data directory with lock and secret; a node's directory, which has only the lock |
+//! | [`open_error`] | reasons why it cannot be opened |
 //! | [`inspection`] | the data directory as other processes see it |
 //! | `secret_file` | the secret's file, looked after while the service runs |
-//! | [`block_list`], [`counts`] | what is blocked, and what was counted by hour |
-//! | [`backup`] | archives of a data directory, written while it serves, and restored |
-//! | `pem` | certificates and keys, as programs write them |
+//! | `secret_file` | the secret's file, checked while the service runs |
+//! | [`block_list`], [`counts`] | blocked networks, and hourly counts |
+//! | [`backup`] | archives of a data directory, written while the service runs, and restored |
 //! | [`operator_file`], [`site_dir`] | files named by flags, such as secrets, and those for the site |
-//! | [`part_file`] | files that commands read and write as a stream |
+//! | [`operator_file`], [`site_dir`] | files named by flags, such as secrets, and those of the site |
 
 pub mod backup;
 pub mod block_list;
@@ -40,13 +40,13 @@ pub(crate) const PRIVATE_FILE: u32 = 0o600;
 /// Mode of directories that only the service's own user may enter.
 pub(crate) const PRIVATE_DIRECTORY: u32 = 0o700;
 
-/// How much is read or written at a time.
+/// Size of reads and writes.
 pub(crate) const BUFFER_BYTES: usize = 64 * 1024;
 
-/// How much of a large file is synced at a time, in bytes: sign-ups wait for the disk meanwhile.
+/// Largest unsynced part of a large file, in bytes: sign-ups wait for the disk during a sync.
 pub(crate) const UNSYNCED_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Whether there was no space: on the disk, or under a quota or a limit on file size.
+/// True if there was no space: on the disk, or under a quota or a limit on file size.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
@@ -69,7 +69,7 @@ pub(crate) fn read_small(path: &Path, bytes_max: u64) -> io::Result<Option<Strin
     let Some(metadata) = if_there(fs::metadata(path))? else {
         return Ok(None);
     };
-    // Opening a pipe could block for ever.
+    // Opening a pipe could block forever.
     if !metadata.is_file() || metadata.len() > bytes_max {
         let reason = format!("not a regular file of at most {bytes_max} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
@@ -77,10 +77,10 @@ pub(crate) fn read_small(path: &Path, bytes_max: u64) -> io::Result<Option<Strin
     fs::read_to_string(path).map(Some)
 }
 
-/// Removes a directory with all that is in it, or a file, if there is one.
+/// Removes a file, or a directory with its contents, if it exists.
 ///
 /// # Errors
-/// When the file system refuses; part of it may be removed then.
+/// When the file system refuses; a part may have been removed.
 pub(crate) fn remove_any(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -90,9 +90,9 @@ pub(crate) fn remove_any(path: &Path) -> io::Result<()> {
     if_there(removed).map(drop)
 }
 
-/// The file system that a data directory is in.
+/// The file system of a data directory.
 pub trait Files: Debug + Send + Sync {
-    /// Creates an empty file that is its owner's alone, in place of the one that exists.
+    /// Creates an empty file that only its owner can access, replacing an existing one.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -125,24 +125,24 @@ pub trait Files: Debug + Send + Sync {
 
 /// A file that grows at its end, and in which bytes may be overwritten.
 pub trait AppendFile: Debug + Send {
-    /// Writes once at the end and returns how many bytes were taken: fewer than given when the disk
-    /// is full.
+    /// Writes once at the end and returns the number of bytes written: fewer than given when the disk is
+    /// full.
     ///
     /// # Errors
-    /// When nothing was taken.
+    /// When nothing was written.
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Writes all of `bytes` at the offset `at`.
     ///
     /// # Errors
-    /// When not all of them may have been written.
+    /// When some of them may not have been written.
     fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Makes everything written so far durable.
     ///
     /// # Errors
-    /// When it may not be durable. The kernel reports a lost write once: what was written since the
-    /// last success must be truncated or written again, the next success does not cover it.
+    /// When it may not be durable. The kernel reports a lost write once: everything written since the last
+    /// success must be truncated or written again, because the next success does not cover it.
     fn sync(&mut self) -> io::Result<()>;
 
     /// Truncates the file to `length` bytes and makes that durable.
@@ -151,7 +151,7 @@ pub trait AppendFile: Debug + Send {
     /// When the file may still be longer.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 
-    /// The open file. Another file may have its path by now.
+    /// The open file. Its path may belong to another file by now.
     fn as_file(&self) -> &File;
 }
 
@@ -164,7 +164,7 @@ impl Files for SystemFiles {
         if is_irregular(path) {
             return Err(io::Error::other("it is not a regular file"));
         }
-        // One that is there may be open to others, or be a link.
+        // An existing file may be accessible to others, or be a link.
         if_there(fs::remove_file(path))?;
         let file = OpenOptions::new()
             .read(true)
@@ -227,15 +227,14 @@ impl AppendFile for SystemFile {
     }
 }
 
-/// A file's identity: its device and its inode.
+/// A file's identity: device and inode.
 pub(crate) type FileId = (u64, u64);
 
-/// The id of the file with this `metadata`.
 pub(crate) fn file_id(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
-/// Whether there is something at `path` that is not a regular file. Opening it could block for ever.
+/// True if there is something at `path` that is not a regular file. Opening it could block forever.
 pub(crate) fn is_irregular(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
 }
@@ -243,12 +242,12 @@ pub(crate) fn is_irregular(path: &Path) -> bool {
 /// `path` with `extension` and the lowest unused number.
 pub(crate) fn numbered(path: &Path, extension: &str) -> PathBuf {
     let name = |number: u32| path.with_extension(format!("{extension}.{number}"));
-    let free = (1..).map(name).find(|it| it.symlink_metadata().is_err());
+    let free = (1..).map(name).find(|new| new.symlink_metadata().is_err());
     free.unwrap_or_else(|| name(0))
 }
 
-/// Writes a small file that after a power cut exists either completely or not at all: written
-/// beside its place, synced, renamed, the directory synced.
+/// Writes a small file that after a power cut exists either completely or not at all: written next to its
+/// destination, synced, renamed, the directory synced.
 pub(crate) fn write_whole(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = files.create(&beside)?;
@@ -256,7 +255,7 @@ pub(crate) fn write_whole(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::R
     publish(files, file.as_mut(), &beside, path)
 }
 
-/// Gives the whole `file`, which is at `beside`, its name `path`, durably.
+/// Renames the complete `file` from `beside` to `path`, durably.
 pub(crate) fn publish(
     files: &dyn Files,
     file: &mut dyn AppendFile,
@@ -280,7 +279,7 @@ pub(crate) fn append_whole(file: &mut dyn AppendFile, bytes: &[u8]) -> io::Resul
     ))
 }
 
-/// What was done with a file, or `None` if there is none.
+/// The result of an operation on a file, or `None` if it does not exist.
 pub(crate) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -308,8 +307,8 @@ pub(crate) fn sync_parent(files: &dyn Files, path: &Path) -> io::Result<()> {
     })
 }
 
-/// Closes a file or directory to others, unless it is a link or anybody may put files into it. Returns whether it was
-/// open to them.
+/// Denies others access to a file or directory, unless it is a link or anybody may put files into it. Returns
+/// whether they had access.
 ///
 /// # Errors
 /// When it belongs to another user, or the file system refuses.
@@ -320,13 +319,12 @@ pub(crate) fn close_to_others(path: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     if metadata.uid() != user_id() {
-        return Err(io::Error::other("open to other users, and not this one's"));
+        return Err(io::Error::other("accessible to others, owned by another"));
     }
     fs::set_permissions(path, Permissions::from_mode(mode & 0o7700))?;
     Ok(true)
 }
 
-/// The directory that contains `path`.
 pub(crate) fn parent(path: &Path) -> &Path {
     path.parent()
         .filter(|parent| *parent != Path::new(""))
@@ -347,7 +345,7 @@ mod tests {
         fs::create_dir_all(path.join("with/content")).unwrap();
         remove_any(&path).unwrap();
         assert!(!path.exists());
-        // A link goes, what it points to stays.
+        // A link is removed, its target stays.
         let elsewhere = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), &path).unwrap();
         remove_any(&path).unwrap();

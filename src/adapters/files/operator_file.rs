@@ -1,4 +1,4 @@
-//! Reads files that the operator names in flags.
+//! Reads files named by flags.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -10,16 +10,16 @@ use tokio::task::spawn_blocking;
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Why a file is refused, beside what the system says. No error quotes the content.
-const NOT_REGULAR: &str = "is no regular file";
+/// Reasons to refuse a file, besides the system's. No error quotes the content.
+const NOT_REGULAR: &str = "is not a regular file";
 const EMPTY: &str = "is empty";
-const EXPOSED: &str = "may be read by others than its owner: run chmod 600 on it, or have root own it and a \
+const EXPOSED: &str = "can be read by other users: run chmod 600 on it, or make root its owner and let a \
                        group read it";
 
 /// The text of a regular file of up to 64 KiB, without white space at its ends.
 ///
 /// # Errors
-/// When there is none.
+/// When it cannot be read, is larger or is empty.
 pub fn read(path: &Path) -> io::Result<String> {
     text(read_bytes(path)?)
 }
@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// The bytes of a regular file of up to 64 KiB.
 ///
 /// # Errors
-/// When there is none.
+/// When it cannot be read, or is larger.
 pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     read_open(open(path)?, FILE_BYTES_MAX)
 }
@@ -35,7 +35,7 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// Like [`read_bytes`], for certificates of many authorities: up to 16 MiB.
 ///
 /// # Errors
-/// When there is none.
+/// When it cannot be read, or is larger.
 pub(crate) fn read_authorities(path: &Path) -> io::Result<Vec<u8>> {
     read_open(open(path)?, AUTHORITIES_BYTES_MAX)
 }
@@ -43,17 +43,17 @@ pub(crate) fn read_authorities(path: &Path) -> io::Result<Vec<u8>> {
 /// Like [`read`], for a file that others may not read.
 ///
 /// # Errors
-/// When there is none, or others may read it.
+/// As for [`read`], and when others may read it.
 pub fn read_secret(path: &Path) -> io::Result<String> {
     text(read_secret_bytes(path)?)
 }
 
-/// A file with a password, read for each log-in: it may have been replaced since the last one.
+/// A password file, read for each login, because it may have been replaced since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PasswordFile(PathBuf);
 
 impl PasswordFile {
-    /// Reads the file once, so that a wrong one is noticed now.
+    /// Reads the file once, so that an error shows up at once.
     ///
     /// # Errors
     /// Those of [`read_secret`].
@@ -62,7 +62,7 @@ impl PasswordFile {
         Ok(Self(path.to_path_buf()))
     }
 
-    /// The password that it holds now.
+    /// The current password.
     ///
     /// # Errors
     /// One line with the file's name.
@@ -77,7 +77,7 @@ impl PasswordFile {
 /// The bytes of a regular file of up to 64 KiB that others may not read.
 ///
 /// # Errors
-/// When there is none, or others may read it.
+/// As for [`read_bytes`], and when others may read it.
 pub fn read_secret_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let metadata = file.metadata()?;
@@ -87,8 +87,8 @@ pub fn read_secret_bytes(path: &Path) -> io::Result<Vec<u8>> {
     read_open(file, FILE_BYTES_MAX)
 }
 
-/// Whether other users can neither read nor change a file of this owner and mode. The group may read root's
-/// files: orchestrators mount secrets so.
+/// True if other users can neither read nor change a file with this owner and mode. The group may read root's
+/// files, because orchestrators mount secrets this way.
 fn is_private(owner: u32, mode: u32) -> bool {
     let others = if owner == 0 { 0o037 } else { 0o077 };
     mode & others == 0

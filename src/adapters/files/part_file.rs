@@ -9,8 +9,8 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::adapters::files::{PRIVATE_FILE, SystemFiles, if_there, sync_parent};
 
-/// A file that is written beside its place, as `FILE.part`, and takes it once it is complete. It is its
-/// owner's alone. Dropping it before removes it.
+/// A file written next to its destination, as `FILE.part`, and renamed once it is complete. Only its owner
+/// can access it. Dropping an unfinished one removes it.
 #[derive(Debug)]
 pub struct PartFile {
     file: File,
@@ -20,17 +20,17 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// Begins a file that will be at `path`. `replaces` allows that there is one.
+    /// Starts a file that will replace `path`. An existing one is an error unless `replaces`.
     ///
     /// # Errors
-    /// When it cannot be there.
+    /// When the file cannot be created.
     pub async fn create(path: &Path, replaces: bool) -> io::Result<Self> {
         check_free(path, replaces)?;
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
         let at = |error| failed(&part, &error);
-        // One that was left may have another mode.
+        // A leftover file may have another mode.
         if_there(fs::remove_file(&part)).map_err(at)?;
         let mut options = OpenOptions::new();
         let options = options.write(true).create_new(true).mode(PRIVATE_FILE);
@@ -52,7 +52,7 @@ impl PartFile {
         written.map_err(|error| failed(&self.path, &error))
     }
 
-    /// Syncs the file and gives it its name.
+    /// Syncs the file and renames it.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -73,21 +73,21 @@ impl PartFile {
 impl Drop for PartFile {
     fn drop(&mut self) {
         if !self.is_done {
-            // Nothing can be done about it.
+            // Nothing can be done about a failure.
             let _ = fs::remove_file(&self.part);
         }
     }
 }
 
-/// Checks that a file can be written at `path`. `replaces` allows that there is one.
+/// Checks that a file can be written at `path`. An existing one is an error unless `replaces`.
 ///
 /// # Errors
-/// When there is one, or something else.
+/// When there is a file, or something that is not a file.
 pub fn check_free(path: &Path, replaces: bool) -> io::Result<()> {
     let name = path.display();
     let refusal = match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => {
-            format!("{name} is no regular file: choose another name, or - for standard output")
+            format!("{name} is not a regular file: choose another name, or - for standard output")
         }
         Ok(_) if !replaces => {
             format!("{name} exists: choose another name, or give --force to replace it")

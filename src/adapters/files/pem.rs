@@ -1,5 +1,5 @@
-//! PEM (RFC 7468) as programs write it: whatever is outside the boundaries is ignored, and so are blocks that nobody
-//! asks for.
+//! PEM (RFC 7468) as programs write it: text outside the boundaries is ignored, and so are blocks of other
+//! kinds.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -33,7 +33,7 @@ impl Block {
 /// The blocks of a file whose label ends with `kind`.
 ///
 /// # Errors
-/// What the file holds instead, in words that do not quote it.
+/// The actual content of the file, without quoting it.
 fn blocks(bytes: &[u8], kind: &str) -> Result<Vec<Block>, String> {
     // UTF-16, as PowerShell writes it, is ASCII without NULs.
     let text = String::from_utf8_lossy(bytes).replace('\0', "");
@@ -46,7 +46,7 @@ fn blocks(bytes: &[u8], kind: &str) -> Result<Vec<Block>, String> {
         let label = begin.strip_prefix("BEGIN ")?;
         let is_cut = end.strip_prefix("END ") != Some(label);
         let text: String = body.split_whitespace().collect();
-        // Prose may speak of boundaries.
+        // Prose may mention boundaries.
         let is_prose = |byte: u8| !byte.is_ascii_alphanumeric() && !b"+/=".contains(&byte);
         let is_block = !is_cut || !text.is_empty() && !text.bytes().any(is_prose);
         let label = quoted(label.as_bytes(), None);
@@ -74,20 +74,20 @@ fn blocks(bytes: &[u8], kind: &str) -> Result<Vec<Block>, String> {
     if bytes.trim_ascii().is_empty() {
         why.insert_str(0, "is empty, so it ");
     } else if !labels.is_empty() {
-        why = format!("{why}, but: {}", labels.join(", "));
+        why = format!("{why}; it holds: {}", labels.join(", "));
     }
     Err(why)
 }
 
-/// Every certificate of a file, or why it is none; at least one.
+/// Every certificate in a file, or the reason why it cannot be read; at least one.
 ///
 /// # Errors
-/// What the file holds instead, in words that do not quote it.
+/// The actual content of the file, without quoting it.
 pub(crate) fn certificates(
     bytes: &[u8],
 ) -> Result<Vec<Result<CertificateDer<'static>, String>>, String> {
     let certificate = |der: Vec<u8>| {
-        // OpenSSL appends what a trusted certificate is trusted for.
+        // OpenSSL appends the purposes of a trusted certificate.
         let first = SliceReader::new(&der).and_then(|mut reader| reader.tlv_bytes());
         first.unwrap_or(&der).to_vec().into()
     };
@@ -95,10 +95,10 @@ pub(crate) fn certificates(
     Ok(blocks.map(|block| block.der().map(certificate)).collect())
 }
 
-/// The first private key of a file that is not encrypted.
+/// The first unencrypted private key in a file.
 ///
 /// # Errors
-/// What the file holds instead, in words that do not quote it.
+/// The actual content of the file, without quoting it.
 pub(crate) fn private_key(bytes: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
     let mut blocks = blocks(bytes, "PRIVATE KEY")?;
     let is_plain = |block: &Block| {
@@ -107,10 +107,10 @@ pub(crate) fn private_key(bytes: &[u8]) -> Result<PrivateKeyDer<'static>, String
     blocks.retain(is_plain);
     let block = blocks.first().ok_or(ENCRYPTED)?;
     let key = PrivateKeyDer::try_from(block.der()?);
-    key.map_err(|_unknown| format!("holds no private key that is known, but: {}", block.label))
+    key.map_err(|_unknown| format!("holds no supported private key; it holds: {}", block.label))
 }
 
-/// The kind of a key that cannot be used, by its curve or algorithm.
+/// The kind of an unsupported key, by its curve or algorithm.
 pub(crate) fn unusable_kind(key: &PrivateKeyDer<'_>) -> &'static str {
     const KINDS: [(&[u8], &str); 4] = [
         (b"\x2b\x81\x04\x00\x23", "a key on the curve P-521"),
@@ -121,7 +121,7 @@ pub(crate) fn unusable_kind(key: &PrivateKeyDer<'_>) -> &'static str {
     let der = key.secret_der();
     let is_in = |part: &[u8]| der.windows(part.len()).any(|window| window == part);
     let found = KINDS.iter().find(|(part, _)| is_in(part));
-    found.map_or("a key of another kind or size", |(_, kind)| *kind)
+    found.map_or("a key of an unsupported kind or size", |(_, kind)| *kind)
 }
 
 #[cfg(test)]

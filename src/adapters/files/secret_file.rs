@@ -1,4 +1,4 @@
-//! The file of the data directory's secret: read at the start, and looked after while the service runs.
+//! The file of the data directory's secret: read at the start, and checked while the service runs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,19 +13,19 @@ use crate::domain::Secret;
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{Files, close_to_others, if_there, write_whole};
 
-/// The file of the secret that the service runs with.
+/// The file of the secret in use.
 pub(crate) struct SecretFile {
     files: Arc<dyn Files>,
     path: PathBuf,
     secret: Secret,
     interval: Duration,
     looked_at: Instant,
-    /// Whether the log tells already that something is wrong with it.
+    /// True if a problem with it was already logged.
     is_warned: bool,
 }
 
 impl SecretFile {
-    /// The file at `path`, which has just been read. It is due every `interval`.
+    /// The file at `path`, just read. It is checked every `interval`.
     pub(crate) fn new(
         files: Arc<dyn Files>,
         path: PathBuf,
@@ -46,25 +46,23 @@ impl SecretFile {
         self.looked_at.elapsed() >= self.interval
     }
 
-    /// Writes the file again if it is gone: without it the next start would be refused. Another secret in its
-    /// place is left alone, and so is a file that a start would refuse; the log tells of it once.
+    /// Restores the file if it is gone, because the next start would be refused without it. Another secret in its
+    /// place is left alone, and so is a file that a start would refuse; this is logged once.
     pub(crate) fn look_after(&mut self) {
         self.looked_at = Instant::now();
         let wrong = match read(&self.path) {
             Ok(Some(found)) if found == self.secret => None,
-            Ok(Some(_other)) => Some("it is another one than the service runs with".to_owned()),
+            Ok(Some(_other)) => Some("it differs from the one in use".to_owned()),
             Ok(None) => {
                 match write_whole(self.files.as_ref(), &self.path, self.secret.as_bytes()) {
                     Ok(()) => {
                         tracing::warn!(
                             path = %self.path.display(),
-                            "the secret was removed under the running service: it is written again"
+                            "the secret was removed while the service was running: it is restored"
                         );
                         None
                     }
-                    Err(error) => Some(format!(
-                        "it was removed, and cannot be written again: {error}"
-                    )),
+                    Err(error) => Some(format!("it was removed and cannot be restored: {error}")),
                 }
             }
             Err(error) => Some(error.to_string()),
@@ -74,7 +72,7 @@ impl SecretFile {
             tracing::warn!(
                 path = %self.path.display(),
                 reason,
-                "the next start is refused for its secret: put back the one that was there"
+                "the next start would be refused because of the secret: put back the original"
             );
         }
     }
@@ -83,16 +81,16 @@ impl SecretFile {
 /// Reads the secret at `path`, if there is one.
 ///
 /// # Errors
-/// [`OpenError`] when it cannot be read, others may read it, or it is none.
+/// [`OpenError`] when it cannot be read, others may read it, or it is not a secret.
 pub(crate) fn read(path: &Path) -> Result<Option<Secret>, OpenError> {
-    // If that fails, the mode below tells.
+    // If this fails, the check of the mode below reports it.
     let _ = close_to_others(path);
     let metadata = if_there(fs::metadata(path)).map_err(OpenError::io("read", path))?;
     let Some(metadata) = metadata else {
         return Ok(None);
     };
     if !metadata.is_file() {
-        // Opening it could block for ever.
+        // Opening it could block forever.
         return Err(OpenError::Irregular(path.to_path_buf()));
     }
     let mode = metadata.permissions().mode() & 0o7777;

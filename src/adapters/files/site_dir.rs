@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 const TEXT_FILE_BYTES_MAX: usize = 256 * 1024;
 const IMAGE_FILE_BYTES_MAX: usize = 1024 * 1024;
-/// All texts together.
+/// Limit of all texts together.
 const ALL_TEXTS_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// All files together.
+/// Limit of all files together.
 const ALL_FILES_BYTES_MAX: usize = 16 * 1024 * 1024;
 const FILES_MAX: usize = 200;
 
@@ -27,9 +27,8 @@ pub struct SiteDir {
     pub images: Vec<(String, Vec<u8>)>,
 }
 
-/// The files in the folder `dir`, of which `is_image` tells the images by their names. Files that begin
-/// with a dot are skipped. The error names the first file, by name, that is refused, and never quotes its
-/// content.
+/// The files in the folder `dir`; `is_image` recognises images by name. Files that begin with a dot are
+/// skipped. The error names the first refused file, in alphabetical order, and never quotes its content.
 pub fn read(dir: &Path, is_image: impl Fn(&str) -> bool) -> Result<SiteDir, String> {
     let (dir, names) = list(dir).map_err(|error| error.to_string())?;
     if names.len() > FILES_MAX {
@@ -41,7 +40,7 @@ pub fn read(dir: &Path, is_image: impl Fn(&str) -> bool) -> Result<SiteDir, Stri
         let refused = |why: String| format!("{}: {why}", shown(&name));
         let together = |files: &str, bytes_max: usize| {
             refused(format!(
-                "the {files} are larger than {bytes_max} bytes up to this one"
+                "the {files} up to this one exceed {bytes_max} bytes"
             ))
         };
         let text = name.to_string_lossy().into_owned();
@@ -92,17 +91,17 @@ fn read_file(dir: &Path, name: &Path, bytes_max: usize) -> Result<Vec<u8>, Strin
     let unreadable = |error: io::Error| error.to_string();
     let path = fs::canonicalize(dir.join(name)).map_err(unreadable)?;
     if !path.starts_with(dir) {
-        return Err("leads out of the folder".to_owned());
+        return Err("points outside the folder".to_owned());
     }
     // Opening a pipe blocks until it has a writer.
     let metadata = fs::metadata(&path).map_err(unreadable)?;
     if !metadata.is_file() {
         return Err("is not a regular file; folders are not accepted".to_owned());
     }
-    // Its other name may be in any folder: whoever can write to this one could publish files that only the
-    // service may read.
+    // Another name of the file may be in any folder: anybody who can write to this one could publish files
+    // that only the service may read.
     if metadata.nlink() > 1 {
-        return Err("is a hard link; put a copy in its place".to_owned());
+        return Err("is a hard link; replace it with a copy".to_owned());
     }
     let mut bytes = Vec::new();
     File::open(path)
@@ -142,7 +141,7 @@ mod tests {
         name.ends_with(".jpg")
     }
 
-    /// The error for a folder that `fill` filled.
+    /// The error for a folder filled by `fill`.
     fn refused(fill: impl FnOnce(&Path)) -> String {
         let parent = tempfile::tempdir().unwrap();
         write(parent.path().join("secret.md"), "# Secret").unwrap();
@@ -197,7 +196,7 @@ mod tests {
             ),
             (
                 |dir| symlink("../secret.md", dir.join("a.jpg")).unwrap(),
-                "a.jpg: leads out of the folder",
+                "a.jpg: points outside the folder",
             ),
             (
                 |dir| create_dir(dir.join("a.jpg")).unwrap(),
@@ -209,22 +208,22 @@ mod tests {
             ),
             (
                 |dir| symlink("../secret.md", dir.join("a.md")).unwrap(),
-                "a.md: leads out of the folder",
+                "a.md: points outside the folder",
             ),
             (
                 |dir| symlink("/etc/passwd", dir.join("a.md")).unwrap(),
-                "a.md: leads out of the folder",
+                "a.md: points outside the folder",
             ),
             (
                 |dir| hard_link(dir.join("../secret.md"), dir.join("a.md")).unwrap(),
-                "a.md: is a hard link; put a copy in its place",
+                "a.md: is a hard link; replace it with a copy",
             ),
             (
                 |dir| {
                     write(dir.join("a.md"), "# A").unwrap();
                     hard_link(dir.join("a.md"), dir.join("b.md")).unwrap();
                 },
-                "a.md: is a hard link; put a copy in its place",
+                "a.md: is a hard link; replace it with a copy",
             ),
             (
                 |dir| symlink(".", dir.join("a.md")).unwrap(),
@@ -264,10 +263,7 @@ mod tests {
                 write(dir.join(format!("{number}.md")), vec![b'x'; 256 * 1024]).unwrap();
             }
         });
-        assert_eq!(
-            error,
-            "9.md: the texts are larger than 2097152 bytes up to this one"
-        );
+        assert_eq!(error, "9.md: the texts up to this one exceed 2097152 bytes");
         let error = refused(|dir| {
             write(dir.join("0.md"), "x").unwrap();
             for number in 10..=25 {
@@ -277,7 +273,7 @@ mod tests {
         });
         assert_eq!(
             error,
-            "25.jpg: the files are larger than 16777216 bytes up to this one"
+            "25.jpg: the files up to this one exceed 16777216 bytes"
         );
     }
 

@@ -1,4 +1,4 @@
-//! The bounded queue of work, and the one thread that does it.
+//! The bounded queue of work, and the thread that processes it.
 
 use std::io;
 use std::iter;
@@ -18,7 +18,7 @@ use super::writer::{LedgerWriter, Waiting, Work};
 /// Most changes in one batch.
 const BATCH_CHANGES_MAX: usize = 1024;
 
-/// The way to the writer's thread.
+/// The queue of the writer's thread.
 #[derive(Debug)]
 pub(super) struct CommitQueue {
     /// `None` once closed.
@@ -27,8 +27,8 @@ pub(super) struct CommitQueue {
 }
 
 impl CommitQueue {
-    /// Starts `writer` with room for `changes_max` waiting changes. While none comes, it looks after its file
-    /// every `look_interval`.
+    /// Starts `writer` with room for `changes_max` waiting changes. While idle, it checks its file every
+    /// `look_interval`.
     pub(super) fn start(
         mut writer: LedgerWriter,
         changes_max: usize,
@@ -45,8 +45,8 @@ impl CommitQueue {
         })
     }
 
-    /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if that
-    /// was done before.
+    /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if already
+    /// closed.
     pub(super) fn close(&self) -> Option<LedgerWriter> {
         let sender = self.sender.lock().take()?;
         // Fails if the writer is gone.
@@ -55,7 +55,7 @@ impl CommitQueue {
         thread.join().ok()
     }
 
-    /// Puts work into the queue, unless it is full or closed.
+    /// Queues work, unless the queue is full or closed.
     pub(super) fn send(&self, work: Work) -> Result<(), StoreError> {
         let sender = self.sender.lock();
         let Some(sender) = sender.as_ref() else {
@@ -70,7 +70,7 @@ impl CommitQueue {
     }
 }
 
-/// Commits all changes that wait, up to other work, as one batch, until the queue is closed.
+/// Commits all waiting changes, up to the next other work, as one batch, until the queue is closed.
 fn run(
     mut writer: LedgerWriter,
     receiver: &Receiver<Waiting>,
@@ -94,7 +94,7 @@ fn run(
                 Work::Change(change) => changes.push(change),
                 work @ (Work::Compact(_) | Work::Copied(_)) => {
                     writer.commit(std::mem::take(&mut changes));
-                    // A panic drops the way to whoever waits, who learns of it.
+                    // A panic drops the reply, which the waiting caller notices.
                     let _ = catch_unwind(AssertUnwindSafe(|| writer.compact(work)));
                 }
                 Work::Close => {

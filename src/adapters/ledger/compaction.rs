@@ -1,5 +1,5 @@
-//! Compactions: a thread copies what is left of the ledger beside the writer, which then adds what has
-//! happened since and goes on with the copy.
+//! Compactions: a thread copies the current state of the ledger in parallel to the writer, which then adds the
+//! events since and switches to the copy.
 
 use std::io;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use tokio::sync::oneshot;
 
 use crate::ports::{Compaction, StoreError};
 
-/// Told how a compaction ended.
+/// Receives the result of a compaction.
 pub(super) type CompactionReply = oneshot::Sender<Result<Compaction, StoreError>>;
 
-/// The compaction that runs, who waits for it, and when the next is due.
+/// The running compaction, those who wait for it, and when the next one is due.
 #[derive(Default)]
 pub(super) struct Compactions {
     /// Fewer superfluous lines than this are never worth a compaction.
     superfluous_min: u64,
-    /// After a compaction that failed: none is begun with fewer superfluous lines than this.
+    /// After a failed compaction: none is begun with fewer superfluous lines than this.
     put_off: u64,
     running: Option<Running>,
-    /// Those who asked before it began.
+    /// Callers that asked before it began.
     waiting: Vec<CompactionReply>,
-    /// Those who asked since, and wait for the next.
+    /// Callers that asked since, and wait for the next one.
     waiting_for_next: Vec<CompactionReply>,
 }
 
-/// The thread that copies.
+/// The copying thread.
 struct Running {
     is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -51,7 +51,7 @@ impl Compactions {
         }
     }
 
-    /// Adds somebody who waits for a compaction that is yet to begin. Returns whether it can begin at once.
+    /// Adds a caller that waits for a compaction which has not begun yet. Returns whether one can begin at once.
     pub(super) fn ask(&mut self, reply: CompactionReply) -> bool {
         let can_begin = self.running.is_none();
         let waiting = match can_begin {
@@ -62,13 +62,13 @@ impl Compactions {
         can_begin
     }
 
-    /// Whether so many `lines` are worth a compaction, which leaves at most `left` of them.
+    /// True if this many `lines`, of which at most `left` remain, are worth a compaction.
     pub(super) fn is_due(&self, lines: u64, left: u64) -> bool {
         let superfluous_min = self.superfluous_min.max(self.put_off);
         self.running.is_none() && lines.saturating_sub(left) > left.max(superfluous_min)
     }
 
-    /// Runs `copy` in a thread. It is told when it is to stop.
+    /// Runs `copy` in a thread, with the flag that stops it.
     pub(super) fn begin(
         &mut self,
         copy: impl FnOnce(&AtomicBool) + Send + 'static,
@@ -81,8 +81,8 @@ impl Compactions {
         Ok(())
     }
 
-    /// Answers those who waited for the compaction that has ended. After a failure, the next is begun with
-    /// twice as many `superfluous` lines at the earliest. Returns whether somebody waits for the next.
+    /// Replies to those who waited for the compaction that has ended. After a failure, the next one begins no
+    /// earlier than with twice as many `superfluous` lines. Returns whether somebody waits for the next one.
     pub(super) fn end(
         &mut self,
         outcome: &Result<Compaction, StoreError>,
@@ -94,15 +94,15 @@ impl Compactions {
             Err(_) => superfluous.saturating_mul(2),
         };
         for reply in self.waiting.drain(..) {
-            // Who asked may be gone.
+            // The caller may be gone.
             let _ = reply.send(outcome.clone());
         }
         self.waiting = std::mem::take(&mut self.waiting_for_next);
         !self.waiting.is_empty()
     }
 
-    /// Gives up those who wait, stops the compaction that runs, and waits for its thread. The ledger is
-    /// complete without it.
+    /// Drops those who wait, stops the running compaction, and waits for its thread. The ledger is complete
+    /// without it.
     pub(super) fn stop(&mut self) {
         self.waiting.clear();
         self.waiting_for_next.clear();

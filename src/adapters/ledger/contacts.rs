@@ -32,7 +32,7 @@ impl ContactStore for LedgerStore {
             if !is_refused {
                 remove_tombstone(draft, &address)?;
             }
-            let notice = notice.filter(|it| !(is_refused && it.kind.channel() == Channel::Mail));
+            let notice = notice.filter(|due| !(is_refused && due.kind.channel() == Channel::Mail));
             if let Some(mut contact) = known.and_then(Event::into_contact) {
                 let by_same_client = contact.renew(sign_up);
                 draft.record(Event::ContactSeen((&contact).into()))?;
@@ -51,7 +51,7 @@ impl ContactStore for LedgerStore {
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
         let (generation, identity) = (self.shared.generation(), identity(email));
-        // Nobody may measure whether an address is known, so one that is not costs a read, too.
+        // So that nobody can measure whether an address is known, an unknown one costs a read, too.
         let found = self.read(move || {
             let found = generation.find(&identity);
             if matches!(found, Ok(None)) {
@@ -87,7 +87,7 @@ impl ContactStore for LedgerStore {
             }
             contact.left_at = Some(now);
             draft.record(Event::ContactLeft((&contact).into()))?;
-            // That it was signed up must not be told after that it has left.
+            // The webhook must not be notified of the sign-up after the unsubscribe.
             remove_naming(draft, &contact.email, now)?;
             notify(draft, notice.as_ref())?;
             Ok(Leaving::Left)
@@ -211,7 +211,7 @@ impl ContactStore for LedgerStore {
 
     async fn expire(&self, tokens: Vec<LeaveToken>, now: Timestamp) -> Result<u64, StoreError> {
         let mut count = 0;
-        // Sign-ups do not wait for all of them.
+        // So that sign-ups do not wait behind all of them.
         for tokens in tokens.chunks(ERASED_MAX) {
             let (tokens, tombstones) = (tokens.to_vec(), self.tombstone_key.clone());
             let expired = self.commit(move |draft| {
@@ -219,7 +219,7 @@ impl ContactStore for LedgerStore {
                 for token in tokens {
                     match draft.attempt(|draft| expire(draft, &tombstones, &token, now)) {
                         Ok(was_pending) => expired += u64::from(was_pending),
-                        // The others do not wait for it.
+                        // The other contacts do not wait for it.
                         Err(error) => tracing::error!(%error, "an unconfirmed contact stays"),
                     }
                 }
@@ -239,7 +239,7 @@ impl ContactStore for LedgerStore {
     }
 }
 
-/// Lets the contact with this token go, if it is still to be confirmed. Returns whether it was.
+/// Expires the contact with this token, if it is still unconfirmed. Returns whether it was.
 fn expire(
     draft: &mut Draft<'_>,
     tombstones: &MacKey,
@@ -259,7 +259,7 @@ fn expire(
 }
 
 impl LedgerStore {
-    /// The keyed hashes of the addresses that were erased, for a store that takes over.
+    /// The keyed hashes of erased addresses, for a store that takes over.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
@@ -268,7 +268,7 @@ impl LedgerStore {
         Ok(self.pages(is_wanted, Event::into_tombstone))
     }
 
-    /// The texts that consents name, for a store that takes over.
+    /// The texts of consents, for a store that takes over.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
@@ -295,12 +295,12 @@ fn with_token(draft: &mut Draft<'_>, token: &LeaveToken) -> Result<Option<Contac
     Ok(last.filter(|last| last.consents_by(*token)))
 }
 
-/// Adds what is to be delivered because of a change.
+/// Queues the delivery caused by a change.
 fn notify(draft: &mut Draft<'_>, notice: Option<&Delivery>) -> Result<(), StoreError> {
-    notice.map_or(Ok(()), |it| queue(draft, it))
+    notice.map_or(Ok(()), |delivery| queue(draft, delivery))
 }
 
-/// Keeps the text that a consent names, if it is not kept yet.
+/// Stores the text of a consent, if it is not stored yet.
 fn keep_text(draft: &mut Draft<'_>, sign_up: &SignUp) -> Result<(), StoreError> {
     let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) else {
         return Ok(());

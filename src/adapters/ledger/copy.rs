@@ -1,13 +1,12 @@
-//! The next generation of the ledger, while it is made beside the running one.
+//! The next generation of the ledger, while it is written next to the running one.
 //!
-//! It begins with one line for each identity of which something is left, in the order in which they were
-//! created, and goes on with what happened since it was begun. Left out are keys with their revocations, and
-//! revocations of tokens, [`RETENTION_MS`] after they expired. A crash at any point leaves one complete ledger
-//! under the name: the copy is written aside, synced, and renamed.
+//! It begins with one line for each identity that was not removed, in the order of creation, and continues with
+//! the events since the copy was begun. Left out are keys with their revocations, and revocations of tokens,
+//! [`RETENTION_MS`] after they expired. A crash at any point leaves one complete ledger under the name: the copy
+//! is written to another file, synced, and renamed.
 //!
-//! A wrong clock must not delete a valid key or make a revoked token valid again. So the time is that of
-//! the last event, not the clock's, and expired entries are kept for longer than a clock is likely to be
-//! wrong.
+//! A wrong clock must not delete a valid key or make a revoked token valid again. So the time is that of the last
+//! event, not the clock's, and expired entries are kept for longer than a clock is likely to be wrong.
 
 use std::fs;
 use std::io;
@@ -22,37 +21,37 @@ use super::generation::Generation;
 use super::kept_files::remove_kept;
 use super::record::{Event, Flaw, Identity, Ledger, Place, unfinished};
 
-/// How long expired entries stay in the ledger: 400 days, because the usual error of a clock that is set
-/// by hand is a wrong year.
+/// Retention of expired entries in the ledger: 400 days, because the usual error of a manually set clock is a
+/// wrong year.
 const RETENTION_MS: u64 = 400 * 86_400_000;
 
-/// How many bytes the running generation may be ahead when its writer does the rest.
+/// Longest tail, in bytes, that is left to the writer.
 const TAIL_BYTES_MAX: u64 = 64 * 1024;
 
-/// What a generation is made of.
+/// The source of a generation.
 pub(super) struct CopyPlan {
     pub(super) from: Arc<Generation>,
     pub(super) files: Arc<dyn Files>,
-    /// The ledger's path. The copy is beside it.
+    /// The ledger's path. The copy is next to it.
     pub(super) path: PathBuf,
-    /// How many lines `from` has.
+    /// Number of lines in `from`.
     pub(super) lines: u64,
-    /// The generation's number.
+    /// Number of the new generation.
     pub(super) number: u64,
-    /// The id of its secret.
+    /// Id of its secret.
     pub(super) secret: String,
-    /// What has expired by now is left out.
+    /// Entries that have expired by now are left out.
     pub(super) now: Timestamp,
 }
 
 impl CopyPlan {
-    /// Copies what is left, and syncs the copy, if there is room for it. Ends early once it `is_stopped`.
+    /// Copies the current state and syncs the copy, if there is room for it. Ends early once `is_stopped`.
     pub(super) fn copy(self, is_stopped: &AtomicBool) -> Result<Copy, Flaw> {
         let table = self.from.table();
         let line_bytes = self.from.end() / self.lines.max(1) + 1;
         check_room(parent(&self.path), line_bytes * table.len())?;
         let aside = Aside(unfinished(&self.path));
-        // Read first: of all that is before it, the table knows whether it was forgotten.
+        // Read first: for everything before this place, the table knows whether it was forgotten.
         let copied = self.from.end();
         if table.has_forgotten() {
             remove_kept(self.files.as_ref(), &self.path)?;
@@ -68,7 +67,7 @@ impl CopyPlan {
         copy.copy_what_is_left(self.now, is_stopped)?;
         loop {
             copy.ledger.sync()?;
-            // More may have come during the sync.
+            // More may have been added during the sync.
             if copy.from.end() - copy.copied <= TAIL_BYTES_MAX {
                 return Ok(copy);
             }
@@ -78,7 +77,7 @@ impl CopyPlan {
     }
 }
 
-/// Checks that the disk of `directory` has `bytes` free: a full disk takes no sign-ups.
+/// Checks that the disk of `directory` has `bytes` free: a full disk would refuse sign-ups.
 fn check_room(directory: &Path, bytes: u64) -> io::Result<()> {
     let disk = rustix::fs::statvfs(directory)?;
     // Some file systems report no size.
@@ -90,7 +89,7 @@ fn check_room(directory: &Path, bytes: u64) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::StorageFull, too_little))
 }
 
-/// An error once it `is_stopped`.
+/// An error once `is_stopped`.
 fn check_stopped(is_stopped: &AtomicBool) -> io::Result<()> {
     match is_stopped.load(Ordering::Relaxed) {
         true => Err(io::ErrorKind::Interrupted.into()),
@@ -98,34 +97,34 @@ fn check_stopped(is_stopped: &AtomicBool) -> io::Result<()> {
     }
 }
 
-/// A generation that is being made from another one.
+/// A generation that is being copied from another one.
 pub(super) struct Copy {
     from: Arc<Generation>,
-    /// What is before this place in `from` was copied.
+    /// Everything before this place in `from` was copied.
     copied: Place,
     ledger: Ledger,
     generation: Generation,
     _aside: Aside,
 }
 
-/// The file that a copy is written to. Once it was renamed, there is none.
+/// The file of an unpublished copy; empty after the rename.
 struct Aside(PathBuf);
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // Frees disk space; a full disk may be what the copy failed for.
+        // Frees disk space; a full disk may be the reason why the copy failed.
         let _ = fs::remove_file(&self.0);
     }
 }
 
 impl Copy {
-    /// Whether it has what is added to `generation`.
+    /// True if it receives the events added to `generation`.
     pub(super) fn is_of(&self, generation: &Arc<Generation>) -> bool {
         Arc::ptr_eq(&self.from, generation)
     }
 
-    /// Copies the tail, which nobody may be appending to, and renames the copy into place. `before_switch` is
-    /// called just before. The ledger must be repaired before it takes events.
+    /// Copies the tail, to which nobody may be appending, and renames the copy into place. `before_switch` is
+    /// called just before. The ledger must be repaired before it accepts events.
     pub(super) fn publish(
         mut self,
         before_switch: impl FnOnce() -> io::Result<()>,
@@ -162,7 +161,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Copies what has happened since.
+    /// Copies the events since.
     fn copy_tail(&mut self) -> Result<(), Flaw> {
         let (from, end) = (Arc::clone(&self.from), self.from.end());
         for event in from.events(self.copied, end) {
@@ -170,7 +169,7 @@ impl Copy {
             let identity = event.identity();
             let before = self.last_of(&identity)?;
             let is_creation = !event.is_update() && !event.is_removal();
-            // A change or removal of an unknown identity has expired, but kept files may hold the contact.
+            // A change or removal of an unknown identity has expired, but kept files may contain the contact.
             if before.is_some() || is_creation || identity.is_contact() {
                 self.append(&identity, before, &event)?;
             }

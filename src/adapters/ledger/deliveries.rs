@@ -1,5 +1,5 @@
-//! What is to be delivered. The ledger is the queue: a delivery is due until a line says that it was made or given
-//! up, and a compaction drops it with that line. A file in the data directory says that a channel is held.
+//! The delivery queue. The ledger is the queue: a delivery is due until a line says that it was made or failed,
+//! and a compaction drops it together with that line. A file in the data directory holds a channel.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -25,7 +25,7 @@ use super::store::LedgerStore;
 #[async_trait]
 impl DeliveryQueue for LedgerStore {
     async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError> {
-        self.commit(move |draft| deliveries.iter().try_for_each(|it| queue(draft, it)))
+        self.commit(move |draft| deliveries.iter().try_for_each(|new| queue(draft, new)))
             .await
     }
 
@@ -125,8 +125,8 @@ impl DeliveryQueue for LedgerStore {
 }
 
 impl LedgerStore {
-    /// Makes a change to each of many deliveries, in batches that no sign-up waits long for. Returns how many it
-    /// concerned.
+    /// Changes each of many deliveries, in batches short enough for waiting sign-ups. Returns the number of
+    /// changed deliveries.
     async fn for_each(
         &self,
         ids: Vec<DeliveryId>,
@@ -147,9 +147,9 @@ impl LedgerStore {
         Ok(count)
     }
 
-    /// Keeps what became of deliveries, which are nobody's then.
+    /// Stores the outcomes of deliveries, and releases them.
     async fn keep_settled(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
-        let ids = settled.failed.iter().map(|it| it.id);
+        let ids = settled.failed.iter().map(|delivery| delivery.id);
         let ids: Vec<_> = settled.made.iter().copied().chain(ids).collect();
         let kept = self.commit(move |draft| {
             for id in settled.made {
@@ -178,16 +178,16 @@ impl LedgerStore {
         Ok(())
     }
 
-    /// How many deliveries that name one of these addresses somebody tries at the moment.
+    /// Number of deliveries to or about these addresses that are being attempted right now.
     pub(super) fn count_in_flight(&self, emails: &[EmailAddress]) -> u64 {
         let generation = self.shared.generation();
         let index = generation.table().deliveries();
-        let naming = emails.iter().flat_map(|it| index.naming(it.as_str()));
+        let naming = emails.iter().flat_map(|email| index.naming(email.as_str()));
         self.deliveries.count_in_flight(naming)
     }
 }
 
-/// How many deliveries wait in the ledger at `path`.
+/// Number of pending deliveries in the ledger at `path`.
 pub(in crate::adapters) fn waiting_deliveries(path: &Path) -> Result<u64, Flaw> {
     let mut waiting = HashSet::new();
     for line in EventLines::new(&File::open(path)?, 0, Place::MAX) {
@@ -208,7 +208,7 @@ fn read(generation: &Generation, ids: &[DeliveryId]) -> Result<Vec<Delivery>, Fl
     let mut deliveries = Vec::with_capacity(ids.len());
     for id in ids {
         match generation.find(&identity(*id)) {
-            // It stays taken, so that it is in nobody's way.
+            // It stays taken, so that it does not block others.
             Err(Flaw::Unreadable(place)) => log_unreadable(place),
             found => deliveries.extend(found?.and_then(|(_, event)| event.into_delivery())),
         }
@@ -220,7 +220,6 @@ fn identity(id: DeliveryId) -> Identity {
     Identity::delivery(id.as_bytes())
 }
 
-/// Adds a delivery.
 pub(super) fn queue(draft: &mut Draft<'_>, delivery: &Delivery) -> Result<(), StoreError> {
     let queued_at = delivery.queued_at;
     draft.record(Event::DeliveryQueued(DeliveryEntry::new(
@@ -228,7 +227,7 @@ pub(super) fn queue(draft: &mut Draft<'_>, delivery: &Delivery) -> Result<(), St
     )))
 }
 
-/// Makes a delivery due, if it is there.
+/// Makes a delivery due, if it exists.
 fn retry(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
     let found = draft.find(&identity(id))?.cloned();
     let Some(mut delivery) = found.and_then(Event::into_delivery) else {
@@ -239,7 +238,7 @@ fn retry(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, 
     Ok(true)
 }
 
-/// Notes how the mail ended that asks the contact to confirm, if it is still pending.
+/// Records the outcome of the email that asks the contact to confirm, if the contact is still unconfirmed.
 fn note_mail(
     draft: &mut Draft<'_>,
     identity: &Identity,
@@ -258,7 +257,7 @@ fn note_mail(
     Ok(true)
 }
 
-/// Removes a delivery, if it is there.
+/// Removes a delivery, if it exists.
 fn remove(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
     if draft.find(&identity(id))?.is_none() {
         return Ok(false);
@@ -270,7 +269,7 @@ fn remove(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool,
     Ok(true)
 }
 
-/// Removes the deliveries that name an address.
+/// Removes the deliveries that contain an address.
 pub(super) fn remove_naming(
     draft: &mut Draft<'_>,
     email: &EmailAddress,
@@ -278,7 +277,7 @@ pub(super) fn remove_naming(
 ) -> Result<(), StoreError> {
     let is_naming = |event: &Event| {
         let state = event.delivery();
-        state.is_some_and(|it| it.email.as_deref() == Some(email.as_str()))
+        state.is_some_and(|entry| entry.email.as_deref() == Some(email.as_str()))
     };
     for id in draft.naming(email.as_str()) {
         if draft.find(&identity(id))?.is_some_and(is_naming) {

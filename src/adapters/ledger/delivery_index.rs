@@ -1,4 +1,4 @@
-//! Which deliveries the ledger has, in memory: what is due is found without a look at the disk.
+//! An index of the ledger's deliveries in memory, which finds due ones without reading the disk.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,18 +16,17 @@ use super::record::{DeliveryEntry, Event, Place};
 #[derive(Default)]
 pub(super) struct DeliveryIndex {
     entries: Mutex<HashMap<DeliveryId, IndexEntry>>,
-    /// Those that name an address, by its hash. Locked after `entries`.
+    /// Deliveries by the hash of the address that they contain. Locked after `entries`.
     named: Mutex<HashMap<u64, Vec<DeliveryId>>>,
-    /// Hashes addresses.
     hasher: RandomState,
 }
 
 #[derive(Clone, Copy)]
 struct IndexEntry {
     place: Place,
-    /// `None` if it is of a later version.
+    /// `None` for a channel of a later version.
     channel: Option<Channel>,
-    /// The hash of the address that it names.
+    /// Hash of the address that it contains.
     email: Option<u64>,
     network: Option<LimitKey>,
     queued_at: Timestamp,
@@ -36,7 +35,7 @@ struct IndexEntry {
 }
 
 impl DeliveryIndex {
-    /// Replaces the last event of an identity, which may be no delivery at all.
+    /// Replaces the last event of an identity, which may not be a delivery.
     pub(super) fn replace(&self, before: Option<&Event>, now: Option<(Place, &Event)>) {
         let now = now.and_then(|(place, event)| Some((place, event.delivery()?)));
         if let Some((place, state)) = now {
@@ -65,7 +64,7 @@ impl DeliveryIndex {
         IndexEntry {
             place,
             channel: kind.map(DeliveryKind::channel),
-            email: state.email.as_deref().map(|it| self.hasher.hash_one(it)),
+            email: state.email.as_deref().map(|key| self.hasher.hash_one(key)),
             network: state.network(),
             queued_at: Timestamp::from_ms(state.at),
             due_at: Timestamp::from_ms(state.due_at),
@@ -73,7 +72,7 @@ impl DeliveryIndex {
         }
     }
 
-    /// Up to `count` that are due, in the order of turns, without those that are not `wanted`.
+    /// Up to `count` due deliveries that are `wanted`, in the order of turns.
     pub(super) fn due(
         &self,
         channel: Channel,
@@ -92,7 +91,7 @@ impl DeliveryIndex {
             Some((rank, it.due_at, it.place, *id))
         });
         let mut due: Vec<_> = due.collect();
-        // The writer needs them meanwhile.
+        // The writer needs the lock meanwhile.
         drop(entries);
         due.sort_unstable();
         due.into_iter().map(|(.., id)| id).take(count).collect()
@@ -106,36 +105,36 @@ impl DeliveryIndex {
         retryable.map(|(id, _)| *id).collect()
     }
 
-    /// Those that were given up, the oldest first, with the time when they were.
+    /// Failed deliveries, oldest first, with the time of failure.
     pub(super) fn dead(&self) -> Vec<(Timestamp, DeliveryId)> {
         let entries = self.entries.lock();
         let dead = entries
             .iter()
-            .filter_map(|(id, it)| Some((it.dead_at?, *id)));
+            .filter_map(|(id, entry)| Some((entry.dead_at?, *id)));
         let mut dead: Vec<_> = dead.collect();
         dead.sort_unstable();
         dead
     }
 
-    /// Those that may name this address, and surely all that do.
+    /// All deliveries that contain this address, and possibly others.
     pub(super) fn naming(&self, email: &str) -> Vec<DeliveryId> {
         let hash = self.hasher.hash_one(email);
         self.named.lock().get(&hash).cloned().unwrap_or_default()
     }
 
-    /// How a channel stands, which may be held.
+    /// The state of a channel, which may be held.
     pub(super) fn standing(&self, channel: Channel) -> QueueStanding {
         let mut standing = QueueStanding::default();
-        for it in self.entries.lock().values() {
-            if it.channel != Some(channel) {
+        for entry in self.entries.lock().values() {
+            if entry.channel != Some(channel) {
                 continue;
             }
-            if it.dead_at.is_some() {
+            if entry.dead_at.is_some() {
                 standing.dead += 1;
             } else {
                 standing.waiting += 1;
-                let oldest = standing.oldest.get_or_insert(it.queued_at);
-                *oldest = it.queued_at.min(*oldest);
+                let oldest = standing.oldest.get_or_insert(entry.queued_at);
+                *oldest = entry.queued_at.min(*oldest);
             }
         }
         standing

@@ -1,4 +1,4 @@
-//! What of deliveries is known beside the ledger: which are being tried, and which channels are held.
+//! The state of deliveries outside the ledger: those in flight, and held channels.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,27 +10,26 @@ use crate::domain::{Channel, DeliveryId, Settled, Timestamp, Turn};
 
 use super::generation::Generation;
 
-/// What the deliveries' workers and the operator need to know of each other. This process alone takes any.
+/// Shared by the deliveries' workers and the operator. Only this process takes deliveries.
 #[derive(Debug)]
 pub(super) struct DeliveryState {
-    /// Those that somebody tries at the moment.
+    /// Deliveries that are being attempted.
     in_flight: Mutex<HashMap<DeliveryId, Channel>>,
-    /// What became of some and is not kept yet: a disk that fails must not have them sent again and again.
+    /// Outcomes that are not stored yet: a failing disk must not cause repeated deliveries.
     unsettled: Mutex<Option<Settled>>,
-    /// The channels that are held.
+    /// Channels held by the operator.
     held: Mutex<HashSet<Channel>>,
-    /// The data directory.
     directory: PathBuf,
 }
 
 impl DeliveryState {
-    /// As the data directory at `path` says.
+    /// The state recorded in the data directory at `path`.
     pub(super) fn open(path: &Path) -> Self {
         let channels = Channel::ALL.into_iter();
         Self {
             in_flight: Mutex::default(),
             unsettled: Mutex::default(),
-            held: Mutex::new(channels.filter(|it| held(path, *it).exists()).collect()),
+            held: Mutex::new(channels.filter(|each| held(path, *each).exists()).collect()),
             directory: path.to_path_buf(),
         }
     }
@@ -39,12 +38,12 @@ impl DeliveryState {
         self.held.lock().contains(&channel)
     }
 
-    /// The file that says that a channel is held.
+    /// The file that holds a channel.
     pub(super) fn held_file(&self, channel: Channel) -> PathBuf {
         held(&self.directory, channel)
     }
 
-    /// That file was made or removed.
+    /// Records that this file was created or removed.
     pub(super) fn set_held(&self, channel: Channel, is_held: bool) {
         let mut held = self.held.lock();
         match is_held {
@@ -53,18 +52,18 @@ impl DeliveryState {
         };
     }
 
-    /// How many of these somebody tries at the moment.
+    /// Number of these deliveries that are being attempted.
     pub(super) fn count_in_flight(&self, ids: impl Iterator<Item = DeliveryId>) -> u64 {
         let in_flight = self.in_flight.lock();
         ids.filter(|id| in_flight.contains_key(id)).count() as u64
     }
 
-    /// What is to be kept before more is taken; it is handed out once.
+    /// Outcomes that must be stored before more is taken; returned only once.
     pub(super) fn take_unsettled(&self) -> Option<Settled> {
         self.unsettled.lock().take()
     }
 
-    /// These could not be kept.
+    /// Adds outcomes that could not be stored.
     pub(super) fn add_unsettled(&self, settled: Settled) {
         let mut unsettled = self.unsettled.lock();
         let unsettled = unsettled.get_or_insert_default();
@@ -73,7 +72,7 @@ impl DeliveryState {
         unsettled.mails.extend(settled.mails);
     }
 
-    /// Takes up to `count` that are due and that nobody has taken.
+    /// Takes up to `count` due deliveries that nobody has taken.
     pub(super) fn take(
         &self,
         generation: &Generation,
@@ -90,7 +89,7 @@ impl DeliveryState {
         due
     }
 
-    /// They are nobody's any more.
+    /// Releases deliveries.
     pub(super) fn end(&self, taken: &[DeliveryId]) {
         let mut in_flight = self.in_flight.lock();
         for id in taken {
@@ -98,7 +97,7 @@ impl DeliveryState {
         }
     }
 
-    /// Nobody tries any of the channel any more. Results that are not stored yet are, before others are taken.
+    /// Releases all deliveries of a channel. Unsettled outcomes are stored before others are taken.
     pub(super) fn release(&self, channel: Channel) {
         self.in_flight.lock().retain(|_, taken| *taken != channel);
     }

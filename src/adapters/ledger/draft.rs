@@ -1,4 +1,4 @@
-//! A batch while it is decided.
+//! A batch while it is being decided.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,25 +12,25 @@ use super::record::{EVENT_BYTES_MAX, Event, Flaw, Identity, Place};
 /// The events of a batch so far. Changes of one batch see each other.
 pub(super) struct Draft<'a> {
     generation: &'a Generation,
-    /// The identities that were looked at.
+    /// Identities that were looked up.
     known: HashMap<Identity, Known>,
     events: Vec<Event>,
     /// The events as JSON.
     lines: Vec<Vec<u8>>,
-    /// Of each event, which one was the last of its identity before it.
+    /// For each event, the index of the previous event of its identity in this batch.
     replaced: Vec<Option<usize>>,
-    /// The deliveries among the events, by the address that they name.
+    /// The deliveries among the events, by the address that they contain.
     named: HashMap<String, Vec<DeliveryId>>,
 }
 
-/// The longest delivery that is queued, as JSON: room is left for what becomes of it.
+/// Longest delivery that is queued, as JSON: its outcome needs some room.
 const QUEUED_BYTES_MAX: usize = EVENT_BYTES_MAX - 3 * 1024;
 
-/// What is known of an identity.
+/// The known state of an identity.
 struct Known {
     /// The last event before this batch, and its place.
     before: Option<(Place, Event)>,
-    /// Which of this batch's events is its last.
+    /// Index of its last event in this batch.
     now: Option<usize>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Decides a change. After an error the batch is as it was before.
+    /// Decides a change. After an error the batch is unchanged.
     pub(super) fn attempt<T>(
         &mut self,
         decide: impl FnOnce(&mut Self) -> Result<T, StoreError>,
@@ -64,8 +64,8 @@ impl<'a> Draft<'a> {
         decided
     }
 
-    /// Decides a change that needs the last event of `identity`. One whose line cannot be read is left as it is, and
-    /// logged: others must not wait for it.
+    /// Decides a change that needs the last event of `identity`. If its line cannot be read, it is left unchanged
+    /// and logged, so that others do not wait for it.
     pub(super) fn attempt_unless_damaged(
         &mut self,
         identity: &Identity,
@@ -81,7 +81,7 @@ impl<'a> Draft<'a> {
         decided
     }
 
-    /// The last event of `identity`, if anything is left of it.
+    /// The last event of `identity`, unless it was removed.
     pub(super) fn find(&mut self, identity: &Identity) -> Result<Option<&Event>, StoreError> {
         let generation = self.generation;
         let known = match self.known.entry(identity.clone()) {
@@ -100,7 +100,7 @@ impl<'a> Draft<'a> {
     /// Adds an event to the batch.
     ///
     /// # Errors
-    /// [`StoreError`] when it is longer than what is read.
+    /// [`StoreError`] when it is longer than a reader accepts.
     pub(super) fn record(&mut self, event: Event) -> Result<(), StoreError> {
         let line = serde_json::to_vec(&event).map_err(|error| ledger_failed(error.into()))?;
         let bytes_max = match matches!(event, Event::DeliveryQueued(_)) {
@@ -110,7 +110,7 @@ impl<'a> Draft<'a> {
         if line.len() > bytes_max {
             let length = line.len();
             return Err(StoreError::Unavailable(format!(
-                "an entry of {length} bytes is too long for the ledger, which takes {bytes_max}"
+                "an entry of {length} bytes is too long for the ledger, whose limit is {bytes_max}"
             )));
         }
         let identity = event.identity();
@@ -130,7 +130,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// The deliveries that may name this address, and surely all that do.
+    /// All deliveries that contain this address, and possibly others.
     pub(super) fn naming(&self, email: &str) -> Vec<DeliveryId> {
         let mut naming = self.generation.table().deliveries().naming(email);
         naming.extend(self.named.get(email).into_iter().flatten());
@@ -142,16 +142,16 @@ impl<'a> Draft<'a> {
         &self.lines
     }
 
-    /// When the last of its events happened.
+    /// Time of the last of its events.
     pub(super) fn at(&self) -> Option<Timestamp> {
         self.events.iter().rev().find_map(Event::at)
     }
 
-    /// Shows the batch to look-ups. Its events are in `places`, and end at `end`.
+    /// Shows the batch to lookups. Its events are at `places` and end at `end`.
     pub(super) fn publish(self, places: &[Place], end: Place) {
         for (identity, known) in &self.known {
             let Some(number) = known.now else { continue };
-            let event = self.events.get(number).filter(|it| !it.is_removal());
+            let event = self.events.get(number).filter(|event| !event.is_removal());
             let now = places.get(number).copied().zip(event);
             let before = known.before.as_ref().map(|(place, event)| (*place, event));
             self.generation.table().replace(identity, before, now);

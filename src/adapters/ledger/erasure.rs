@@ -1,9 +1,9 @@
 //! Erasing addresses from every file of the store.
 //!
-//! First it is recorded that they are forgotten, in lines that name them: from then on they are no contacts. While
-//! the ledger has such lines, every compaction also removes the files that were kept beside it, and every start
-//! compacts it. So a process that is killed at any point leaves nothing behind for good. Erasures that are asked for
-//! while one runs share the next compaction.
+//! First a line records that each address is forgotten, and contains it: from then on it is not a contact. While
+//! the ledger has such lines, every compaction also removes the files kept next to it, and every start compacts
+//! it. So a process killed at any point leaves nothing behind for good. Erasures requested while one is running
+//! share the next compaction.
 
 use crate::domain::{EmailAddress, Erasure, MacKey, Remainder, Timestamp};
 use crate::ports::{ERASED_MAX, REFUSED_MS, StoreError};
@@ -21,7 +21,7 @@ impl LedgerStore {
         at: Timestamp,
     ) -> Result<Erasure, StoreError> {
         let mut erasure = Erasure::default();
-        // Sign-ups do not wait for all of them.
+        // So that sign-ups do not wait behind all of them.
         for emails in emails.chunks(ERASED_MAX) {
             erasure.in_flight += self.count_in_flight(emails);
             let (emails, tombstones) = (emails.to_vec(), self.tombstone_key.clone());
@@ -70,15 +70,15 @@ pub(super) fn remove_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Resu
     Ok(())
 }
 
-/// Until when the address with this tombstone is sent no mail, if whoever reads it refused within [`REFUSED_MS`].
+/// End of the suppression of the address with this tombstone, if its recipient refused within [`REFUSED_MS`].
 pub(super) fn refused_until(tombstone: Option<&Event>, now: Timestamp) -> Option<Timestamp> {
     let refused_at = tombstone?.clone().into_tombstone()?.refused_at;
     let until = refused_at.map(|at| at.plus_ms(REFUSED_MS));
     until.filter(|until| now < *until)
 }
 
-/// Records that the address is forgotten, known or not, and whether whoever reads its mail wants none. Returns
-/// whether there was a contact.
+/// Records that the address is forgotten, known or not, and whether its recipient refused. Returns whether there
+/// was a contact.
 pub(super) fn forget(
     draft: &mut Draft<'_>,
     tombstones: &MacKey,

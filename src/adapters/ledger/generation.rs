@@ -1,7 +1,7 @@
-//! A generation of the ledger, for look-ups: its file, and where the last event of each identity is in it.
+//! A generation of the ledger, for lookups: its file, and the place of each identity's last event in it.
 //!
-//! Places are those of one file. So whoever looks for more than one event holds the generation, which stays
-//! readable after a compaction has put the next one in its place.
+//! Places refer to one file. A lookup of more than one event therefore holds the generation, which stays
+//! readable after a compaction has replaced it.
 
 use std::fs::File;
 use std::io;
@@ -14,18 +14,18 @@ use crate::ports::StoreError;
 use super::record::{Event, EventLines, FIRST_PLACE, Flaw, Identity, Place, event_at};
 use super::table::PlaceTable;
 
-/// A generation that can be read.
+/// A readable generation.
 pub(super) struct Generation {
     file: File,
     table: PlaceTable,
-    /// Whether its bad lines are passed over.
+    /// True if bad lines are skipped.
     is_damaged: bool,
-    /// Where its acknowledged events end.
+    /// End of its acknowledged events.
     end: AtomicU64,
 }
 
 impl Generation {
-    /// The generation in `file`, of whose events none is known yet.
+    /// The generation in `file`, before any of its events are known.
     pub(super) fn empty(file: File) -> Self {
         Self {
             file,
@@ -40,7 +40,7 @@ impl Generation {
         Self::empty(file).filled(end)
     }
 
-    /// What is whole in `file`, which is damaged.
+    /// The intact lines of the damaged `file`.
     pub(super) fn salvage(file: File) -> Result<Self, Flaw> {
         let end = file.metadata()?.len();
         let mut generation = Self::empty(file);
@@ -62,7 +62,7 @@ impl Generation {
     }
 
     /// The events from the place `from` on and before `until`, and their places. A bad line is
-    /// [`Flaw::Unreadable`], unless these are passed over.
+    /// [`Flaw::Unreadable`], unless bad lines are skipped.
     pub(super) fn events(
         &self,
         from: Place,
@@ -76,7 +76,7 @@ impl Generation {
         })
     }
 
-    /// The last event of `identity` and its place, if anything is left of it. Reads the disk only if there is
+    /// The last event of `identity` and its place, unless it was removed. Reads the disk only if there is
     /// one.
     pub(super) fn find(&self, identity: &Identity) -> Result<Option<(Place, Event)>, Flaw> {
         for place in self.table.places(identity) {
@@ -92,15 +92,15 @@ impl Generation {
         Ok(None)
     }
 
-    /// Reads its first event, if there is one, for the time that it takes.
+    /// Reads its first event, if there is one, so that a miss takes as long as a hit.
     pub(super) fn read_any(&self) {
         if self.end() > FIRST_PLACE {
             let _ = event_at(&self.file, FIRST_PLACE);
         }
     }
 
-    /// Up to `count` contacts whose confirmation period began at `before` or earlier; if `is_mailed`, only those whose
-    /// mail has ended.
+    /// Up to `count` contacts whose confirmation period began at `before` or earlier; with `is_mailed`, only
+    /// those whose email needs no further attempt.
     pub(super) fn overdue(
         &self,
         before: Timestamp,
@@ -128,9 +128,9 @@ impl Generation {
         overdue.take(count).collect()
     }
 
-    /// The last event of the identity that `event`, which is at `place`, created, and its place. `None` if it
-    /// created none, and if what it created was removed or created anew. What was created anew with the time of
-    /// its first creation is found for both.
+    /// The last event of the identity that `event`, at `place`, created, and its place. `None` if `event` created
+    /// none, or if its creation was removed or created again. An identity created again with the time of its
+    /// first creation is found for both.
     pub(super) fn last_of(
         &self,
         place: Place,
@@ -142,7 +142,7 @@ impl Generation {
         let identity = event.identity();
         let is_last = self.table.has(&identity, place);
         if event.is_update() {
-            // The line that created it may be a bad one, and was passed over.
+            // The line that created it may have been a bad one that was skipped.
             return Ok((is_last && self.is_damaged).then_some((place, event)));
         }
         if is_last {
@@ -152,9 +152,9 @@ impl Generation {
         Ok(last.filter(|(_, last)| last.is_update_of(&event)))
     }
 
-    /// Where its first event may be.
+    /// Earliest possible place of its first event.
     pub(super) fn begin(&self) -> Place {
-        // A head that is damaged may have another length.
+        // A damaged head may have another length.
         if self.is_damaged { 0 } else { FIRST_PLACE }
     }
 
@@ -175,7 +175,7 @@ pub(super) fn ledger_failed(error: io::Error) -> StoreError {
     store_error("ledger", &error)
 }
 
-/// The entry at `place` is left alone, so that others do not wait for it.
+/// Logs an entry that is skipped, so that others do not wait for it.
 pub(super) fn log_unreadable(place: Place) {
     tracing::error!(
         place,
@@ -183,7 +183,7 @@ pub(super) fn log_unreadable(place: Place) {
     );
 }
 
-/// Why the ledger cannot be read, for a caller of the store.
+/// The error for a caller of the store when the ledger cannot be read.
 pub(super) fn unreadable(flaw: impl Into<Flaw>) -> StoreError {
     StoreError::Unavailable(format!("ledger: {}", flaw.into()))
 }

@@ -1,5 +1,5 @@
-//! The files that a start or a repair kept beside the ledger for people to look at. They may be damaged, so nobody can
-//! say which addresses they hold: an erasure removes them.
+//! The files that a start or a repair kept next to the ledger for inspection. They may be damaged, so nobody can
+//! tell which addresses they contain: an erasure removes them.
 
 use std::fs;
 use std::io;
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use crate::adapters::files::{Files, parent, sync_parent};
 
-/// What such files are called: `ledger.`, one of these, a number.
+/// Names of these files: `ledger.`, one of these, a number.
 const KINDS: [&str; 2] = ["cut", "damaged"];
 
-/// Removes the kept files beside the ledger at `path`, durably. The error names the file that is left.
+/// Removes the kept files next to the ledger at `path`, durably. The error names the file that remains.
 pub(super) fn remove_kept(files: &dyn Files, path: &Path) -> io::Result<()> {
     let kept = kept_files(path)?;
     if kept.is_empty() {
         return Ok(());
     }
     for file in &kept {
-        let named = |error| io::Error::other(format!("{} may hold it: {error}", file.display()));
+        let named = |error| io::Error::other(format!("{} may contain it: {error}", file.display()));
         files.remove(file).map_err(named)?;
     }
     tracing::warn!(

@@ -1,6 +1,6 @@
-//! What the store lists, page by page. A generation is read in its order, up to where it ended when the list
-//! was asked for; a compaction may replace it meanwhile. Of an identity with several events the last counts, in
-//! the place of the one that created it.
+//! The store's lists, page by page. A generation is read in order, up to its end at the time of the request; a
+//! compaction may replace it meanwhile. Of an identity with several events the last counts, at the position of
+//! the event that created it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::generation::{Generation, unreadable};
 use super::record::{Event, Flaw};
 use super::store::LedgerStore;
 
-/// How many values a page has.
+/// Values per page.
 const PAGE_LEN: usize = 1000;
-/// How many pages wait for their reader.
+/// Most pages that wait for their reader.
 const PAGES_MAX: usize = 2;
 
 impl LedgerStore {
-    /// Lists what `build` makes of the last event of everything that a wanted event created, in the order of
-    /// these events. A blocking thread reads; it ends when the stream is dropped.
+    /// Lists the result of `build` for the last event of every identity that a wanted event created, in the order
+    /// of the creating events. A blocking thread reads; it ends when the stream is dropped.
     pub(super) fn pages<T: Send + 'static>(
         &self,
         is_wanted: impl Fn(&Event) -> bool + Send + 'static,
@@ -42,7 +42,7 @@ impl LedgerStore {
     }
 }
 
-/// Sends every page. Ends early when nobody reads them any more.
+/// Sends every page. Ends early when nobody reads any more.
 fn send_pages<T>(
     generation: &Generation,
     sender: &mpsc::Sender<Result<Vec<T>, StoreError>>,
@@ -50,7 +50,7 @@ fn send_pages<T>(
     build: impl Fn(Event) -> Option<T>,
 ) -> Result<(), Flaw> {
     let mut page = Vec::new();
-    // Something may be found twice once something was removed.
+    // After removals, an identity may be found twice.
     let (has_removed, mut found) = (generation.table().has_removed(), HashSet::new());
     for event in generation.events(generation.begin(), generation.end()) {
         let (place, event) = event?;

@@ -1,5 +1,5 @@
-//! Looking after the ledger: verifying it beside a running service, compacting it, and giving up what is
-//! damaged while no service runs.
+//! Maintenance of the ledger: verifying it while a service runs, compacting it, and dropping damaged lines while
+//! no service runs.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -33,33 +33,32 @@ impl StoreMaintenance for LedgerStore {
     }
 }
 
-/// The state of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LedgerReport {
-    /// The format that its head names, if that can be read.
+    /// The format in its head, if readable.
     pub format: Option<u64>,
-    /// How often it was written anew, if the head can be read.
+    /// Number of compactions, if the head is readable.
     pub generation: Option<u64>,
-    /// The good entries.
+    /// Number of good entries.
     pub entries: u64,
-    /// The contacts in them.
+    /// Number of contacts in them.
     pub contacts: u64,
-    /// The file's size in bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// How many lines are bad or not in their place.
+    /// Number of lines that are bad or out of order.
     pub bad_lines: u64,
     /// The numbers of the first 20 of these. The head is line 1.
     pub first_bad_lines: Vec<u64>,
-    /// Why a start would be refused, and what to do, in one line. None if the ledger is sound: a bad end is
-    /// no damage if it was never acknowledged.
+    /// The reason why a start would be refused, and the solution, in one line. None if the ledger is intact: a bad
+    /// end that was never acknowledged is not damage.
     pub damage: Option<String>,
 }
 
-/// How often the ledger is read when a line is bad: a running service may be writing it.
+/// Most readings of a ledger with a bad line: a running service may be writing it.
 const READINGS_MAX: usize = 3;
 
 /// Verifies every line of the ledger in the data directory at `path`. Changes nothing and takes no lock: a
-/// service may run on it.
+/// service may be running on it.
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger, or it cannot be read or has a newer format.
@@ -90,7 +89,7 @@ fn read(path: &Path) -> Result<LedgerReport, OpenError> {
     let (entries, contacts) = count(&ledger).map_err(|flaw| refusal(path, flaw))?;
     Ok(LedgerReport {
         format: head.as_ref().map(|head| head.format),
-        generation: head.map(|head| head.generation).filter(|it| *it > 0),
+        generation: head.map(|head| head.generation).filter(|count| *count > 0),
         entries,
         contacts,
         bytes,
@@ -103,7 +102,7 @@ fn read(path: &Path) -> Result<LedgerReport, OpenError> {
 /// Counts the good entries of the ledger at `path`, and the contacts in them.
 fn count(path: &Path) -> Result<(u64, u64), Flaw> {
     let (mut entries, mut contacts) = (0, HashSet::new());
-    // By hash, which bounds the memory that a contact takes.
+    // By hash, which limits the memory per contact.
     let hasher = RandomState::new();
     for line in EventLines::new(&File::open(path)?, 0, Place::MAX) {
         let (_, Some(event)) = line? else { continue };
@@ -118,23 +117,23 @@ fn count(path: &Path) -> Result<(u64, u64), Flaw> {
     Ok((entries, contacts.len() as u64))
 }
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LedgerRepair {
-    /// What was damaged, in one line.
+    /// The damage, in one line.
     pub damage: String,
-    /// The file as it was, which is kept for people to look at, unless an erasure in it was not finished.
+    /// The original file, kept for inspection, unless an erasure in it was unfinished.
     pub kept: Option<PathBuf>,
-    /// How many entries were whole and stay.
+    /// Number of intact entries, which stay.
     pub entries: u64,
 }
 
-/// Gives up what is damaged in the ledger of the data directory at `path`, and keeps every line that is
-/// whole, as a start does that finds the file `accept-damage`. The file as it was is kept beside it. `None`
-/// if nothing is damaged. No service may run on the directory.
+/// Drops the damaged lines of the ledger in the data directory at `path` and keeps every intact one, like a
+/// start with the file `accept-damage`. The original file is kept next to it. `None` if nothing is damaged.
+/// No service may be running on the directory.
 ///
 /// # Errors
-/// [`OpenError`] when the directory is in use, or when something else is wrong that needs a decision.
+/// [`OpenError`] when the directory is in use, or when another problem needs a decision.
 pub fn repair_ledger(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
     let data_dir = DataDir::open_existing(path)?;
     let damage = match open_and_close(&data_dir) {
@@ -147,7 +146,7 @@ pub fn repair_ledger(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
     let accepted = SystemFiles.create(&accept);
     accepted.map_err(OpenError::io("create", &accept))?;
     let opened = open_and_close(&data_dir);
-    // A start that failed has not withdrawn it, and a later one must not go on with it.
+    // A failed start does not withdraw it, and a later one must not act on it.
     data_dir.withdraw_acceptance(&SystemFiles)?;
     opened?;
     let entries = verify_ledger(path)?.entries;
@@ -160,7 +159,7 @@ pub fn repair_ledger(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
 
 fn open_and_close(data_dir: &DataDir) -> Result<(), OpenError> {
     let store = LedgerStore::open(data_dir)?;
-    // If it fails, the next start only knows less.
+    // If this fails, only the check of the next start is weaker.
     let _ = store.close();
     Ok(())
 }

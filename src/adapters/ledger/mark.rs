@@ -1,9 +1,9 @@
-//! The mark: how far the ledger was durable. It is overwritten behind each batch, and not synced then: so it
-//! is exact after SIGKILL, and behind the ledger after a power cut, never ahead. A ledger that has not reached
-//! it has lost events. That stays true, so the mark is only removed when the operator accepts a loss.
+//! The mark: the durable length of the ledger. It is overwritten after each batch without a sync, so it is exact
+//! after SIGKILL, and behind the ledger after a power cut, never ahead. A ledger shorter than its mark has
+//! lost events. That stays true, so the mark is only removed when the operator accepts a loss.
 //!
-//! It also names its own file by when that was created, which no copy keeps: a ledger beside a mark that does not, or
-//! beside none, is a copy, and another service may have made its deliveries.
+//! It also identifies its own file by its creation time, which no copy preserves: a ledger with a foreign mark, or
+//! without one, is a copy, and another service may have made its deliveries.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -18,7 +18,7 @@ use crate::adapters::files::{AppendFile, Files, append_whole, if_there, publish}
 
 use super::record::{Stamp, checked, seal};
 
-/// The length of a mark in bytes, whatever its numbers, so that one overwrites the other.
+/// Fixed length of a mark in bytes, so that one overwrites the other.
 const LENGTH: usize = 192;
 
 /// The file's content.
@@ -35,7 +35,7 @@ struct Content<S> {
 pub(super) struct Mark {
     files: Arc<dyn Files>,
     path: PathBuf,
-    /// Open once it was written, with what names it.
+    /// Open after the first write, with its identity.
     file: Option<(Box<dyn AppendFile>, u64)>,
 }
 
@@ -45,7 +45,7 @@ impl Mark {
         Self { files, path, file }
     }
 
-    /// Overwrites the mark. A failure is logged, and leaves less to hold the ledger against.
+    /// Overwrites the mark. A failure is logged, and makes the check of the next start weaker.
     pub(super) fn note(&mut self, stamp: &Stamp) {
         let written = match &mut self.file {
             Some((file, place)) => line(stamp, *place).and_then(|line| file.overwrite(0, &line)),
@@ -56,7 +56,7 @@ impl Mark {
             tracing::warn!(
                 %error,
                 path = %self.path.display(),
-                "the end of the ledger cannot be marked: were it missing later, nobody would notice"
+                "the end of the ledger cannot be marked: a later loss would go unnoticed"
             );
         }
     }
@@ -77,7 +77,7 @@ fn line(stamp: &Stamp, place: u64) -> io::Result<Vec<u8>> {
     seal(&Content { stamp, place }, LENGTH)
 }
 
-/// When the file was created, in nanoseconds; its number where the file system does not tell.
+/// Creation time of the file in nanoseconds; its inode number if the file system has no creation times.
 fn place(file: &File) -> io::Result<u64> {
     let metadata = file.metadata()?;
     let created = metadata
@@ -88,7 +88,7 @@ fn place(file: &File) -> io::Result<u64> {
     Ok(nanos.unwrap_or_else(|| metadata.ino()))
 }
 
-/// Reads the mark, and whether it is where it was written. One that is not as it was written counts as none.
+/// Reads the mark, and whether its file is the original. A damaged one counts as missing.
 pub(super) fn read(path: &Path) -> io::Result<Option<(Stamp, bool)>> {
     let Some(mut file) = if_there(File::open(path))? else {
         return Ok(None);
@@ -104,7 +104,7 @@ pub(super) fn read(path: &Path) -> io::Result<Option<(Stamp, bool)>> {
     else {
         tracing::warn!(
             path = %path.display(),
-            "the mark of the ledger's end cannot be read: a missing end would not be noticed"
+            "the mark of the ledger's end cannot be read: a missing end would go unnoticed"
         );
         return Ok(None);
     };

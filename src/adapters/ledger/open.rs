@@ -1,4 +1,4 @@
-//! Opening the store: from what the last process left to a ledger that takes changes.
+//! Opening the store: from the files of the last process to a ledger that accepts changes.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,23 +23,22 @@ use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, unfinished
 use super::shared_state::SharedState;
 use super::writer::LedgerWriter;
 
-/// How many bad lines a message names.
+/// Most bad lines listed in a message.
 pub(super) const LINES_NAMED_MAX: usize = 20;
 
-/// The store's numbers, files and metrics.
+/// The store's limits, intervals, files and metrics.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// Most changes that wait for the writer; one more is refused as overload.
+    /// Most changes waiting for the writer; one more is refused as overload.
     pub waiting_changes_max: usize,
-    /// How often a writer with nothing to do checks that the ledger is in its place and takes writes.
+    /// Interval at which an idle writer checks that the ledger is in place and writable.
     pub look_interval: Duration,
-    /// How often a writer checks that the secret is in its place.
+    /// Interval at which a writer checks that the secret is in place.
     pub secret_interval: Duration,
-    /// A compaction is due when superfluous lines outnumber the others, and are more than this.
+    /// A compaction is due when there are more superfluous lines than others, and more than this.
     pub superfluous_min: u64,
-    /// Where the ledger is kept.
+    /// The file system of the ledger.
     pub files: Arc<dyn Files>,
-    /// Counts the batches.
     pub metrics: Arc<Metrics>,
 }
 
@@ -65,7 +64,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     if is_new_secret && ledger.sequence() > 0 {
         tracing::warn!(
             "a new secret was accepted: cookies, agents' tokens, origins and the hashes of erased \
-             addresses made with the old one are void"
+             addresses made with the old one are invalid"
         );
     }
     let generation = read_generation(&ledger).map_err(refused)?;
@@ -84,8 +83,8 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         match compact(&mut writer, secret) {
             Err(Flaw::Io(error)) if is_full(&error) && !is_new_secret => tracing::warn!(
                 %error,
-                "the ledger still holds addresses that were forgotten: the next start with enough \
-                 room drops them"
+                "the ledger still contains erased addresses: the next start with enough disk \
+                 space removes them"
             ),
             compacted => compacted.map_err(refused)?,
         }
@@ -93,14 +92,14 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     if is_copy {
         hold_deliveries(data_dir, &writer)?;
     }
-    // The rename of a new generation is not durable yet.
+    // The rename of a new generation may not be durable yet.
     let repaired = writer.ledger.repair();
     repaired.map_err(OpenError::io("write", writer.ledger.path()))?;
     writer.mark();
     tuning.metrics.ledger.set_bytes(writer.ledger.length());
     data_dir.withdraw_acceptance(tuning.files.as_ref())?;
     if let Err(error) = probe_disk(data_dir, tuning.files.as_ref()) {
-        // Health must show this before the first write is tried.
+        // So that health shows it before the first write is tried.
         let error = ledger_failed(error);
         tracing::error!(%error, "nothing can be written to the data directory");
         writer.ledger.mark_failed();
@@ -113,13 +112,13 @@ fn read_generation(ledger: &Ledger) -> Result<Generation, Flaw> {
     Generation::read(ledger.to_read()?, ledger.length())
 }
 
-/// Rids the ledger of addresses that were forgotten, and of another secret than this.
+/// Removes forgotten addresses from the ledger, and binds it to this secret if it had another.
 fn compact(writer: &mut LedgerWriter, secret: String) -> Result<(), Flaw> {
     let copy = writer.plan(secret).copy(&AtomicBool::new(false))?;
     writer.switch_to(copy)
 }
 
-/// Writes a file beside the ledger and removes it.
+/// Writes a file next to the ledger and removes it.
 fn probe_disk(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
     let path = data_dir.path().join(LEDGER).with_extension("jsonl.room");
     let written = files
@@ -129,17 +128,17 @@ fn probe_disk(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
     written.and(removed)
 }
 
-/// Opens the ledger. Also returns whether it is a copy, as far as the mark tells.
+/// Opens the ledger. Also returns whether it is a copy, according to the mark.
 fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bool), OpenError> {
     let path = data_dir.path().join(LEDGER);
-    // A compaction may have been interrupted.
+    // An earlier compaction may have been interrupted.
     let unfinished = unfinished(&path);
     remove_for_good(files.as_ref(), &unfinished).map_err(OpenError::io("remove", &unfinished))?;
     let mark = data_dir.mark();
     let forget_mark =
         || remove_for_good(files.as_ref(), &mark).map_err(OpenError::io("remove", &mark));
     if exists(&data_dir.accept_empty())? {
-        // It is that of a ledger that is lost.
+        // The mark belongs to a lost ledger.
         forget_mark()?;
     }
     let found = mark::read(&mark).map_err(OpenError::io("read", &mark))?;
@@ -147,9 +146,9 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
     let stamp = found.map(|(stamp, _)| stamp);
     let opened = match verify_and_open(files, &path, stamp.as_ref(), true) {
         Err(Flaw::Io(error)) => {
-            // The first sync also reports what the last process wrote and the disk then lost. It
-            // reports that once, and the last batch must be written again, even after a clean stop.
-            tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
+            // The first sync also reports writes of the last process that the disk then lost. This is reported once, and
+            // the last batch must be written again, even after a clean stop.
+            tracing::warn!(%error, "the ledger cannot be read or written: retrying once");
             verify_and_open(files, &path, stamp.as_ref(), false)
         }
         opened => opened,
@@ -162,7 +161,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
                 ledger.line = line,
                 reason = reason + &list_bad_lines(&path),
                 kept = %kept.display(),
-                "damage was accepted: going on with what is whole, and keeping the file as it was"
+                "damage was accepted: continuing with the intact lines, and keeping the original file"
             );
             let secret = data_dir.secret().id();
             let ledger = salvage(files, &path, secret, &kept);
@@ -174,7 +173,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
     }
 }
 
-/// Holds what waits to be delivered in a copy of a ledger: where it was copied from, some may have been.
+/// Holds pending deliveries in a copy of a ledger: the original's service may have made some of them.
 fn hold_deliveries(data_dir: &DataDir, writer: &LedgerWriter) -> Result<(), OpenError> {
     let generation = writer.shared.generation();
     for channel in Channel::ALL {
@@ -185,16 +184,16 @@ fn hold_deliveries(data_dir: &DataDir, writer: &LedgerWriter) -> Result<(), Open
         mark_held(writer.ledger.files().as_ref(), &path).map_err(OpenError::io("write", &path))?;
         tracing::warn!(
             delivery.channel = channel.as_str(),
-            "the data directory has no mark that was written here, so it seems to be a copy: pending deliveries are \
-             held, because they may have been made elsewhere; look at `landing-api queue list`, then run \
+            "the data directory has no mark written here, so it seems to be a copy: pending deliveries are \
+             held, because they may have been made elsewhere; check `landing-api queue list`, then run \
              `landing-api queue release`"
         );
     }
     Ok(())
 }
 
-/// Makes a ledger of what is whole in the one at `path`, which stays as `kept`, unless an erasure in it was not
-/// finished.
+/// Builds a ledger from the intact lines of the one at `path`, which stays as `kept`, unless an erasure in it
+/// was unfinished.
 fn salvage(
     files: &Arc<dyn Files>,
     path: &Path,
@@ -226,8 +225,8 @@ fn salvage(
     Ok(ledger)
 }
 
-/// Verifies and opens the ledger. The events of the mark's `stamp` must be there. Unless it `is_trusted` that
-/// all of that was synced, the last batch is written again.
+/// Verifies and opens the ledger. The events of the mark's `stamp` must be there. Unless all of it is trusted
+/// to be synced (`is_trusted`), the last batch is written again.
 fn verify_and_open(
     files: &Arc<dyn Files>,
     path: &Path,
@@ -241,7 +240,7 @@ fn verify_and_open(
     Ok(Ledger::open(files, path, &verified, is_all && is_trusted)?)
 }
 
-/// Why the ledger in `directory` is refused.
+/// The reason why the ledger in `directory` is refused.
 pub(in crate::adapters) fn refusal(directory: &Path, flaw: Flaw) -> OpenError {
     let path: PathBuf = directory.join(LEDGER);
     match flaw {

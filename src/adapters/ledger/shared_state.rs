@@ -1,4 +1,4 @@
-//! What readers share with the writer.
+//! State that readers share with the writer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,13 +12,13 @@ use crate::ports::StoreError;
 
 use super::generation::Generation;
 
-/// A store whose writer has worked on a change, or let one wait, for so long is busy.
+/// Time after which a store is busy if its writer is still working on a change, or has let one wait.
 const BUSY_AFTER: Duration = Duration::from_secs(2);
 
-/// The shortest time between two log lines about a failing store.
+/// Shortest time between two log lines about a failing store.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Where look-ups are answered from, and whether changes can be kept.
+/// The source of lookups, and the health of the writer.
 pub(super) struct SharedState {
     inner: RwLock<Inner>,
     /// True while a change waits or writes fail. Checked before the lock, whose counter all cores would write to.
@@ -28,19 +28,19 @@ pub(super) struct SharedState {
 
 struct Inner {
     generation: Arc<Generation>,
-    /// Why writes fail, if they do.
+    /// Reason why writes fail, if they do.
     write_error: Option<StoreError>,
-    /// Since when the oldest change waits that is not answered, if any is.
+    /// Time from which the oldest unacknowledged change has waited, if there is one.
     busy_since: Option<Instant>,
 }
 
-/// What is logged about an outage.
+/// Logging state of an outage.
 #[derive(Default)]
 struct Outage {
-    /// Requests that failed since the last log line.
+    /// Failed requests since the last log line.
     failures: u64,
     logged_at: Option<Instant>,
-    /// Whether the outage was logged and its end was not.
+    /// True if the outage was logged, but not its end.
     is_announced: bool,
 }
 
@@ -57,12 +57,12 @@ impl SharedState {
         }
     }
 
-    /// Whether changes can be kept, as far as is known.
+    /// True unless changes are known to fail.
     pub(super) fn is_sound(&self) -> bool {
         self.inner.read().write_error.is_none()
     }
 
-    /// Whether changes can be kept, and soon.
+    /// Fails if changes fail or would wait long.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         if !self.is_troubled.load(Relaxed) {
             return Ok(());
@@ -95,7 +95,7 @@ impl SharedState {
         self.inner.write().generation = generation;
     }
 
-    /// Sets why writes fail, or that they work.
+    /// Sets the reason why writes fail, or that they succeed.
     pub(super) fn set_write_error(&self, write_error: Option<StoreError>) {
         let mut inner = self.inner.write();
         let before = std::mem::replace(&mut inner.write_error, write_error);
@@ -104,7 +104,7 @@ impl SharedState {
         if let Some(reason @ StoreError::Displaced(_)) = &inner.write_error
             && !matches!(before, Some(StoreError::Displaced(_)))
         {
-            tracing::error!(%reason, "the store takes no writes");
+            tracing::error!(%reason, "the store is not writable");
         }
         drop(inner);
         if before.is_some() && self.is_sound() {
@@ -123,7 +123,7 @@ impl SharedState {
         let is_due = |at: Instant| at.elapsed() >= WARNING_INTERVAL;
         if outage.logged_at.is_none_or(is_due) {
             let failures = outage.failures;
-            tracing::warn!(%error, store.failures = failures, "requests fail for the store");
+            tracing::warn!(%error, store.failures = failures, "requests fail because of the store");
             *outage = Outage {
                 failures: 0,
                 logged_at: Some(Instant::now()),
@@ -132,10 +132,10 @@ impl SharedState {
         }
     }
 
-    /// The error when a change was given up.
+    /// The error for a dropped change.
     pub(super) fn unavailable(&self) -> StoreError {
         let write_error = self.inner.read().write_error.clone();
-        write_error.unwrap_or_else(|| StoreError::Unavailable("the change was given up".to_owned()))
+        write_error.unwrap_or_else(|| StoreError::Unavailable("the change was dropped".to_owned()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The store that the ports stand for.
+//! The store behind the ports.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::record::{Event, Flaw, Identity};
 use super::shared_state::SharedState;
 use super::writer::{Work, pending};
 
-/// Contacts, what is to be delivered, keys and revoked tokens in a data directory.
+/// Contacts, deliveries, keys and revocations in a data directory.
 #[derive(Debug)]
 pub struct LedgerStore {
     queue: CommitQueue,
@@ -35,15 +35,15 @@ pub struct LedgerStore {
 }
 
 impl LedgerStore {
-    /// Opens the ledger in `data_dir`, and starts the writer. Blocks for as long as the disk takes.
+    /// Opens the ledger in `data_dir` and starts the writer. Blocks as long as the disk takes.
     ///
     /// # Errors
-    /// [`OpenError`] when the ledger cannot be trusted or written.
+    /// [`OpenError`] when the ledger is not trustworthy or not writable.
     pub fn open(data_dir: &DataDir) -> Result<Self, OpenError> {
         Self::open_with(data_dir, &Tuning::default())
     }
 
-    /// Opens the store with other numbers or files than the usual ones.
+    /// Opens the store with other limits or files than the default ones.
     ///
     /// # Errors
     /// As [`LedgerStore::open`].
@@ -62,11 +62,11 @@ impl LedgerStore {
         })
     }
 
-    /// Commits the changes that wait and marks the end of the ledger. Every call after the first does nothing.
-    /// Blocks for as long as the disk takes.
+    /// Commits waiting changes and marks the end of the ledger. Later calls do nothing. Blocks as long as the disk
+    /// takes.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when the end cannot be marked; no change is lost then.
+    /// [`StoreError::Unavailable`] when the end cannot be marked; no change is lost.
     /// [`StoreError::Displaced`] when the next start would not find the recorded changes.
     pub fn close(&self) -> Result<(), StoreError> {
         let Some(writer) = self.queue.close() else {
@@ -77,7 +77,7 @@ impl LedgerStore {
         writer.finish()
     }
 
-    /// Has the writer decide a change, and waits until what it recorded is durable. The change is committed even if
+    /// Lets the writer decide a change, and waits until its events are durable. The change is committed even if
     /// nobody waits any more.
     pub(super) async fn commit<T: Send + 'static>(
         &self,
@@ -123,7 +123,7 @@ impl LedgerStore {
         outcome.inspect_err(|error| self.shared.count_failure(error))
     }
 
-    /// The last event of `identity` after the last answered change, if anything is left of it.
+    /// The last event of `identity` after the last acknowledged change, unless it was removed.
     pub(super) async fn look_up(&self, identity: Identity) -> Result<Option<Event>, StoreError> {
         let generation = self.shared.generation();
         if generation.table().places(&identity).is_empty() {

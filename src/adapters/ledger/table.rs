@@ -1,11 +1,11 @@
-//! Where the last event of each identity is, in memory: 9 to 10 bytes an identity, whatever its event takes, and as
-//! much for the token of a contact.
+//! The place of each identity's last event, in memory: 9 to 10 bytes per identity, whatever the size of its event,
+//! and the same again for the token of a contact.
 //!
-//! A slot holds 44 bits of a hash and a place, so two identities may share what a slot shows of them. Whoever
-//! looks a place up has to compare the identity of the event that is there.
+//! A slot holds 44 bits of a hash and a place, so two identities may share these bits of the hash. A lookup of a
+//! place therefore has to compare the identity of the event there.
 //!
-//! A shard is a sorted array, of about 500 slots with a million contacts. A hash table grows by doubling and would take
-//! up to twice the memory.
+//! A shard is a sorted array, of about 500 slots with a million contacts. A hash table grows by doubling and would
+//! take up to twice the memory.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,7 +18,7 @@ use crate::domain::{Contact, ContactStatus, DAY_MS, StatusCounts, Timestamp};
 use super::delivery_index::DeliveryIndex;
 use super::record::{Event, Identity, Place};
 
-/// The number of shards. Many keep each one short: an insert moves all slots behind it.
+/// Number of shards. Many keep each one short: an insert moves all slots after it.
 const SHARDS: usize = 1 << 12;
 
 /// Places are below 2^40, which is 1 TiB.
@@ -27,18 +27,18 @@ const PLACE_MAX: Place = (1 << 40) - 1;
 /// The places of identities.
 pub(super) struct PlaceTable {
     shards: Vec<RwLock<PlaceShard>>,
-    /// How many entries they have.
+    /// Number of entries.
     len: AtomicU64,
-    /// How many of these are of contacts.
+    /// Number of contacts among them.
     contacts: AtomicU64,
-    /// Those that are to be confirmed: the hour since which they are, and their places.
+    /// Unconfirmed contacts: the hour from which they have been unconfirmed, and their places.
     pending: Mutex<BTreeSet<u64>>,
-    /// How many of those have left.
+    /// Number of unsubscribed contacts among them.
     left: AtomicU64,
     deliveries: DeliveryIndex,
-    /// Whether an identity of which nothing is left was in it.
+    /// True if a removed identity was in it.
     has_removed: AtomicBool,
-    /// One of these was a contact, whose address is still in the file.
+    /// True if one of these was a contact, whose address is still in the file.
     has_forgotten: AtomicBool,
     /// Random, so that nobody can choose addresses that all fall into one shard.
     hasher: RandomState,
@@ -79,7 +79,7 @@ impl PlaceShard {
         self.0.binary_search(&slot).is_ok()
     }
 
-    /// Adds an entry that is not there.
+    /// Adds an entry that is not there yet.
     fn insert(&mut self, slot: PlaceSlot) {
         if self.0.len() == self.0.capacity() {
             // By an eighth: `Vec` would double.
@@ -89,7 +89,7 @@ impl PlaceShard {
         self.0.insert(number, slot);
     }
 
-    /// Returns whether it was there.
+    /// Removes an entry. Returns whether it was there.
     fn remove(&mut self, slot: PlaceSlot) -> bool {
         let found = self.0.binary_search(&slot);
         found.map(|number| self.0.remove(number)).is_ok()
@@ -101,7 +101,7 @@ fn pending_since((_, event): (Place, &Event)) -> Option<Timestamp> {
     contact.as_ref().and_then(Contact::pending_since)
 }
 
-/// Sorts by the hour: 8 bytes are enough for it and a place.
+/// Sorts by hour: 8 bytes are enough for the hour and a place.
 const fn pending_key(since: Timestamp, place: Place) -> u64 {
     ((since.as_ms() / (DAY_MS / 24)) << 40) | place
 }
@@ -121,20 +121,20 @@ impl PlaceTable {
         }
     }
 
-    /// The places where the last event of `identity` may be.
+    /// Possible places of the last event of `identity`.
     pub(super) fn places(&self, identity: &Identity) -> Vec<Place> {
         let (shard, hash) = self.shard(identity);
         shard.read().places(hash)
     }
 
-    /// Whether the last event of `identity`, one of whose events is at `place`, is there.
+    /// True if the last event of `identity` is at `place`, where one of its events is.
     pub(super) fn has(&self, identity: &Identity, place: Place) -> bool {
         let (shard, hash) = self.shard(identity);
         shard.read().has(PlaceSlot::new(hash, place))
     }
 
-    /// Replaces the last event of `identity` and its place; `None` stands for no event. A contact is found by
-    /// its token, too.
+    /// Replaces the last event of `identity` and its place; `None` means no event. A contact is also found by
+    /// its token.
     pub(super) fn replace(
         &self,
         identity: &Identity,
@@ -144,7 +144,7 @@ impl PlaceTable {
         let place = |event: Option<(Place, &Event)>| event.map(|(place, _)| place);
         self.set(identity, place(before), place(now));
         self.deliveries.replace(before.map(|(_, event)| event), now);
-        let token = |event: Option<(Place, &Event)>| event.and_then(|(_, it)| it.token_identity());
+        let token = |one: Option<(Place, &Event)>| one.and_then(|(_, last)| last.token_identity());
         match (token(before), token(now)) {
             (Some(old), Some(new)) if old == new => self.set(&old, place(before), place(now)),
             (old, new) => {
@@ -180,19 +180,19 @@ impl PlaceTable {
         set(&mut self.pending.lock(), pending_key(since, place))
     }
 
-    /// The places of contacts that are to be confirmed since the hour of `until` or an earlier one, the longest first.
+    /// The places of contacts unconfirmed since the hour of `until` or an earlier one, the longest first.
     pub(super) fn pending_until(&self, until: Timestamp) -> Vec<Place> {
         let last = pending_key(until, PLACE_MAX);
         let pending = self.pending.lock();
         pending.range(..=last).map(|key| key & PLACE_MAX).collect()
     }
 
-    /// Replaces the place of `identity`; `None` stands for no event.
+    /// Replaces the place of `identity`; `None` means no event.
     fn set(&self, identity: &Identity, before: Option<Place>, now: Option<Place>) {
         let (shard, hash) = self.shard(identity);
         let mut shard = shard.write();
         let contact = u64::from(identity.is_contact());
-        // A token is no identity of its own.
+        // A token is not an identity of its own.
         let entry = u64::from(!identity.is_leave_token());
         if before.is_some_and(|place| shard.remove(PlaceSlot::new(hash, place))) {
             self.len.fetch_sub(entry, Ordering::Relaxed);
@@ -209,17 +209,17 @@ impl PlaceTable {
         }
     }
 
-    /// How many identities have an event.
+    /// Number of identities with an event.
     pub(super) fn len(&self) -> u64 {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// How many contacts have an event.
+    /// Number of contacts with an event.
     pub(super) fn contacts(&self) -> u64 {
         self.contacts.load(Ordering::Relaxed)
     }
 
-    /// How many contacts get no newsletter.
+    /// Number of contacts per status, of those that get no newsletter.
     pub(super) fn status_counts(&self) -> StatusCounts {
         StatusCounts {
             pending: self.pending.lock().len() as u64,
@@ -227,7 +227,6 @@ impl PlaceTable {
         }
     }
 
-    /// What is to be delivered.
     pub(super) const fn deliveries(&self) -> &DeliveryIndex {
         &self.deliveries
     }
@@ -256,7 +255,7 @@ mod tests {
     fn each_identity_has_its_last_place_and_no_other() {
         let table = PlaceTable::new();
         let identity = |number: u64| Identity::contact(&format!("x{number}@example.com"));
-        // Places of all five bytes.
+        // Places with all five bytes in use.
         let place = |number: u64| number * 1_099_511;
         for number in 0..10_000 {
             table.set(&identity(number), None, Some(place(number)));
@@ -266,7 +265,7 @@ mod tests {
             table.set(&identity(number), Some(place(number)), moved);
         }
         assert_eq!(table.len(), 7_500);
-        let slots = table.shards.iter().map(|it| it.read().0.capacity());
+        let slots = table.shards.iter().map(|shard| shard.read().0.capacity());
         let bytes = slots.sum::<usize>() * size_of::<PlaceSlot>();
         assert!(bytes <= 10_000 * 18, "{bytes}");
         for number in 0..10_000 {
@@ -282,10 +281,10 @@ mod tests {
             );
             assert_eq!(table.has(&identity(number), place(number)), number % 2 == 1);
             assert!(expected.is_none_or(|place| found.contains(&place)));
-            // A strange place costs a read: there are next to none.
+            // A foreign place costs a read: there are next to none.
             assert!(found.len() <= 2, "{found:?}");
         }
-        // What is not there is not removed or moved.
+        // An entry that does not exist cannot be removed or moved.
         table.set(&identity(1), Some(place(1) + 1), None);
         assert_eq!(table.places(&identity(1)), [place(1)]);
         table.set(&Identity::key(&[7; 32]), None, Some(7));

@@ -101,7 +101,7 @@ async fn a_change_that_panics_does_not_end_the_writer() {
 async fn a_batch_that_look_ups_missed_is_shown_before_the_next() {
     let root = tempfile::tempdir().unwrap();
     let store = open(&root).await;
-    // As after a panic behind a sync.
+    // As after a panic right after a sync.
     let file = fs::File::open(root.path().join(LEDGER)).unwrap();
     store
         .shared
@@ -141,7 +141,7 @@ async fn what_was_imported_twice_with_one_time_is_listed_once() {
             listed.extend(
                 page.unwrap()
                     .into_iter()
-                    .map(|it| it.email.as_str().to_owned()),
+                    .map(|contact| contact.email.as_str().to_owned()),
             );
         }
         assert_eq!(listed, ["ada@example.com", "bob@example.com"]);
@@ -149,7 +149,7 @@ async fn what_was_imported_twice_with_one_time_is_listed_once() {
     }
 }
 
-/// A writer on a ledger with one contact, which no thread runs.
+/// A writer on a ledger with one contact, not run by a thread.
 fn writer(root: &tempfile::TempDir) -> LedgerWriter {
     runtime().block_on(async { drop(open(root).await) });
     let data_dir = DataDir::open(root.path(), &SystemEntropy).unwrap();
@@ -181,20 +181,20 @@ fn a_copy_that_is_stopped_ends_and_leaves_no_file() {
     let writer = writer(&root);
     let plan = writer.plan(writer.ledger.head().secret.clone());
     let stopped = plan.copy(&AtomicBool::new(true)).err().unwrap();
-    assert!(matches!(stopped, Flaw::Io(it) if it.kind() == ErrorKind::Interrupted));
+    assert!(matches!(stopped, Flaw::Io(error) if error.kind() == ErrorKind::Interrupted));
     assert!(!unfinished(&root.path().join(LEDGER)).exists());
 }
 
 type CommitFuture<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
 
-/// Hands in changes that become one batch, all of which are decided before this returns.
+/// Submits changes that become one batch, all decided before this returns.
 async fn commit_together(store: &LedgerStore, count: usize) -> Vec<CommitFuture<'_>> {
     let (began, has_begun) = mpsc::channel();
     let (end, ends) = mpsc::channel::<()>();
     let (last, is_last) = mpsc::channel();
     let mut first: CommitFuture<'_> = Box::pin(store.commit(move |_draft| {
         began.send(()).unwrap();
-        // An error tells the end, too.
+        // An error means the end, too.
         let _ = ends.recv();
         Ok(())
     }));

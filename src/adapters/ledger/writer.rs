@@ -1,5 +1,5 @@
-//! The one writer. It decides the changes of a batch in order, appends what they record to the
-//! ledger, syncs once, shows it to look-ups, and only then answers.
+//! The only writer. It decides the changes of a batch in order, appends their events to the ledger, syncs once,
+//! shows them to lookups, and only then replies.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,14 +23,14 @@ use super::mark::Mark;
 use super::record::{Flaw, Ledger, Stamp};
 use super::shared_state::SharedState;
 
-/// Decides one change. One that cannot be decided answers its caller alone. Dropping it, or its reply, tells the
-/// caller that nothing was kept.
+/// Decides one change. A change that cannot be decided fails on its own. Dropping it, or its reply, means to the
+/// caller that nothing was stored.
 pub(super) type PendingChange = Box<dyn FnOnce(&mut Draft<'_>) -> Option<ChangeReply> + Send>;
 
-/// Answers one decided change.
+/// Replies to one decided change.
 type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
-/// A change. `reply` is told what was decided once that is durable, or why nothing of it was kept.
+/// A change. `reply` receives the decision once it is durable, or the reason why nothing was stored.
 pub(super) fn pending<T: Send + 'static>(
     decide: impl FnOnce(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
     reply: impl FnOnce(Result<T, StoreError>) + Send + 'static,
@@ -46,7 +46,7 @@ pub(super) fn pending<T: Send + 'static>(
     })
 }
 
-/// What waits for the writer, and since when.
+/// Work for the writer, and the time from which it has waited.
 pub(super) struct Waiting {
     pub(super) since: Instant,
     pub(super) work: Work,
@@ -54,11 +54,11 @@ pub(super) struct Waiting {
 
 pub(super) enum Work {
     Change(PendingChange),
-    /// Somebody waits for a compaction that is yet to begin.
+    /// A caller waits for a compaction that has not begun yet.
     Compact(CompactionReply),
-    /// A compaction has made this.
+    /// The result of a compaction.
     Copied(Box<Result<Copy, StoreError>>),
-    /// Nothing comes after it.
+    /// The last work.
     Close,
 }
 
@@ -69,23 +69,23 @@ impl From<Work> for Waiting {
     }
 }
 
-/// What the writer works on.
+/// The state of the writer.
 pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
     pub(super) shared: Arc<SharedState>,
     pub(super) compactions: Compactions,
-    /// Where its work waits. Known once it is started.
+    /// The queue of its work. Known after the start.
     pub(super) queue: Option<SyncSender<Waiting>>,
     pub(super) metrics: Arc<Metrics>,
-    /// When the last event of this process happened. Before the first nothing expires.
+    /// Time of this process's last event. Nothing expires before the first one.
     pub(super) now: Timestamp,
-    /// Says how far the ledger is durable.
+    /// Records the durable length of the ledger.
     pub(super) mark: Mark,
     pub(super) secret: SecretFile,
 }
 
 impl LedgerWriter {
-    /// Commits `changes` as one batch and answers them. A panic fails the batch, not the writer.
+    /// Commits `changes` as one batch and replies to them. A panic fails the batch, not the writer.
     pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
         if changes.is_empty() {
             return;
@@ -105,20 +105,20 @@ impl LedgerWriter {
         }
         self.metrics.ledger.set_bytes(self.ledger.length());
         self.shared.set_write_error(outcome.as_ref().err().cloned());
-        // Changes that were not decided are answered with this error.
+        // Dropping them replies with this error.
         drop(changes);
         for reply in replies {
             reply(outcome.clone());
         }
     }
 
-    /// Finds out whether changes can be kept, while none waits.
+    /// Checks whether changes can be stored, while none are waiting.
     pub(super) fn look_after(&mut self) {
         let repaired = caught(|| self.repair());
         self.shared.set_write_error(repaired.err());
     }
 
-    /// Looks after the secret now and then, unless the directory is another one.
+    /// Checks the secret now and then, unless the directory was replaced.
     pub(super) fn look_after_secret(&mut self) {
         if self.secret.is_due() && self.check_place().is_ok() {
             self.secret.look_after();
@@ -150,11 +150,11 @@ impl LedgerWriter {
         Ok(())
     }
 
-    /// Makes the ledger and the look-ups ready for the next batch, or returns why that is impossible.
+    /// Makes the ledger and the lookups ready for the next batch, or returns the reason why it cannot.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
         self.check_place()?;
         self.ledger.repair().map_err(ledger_failed)?;
-        // After a panic behind a sync the last batch was not shown.
+        // After a panic right after a sync, the last batch was not shown.
         if self.shared.generation().end() != self.ledger.length() {
             let file = self.ledger.to_read().map_err(ledger_failed)?;
             let generation = Generation::read(file, self.ledger.length()).map_err(unreadable)?;
@@ -169,7 +169,7 @@ impl LedgerWriter {
             .map_err(|error| StoreError::Displaced(error.to_string()))
     }
 
-    /// Begins a compaction if it is worth it. A failure disturbs nobody.
+    /// Begins a compaction if it is worthwhile. A failure affects nobody.
     pub(super) fn compact_if_due(&mut self) {
         let left = self.shared.generation().table().len();
         let is_due = self.compactions.is_due(self.ledger.sequence(), left);
@@ -178,7 +178,7 @@ impl LedgerWriter {
         }
     }
 
-    /// Begins a compaction for somebody, or ends one.
+    /// Begins a compaction for a caller, or ends one.
     pub(super) fn compact(&mut self, work: Work) {
         match work {
             Work::Compact(reply) => {
@@ -211,7 +211,7 @@ impl LedgerWriter {
         begun.map_err(ledger_failed)
     }
 
-    /// What the next generation is made of, under `secret`.
+    /// The source of the next generation, under `secret`.
     pub(super) fn plan(&self, secret: String) -> CopyPlan {
         CopyPlan {
             from: self.shared.generation(),
@@ -224,11 +224,11 @@ impl LedgerWriter {
         }
     }
 
-    /// Goes on with the copy, and answers those who wait for it.
+    /// Switches to the copy, and replies to those waiting for it.
     fn end_compaction(&mut self, copied: Result<Copy, StoreError>) {
         let (entries_before, bytes_before) = (self.ledger.sequence(), self.ledger.length());
         let switched = copied.and_then(|copy| caught(|| self.switch_to(copy).map_err(flawed)));
-        // The new generation may not have its name for good.
+        // The rename of the new generation may not be durable yet.
         let repaired = self.repair();
         self.shared
             .set_write_error(repaired.as_ref().err().cloned());
@@ -257,7 +257,7 @@ impl LedgerWriter {
         }
     }
 
-    /// Goes on with `copy`. The ledger must be repaired before it takes events.
+    /// Switches to `copy`. The ledger must be repaired before it accepts events.
     pub(super) fn switch_to(&mut self, copy: Copy) -> Result<(), Flaw> {
         if !copy.is_of(&self.shared.generation()) {
             return Err(io::Error::from(io::ErrorKind::Interrupted).into());
@@ -268,18 +268,18 @@ impl LedgerWriter {
             self.shared.generation(),
         );
         self.shared.set_generation(Arc::new(generation));
-        // To free a large file takes a while. Without a thread it is freed here.
+        // Freeing a large file takes a while. If no thread can be started, it is freed here.
         let thread = thread::Builder::new().name("freed".to_owned());
         let _ = thread.spawn(move || drop(before));
         Ok(())
     }
 
-    /// Marks the end of the ledger, which is durable.
+    /// Marks the end of the durable ledger.
     pub(super) fn mark(&mut self) {
         self.mark.note(&stamp(&self.ledger));
     }
 
-    /// Marks the end of the ledger for good.
+    /// Marks the end of the ledger for the last time.
     pub(super) fn finish(mut self) -> Result<(), StoreError> {
         self.compactions.stop();
         self.repair()?;
@@ -288,7 +288,7 @@ impl LedgerWriter {
     }
 }
 
-/// Runs it, and makes a failure of the store of a panic.
+/// Runs it, and turns a panic into a failure of the store.
 fn caught<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_panic| Err(StoreError::Unavailable("panic".to_owned())))
@@ -301,7 +301,7 @@ fn flawed(flaw: Flaw) -> StoreError {
     }
 }
 
-/// The state that `ledger` is in.
+/// The present state of `ledger`.
 fn stamp(ledger: &Ledger) -> Stamp {
     Stamp {
         secret: ledger.head().secret.clone(),

@@ -1,4 +1,4 @@
-//! TCP connections to a host by name: one address that drops packets does not keep the others from being tried.
+//! TCP connections to a host by name: an address that drops packets does not keep the others from being tried.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,19 +9,19 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{sleep, timeout};
 
-/// The deadline of looking the name up, and that of each address.
+/// Deadline of the DNS lookup, and of each address.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// The time before the next address is tried beside those that have not answered (RFC 8305, section 5).
+/// Delay before the next address is tried in parallel (RFC 8305, section 5).
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// Idle time before a connection is probed: less than a NAT keeps its entry.
+/// Idle time before a connection is probed: shorter than a NAT keeps its entry.
 const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 
-/// Connects to the first address of `host` that answers.
+/// Connects to the first address of `host` that responds.
 ///
 /// # Errors
-/// The name is unknown, or no address answers within 5 s of being tried.
+/// The name is unknown, or no address responds within 5 s.
 pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let addresses = timeout(DEADLINE, lookup_host((host, port))).await??;
     let mut start = Duration::ZERO;
@@ -41,7 +41,7 @@ pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Ok(connected)
 }
 
-/// Connects to one address, however long that takes.
+/// Connects to one address, without a deadline.
 pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;

@@ -1,14 +1,14 @@
 //! Outbound connections: the HTTP client of the model, the webhook and the certificate authority, and SMTP.
-//! Connections are pooled, use TLS for `https`, and have bounds on connecting and on the head of a response.
+//! Connections are pooled, use TLS for `https`, and have limits on connecting and on the head of a response.
 //!
-//! Requests may hold secrets and personal data, so they go to the configured address alone:
-//! redirects are not followed, and the environment's proxy variables are not read.
+//! Requests may contain secrets and personal data, so they go only to the configured address: redirects are
+//! not followed, and the environment's proxy variables are not read.
 //!
-//! | Module | Reaches |
+//! | Module | Connects to |
 //! |---|---|
-//! | [`webhook`] | the newsletter's provider |
+//! | [`webhook`] | the newsletter provider |
 //! | [`smtp`] | the operator's mail relay |
-//! | [`probe`] | whatever may answer there, to know whether it does |
+//! | [`probe`] | any address, to check whether it responds |
 //! | `connect` | a host with several addresses, by TCP |
 
 pub(crate) mod connect;
@@ -46,43 +46,41 @@ use crate::adapters::files::operator_file;
 use crate::adapters::files::pem;
 use crate::adapters::outbound::connect::connect;
 
-/// The deadline of DNS, TCP and TLS together.
+/// Deadline of DNS, TCP and TLS together.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// How long an idle connection is kept. Some servers close theirs after five seconds, and a request
+/// Lifetime of an idle connection. Some servers close theirs after five seconds, and a request
 /// sent at that moment is lost.
 const IDLE_DEADLINE: Duration = Duration::from_secs(4);
 
-/// The buffer of a response, in bytes: its head has to fit.
+/// Buffer of a response, in bytes: its head has to fit.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// The most interim responses (1xx) before the final one.
+/// Most interim responses (1xx) before the final one.
 const INTERIM_MAX: usize = 8;
-/// The pause for a date when the time is unknown.
+/// Pause for a date when the current time is unknown.
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
 
-/// The `User-Agent` of every request.
 pub(super) const PRODUCT: &str = concat!("landing-api/", env!("CARGO_PKG_VERSION"));
 
 /// An HTTP/1.1 client.
 pub(super) type HttpClient = Client<TimelyConnector, Full<Bytes>>;
 
-/// Certificates of authorities.
 pub type Certificates = Vec<CertificateDer<'static>>;
 
-/// The certificate authorities that are trusted.
+/// The trusted certificate authorities.
 #[derive(Clone, Debug)]
 pub struct Roots(RootCertStore);
 
-/// The most warnings about certificates that cannot be read.
+/// Most warnings about unreadable certificates.
 const WARNINGS_MAX: usize = 8;
 
 impl Roots {
-    /// The system's certificates, or those that the variables `SSL_CERT_FILE` (`named_file`) and
-    /// `SSL_CERT_DIR` name, and `more` of the operator's own.
+    /// The system's certificates, or those that the variables `SSL_CERT_FILE` (`named_file`) and `SSL_CERT_DIR`
+    /// name, and `more` of the operator's own.
     ///
     /// # Errors
-    /// Why there are none, in words.
+    /// The reason why there are none.
     pub fn of_system(named_file: Option<&Path>, more: Certificates) -> Result<Self, String> {
-        // As long as `SSL_CERT_DIR` holds one, a mistake would show only when a connection is refused.
+        // As long as `SSL_CERT_DIR` holds a certificate, a mistake would only show when a connection is refused.
         let named = named_file.map(|path| {
             certificates_in(path).map_err(|why| format!("SSL_CERT_FILE: {}: {why}", path.display()))
         });
@@ -93,15 +91,15 @@ impl Roots {
         if roots.0.is_empty() {
             let first = found.errors.first();
             let why = first.map_or_else(String::new, |error| format!(": {error}"));
-            return Err(format!("no certificates of authorities found{why}"));
+            return Err(format!("no CA certificates found{why}"));
         }
         for error in found.errors.iter().take(WARNINGS_MAX) {
-            tracing::warn!(%error, "some certificates of authorities are left out");
+            tracing::warn!(%error, "some CA certificates are ignored");
         }
         Ok(roots)
     }
 
-    /// These certificates alone. Those that cannot be parsed are ignored: systems keep some.
+    /// Only these certificates. Unparsable ones are ignored: systems have some.
     pub fn of(certificates: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(certificates);
@@ -109,10 +107,10 @@ impl Roots {
     }
 }
 
-/// The certificates in a PEM file, of which there must be one at least.
+/// The certificates in a PEM file; at least one.
 ///
 /// # Errors
-/// Why there are none, in words.
+/// The reason why there are none.
 pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
     let bytes = operator_file::read_authorities(path).map_err(|error| error.to_string())?;
     let (good, bad): (Vec<_>, Vec<_>) = pem::certificates(&bytes)?
@@ -124,7 +122,7 @@ pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
     }
 }
 
-/// A client that keeps up to `connections_max` idle connections.
+/// A client with up to `connections_max` idle connections.
 pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient, rustls::Error> {
     Ok(Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
@@ -134,10 +132,10 @@ pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient,
         .build(connector(roots)?))
 }
 
-/// Sends `request`. A server that only sends interim responses is hung up on: hyper skips any number of them.
+/// Sends `request`. Hangs up on a server that sends nothing but interim responses: hyper skips any number of them.
 ///
 /// # Errors
-/// Why there is no response, in words.
+/// The reason why there is no response.
 pub(super) async fn send(
     http: &HttpClient,
     mut request: Request<Full<Bytes>>,
@@ -156,36 +154,36 @@ pub(super) async fn send(
     response.map_err(|error| {
         let what = match error.is_connect() {
             true => "cannot connect",
-            false => "the connection broke before the response",
+            false => "the connection was lost before the response",
         };
         format!("{what}: {}", root_cause(&error))
     })
 }
 
-/// The status of a response that is no success, and where a redirect leads, without its query.
+/// The status of an unsuccessful response, and the target of a redirect, without its query.
 pub(super) fn refusal_in_words(status: StatusCode, headers: &HeaderMap) -> String {
     let number = status.as_u16();
     if !status.is_redirection() {
-        return format!("answered {number}");
+        return format!("responded with {number}");
     }
     let location = headers
         .get(LOCATION)
         .map_or(&b""[..], HeaderValue::as_bytes);
     let address = location.split(|byte| b"?#".contains(byte)).next();
     let address = quoted(address.unwrap_or_default(), None);
-    format!("answered {number}, a redirect to \"{address}\"; redirects are not followed")
+    format!("responded with {number}, a redirect to \"{address}\"; redirects are not followed")
 }
 
-/// The pause that `Retry-After` (RFC 9110, section 10.2.3) asks for, if any.
+/// The pause requested by `Retry-After` (RFC 9110, section 10.2.3), if any.
 ///
-/// A date is measured from the response's own `Date`, as both are by the server's clock, or else from `now`.
+/// A date is measured from the response's own `Date`, as both use the server's clock, or else from `now`.
 pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Option<Duration> {
     let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
     let asked = text(RETRY_AFTER)?;
     // Proxies join repeated headers with a comma, and some servers append a unit.
     let number = asked.split(',').next().unwrap_or_default().trim_end();
     let pause = if let Ok(seconds) = number.strip_suffix('s').unwrap_or(number).parse::<f64>() {
-        // Fractions are no standard, but in use.
+        // Fractions are not standard, but in use.
         let most = if seconds > 0.0 {
             Duration::MAX
         } else {
@@ -202,7 +200,7 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Optio
     (!pause.is_zero()).then_some(pause)
 }
 
-/// How clients use TLS: they verify the server's certificate, and have none themselves.
+/// TLS of clients: they verify the server's certificate and have none themselves.
 pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
@@ -212,7 +210,6 @@ pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
         .with_no_client_auth())
 }
 
-/// What a client connects with.
 pub(super) fn connector(roots: Roots) -> Result<TimelyConnector, rustls::Error> {
     Ok(TimelyConnector(Arc::new(tls_config(roots)?)))
 }
@@ -352,22 +349,22 @@ mod tests {
             (
                 308,
                 b"",
-                "answered 308, a redirect to \"\"; redirects are not followed",
+                "responded with 308, a redirect to \"\"; redirects are not followed",
             ),
             (
                 308,
                 b"https://a.test/hook?token=t#top",
-                "answered 308, a redirect to \"https://a.test/hook\"; redirects are not followed",
+                "responded with 308, a redirect to \"https://a.test/hook\"; redirects are not followed",
             ),
             (
                 301,
                 b"/caf\xe9?ada@example.com",
-                "answered 301, a redirect to \"/caf\u{FFFD}\"; redirects are not followed",
+                "responded with 301, a redirect to \"/caf\u{FFFD}\"; redirects are not followed",
             ),
             (
                 302,
                 b"https://ada@a.test/",
-                "answered 302, a redirect to \"(address)\"; redirects are not followed",
+                "responded with 302, a redirect to \"(address)\"; redirects are not followed",
             ),
         ] {
             let mut headers = HeaderMap::new();
@@ -378,7 +375,7 @@ mod tests {
         let words = refusal_in_words(StatusCode::NOT_MODIFIED, &HeaderMap::new());
         assert_eq!(
             words,
-            "answered 304, a redirect to \"\"; redirects are not followed"
+            "responded with 304, a redirect to \"\"; redirects are not followed"
         );
     }
 

@@ -1,4 +1,4 @@
-//! Requests and connections that only find out whether something answers.
+//! Requests and connections that only test whether something responds.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::adapters::outbound::{PRODUCT, Roots, client, connector, root_cause, s
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Debug)]
 pub struct ProbeAnswer {
     /// The status code.
@@ -24,13 +24,13 @@ pub struct ProbeAnswer {
 }
 
 impl ProbeAnswer {
-    /// The value of a header that stands once in it.
+    /// The value of a header that occurs exactly once.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
 
-/// Asks for `url` on a connection of its own, with a header if one is given. Redirects are not followed.
+/// Requests `url` on a new connection, with a header if one is given. Redirects are not followed.
 pub async fn get(
     url: &str,
     header: Option<(&str, &str)>,
@@ -45,7 +45,7 @@ pub async fn get(
     let request = request.map_err(|error| error.to_string())?;
     let answered = timeout(DEADLINE, send(&http, request)).await;
     let seconds = DEADLINE.as_secs();
-    let answered = answered.map_err(|_elapsed| format!("no answer within {seconds} s"))?;
+    let answered = answered.map_err(|_elapsed| format!("no response within {seconds} s"))?;
     let (head, _body) = answered?.into_parts();
     Ok(ProbeAnswer {
         status: head.status.as_u16(),
@@ -53,20 +53,20 @@ pub async fn get(
     })
 }
 
-/// That `host` has an IPv6 address, where a service that listens on the IPv4 address `listen` is not, if so.
+/// A warning if `host` has an IPv6 address that a service listening on the IPv4 address `listen` does not serve.
 pub async fn unheard_ipv6(host: &str, listen: SocketAddr) -> Option<String> {
     let found = lookup_host((host, listen.port())).await;
     let is_unheard = listen.is_ipv4() && found.ok()?.any(|address| address.is_ipv6());
     is_unheard.then(|| {
         format!(
-            "{host} has an AAAA record, and the service listens on IPv4 alone ({listen}): listen on [::]:443, or \
+            "{host} has an AAAA record, and the service listens only on IPv4 ({listen}): listen on [::]:443, or \
              remove that record"
         )
     })
 }
 
-/// Looks the host of `url` up and connects, with TLS if it is `https`. Sends no request. Returns the certificate
-/// that is presented there, in DER, if there is TLS.
+/// Looks up the host of `url` and connects, with TLS if it is `https`. Sends no request. Returns the presented
+/// certificate in DER, if there is TLS.
 pub async fn connect(url: &str, roots: Roots) -> Result<Option<Vec<u8>>, String> {
     let url: Uri = url.parse().map_err(|_bad| "not a URL".to_owned())?;
     let mut connector = connector(roots).map_err(|error| error.to_string())?;

@@ -1,11 +1,11 @@
-//! Certificates of the service's own TLS, and how it is spoken with them; and a certificate from two files of the
-//! operator that may change while the service runs.
+//! Certificates and configuration of the built-in TLS; and a certificate from two of the operator's files, which may
+//! change while the service runs.
 //!
-//! Certificates live for weeks, so whatever renews them replaces the files. They are read again, and the new
-//! ones are used from the next connection on if they fit together. Otherwise the old ones stay: the two
-//! files are written one after the other.
+//! Certificates last for weeks, so the program that renews them replaces the files. The files are reread, and a new
+//! certificate is used from the next connection on if it matches its key. Otherwise the old one stays: the two files
+//! are written one after the other.
 //!
-//! [`acme`] orders one.
+//! [`acme`] orders a certificate.
 
 pub mod acme;
 
@@ -27,7 +27,7 @@ use crate::domain::Timestamp;
 
 use crate::adapters::files::{operator_file, pem};
 
-/// The protocol of an authority's proofs, as it offers it (RFC 8737).
+/// The protocol of an authority's verification, as the authority offers it (RFC 8737).
 pub(super) const ACME_TLS: &[u8] = b"acme-tls/1";
 
 /// A chain of certificates, and the key of the first one.
@@ -37,15 +37,15 @@ pub(super) struct Certificate {
     pub(super) validity: Range<Timestamp>,
 }
 
-/// What is wrong with a chain and a key. None quotes them.
+/// A problem with a chain and a key. No text quotes them.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Flaw {
     #[error("{0}")]
     Chain(String),
     #[error("{0}")]
     Key(String),
-    /// The key is another certificate's.
-    #[error("is not of the key beside it")]
+    /// The key belongs to another certificate.
+    #[error("does not match its key")]
     Foreign,
 }
 
@@ -69,7 +69,7 @@ impl Certificate {
                 return Flaw::Foreign;
             }
             Flaw::Key(format!(
-                "holds {kind}, which cannot be used: take P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
+                "holds {kind}, which cannot be used: use P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
             ))
         })?;
         Ok(Self {
@@ -78,19 +78,19 @@ impl Certificate {
         })
     }
 
-    /// The certificate without those that vouch for it.
+    /// The certificate without its issuers.
     pub(super) fn der(&self) -> Vec<u8> {
         self.key
             .cert
             .first()
-            .map(|it| it.to_vec())
+            .map(|der| der.to_vec())
             .unwrap_or_default()
     }
 
-    /// Whether it is for `name`.
+    /// True if it is for `name`.
     pub(super) fn is_for(&self, name: &str) -> bool {
         let first = self.key.cert.first();
-        let parsed = first.and_then(|it| ParsedCertificate::try_from(it).ok());
+        let parsed = first.and_then(|der| ParsedCertificate::try_from(der).ok());
         let name = ServerName::try_from(name).ok();
         parsed
             .zip(name)
@@ -98,7 +98,7 @@ impl Certificate {
     }
 }
 
-/// How TLS is spoken: 1.2 or 1.3. rustls never renegotiates.
+/// The TLS configuration: 1.2 and 1.3. rustls never renegotiates.
 ///
 /// # Errors
 /// When there is no randomness.
@@ -110,13 +110,13 @@ pub(super) fn server_config(
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_cert_resolver(certificates);
-    // Clients keep the sessions, under a key that changes every six hours and is forgotten after twelve.
+    // Clients store the sessions, under a key that changes every six hours and is dropped after twelve.
     config.ticketer = ring::Ticketer::new()?;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     Ok(config)
 }
 
-/// What the files held, to see whether they changed.
+/// The contents of the files, to detect changes.
 #[derive(Debug, PartialEq, Eq)]
 struct Contents {
     chain: Vec<u8>,
@@ -132,7 +132,7 @@ pub struct CertificateFiles {
     current: Arc<Current>,
 }
 
-/// The certificate that new connections get, whatever name they ask for.
+/// The certificate presented to new connections, whatever name they ask for.
 #[derive(Debug)]
 struct Current(RwLock<Certificate>);
 
@@ -147,7 +147,7 @@ impl CertificateFiles {
     /// `key`, which others may not read.
     ///
     /// # Errors
-    /// Why they cannot be used, in one line that begins with the flag of the file.
+    /// The reason why they cannot be used, in one line that begins with the file's flag.
     pub fn open(chain: &Path, key: &Path) -> Result<Self, String> {
         let contents = read(chain, key)?;
         let certificate = parse(&contents, chain, key)?;
@@ -159,10 +159,10 @@ impl CertificateFiles {
         })
     }
 
-    /// Reads the files again, and returns whether they hold another certificate, which is used from now on.
+    /// Rereads the files, and returns whether they hold another certificate, which is then in use.
     ///
     /// # Errors
-    /// As [`Self::open`]. The certificate stays then.
+    /// As [`Self::open`]. The old certificate stays.
     pub fn reread(&self) -> Result<bool, String> {
         let read = read(&self.chain, &self.key)?;
         let mut contents = self.contents.lock();
@@ -174,12 +174,12 @@ impl CertificateFiles {
         Ok(true)
     }
 
-    /// From when until when the certificate is valid.
+    /// Validity of the certificate.
     pub fn validity(&self) -> Range<Timestamp> {
         self.current.0.read().validity.clone()
     }
 
-    /// How TLS is spoken with it.
+    /// The TLS configuration with this certificate.
     ///
     /// # Errors
     /// When there is no randomness.

@@ -48,7 +48,7 @@ fn a_path_longer_than_a_sockets_address_is_no_obstacle() {
 fn what_is_no_data_directory_is_named_and_left_as_it_is() {
     let dir = tempdir().unwrap();
     for path in [dir.path().to_owned(), dir.path().join("missing")] {
-        let message = format!("error: {} is no data directory", path.display());
+        let message = format!("error: {} is not a data directory", path.display());
         run(SHOW, &path).refused(1, &message);
     }
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);

@@ -131,7 +131,7 @@ fn exports_are_private_and_replace_nothing_unless_told() {
     assert!(text.contains("\r\n'=bob@example.com,20"), "{text}");
     assert!(text.ends_with("Z,subscribed,,,,\r\n"), "{text}");
     export(&csv, "").refused(1, "--force");
-    export(dir.path(), "--force").refused(1, "is no regular file");
+    export(dir.path(), "--force").refused(1, "is not a regular file");
     export(&csv, "--force").done();
     assert_eq!(export(&jsonl, "").err, is_told(&jsonl));
     let commands = ["contacts export", "contacts export --format jsonl"];
@@ -338,7 +338,7 @@ fn an_import_makes_a_new_data_directory_unless_it_has_nothing_to_read() {
     let told = "cannot read missing.csv: no such file";
     run("contacts import missing.csv", &dir).refused(1, told);
     assert!(!dir.exists());
-    run("contacts count", &dir).refused(1, "is no data directory");
+    run("contacts count", &dir).refused(1, "is not a data directory");
     let ran = feed(IMPORT, &dir, "ada@example.com\n").done();
     let note = format!("note: {} is a new data directory\n", dir.display());
     assert_eq!(ran.err, note);

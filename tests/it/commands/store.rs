@@ -25,7 +25,7 @@ fn a_backup_of_a_running_service_is_restored_elsewhere() {
     assert_eq!(again.json()["entries"], 2);
     run(&restore, &var).refused(1, "in use");
     drop(service);
-    run(&restore, &var).refused(1, "holds a ledger already");
+    run(&restore, &var).refused(1, "already has a ledger");
     let ran = run(&restore, &other).done();
     assert!(ran.out.starts_with("Entries          2\n"), "{ran:?}");
     assert!(ran.out.ends_with("\nDeliveries held  none\n"), "{ran:?}");

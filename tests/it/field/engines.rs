@@ -216,7 +216,7 @@ async fn an_error_of_redis_is_known_by_its_code_whatever_its_words() {
     for (answer, expected) in [
         (
             &b"-READONLY You can't write against a replica.\r\n"[..],
-            "it is a replica",
+            "it is a read-only replica",
         ),
         (b"-LOADING Redis is loading\r\n", "LOADING"),
         (b"-OOM command not allowed\r\n", "OOM"),
@@ -243,16 +243,19 @@ async fn an_error_of_redis_is_known_by_its_code_whatever_its_words() {
         (b"-\x1b[31mE\xe2\x80\xaeVIL x\r\n", "[31mE VIL"),
         (long.as_bytes(), "XXXX"),
         // No errors, and no answers of the script's.
-        (b":1\r\n", "none of the script's"),
-        (b"+OK\r\n", "none of the script's"),
-        (b"$-1\r\n", "none of the script's"),
-        (b"$5\r\nhello\r\n", "none of the script's"),
-        (b"*0\r\n", "none of the script's"),
+        (b":1\r\n", "unexpected result of the script"),
+        (b"+OK\r\n", "unexpected result of the script"),
+        (b"$-1\r\n", "unexpected result of the script"),
+        (b"$5\r\nhello\r\n", "unexpected result of the script"),
+        (b"*0\r\n", "unexpected result of the script"),
         (
             b"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n",
-            "none of the script's",
+            "unexpected result of the script",
         ),
-        (b"*3\r\n:-1\r\n:-1\r\n:-1\r\n", "none of the script's"),
+        (
+            b"*3\r\n:-1\r\n:-1\r\n:-1\r\n",
+            "unexpected result of the script",
+        ),
         (b"-ERR \xff\xfe\r\n", ""),
         (b"+\xff\r\n", ""),
         (b":x\r\n", ""),

@@ -189,7 +189,7 @@ fn a_file_that_is_no_certificate_or_key_is_told_for_what_it_is() {
         (
             None,
             Some(pem("RSA PRIVATE KEY", b"0\x03\x02\x01\x00").into()),
-            "a key of another kind or size",
+            "a key of an unsupported kind or size",
         ),
         (Some(der(&text(&good_chain))), None, "is DER, not PEM"),
         (Some(pkcs12), None, "is PKCS#12, not PEM"),
@@ -289,7 +289,11 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     open_to_group(&house.path);
     let (opened, log) = logged(|| house.open());
     opened.assert_has(&["ada"], &[]).await;
-    assert_eq!(log.matches("was open to other users").count(), 1, "{log}");
+    assert_eq!(
+        log.matches("was accessible to other users").count(),
+        1,
+        "{log}"
+    );
     for name in ["", "tls"] {
         assert_eq!(mode(&house.file(name)), 0o700, "{name}");
     }
@@ -306,7 +310,7 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     assert_eq!(mode(&house.file("notes.txt")), 0o664);
     opened.stop();
     let (opened, log) = logged(|| house.open());
-    assert!(!log.contains("open to other users"), "{log}");
+    assert!(!log.contains("accessible to other users"), "{log}");
     opened.stop();
 }
 
@@ -317,10 +321,10 @@ fn a_service_starts_again_after_its_volume_was_opened_to_a_group() {
     service.stopped();
     open_to_group(dir.path());
     let service = Program::on(dir.path());
-    assert!(service.stopped().contains("was open to other users"));
+    assert!(service.stopped().contains("was accessible to other users"));
     assert_eq!(run("contacts count", dir.path()).done().out, "1\n");
     let log = Program::on(dir.path()).stopped();
-    assert!(!log.contains("open to other users"), "{log}");
+    assert!(!log.contains("accessible to other users"), "{log}");
 }
 
 fn network(text: &str) -> BlockedNetwork {

@@ -262,13 +262,13 @@ async fn replies_are_bytes_whose_code_counts() {
             "RCPT",
             b"550\r\n",
             GoOn,
-            Unclear(550, "the relay answered 550"),
+            Unclear(550, "the relay replied 550"),
         ),
         (
             "RCPT",
             b"550 \xe2\x80\xae\xc2\x9b31m no\r\n",
             GoOn,
-            Unclear(550, "the relay answered 550"),
+            Unclear(550, "the relay replied 550"),
         ),
     ];
     check_rows(rows, false).await;
@@ -295,20 +295,15 @@ async fn a_relay_that_does_not_speak_smtp_is_an_account_that_cannot_be_used() {
             "greeting",
             b"220 relay ",
             Repeat,
-            Account("no end after 64 KiB: 220 relay"),
+            Account("longer than 64 KiB: 220 relay"),
         ),
         (
             "greeting",
             b"220-relay\r\n",
             Repeat,
-            Account("no end after 64 KiB"),
+            Account("longer than 64 KiB"),
         ),
-        (
-            "greeting",
-            b"x",
-            Repeat,
-            Account("no end after 64 KiB: xxx"),
-        ),
+        ("greeting", b"x", Repeat, Account("longer than 64 KiB: xxx")),
         ("greeting", b"\n", Repeat, Account("not SMTP")),
         (
             "greeting",
@@ -321,16 +316,16 @@ async fn a_relay_that_does_not_speak_smtp_is_an_account_that_cannot_be_used() {
             "greeting",
             b"354 go on\r\n",
             GoOn,
-            Account("answered 354 go on"),
+            Account("replied 354 go on"),
         ),
-        ("EHLO", b"250-X\r\n", Repeat, Account("no end after 64 KiB")),
-        ("EHLO", b"354 go on\r\n", GoOn, Account("answered 354")),
-        ("RCPT", b"250 ", Repeat, Denied("no end after 64 KiB")),
+        ("EHLO", b"250-X\r\n", Repeat, Account("longer than 64 KiB")),
+        ("EHLO", b"354 go on\r\n", GoOn, Account("replied 354")),
+        ("RCPT", b"250 ", Repeat, Denied("longer than 64 KiB")),
         (
             "RCPT",
             b"550-5.1.1 x\r\n",
             Repeat,
-            Denied("no end after 64 KiB"),
+            Denied("longer than 64 KiB"),
         ),
         (
             "RCPT",
@@ -338,12 +333,12 @@ async fn a_relay_that_does_not_speak_smtp_is_an_account_that_cannot_be_used() {
             GoOn,
             Denied("not SMTP: ok (address)"),
         ),
-        ("RCPT", b"354 go on\r\n", GoOn, Denied("answered 354")),
-        ("DATA", b"250 ok\r\n", GoOn, Denied("answered 250 ok")),
+        ("RCPT", b"354 go on\r\n", GoOn, Denied("replied 354")),
+        ("DATA", b"250 ok\r\n", GoOn, Denied("replied 250 ok")),
         // It may have been accepted.
-        (".", b"250-", Repeat, Later("no end after 64 KiB")),
+        (".", b"250-", Repeat, Later("longer than 64 KiB")),
         (".", b"ok\r\n", GoOn, Later("not SMTP: ok")),
-        (".", b"354 go on\r\n", GoOn, Later("answered 354")),
+        (".", b"354 go on\r\n", GoOn, Later("replied 354")),
     ];
     check_rows(rows, false).await;
 }
@@ -516,12 +511,12 @@ async fn a_log_in_that_the_relay_offers_is_found() {
             "EHLO",
             b"250 relay\r\n",
             GoOn,
-            Account("no log-in by PLAIN or LOGIN (it offers: none)"),
+            Account("neither AUTH PLAIN nor LOGIN (it offers: none)"),
         ),
         ("EHLO", b"500 what?\r\n", GoOn, Account("500 what?")),
         ("AUTH", b"535 5.7.8 no\r\n", GoOn, Account("535 5.7.8 no")),
         ("AUTH", b"454 4.7.0 not now\r\n", GoOn, Account("454 4.7.0")),
-        ("AUTH", b"334 \r\n", GoOn, Account("answered 334")),
+        ("AUTH", b"334 \r\n", GoOn, Account("replied 334")),
         ("AUTH", b"", Close, Account("closed the connection")),
     ];
     check_rows(rows, true).await;

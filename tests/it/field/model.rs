@@ -235,7 +235,7 @@ async fn a_failure_in_a_stream_fails_however_it_is_spelled() {
         "<p style=\"color: red\">secret</p>\n\n",
     ] {
         let script = Script::response(STREAM, piece("Half an answer") + words);
-        check_failure(script, "lines that are no events", words).await;
+        check_failure(script, "lines that are not events", words).await;
     }
     let filtered = piece("Cut") + &end("content_filter");
     check_answer(
@@ -267,12 +267,12 @@ async fn a_response_that_is_no_answer_is_refunded() {
         ),
         (
             Script::response("308 X\r\nLocation: https://a.test/v1?key=secret\r\n", ""),
-            "answered 308, a redirect to \"https://a.test/v1\"",
+            "responded with 308, a redirect to \"https://a.test/v1\"",
         ),
-        (Script::closing(""), "broke before the response"),
+        (Script::closing(""), "lost before the response"),
         (
             Script::closing("220 mail.example ESMTP\r\n"),
-            "broke before the response",
+            "lost before the response",
         ),
         (
             Script::response(

@@ -54,7 +54,7 @@ async fn a_receiver_is_not_tried_before_the_time_it_asks_for() {
         ("X: 1", None),
     ] {
         let script = Script::response(&format!("503 X\r\n{headers}\r\n"), "");
-        let expected = ("answered 503".to_owned(), wait_ms);
+        let expected = ("responded with 503".to_owned(), wait_ms);
         assert_eq!(failure(script).await, expected, "{headers}");
     }
 }
@@ -69,8 +69,9 @@ async fn the_error_of_a_redirect_tells_where_it_leads() {
         (303, "", ""),
     ] {
         let script = Script::response(&format!("{status} X\r\nLocation: {location}\r\n"), "");
-        let error =
-            format!("answered {status}, a redirect to \"{address}\"; redirects are not followed");
+        let error = format!(
+            "responded with {status}, a redirect to \"{address}\"; redirects are not followed"
+        );
         assert_eq!(failure(script).await, (error, None));
     }
 }
@@ -83,15 +84,15 @@ async fn bytes_that_are_no_response_are_an_error_in_a_few_words() {
         (Script::repeating(HINTS), "too many interim responses"),
         (
             Script::closing(HINTS),
-            "the connection broke before the response",
+            "the connection was lost before the response",
         ),
         (
             Script::closing("\x1b[31m\r\n\r\n"),
-            "the connection broke before the response",
+            "the connection was lost before the response",
         ),
         (
             Script::holding(long),
-            "the connection broke before the response",
+            "the connection was lost before the response",
         ),
         (Script::closing("HTTP/1.1 500 \u{202E}\x1b\r\n\r\n"), ""),
     ] {

@@ -103,7 +103,7 @@ async fn what_is_no_regular_file_is_refused_at_once() {
             let _ = fs::remove_file(house.file(name));
             make(&house.file(name));
             let refusal = house.refusal();
-            let words = format!("{name} is no regular file");
+            let words = format!("{name} is not a regular file");
             assert!(refusal.contains(&words), "{refusal}");
         }
     }
@@ -117,7 +117,7 @@ async fn a_ledger_that_others_may_read_is_closed_with_a_warning() {
         fs::set_permissions(house.file("ledger.jsonl"), permissions).unwrap();
         let (opened, log) = logged(|| house.open());
         opened.stop();
-        let count = log.matches("was open to other users").count();
+        let count = log.matches("was accessible to other users").count();
         assert_eq!(count, usize::from(is_warned), "{mode:o}: {log}");
         let mode = fs::metadata(house.file("ledger.jsonl"))
             .unwrap()

@@ -160,7 +160,7 @@ async fn what_a_failed_sync_lost_is_written_again_even_behind_a_clean_stop() {
         file.append(&whole[last..]).unwrap();
         files.fail_sync_after(LEDGER, 0, Then::GoOn);
         let (opened, log) = logged(|| house.try_open(files.tuning()));
-        assert!(log.contains("trying once more"), "{log}");
+        assert!(log.contains("retrying once"), "{log}");
         opened.unwrap().crash();
         files.cut();
         house.open_quietly().assert_has_all(["ada", "bob"]).await;

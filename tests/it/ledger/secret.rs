@@ -151,7 +151,7 @@ async fn a_secret_that_is_removed_under_the_store_is_written_again_while_it_runs
         }
         let told = stopped(opened);
         assert_eq!(told.len(), usize::from(is_at_the_stop), "{told:?}");
-        assert!(told.iter().all(|line| line.contains("is written again")));
+        assert!(told.iter().all(|line| line.contains("it is restored")));
         assert_eq!(fs::read(house.file("secret")).unwrap(), secret);
         let mode = fs::metadata(house.file("secret")).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o600);
@@ -164,7 +164,7 @@ async fn whatever_else_is_in_the_place_of_the_secret_is_left_alone_and_told_of()
     for (act, told) in [
         (
             (|house| replace_secret(house, &[9; 32], 0o600)) as fn(&House),
-            "it is another one",
+            "it differs from the one in use",
         ),
         (
             |house| replace_secret(house, &[9; 31], 0o600),
@@ -190,7 +190,10 @@ async fn whatever_else_is_in_the_place_of_the_secret_is_left_alone_and_told_of()
             lines.len() == 1 && lines[0].contains(told),
             "{told}: {lines:?}"
         );
-        assert!(lines[0].contains("the next start is refused"), "{lines:?}");
+        assert!(
+            lines[0].contains("the next start would be refused"),
+            "{lines:?}"
+        );
         let after = fs::metadata(house.file("secret"))
             .unwrap()
             .modified()

@@ -155,7 +155,7 @@ async fn each_answer_of_the_relay_concerns_the_mail_or_the_account() {
         let relay = Relay::start(script).await;
         let sender = in_clear(&relay);
         let mail = sender.write(&letter("Hello")).unwrap();
-        let expected = kind(format!("the relay answered {answer}"));
+        let expected = kind(format!("the relay replied {answer}"));
         assert_eq!(sender.send(&mail).await, Err(expected), "{command}");
         assert_eq!(relay.received().messages, Vec::<String>::new(), "{command}");
     }
@@ -176,7 +176,7 @@ async fn the_words_of_the_relay_hold_no_address_and_have_an_end() {
     let mail = sender.write(&letter("Hello")).unwrap();
     let words = sender.send(&mail).await.unwrap_err().to_string();
     assert!(
-        words.starts_with("refused: the relay answered 550 (address) (address) unknown"),
+        words.starts_with("refused: the relay replied 550 (address) (address) unknown"),
         "{words}"
     );
     assert!(words.chars().count() < 300, "{words}");
@@ -220,11 +220,11 @@ async fn sent_to_silence(command: &'static str) -> Result<(), MailError> {
 async fn a_silent_relay_is_given_up_after_a_minute_and_with_a_message_after_ten() {
     let (later, account): (Kind, Kind) = (MailError::Later, MailError::Account);
     for (command, told, kind) in [
-        ("EHLO", "no answer to EHLO within 60 seconds", account),
-        ("MAIL", "no answer to MAIL within 60 seconds", account),
-        ("RCPT", "no answer to RCPT within 60 seconds", later),
-        ("DATA", "no answer to DATA within 60 seconds", later),
-        (".", "no answer to the message within 600 seconds", later),
+        ("EHLO", "no reply to EHLO within 60 seconds", account),
+        ("MAIL", "no reply to MAIL within 60 seconds", account),
+        ("RCPT", "no reply to RCPT within 60 seconds", later),
+        ("DATA", "no reply to DATA within 60 seconds", later),
+        (".", "no reply to the message within 600 seconds", later),
     ] {
         let sent = sent_to_silence(command).await;
         assert_eq!(sent, Err(kind(told.to_owned())), "{command}");
@@ -238,7 +238,7 @@ async fn the_password_is_read_for_each_log_in() {
     let (relay, dir) = (Relay::start(Script::default()).await, private_dir());
     let wrong = (dir.path(), "hunter1");
     let sender = logging_in(&relay, RelaySecurity::Clear, wrong, None);
-    let told = "the relay answered 535 5.7.8 wrong password".to_owned();
+    let told = "the relay replied 535 5.7.8 wrong password".to_owned();
     assert_eq!(sender.check().await, Err(MailError::Account(told)));
     write_private(&dir.path().join("password"), "hunter2\n");
     assert_eq!(sender.check().await, Ok(()));

@@ -72,7 +72,7 @@ async fn a_test_mail_that_is_not_taken_says_why() {
         with(
             &refusing,
             1,
-            "the relay answered 550 5.1.1 (address) is nobody here",
+            "the relay replied 550 5.1.1 (address) is nobody here",
         );
         with(
             &closed_address(),

@@ -182,7 +182,8 @@ async fn an_answer_that_nothing_says_is_whole_is_told_to_the_log_for_debugging()
         let (body, log) = ask_well(&upstream, file.path(), |_| ()).await;
         assert!(body.contains("Safe."));
         let mut lines = log.lines();
-        let told = lines.any(|line| line.contains("DEBUG") && line.contains("taken for whole"));
+        let told =
+            lines.any(|line| line.contains("DEBUG") && line.contains("accepted as complete"));
         assert_eq!(told, is_told, "{log}");
     }
 }

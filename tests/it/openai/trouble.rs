@@ -240,7 +240,10 @@ async fn past_the_deadline_what_has_come_is_read_no_further() {
         taken: MemoryAnswerSink::default(),
     };
     let error = model.reply(&question(), &sink).await.unwrap_err();
-    assert!(error.to_string().contains("not whole in time"), "{error}");
+    assert!(
+        error.to_string().contains("not complete in time"),
+        "{error}"
+    );
     assert_eq!(sink.taken.pieces(), ["One"]);
 }
 
@@ -275,7 +278,7 @@ async fn a_stream_that_only_its_connection_ends_has_to_say_that_it_is_whole() {
         if is_whole {
             assert_eq!(reply, Ok("Hi".to_owned()), "{length:?} {more:?}");
         } else {
-            let cause = "nothing says that it was whole";
+            let cause = "may be incomplete";
             check_outcome(&reply, "unusable", cause, "no end");
         }
     }

@@ -51,10 +51,10 @@ const BODIES: &str = r#"
 400 | {"error": {"type": "where is my hidden treasure", "code": "secret word"}} | not started | error
 400 | {"error": {"message": "a tr\\u0065asure of a s\\u0065cret", "type": "x"}} | not started | type "x"
 400 | {"error": {"message": "secret", "type": "x", "code": "content_filter"}} | started | filtered
-422 | {"detail": "secret"} | not started | answered 422 with an error
-422 | {"detail": [{"msg": "secret", "input": "where is my hidden treasure"}]} | not started | answered 422
+422 | {"detail": "secret"} | not started | returned 422 with an error
+422 | {"detail": [{"msg": "secret", "input": "where is my hidden treasure"}]} | not started | returned 422
 429 | {"error": {"message": "secret", "type": "requests"}} | not started | too many requests
-500 | {"error": "secret"} | unusable | answered 500 with an error
+500 | {"error": "secret"} | unusable | returned 500 with an error
 "#;
 
 fn parse(json: &str) -> Value {
@@ -96,13 +96,13 @@ async fn every_answer_that_is_not_what_was_asked_for() {
         (html(200), "unusable", "not JSON"),
         (json(&large), "unusable", "too large"),
         (broken, "unusable", "broke off"),
+        (Script::dropped(), "not started", "lost before the response"),
         (
-            Script::dropped(),
+            html(502),
             "not started",
-            "broke before the response",
+            "the model's server is unavailable",
         ),
-        (html(502), "not started", "the model's server is not there"),
-        (large_error, "not started", "answered 503"),
+        (large_error, "not started", "returned 503"),
         (redirect, "not started", "redirects are not followed"),
     ] {
         check(script, kind, text).await;

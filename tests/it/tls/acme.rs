@@ -114,7 +114,7 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
     for (pem, told) in [
         (
             format!("{chain}{key}"),
-            "certificate.pem is not of the key beside it: remove it",
+            "certificate.pem does not match its key: remove it",
         ),
         (chain, "certificate.pem holds no private key"),
         (key, "certificate.pem holds no certificate"),
@@ -209,7 +209,7 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
     until(|| failed() && !status(dir.path())["last_error"].is_null());
     let order = status(dir.path())["certificate_order"].clone();
     let told = order["error"].to_string();
-    assert!(told.contains("the authority cannot be asked: "), "{told}");
+    assert!(told.contains("the authority cannot be reached: "), "{told}");
     // No certificate: nobody is served, and nobody hangs.
     let config = authority.client(BOTH, &[]);
     let name = ServerName::try_from(NAME).unwrap();
@@ -238,7 +238,7 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
             .args(flags(&directory))
             .env("SSL_CERT_FILE", &root),
     );
-    let told = "failed   certificate: there is none: the authority cannot be asked: ";
+    let told = "failed   certificate: there is none: the authority cannot be reached: ";
     assert!(checked.out.contains(told), "{checked:?}");
     let tls = dir.path().join("tls");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -248,9 +248,9 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
 #[tokio::test]
 async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
     for (kind, told, keeps_account) in [
-        ("rateLimited", "it is used up: wait", true),
+        ("rateLimited", "is used up: wait", true),
         ("caa", "a CAA record of landing.example forbids", true),
-        ("accountDoesNotExist", "makes another one", false),
+        ("accountDoesNotExist", "creates a new one", false),
     ] {
         let vouching = Authority::new();
         let scripted = ScriptedAuthority::refusing(&vouching, kind);
@@ -301,7 +301,7 @@ async fn an_authority_behind_a_proxy_that_fails_is_not_taken_for_another_service
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
     assert_eq!(
         why,
-        "the authority cannot be asked: it answered 502 Bad Gateway"
+        "the authority cannot be reached: it responded with 502 Bad Gateway"
     );
 }
 
@@ -313,7 +313,7 @@ async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_serve
         ("caa", "a CAA record of b.landing.example forbids"),
         (
             "rejectedIdentifier",
-            "gives no certificate for b.landing.example",
+            "issues no certificate for b.landing.example",
         ),
     ] {
         let vouching = Authority::new();
@@ -407,7 +407,7 @@ async fn nothing_is_ordered_where_nothing_can_be_kept() {
     let now = day("2026-01-01");
     let why = acme.order(now).await.unwrap_err();
     assert!(
-        why.starts_with("nothing is ordered, because it cannot be kept: "),
+        why.starts_with("nothing is ordered, because it cannot be stored: "),
         "{why}"
     );
     assert_eq!(scripted.asked("/dir"), 0);
@@ -429,7 +429,7 @@ async fn an_authority_that_nobody_vouches_for_learns_nothing() {
     let acme = AcmeCertificate::open(settings, 0).unwrap();
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
     assert!(
-        why.starts_with("the authority cannot be asked: ") && why.contains("certificate"),
+        why.starts_with("the authority cannot be reached: ") && why.contains("certificate"),
         "{why}"
     );
     assert_eq!(scripted.asked("/dir"), 0);

@@ -88,7 +88,7 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
     write_private(key, key_text);
     assert!(pair.open().is_ok());
     fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(complaint(&pair).contains("may be read by others"));
+    assert!(complaint(&pair).contains("can be read by other users"));
     fs::remove_file(key).unwrap();
     assert!(complaint(&pair).contains("No such file"));
 }

@@ -1,4 +1,4 @@
-//! The URL of a database, and what else it is opened with.
+//! The URL of a database, and its other settings.
 
 use std::net::IpAddr;
 
@@ -9,13 +9,13 @@ use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::Roots;
 use crate::domain::{MacKey, macros::hidden};
 
-/// The name by which the database's own lists show these connections.
+/// Name of these connections in the database's own lists.
 const APPLICATION: &str = "landing-api";
-/// How the name of a node's connections begins, by which nodes are counted; a random number follows.
+/// Prefix of the name of a node's connections, by which nodes are counted; a random number follows.
 pub(super) const NODE_PREFIX: &str = "landing-api/";
 const PORT: u16 = 5432;
 
-/// Parameters that a URL may have. A password belongs into a file, but may stand in the URL.
+/// Supported parameters of a URL. A password belongs in a file, but may be in the URL.
 const PARAMETERS: [&str; 14] = [
     "application_name",
     "channel_binding",
@@ -33,37 +33,36 @@ const PARAMETERS: [&str; 14] = [
     "user",
 ];
 
-/// A database, on one or several hosts of which one takes writes. Its text is not shown, since it may hold a
+/// A database on one or several hosts, one of which is writable. Its text is not shown, since it may contain a
 /// password.
 #[derive(Clone)]
 pub struct PostgresAddress {
     /// Its hosts and ports are ignored.
     config: Config,
     pub(super) hosts: Vec<(Host, u16)>,
-    /// Whether the URL says how the database's own lists show the connections.
+    /// True if the URL gives the connections a name in the database's own lists.
     is_named: bool,
     /// The hosts and the database as in the URL, for the log.
     pub(super) name: String,
 }
 
-/// What the store is opened with.
+/// The settings of the store.
 #[derive(Clone)]
 pub struct PostgresSettings {
-    /// Where the database is.
     pub address: PostgresAddress,
-    /// Has the password, if the address has none.
+    /// The file with the password, unless the address contains it.
     pub password_file: Option<PasswordFile>,
-    /// The authorities that certify the servers, if [`PostgresAddress::may_use_tls`].
+    /// The certificate authorities of the servers, if [`PostgresAddress::may_use_tls`].
     pub roots: Roots,
     /// The keys that hash forgotten addresses, the current one first.
     pub tombstone_keys: Vec<MacKey>,
-    /// The ids of the secrets that are believed, the current one first.
+    /// The ids of the accepted secrets, the current one first.
     pub secret_ids: Vec<String>,
 }
 
-// Why a URL is refused. No text repeats it.
+// Errors about a URL. No text quotes it.
 const BAD_SCHEME: &str = "must be a URL such as postgres://user@host/database";
-const MALFORMED: &str = "is no URL of a PostgreSQL database: it must be like \
+const MALFORMED: &str = "is not the URL of a PostgreSQL database: it must be like \
      postgres://user@host:5432/database, with the special characters of each part percent-encoded";
 const NO_HOST: &str = "names no host: it must be like postgres://user@host/database";
 const NO_USER: &str = "names no user: it must be like postgres://user@host/database";
@@ -74,20 +73,19 @@ const BAD_SSL_MODE: &str = "sslmode must be disable, prefer, require or verify-f
 const BAD_ATTRIBUTES: &str = "target_session_attrs must be read-write: sign-ups are written";
 
 impl PostgresAddress {
-    /// Parses `postgres://` or `postgresql://`, with several hosts if need be. Where TLS is used,
-    /// certificates are always verified, so `sslmode=verify-full`, `verify-ca` and `require` are the same.
-    /// Without one it is `require`, and on this machine `disable`.
-    /// Only a host that takes writes is used, whether or not `target_session_attrs` says so.
+    /// Parses `postgres://` or `postgresql://`, with one or several hosts. Certificates are always verified with TLS,
+    /// so `sslmode=verify-full`, `verify-ca` and `require` mean the same. The default is `require`, and on this
+    /// machine `disable`. Only a writable host is used, even without `target_session_attrs`.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The problem, in words.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let is_known = text.starts_with("postgres://") || text.starts_with("postgresql://");
         if !is_known {
             return Err(BAD_SCHEME);
         }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
-        let parameters = query.split('&').filter(|it| !it.is_empty());
+        let parameters = query.split('&').filter(|text| !text.is_empty());
         let parameters: Vec<_> = parameters.map(parameter).collect::<Result<_, _>>()?;
         let known = [base, "?", &parameters.join("&")].concat();
         let mut config: Config = known.parse().map_err(|_may_quote_it| MALFORMED)?;
@@ -106,13 +104,13 @@ impl PostgresAddress {
         })
     }
 
-    /// Whether a connection may use TLS, for which authorities are needed.
+    /// True if a connection may use TLS, which needs certificate authorities.
     pub fn may_use_tls(&self) -> bool {
         let mut hosts = self.hosts.iter();
         hosts.any(|(host, _)| self.ssl_mode(host) != SslMode::Disable)
     }
 
-    /// The same for a node of the service, with a random number that tells its connections from those of others,
+    /// The same for a node of the service, with a random number that distinguishes its connections from others,
     /// unless the URL names them.
     #[must_use]
     pub fn of_node(mut self, id: u64) -> Self {
@@ -127,7 +125,7 @@ impl PostgresAddress {
         self.config.get_password().is_some()
     }
 
-    /// How to log in at one of the hosts, with this password if one is given.
+    /// The login at one of the hosts, with this password if one is given.
     pub(super) fn config(&self, host: &Host, password: Option<&str>) -> Config {
         let mut config = self.config.clone();
         config.ssl_mode(self.ssl_mode(host));
@@ -137,7 +135,7 @@ impl PostgresAddress {
         config
     }
 
-    /// Whoever stands between could turn TLS off that is only preferred.
+    /// Somebody in between could turn off TLS that is only preferred.
     fn ssl_mode(&self, host: &Host) -> SslMode {
         match (host, self.config.get_ssl_mode()) {
             (Host::Unix(_), _) => SslMode::Disable,
@@ -150,7 +148,7 @@ impl PostgresAddress {
 
 hidden!(PostgresAddress);
 
-/// A parameter as the driver knows it.
+/// A parameter in the driver's form.
 fn parameter(text: &str) -> Result<&str, &'static str> {
     let (name, value) = text.split_once('=').unwrap_or((text, ""));
     if !PARAMETERS.contains(&name) {

@@ -1,4 +1,4 @@
-//! Sign-ups, in batches.
+//! Sign-ups in batches.
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -26,32 +26,32 @@ use super::values::{column, settings, signer, signers};
 
 /// Most sign-ups in one batch.
 const BATCH_LEN_MAX: usize = 64;
-/// How long a batch may wait for a row that somebody else holds, and then each of its rows alone. Others
-/// wait meanwhile.
+/// Longest wait of a batch for a locked row, and then of each of its rows alone. Other sign-ups wait
+/// meanwhile.
 const BATCH_LOCK: &str = "500ms";
 const ROW_LOCK: &str = "20ms";
 
-/// The one statement. A row that has seen this very sign-up is left as it is.
+/// The only statement. A row that has already seen this very sign-up is left unchanged.
 const UPSERT: &str = concat!(settings!("$2"), include_str!("upsert.sql"));
 
-/// A sign-up that waits.
+/// A waiting sign-up.
 #[derive(Debug)]
 pub(super) struct PendingSignUp {
     sign_up: SignUp,
     id: Uuid,
     deadline: Instant,
     answer: oneshot::Sender<Result<Subscription, StoreError>>,
-    /// Its place among those that may wait.
+    /// Its permit to wait.
     _permit: OwnedSemaphorePermit,
 }
 
-/// The way to the committer.
+/// The queue of the committer.
 #[derive(Debug)]
 pub(super) struct CommitterQueue(mpsc::UnboundedSender<PendingSignUp>);
 
 impl CommitterQueue {
-    /// Has the committer keep a sign-up under an id of its own, and waits for it until `deadline`. It may be
-    /// kept even if nobody waits any more.
+    /// Lets the committer store a sign-up under an id of its own, and waits for it until `deadline`. It may be
+    /// stored even if nobody waits any more.
     pub(super) async fn commit(
         &self,
         sign_up: SignUp,
@@ -67,18 +67,18 @@ impl CommitterQueue {
             answer,
             _permit: permit,
         };
-        // Fails if the committer has ended, which the answer tells, too.
+        // Fails if the committer has ended, which the missing reply shows, too.
         let _ = self.0.send(waiting);
         let answered = timeout_at(deadline, answered).await;
         let answered = answered.map_err(|_elapsed| too_late())?;
         answered.unwrap_or_else(|_ended| {
-            let text = "no sign-ups are taken any more".to_owned();
+            let text = "no more sign-ups are accepted".to_owned();
             Err(StoreError::Unavailable(text))
         })
     }
 }
 
-/// By address, so that all nodes lock rows in one order.
+/// Sorted by address, so that all nodes lock rows in the same order.
 type Batch = BTreeMap<EmailAddress, PendingSignUp>;
 
 /// Sends the batches.
@@ -89,7 +89,7 @@ pub(super) struct Committer {
 }
 
 impl Committer {
-    /// The way to a committer, and the task that does its work.
+    /// The queue of a committer, and the task that does its work.
     pub(super) fn queued(
         link: Link,
         tombstone_keys: Vec<MacKey>,
@@ -110,7 +110,7 @@ impl Committer {
             if waiting.is_empty() && queue.recv_many(&mut waiting, BATCH_LEN_MAX).await == 0 {
                 return;
             }
-            // Those that were answered together often have the next one ready.
+            // Callers that were answered together often have the next sign-up ready.
             yield_now().await;
             while let Ok(next) = queue.try_recv() {
                 waiting.push(next);
@@ -129,7 +129,7 @@ impl Committer {
         }
     }
 
-    /// Answers those that can be kept alone, so that they do not fail with one whose row is held.
+    /// Stores the sign-ups one by one, so that they do not fail with one whose row is locked.
     async fn settle_each(&self, batch: Batch) {
         for row in batch {
             let locked = self.settle(Batch::from([row]), ROW_LOCK).await;
@@ -140,12 +140,12 @@ impl Committer {
         }
     }
 
-    /// Asks until there is an answer or nobody waits any more. Hands the batch back if somebody else holds
-    /// one of its rows.
+    /// Repeats the statement until there is a result or nobody waits any more. Returns the batch if another
+    /// transaction holds one of its rows.
     async fn settle(&self, mut batch: Batch, lock_timeout: &str) -> Option<Batch> {
         loop {
-            batch.retain(|_, it| !it.answer.is_closed());
-            let deadline = batch.values().map(|it| it.deadline).max()?;
+            batch.retain(|_, waiting| !waiting.answer.is_closed());
+            let deadline = batch.values().map(|waiting| waiting.deadline).max()?;
             let begun = Instant::now();
             let asked = self.ask(&batch, lock_timeout, deadline).await;
             match asked {
@@ -176,8 +176,8 @@ impl Committer {
         lock_timeout: &str,
         deadline: Instant,
     ) -> Result<Vec<Row>, Failure> {
-        let rows = batch.values().map(|it| self.row(it)).collect();
-        let notices = batch.values().filter_map(|it| it.sign_up.notice.as_ref());
+        let rows = batch.values().map(|waiting| self.row(waiting)).collect();
+        let notices = batch.values().filter_map(|one| one.sign_up.notice.as_ref());
         let parameters: Parameters<'_> = &[
             (&Value::Array(rows).to_string(), Type::TEXT),
             (&lock_timeout, Type::TEXT),
@@ -205,7 +205,7 @@ impl Committer {
     }
 }
 
-/// The hashes by which these addresses may be remembered as forgotten: of all under the first key, then under the next.
+/// The hashes under which these addresses may be remembered as forgotten: all under the first key, then under the next.
 pub(super) fn tombstones<'a>(
     keys: &[MacKey],
     emails: impl Iterator<Item = &'a EmailAddress> + Clone,
@@ -217,7 +217,7 @@ pub(super) fn tombstones<'a>(
     hashes.collect()
 }
 
-/// Takes the next sign-ups, in their order, one an address.
+/// Takes the next sign-ups in order, one per address.
 fn next_batch(waiting: &mut Vec<PendingSignUp>) -> Batch {
     let mut batch = Batch::new();
     let mut rest = Vec::new();
@@ -241,7 +241,7 @@ fn answer(batch: Batch, rows: &[Row]) {
         let subscription = match row {
             Ok(Some(row)) => subscription(&waiting, row),
             Ok(None) => Err(StoreError::Unavailable(
-                "the database left a sign-up out".to_owned(),
+                "the database omitted a sign-up".to_owned(),
             )),
             Err(error) => Err(error.clone()),
         };

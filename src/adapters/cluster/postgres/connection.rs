@@ -6,24 +6,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::adapters::cluster::answers::AnswerBound;
 
-/// The values of a statement, each with its type.
+/// The parameters of a statement, each with its type.
 pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
-/// A connection. It ends with this value.
+/// A connection. It is closed when this value is dropped.
 pub(super) struct PostgresConnection {
     pub(super) client: Client,
     pub(super) bound: AnswerBound,
-    /// Cancelled when it is of no use any more.
+    /// Cancelled when it is unusable.
     pub(super) gone: CancellationToken,
 }
 
 impl PostgresConnection {
-    /// Drops the connection, and with it all that others wait for on it.
+    /// Drops the connection, and with it everything that others await on it.
     pub(super) fn give_up(&self) {
         self.gone.cancel();
     }
 
-    /// Asks by a statement without a name, which a pooler may send to any server.
+    /// Runs an unnamed statement, which a pooler may send to any server.
     pub(super) async fn ask(
         &self,
         statement: &str,
@@ -34,14 +34,14 @@ impl PostgresConnection {
         Ok(rows)
     }
 
-    /// Has several statements run, of which no rows are wanted.
+    /// Runs several statements that return no rows.
     pub(super) async fn run(&self, statements: &str) -> Result<(), Error> {
         self.client.batch_execute(statements).await?;
         self.bound.note_answer();
         Ok(())
     }
 
-    /// Whether changes can be made on it.
+    /// True if it is writable.
     pub(super) async fn takes_writes(&self) -> Result<bool, Error> {
         let rows = self.ask("SHOW transaction_read_only", &[]).await?;
         let is_off = |row: &Row| row.try_get(0).is_ok_and(|is_on: &str| is_on == "off");
@@ -52,7 +52,7 @@ impl PostgresConnection {
         self.gone.is_cancelled()
     }
 
-    /// Waits until it is of no use any more.
+    /// Waits until it is unusable.
     pub(super) async fn gone(&self) {
         self.gone.cancelled().await;
     }

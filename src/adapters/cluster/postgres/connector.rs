@@ -1,4 +1,4 @@
-//! Connecting to the host that takes writes.
+//! Connecting to the writable host.
 
 use std::io;
 use std::time::Duration;
@@ -25,26 +25,26 @@ use super::connection::PostgresConnection;
 use super::error::PostgresOpenError;
 use super::schema::check;
 
-/// The deadline of looking a host up, connecting, TLS and logging in together, which takes seven round trips.
+/// Deadline of DNS, connecting, TLS and login together, which take seven round trips.
 pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
-/// The deadline of a connection that was left over to show that it still works.
+/// Deadline for a spare connection to show that it still works.
 const SPARE_DEADLINE: Duration = Duration::from_secs(1);
 
-/// How long the other hosts may take once one has refused. A host that is gone would hold the next attempt
-/// up, and by then a standby may have been promoted.
+/// Deadline of the other hosts after one has refused. A host that is gone would delay the next attempt, and by
+/// then a standby may have been promoted.
 const OTHERS_DEADLINE: Duration = Duration::from_secs(3);
 
-/// The most bytes between two answers: a page of deliveries has some ten millions.
+/// Most bytes between two responses: a page of deliveries has a few tens of millions.
 const ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
 
-/// What connections are made with.
+/// The settings of connections.
 pub(super) struct Connector {
     address: PostgresAddress,
     password_file: Option<PasswordFile>,
     tls: MakeRustlsConnect,
     secret_ids: Vec<String>,
-    /// One that nobody uses: most work on a connection of its own is short, such as one click.
+    /// An unused connection: most dedicated work is short, such as one click.
     spare: Mutex<Option<PostgresConnection>>,
 }
 
@@ -69,7 +69,7 @@ impl Connector {
         &self.address.name
     }
 
-    /// A connection for work of its own: the one that is left over, if it works, or a new one.
+    /// A connection for dedicated work: the spare one, if it works, or a new one.
     pub(super) async fn connection(&self) -> Result<PostgresConnection, PostgresOpenError> {
         let spare = self.spare.lock().take();
         if let Some(spare) = spare.filter(|connection| !connection.is_gone())
@@ -80,12 +80,12 @@ impl Connector {
         self.connect().await
     }
 
-    /// Leaves a connection over on which nothing is under way.
+    /// Keeps an idle connection as the spare one.
     pub(super) fn leave(&self, connection: PostgresConnection) {
         *self.spare.lock() = Some(connection);
     }
 
-    /// Connects to the first host that takes writes, and checks that its tables are the right ones.
+    /// Connects to the first writable host, and checks its tables.
     pub(super) async fn connect(&self) -> Result<PostgresConnection, PostgresOpenError> {
         let connection = self.connect_unchecked().await?;
         let checked = timeout(CONNECT_DEADLINE, check(&connection, &self.secret_ids)).await;
@@ -93,7 +93,7 @@ impl Connector {
         Ok(connection)
     }
 
-    /// Connects to the first host that takes writes.
+    /// Connects to the first writable host.
     pub(super) async fn connect_unchecked(&self) -> Result<PostgresConnection, PostgresOpenError> {
         let password = match &self.password_file {
             Some(file) => Some(file.read().await.map_err(PostgresOpenError::PasswordFile)?),
@@ -109,7 +109,7 @@ impl Connector {
         .await
     }
 
-    /// Each address of a host is tried at once: one that drops packets holds up no other.
+    /// All addresses of a host are tried at once: one that drops packets delays no other.
     async fn try_host(
         &self,
         host: &Host,
@@ -130,7 +130,7 @@ impl Connector {
         first(trials.collect()).await
     }
 
-    /// Logs in over a stream, with TLS for this name if the configuration says so.
+    /// Logs in over a stream, with TLS for this name if the configuration asks for it.
     async fn log_in<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         &self,
         config: &Config,
@@ -146,7 +146,7 @@ impl Connector {
             let (client, driver) = config.connect_raw(stream, tls).await?;
             let ended = gone.clone();
             tokio::spawn(async move {
-                // Its errors are those of the statements.
+                // Its errors are also those of the statements.
                 drop(ended.run_until_cancelled(driver).await);
                 ended.cancel();
             });
@@ -165,7 +165,7 @@ impl Connector {
     }
 }
 
-/// The first connection that is made. Of several errors the one that does not go away by itself is returned.
+/// The first connection that succeeds. Of several errors, one that is not transient is returned.
 async fn first(
     mut trials: FuturesUnordered<
         impl Future<Output = Result<PostgresConnection, PostgresOpenError>>,
@@ -190,5 +190,5 @@ fn unreachable(error: io::Error) -> PostgresOpenError {
 }
 
 fn silent() -> PostgresOpenError {
-    PostgresOpenError::Unreachable("no answer".to_owned())
+    PostgresOpenError::Unreachable("no response".to_owned())
 }

@@ -26,7 +26,7 @@ use super::values::{
     unexpected,
 };
 
-/// What [`contact`] reads.
+/// The columns that [`contact`] reads.
 macro_rules! select_contact {
     ($rest:literal) => {
         concat!(
@@ -60,11 +60,11 @@ const LIST: &str = select_contact!(
 const COUNT: &str = "SELECT count(*) FROM contact \
      WHERE ($1 IS NULL OR subscribed_at >= $1) AND ($2 IS NULL OR subscribed_at < $2)";
 
-/// Each from an index that has nothing else.
+/// Each is answered by an index that has nothing else.
 const STATUS_COUNTS: &str = "SELECT (SELECT count(*) FROM contact WHERE is_pending), \
      (SELECT count(*) FROM contact WHERE left_at IS NOT NULL AND NOT is_pending)";
 
-/// From how many contacts on their number is counted once in [`COUNT_AGE_MAX`]: the server reads an entry of an index for
+/// From this number of contacts on, the count is cached for [`COUNT_AGE_MAX`]: the server reads an index entry for
 /// each.
 const COUNT_KEPT_MIN: u64 = 100_000;
 const COUNT_AGE_MAX: Duration = Duration::from_secs(60);
@@ -78,7 +78,7 @@ const CONFIRM: &str = concat!(
     ") SELECT place FROM confirmed"
 );
 
-/// As [`Contact::pending_since`] has it.
+/// Same rule as [`Contact::pending_since`].
 const OVERDUE: &str = select_contact!(
     "WHERE is_pending AND (NOT $2 OR coalesce(mailed_at, undeliverable_at) IS NOT NULL) \
          AND coalesce(greatest(mailed_at, undeliverable_at), \
@@ -89,33 +89,33 @@ const OVERDUE: &str = select_contact!(
 
 const REFUSED_AT: &str = "SELECT max(refused_at) FROM tombstone WHERE address = ANY($1)";
 
-/// Of contacts that are still to be confirmed, the first that had left before, and then all others.
+/// Applied to unconfirmed contacts: first those that had unsubscribed before, then all others.
 const EXPIRE: &str = "UPDATE contact SET asked = false, consent = NULL \
      WHERE leave_token = ANY($1) AND is_pending AND left_at IS NOT NULL RETURNING email";
 const ERASE_PENDING: &str =
     "DELETE FROM contact WHERE leave_token = ANY($1) AND is_pending RETURNING email";
 
-/// Drops what names an address. In a statement of its own: it sees what sign-ups have queued that the statement
-/// before has waited for.
+/// Drops deliveries that contain an address. A separate statement, so that it sees deliveries queued by sign-ups that
+/// the previous statement has waited for.
 const DROP_NAMING: &str =
     "DELETE FROM delivery WHERE email = ANY($1) RETURNING coalesce(leased_until > now(), false)";
 
-/// Remembers who wanted no mail.
+/// Remembers recipients that refused further email.
 const REMEMBER_REFUSAL: &str = "INSERT INTO tombstone SELECT unnest($1), now() \
      ON CONFLICT (address) DO UPDATE SET refused_at = now()";
 
 /// Remembers forgotten addresses by their hashes.
 const REMEMBER: &str = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
 
-/// Of addresses and their hashes, the addresses that were forgotten.
+/// Of addresses and their hashes, returns the forgotten addresses.
 const FORGOTTEN: &str =
     "SELECT email FROM unnest($1, $2) AS hashed (email, address) JOIN tombstone USING (address)";
 
 const UNFORGET: &str = "DELETE FROM tombstone WHERE address = ANY($1)";
 
-/// Lets an erasure wait for the sign-ups under way, and makes later ones wait until it is committed. Otherwise
-/// a sign-up that began earlier could not see the new tombstone, and the address would have both a contact and
-/// a tombstone. The lock is on `tombstone`, which is small: its vacuum is short.
+/// Makes an erasure wait for the sign-ups in progress, and later sign-ups wait until it is committed. Otherwise a
+/// sign-up that began earlier could not see the new tombstone, and the address would have both a contact and a
+/// tombstone. The lock is on `tombstone`, which is small: its vacuum is short.
 const LOCK_TOMBSTONES: &str = "LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE";
 
 /// Sign-ups wait for the lock, and their deadline is 2 s: an erasure that does not get it soon fails, and the
@@ -123,9 +123,9 @@ const LOCK_TOMBSTONES: &str = "LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE"
 const BOUND_ERASURE: &str = "SELECT set_config('lock_timeout', '500ms', true), \
      set_config('idle_in_transaction_session_timeout', '1s', true)";
 
-/// Erased addresses are in no file that this program has. The rows are gone for every reader; what the
-/// server's own files, its log and its backups still hold goes when the server vacuums, recycles and expires
-/// them. So [`Erasure`] names no file.
+/// Erased addresses are in no file of this program. The rows are gone for every reader; the server's own files,
+/// its log and its backups lose them when the server vacuums, recycles and expires them. So [`Erasure`] lists
+/// no file.
 #[async_trait]
 impl ContactStore for PostgresStore {
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
@@ -138,7 +138,7 @@ impl ContactStore for PostgresStore {
     }
 
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
-        // Never closed.
+        // The semaphore is never closed.
         let _turn = self.looking_up_tokens.acquire().await;
         let token = &token.as_bytes()[..];
         let rows = self
@@ -192,7 +192,7 @@ impl ContactStore for PostgresStore {
             return Ok(Confirming::Confirmed);
         }
         let contact = self.find_by_token(token).await?;
-        let status = contact.map(|it| it.status());
+        let status = contact.map(|contact| contact.status());
         Ok(match status {
             Some(ContactStatus::Subscribed) => Confirming::ConfirmedBefore,
             Some(ContactStatus::Pending | ContactStatus::Unsubscribed) | None => {
@@ -213,7 +213,7 @@ impl ContactStore for PostgresStore {
     async fn expire(&self, tokens: Vec<LeaveToken>, _now: Timestamp) -> Result<u64, StoreError> {
         let mut count = 0;
         for tokens in tokens.chunks(ERASED_MAX) {
-            let tokens: Vec<_> = tokens.iter().map(|it| &it.as_bytes()[..]).collect();
+            let tokens: Vec<_> = tokens.iter().map(|token| &token.as_bytes()[..]).collect();
             let transaction = self.begin_erasure().await?;
             let stay = transaction.emails(EXPIRE, &tokens).await?;
             let gone = transaction.emails(ERASE_PENDING, &tokens).await?;
@@ -323,7 +323,7 @@ impl ContactStore for PostgresStore {
         let created = transaction.insert(Contact::TABLE, encoded, "email").await?;
         let mut created = first_column(&created)?;
         if unforget {
-            // After the contacts, as a sign-up does it: in another order the two could deadlock.
+            // After the contacts, in the same order as a sign-up: otherwise the two could deadlock.
             let hashes = tombstones(&self.tombstone_keys, rows.iter().map(|row| &row.email));
             let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
             transaction.ask(UNFORGET, hashes).await?;
@@ -347,7 +347,7 @@ impl ContactStore for PostgresStore {
         _now: Timestamp,
     ) -> Result<Erasure, StoreError> {
         let mut erasure = Erasure::default();
-        // Sign-ups do not wait for all of them.
+        // So that sign-ups do not wait behind all of them.
         for emails in emails.chunks(ERASED_MAX) {
             let addresses = column_of(emails);
             let transaction = self.begin_erasure().await?;
@@ -358,7 +358,7 @@ impl ContactStore for PostgresStore {
             let mut deleted = first_column(&deleted)?;
             erasure.in_flight += self.erase(&transaction, emails, REMEMBER).await?;
             transaction.commit().await?;
-            // An address that is named twice was known once.
+            // An address listed twice was known once.
             let was_known = addresses.iter().map(|address| deleted.remove(*address));
             erasure.was_known.extend(was_known);
         }
@@ -371,7 +371,7 @@ impl ContactStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Begins a transaction that erases, and that no sign-up overtakes.
+    /// Begins an erasing transaction that no sign-up can overtake.
     async fn begin_erasure(&self) -> Result<DedicatedConnection, StoreError> {
         let transaction = DedicatedConnection::begin(&self.connector).await?;
         transaction.ask(BOUND_ERASURE, &[]).await?;
@@ -379,8 +379,8 @@ impl PostgresStore {
         Ok(transaction)
     }
 
-    /// Drops what names one of the addresses, which are no contacts any more, and remembers them by `remember`. Returns
-    /// how many deliveries somebody tries at the moment.
+    /// Drops deliveries that contain one of the addresses, which are not contacts any more, and remembers the addresses
+    /// by `remember`. Returns the number of deliveries in flight.
     async fn erase(
         &self,
         transaction: &DedicatedConnection,
@@ -401,7 +401,7 @@ impl PostgresStore {
 }
 
 impl DedicatedConnection {
-    /// The addresses that a statement about the contacts with these tokens returns.
+    /// The addresses returned by a statement about the contacts with these tokens.
     async fn emails(
         &self,
         statement: &str,
@@ -447,7 +447,7 @@ fn confirmation(row: &Row) -> Result<Option<Confirmation>, StoreError> {
         mailed_at: optional_instant(row, 9)?,
         undeliverable_at: optional_instant(row, 10)?,
         confirmed_at: optional_instant(row, 11)?,
-        ip: ip.and_then(|it| it.parse().ok()),
+        ip: ip.and_then(|text| text.parse().ok()),
     };
     Ok(column::<bool>(row, 8)?.then_some(confirmation))
 }

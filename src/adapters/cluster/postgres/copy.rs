@@ -1,4 +1,4 @@
-//! What a move from a data directory brings along, in one transaction: one that breaks off leaves nothing behind.
+//! Filling the database from a data directory, in one transaction: a move that breaks off leaves nothing behind.
 
 use crate::ports::StoreError;
 
@@ -11,11 +11,11 @@ use super::values::column;
 /// The server ends a filling whose machine is gone.
 const BOUND: &str = "SELECT set_config('idle_in_transaction_session_timeout', '60s', true)";
 
-/// An empty database that is filled.
+/// An empty database that is being filled.
 pub struct Filling(DedicatedConnection);
 
 impl PostgresStore {
-    /// Begins to fill the database: all that is added until [`Filling::commit`], or nothing.
+    /// Begins to fill the database: everything added until [`Filling::commit`] is stored, or nothing.
     pub async fn begin_filling(&self) -> Result<Filling, StoreError> {
         let transaction = DedicatedConnection::begin(&self.connector).await?;
         transaction.ask(BOUND, &[]).await?;
@@ -24,7 +24,7 @@ impl PostgresStore {
 }
 
 impl Filling {
-    /// Whether nothing is stored yet.
+    /// True if nothing is stored yet.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
         let are_empty = TABLES.map(|table| format!("NOT EXISTS (SELECT FROM {table})"));
         let statement = format!("SELECT {}", are_empty.join(" AND "));
@@ -32,10 +32,10 @@ impl Filling {
         rows.first().map_or(Ok(false), |row| column(row, 0))
     }
 
-    /// Adds values in their order.
+    /// Adds values in order.
     ///
     /// # Errors
-    /// Also when one of them is there already.
+    /// Also when one of them exists already.
     pub async fn add<T: Stored>(&self, values: &[T]) -> Result<(), StoreError> {
         let rows: Vec<_> = values.iter().flat_map(T::rows).collect();
         let count = rows.len();
@@ -48,7 +48,7 @@ impl Filling {
         )))
     }
 
-    /// Keeps what was added.
+    /// Commits the added values.
     pub async fn commit(self) -> Result<(), StoreError> {
         self.0.commit().await
     }

@@ -1,4 +1,4 @@
-//! How much happened in each hour, over all nodes.
+//! Hourly counts over all nodes.
 
 use async_trait::async_trait;
 use tokio_postgres::types::Type;
@@ -24,8 +24,8 @@ const LIST: &str = "SELECT hour, counted, number FROM hourly_count \
 
 #[async_trait]
 impl CountStore for PostgresStore {
-    /// If the answer is lost, the counts may have been added, and are added twice when the caller adds
-    /// them again: these are figures for people.
+    /// If the response is lost, the counts may have been added, and are added twice when the caller retries:
+    /// these are figures for people.
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
         let (names, numbers) = columns(counts);
         let parameters: Parameters<'_> = &[
@@ -66,7 +66,7 @@ impl CountStore for PostgresStore {
     }
 }
 
-/// The numbers that are not 0, with their names.
+/// The nonzero numbers with their names.
 fn columns(counts: &Counts) -> (Vec<&'static str>, Vec<i64>) {
     let counted = counts.iter().filter(|(_, number)| *number > 0);
     counted

@@ -116,7 +116,7 @@ fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
     Ok(KeyRecord {
         fingerprint: fingerprint_column(row, 1)?,
         id: KeyId::parse(&id).ok_or_else(unexpected)?,
-        // Every label was parsed when the key was issued.
+        // Every stored label was parsed when the key was issued.
         label: label.and_then(|label| Label::parse(label).ok()),
         issued_at: instant_column(row, 4)?,
         expires_at: instant_column(row, 5)?,

@@ -1,4 +1,4 @@
-//! A connection of its own for work that takes long, so that no sign-up and no look-up waits for it.
+//! A separate connection for long work, so that no sign-up and no lookup waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,24 +17,24 @@ use super::error::{Failure, too_late};
 use super::rows::insert;
 use super::values::settings;
 
-/// How long a statement may take.
+/// Deadline of a statement.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// How long one may take that reads and writes whole tables.
+/// Deadline of a statement that reads and writes whole tables.
 const TABLE_DEADLINE: Duration = Duration::from_secs(3600);
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
-/// How long expired rows stay, in days: as long as in the ledger (`RETENTION_MS`), by the server's clock. So a
-/// node whose clock is ahead deletes nothing that others still need.
+/// Retention of expired rows in days: as long as in the ledger (`RETENTION_MS`), by the server's clock. So a node
+/// whose clock is ahead deletes nothing that others still need.
 const KEPT_DAYS: u32 = 400;
 
-/// A connection that nobody else uses. A transaction on it is undone unless it is committed.
+/// An exclusive connection. A transaction on it is rolled back unless it is committed.
 pub(super) struct DedicatedConnection {
     connection: PostgresConnection,
     connector: Arc<Connector>,
 }
 
 impl DedicatedConnection {
-    /// Opens one. Each statement is a transaction of its own.
+    /// Opens a connection on which each statement is its own transaction.
     pub(super) async fn open(connector: &Arc<Connector>) -> Result<Self, StoreError> {
         Ok(Self {
             connection: connector.connection().await?,
@@ -42,15 +42,15 @@ impl DedicatedConnection {
         })
     }
 
-    /// Leaves it to the next one. Only after the last answer.
+    /// Keeps the connection for the next user. Only after the last response.
     pub(super) fn leave(self) {
         self.connector.leave(self.connection);
     }
 
-    /// Opens one and begins a transaction. Those that add or remove contacts outside of sign-ups come one
-    /// after the other, over all nodes: what one has forgotten the next must not add.
+    /// Opens a connection and begins a transaction. Transactions that add or remove contacts other than by sign-ups
+    /// run one after the other, over all nodes: one must not add what another has just forgotten.
     pub(super) async fn begin(connector: &Arc<Connector>) -> Result<Self, StoreError> {
-        // The lock is any number that nobody else uses.
+        // An arbitrary number for the lock that nobody else uses.
         const BEGIN: &str = concat!(
             "BEGIN; ",
             settings!("'0'"),
@@ -71,8 +71,8 @@ impl DedicatedConnection {
         within(DEADLINE, asked).await
     }
 
-    /// Adds rows to a table, in their order, but for those that are there. Returns a column of those that were added.
-    /// Thousands of rows are made on a thread of their own: sign-ups would wait behind them.
+    /// Adds rows to a table, in order, except existing ones. Returns a column of the added rows. Thousands of rows are
+    /// converted on a separate thread: sign-ups would wait behind them.
     pub(super) async fn insert(
         &self,
         table: &'static str,
@@ -92,7 +92,7 @@ impl DedicatedConnection {
         self.ask(&statement, &[(&rows, Type::TEXT)]).await
     }
 
-    /// Has the server free the space of a table's deleted rows, and look at what is left.
+    /// Lets the server free the space of a table's deleted rows and analyse the rest.
     pub(super) async fn vacuum(&self, table: &str) -> Result<(), StoreError> {
         let statement = format!("VACUUM (ANALYZE) {table}");
         within(TABLE_DEADLINE, self.connection.run(&statement)).await
@@ -109,7 +109,7 @@ impl DedicatedConnection {
         Ok(())
     }
 
-    /// Commits the transaction that was begun.
+    /// Commits the transaction.
     pub(super) async fn commit(self) -> Result<(), StoreError> {
         within(DEADLINE, self.connection.run("COMMIT")).await?;
         self.leave();
@@ -117,8 +117,7 @@ impl DedicatedConnection {
     }
 }
 
-/// Deletes expired keys and revocations every hour. Nodes that do it at once wait for each other, and for nobody
-/// else.
+/// Deletes expired keys and revocations every hour. Nodes that do so at the same time wait only for each other.
 pub(super) async fn sweep_hourly(connector: Arc<Connector>) {
     loop {
         sleep(SWEEP_INTERVAL).await;

@@ -1,5 +1,5 @@
-//! What is to be delivered. A node that takes some has a lease on them, by the clock of the database: the leases of
-//! one that is gone run out.
+//! The delivery queue. A node that takes deliveries has a lease on them, by the database's clock: the leases of a
+//! node that is gone expire.
 
 use std::time::SystemTime;
 
@@ -20,8 +20,8 @@ use super::values::{column, instant, instant_column, settings, timestamp, unexpe
 
 const ADD: &str = concat!(settings!(), " ", queue!("settings", "$1"));
 
-/// A clock that was set back holds up nothing: no wait is longer than 27 hours. What a later version has queued is
-/// left to it. Networks take turns as [`Turn::rank`] has it; no network is an empty one.
+/// A clock that was set back delays nothing: no wait is longer than 27 hours. Deliveries queued by a later version
+/// are left to it. Networks take turns as in [`Turn::rank`]; no network is an empty one.
 const TAKE: &str = concat!(
     settings!(),
     " UPDATE delivery SET leased_until = now() + $3::bigint * interval '1 ms' FROM settings WHERE id IN \
@@ -34,7 +34,7 @@ const TAKE: &str = concat!(
      RETURNING place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at, network"
 );
 
-/// `$3` is when the deliveries were tried, by the clock of which their next attempts are due.
+/// `$3` is the time of the attempts, by the clock that determines their next attempts.
 const SETTLE: &str = concat!(
     settings!(),
     ", made AS (DELETE FROM delivery USING settings WHERE id = ANY($1)), \
@@ -81,7 +81,7 @@ const STANDING: &str = "SELECT count(*) FILTER (WHERE dead_at IS NULL), \
          EXISTS (SELECT FROM held_channel WHERE channel = $1) \
      FROM delivery WHERE channel = $1";
 
-/// What [`delivery`] reads.
+/// The columns that [`delivery`] reads.
 macro_rules! select_delivery {
     ($rest:literal) => {
         concat!(
@@ -135,9 +135,9 @@ impl DeliveryQueue for PostgresStore {
             failed,
             mails,
         } = settled;
-        let made: Vec<&[u8]> = made.iter().map(|it| &it.as_bytes()[..]).collect();
+        let made: Vec<&[u8]> = made.iter().map(|id| &id.as_bytes()[..]).collect();
         let emails: Vec<&str> = mails.iter().map(|(email, _)| email.as_str()).collect();
-        let taken = mails.iter().map(|(_, it)| *it == MailOutcome::Taken);
+        let taken = mails.iter().map(|(_, ended)| *ended == MailOutcome::Taken);
         let taken: Vec<bool> = taken.collect();
         let values: Parameters<'_> = &[
             (&made, Type::BYTEA_ARRAY),
@@ -150,7 +150,7 @@ impl DeliveryQueue for PostgresStore {
         Ok(())
     }
 
-    /// Leases run out.
+    /// Leases expire by themselves.
     fn release(&self, _channel: Channel) {}
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
@@ -165,7 +165,7 @@ impl DeliveryQueue for PostgresStore {
     }
 
     async fn retry(&self, id: Option<DeliveryId>, _now: Timestamp) -> Result<u64, StoreError> {
-        let id = id.as_ref().map(|it| &it.as_bytes()[..]);
+        let id = id.as_ref().map(|id| &id.as_bytes()[..]);
         let rows = self.change(RETRY, &[(&id, Type::BYTEA)]).await?;
         Ok(rows.len() as u64)
     }

@@ -1,4 +1,4 @@
-//! What an error of the database means: for a statement, and for whoever opens it.
+//! The meaning of a database error, for a statement and for the operator.
 
 use std::error::Error as _;
 
@@ -8,16 +8,16 @@ use crate::adapters::outbound::root_cause;
 use crate::domain::quoted;
 use crate::ports::StoreError;
 
-/// Why a statement has no answer.
+/// The reason why a statement has no result.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The connection is of no use any more. Whether the statement took effect is unknown.
+    /// The connection is unusable. It is unknown whether the statement took effect.
     Lost,
-    /// The server ended the statement, which another one was in the way of, and it took no effect.
+    /// The server ended the statement because of a conflict with another one. It took no effect.
     Again,
-    /// Somebody else holds a row for long. It took no effect.
+    /// Another transaction holds a row for a long time. It took no effect.
     Locked,
-    /// Asking again does not help.
+    /// Retrying does not help.
     Final(StoreError),
 }
 
@@ -31,9 +31,9 @@ impl Failure {
     fn of_code(code: &str) -> Self {
         let text = sqlstate(code);
         match code {
-            // Read-only, or nobody knows whether it took effect.
+            // Read-only, or unknown whether it took effect.
             "25006" | "40003" => Self::Lost,
-            // No connection, or the server is on its way down or up.
+            // No connection, or the server is stopping or starting.
             _ if code.starts_with("08") || code.starts_with("57P") => Self::Lost,
             "40P01" | "40001" => Self::Again,
             "55P03" => Self::Locked,
@@ -44,7 +44,7 @@ impl Failure {
 }
 
 impl From<Failure> for StoreError {
-    /// For a statement that is not asked again.
+    /// For a statement that is not retried.
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Lost => Self::Unavailable("the connection was lost".to_owned()),
@@ -54,57 +54,57 @@ impl From<Failure> for StoreError {
     }
 }
 
-/// An error of the server, for the log and the operator. Its own words may quote an address, and are in a language and an
-/// encoding of its own, so only the code is told.
+/// An error of the server, for the log and the operator. Its own text may quote an address, and its language and
+/// encoding vary, so only the code is reported.
 fn sqlstate(code: &str) -> String {
     quoted(format!("SQLSTATE {code}").as_bytes(), None)
 }
 
-/// No answer in time.
+/// The error when there is no response in time.
 pub(super) fn too_late() -> StoreError {
-    StoreError::Unavailable("the database did not answer in time".to_owned())
+    StoreError::Unavailable("the database did not respond in time".to_owned())
 }
 
-/// The database cannot be used. Its text is one line for the operator: what is wrong, and what to do.
+/// The database cannot be used. The text is one line for the operator: the problem and its solution.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostgresOpenError {
-    /// No host answered.
-    #[error("the database cannot be reached: {0}: does it run, and does --store name its hosts?")]
+    /// No host responded.
+    #[error("the database cannot be reached: {0}: is it running, and does --store list its hosts?")]
     Unreachable(String),
-    /// No host takes writes.
+    /// No host is writable.
     #[error(
-        "the database takes no writes: --store names only standbys, or the primary is read-only \
+        "the database is not writable: --store lists only standbys, or the primary is read-only \
          (default_transaction_read_only)"
     )]
     ReadOnly,
-    /// It does not let this user in.
+    /// The server rejects the login.
     #[error(
-        "the database refuses the user or the password ({0}): check --store, --store-password-file and \
+        "the database rejects the user or the password ({0}): check --store, --store-password-file and \
          the server's pg_hba.conf"
     )]
     Credentials(String),
-    /// Which of them holds is not guessed.
+    /// The program does not guess which one is right.
     #[error("the password is in the URL and in a file: remove one of them")]
     TwoPasswords,
-    /// It cannot be read any more.
+    /// The password file cannot be read any more.
     #[error("the password of the database cannot be read: {0}")]
     PasswordFile(String),
-    /// There is no database of this name.
+    /// There is no database with this name.
     #[error("the server has no such database: create it with CREATE DATABASE, or correct --store")]
     NoDatabase,
-    /// TLS was not agreed on.
+    /// TLS could not be negotiated.
     #[error(
         "no TLS with the database: {0}: name the authority of its certificate with --store-ca, or \
-         say sslmode=disable in --store if the network is trusted"
+         use sslmode=disable in --store if the network is trusted"
     )]
     Tls(String),
     /// The user lacks a right.
     #[error(
-        "the user may not do that in the database: make it the owner of the tables, and run \
+        "the user lacks a permission in the database: make it the owner of the tables, and run \
          GRANT CREATE ON SCHEMA public"
     )]
     Forbidden,
-    /// Nobody has made the tables.
+    /// The tables do not exist.
     #[error("the database has no tables yet: run `landing-api migrate` with the same flags")]
     NoTables,
     /// The tables were made by an earlier version.
@@ -113,15 +113,15 @@ pub enum PostgresOpenError {
          `landing-api migrate` with the same flags"
     )]
     OlderSchema {
-        /// What there is.
+        /// The version of the tables.
         found: i32,
-        /// What this version needs.
+        /// The version that this program needs.
         needed: i32,
     },
-    /// There is a table of one of the names, made by somebody else.
+    /// A table with one of the names belongs to another program.
     #[error(
-        "the database has a table of another program by one of the names that this one needs: give it a \
-         database of its own"
+        "the database has another program's table under a name that this one needs: use a separate \
+         database"
     )]
     ForeignTable,
     /// The database was used with another secret.
@@ -133,13 +133,13 @@ pub enum PostgresOpenError {
     /// The server does not flush.
     #[error("the server runs with fsync=off and would lose sign-ups in a power cut: turn fsync on")]
     FsyncOff,
-    /// It refused something else.
+    /// Another error.
     #[error("the database cannot be used: {0}")]
     Other(String),
 }
 
 impl PostgresOpenError {
-    /// Whether it may go away by itself.
+    /// True if it may go away by itself.
     pub(super) const fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable(_) | Self::ReadOnly)
     }
@@ -153,7 +153,7 @@ impl PostgresOpenError {
             "42P07" => Self::ForeignTable,
             "42501" => Self::Forbidden,
             "25006" => Self::ReadOnly,
-            // A pooler without a server, in the way of another, out of something, locked, starting or stopping.
+            // Pooler without a server, conflict, out of resources, locked, starting or stopping.
             _ if ["08", "40", "53", "55", "57"].contains(&code.get(..2).unwrap_or(code)) => {
                 Self::Unreachable(text)
             }
@@ -163,14 +163,14 @@ impl PostgresOpenError {
 }
 
 impl From<Error> for PostgresOpenError {
-    /// What an error of connecting, or of the first statements, means.
+    /// The meaning of an error of connecting, or of the first statements.
     fn from(error: Error) -> Self {
         if let Some(code) = error.code() {
             return Self::of_code(code.code());
         }
         let (kind, text) = (error.to_string(), root_cause(&error));
         let text = quoted(text.as_bytes(), None);
-        // The driver tells these kinds apart only by their texts.
+        // The driver distinguishes these kinds only by their texts.
         if kind.starts_with("error performing TLS handshake") && !is_cut(&error) {
             Self::Tls(text)
         } else if kind.starts_with("invalid configuration")
@@ -183,12 +183,12 @@ impl From<Error> for PostgresOpenError {
     }
 }
 
-/// Whether the network failed during the handshake.
+/// True if the network failed during the handshake.
 fn is_cut(error: &Error) -> bool {
     let io = error
         .source()
-        .and_then(|it| it.downcast_ref::<std::io::Error>());
-    io.is_some_and(|io| io.get_ref().is_none_or(|it| !it.is::<rustls::Error>()))
+        .and_then(|source| source.downcast_ref::<std::io::Error>());
+    io.is_some_and(|io| io.get_ref().is_none_or(|root| !root.is::<rustls::Error>()))
 }
 
 impl From<PostgresOpenError> for StoreError {

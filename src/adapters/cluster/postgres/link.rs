@@ -16,27 +16,27 @@ use super::connection::{Parameters, PostgresConnection};
 use super::connector::Connector;
 use super::error::{Failure, too_late};
 
-/// How often the connection is asked whether it takes writes.
+/// Interval at which the connection is checked for being writable.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// As long as a change may take, since a probe waits for the changes before it.
 const PROBE_DEADLINE: Duration = Duration::from_secs(3);
-/// How long a statement has to be without an answer for its connection to be given up.
+/// Shortest time without a response after which a statement gives up its connection.
 const SILENCE_MIN: Duration = Duration::from_millis(500);
-/// How soon a statement is asked again at the latest that another one was in the way of.
+/// Longest pause before a statement is retried after a conflict.
 const RETRY_PAUSE_MS_MAX: u64 = 40;
-/// How soon after an attempt to connect the next one may follow.
+/// Shortest time between two attempts to connect.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
-/// The same after an error that hardly goes away by itself.
+/// The same after an error that is unlikely to go away by itself.
 const REFUSED_INTERVAL: Duration = Duration::from_secs(5);
-/// How long the database may be away before health says so. A planned fail-over takes less.
+/// Time for which the database may be unavailable before health reports it. A planned failover takes less.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The way to the database.
+/// The connection to the database.
 #[derive(Clone)]
 pub(super) struct Link(watch::Receiver<Option<Arc<PostgresConnection>>>);
 
 impl Link {
-    /// A link, and the task that keeps a connection for it. With `availability` it tells whether there is one.
+    /// A link, and the task that maintains its connection. With `availability` it reports whether there is one.
     pub(super) fn new(
         connector: Arc<Connector>,
         availability: Option<Arc<Availability>>,
@@ -45,7 +45,7 @@ impl Link {
         (Self(receiver), keep(connector, availability, sender))
     }
 
-    /// Asks once. A connection that does not answer until `deadline` is dropped.
+    /// Runs a statement once. A connection that does not respond before `deadline` is dropped.
     pub(super) async fn ask(
         &self,
         statement: &str,
@@ -65,7 +65,7 @@ impl Link {
                 Err(failure)
             }
             Err(_elapsed) => {
-                // One that waited long for a connection says nothing about it.
+                // A statement that waited long for a connection reveals nothing about it.
                 if sent.elapsed() >= SILENCE_MIN {
                     connection.give_up();
                 }
@@ -74,7 +74,7 @@ impl Link {
         }
     }
 
-    /// Asks until there is an answer, for a statement that may be asked again.
+    /// Runs an idempotent statement until there is a result.
     pub(super) async fn ask_until(
         &self,
         statement: &str,
@@ -92,14 +92,14 @@ impl Link {
         }
     }
 
-    /// A connection that works as far as is known.
+    /// A connection that works as far as known.
     pub(super) async fn connection(
         &self,
         deadline: Instant,
     ) -> Result<Arc<PostgresConnection>, StoreError> {
         let mut connections = self.0.clone();
         let is_there =
-            |it: &Option<Arc<PostgresConnection>>| it.as_ref().is_some_and(|it| !it.is_gone());
+            |new: &Option<Arc<PostgresConnection>>| new.as_ref().is_some_and(|one| !one.is_gone());
         let connection = timeout_at(deadline, connections.wait_for(is_there)).await;
         let connection = connection.map_err(|_elapsed| away())?;
         let connection = connection.map_err(|_closed| away())?;
@@ -107,7 +107,7 @@ impl Link {
     }
 }
 
-/// Waits for a random time: two statements that the server ended for each other's sake are not asked again at
+/// Waits for a random time, so that two statements that the server ended because of a conflict are not retried at
 /// the same moment.
 pub(super) async fn pause() {
     let random = RandomState::new().hash_one(());
@@ -115,10 +115,10 @@ pub(super) async fn pause() {
 }
 
 fn away() -> StoreError {
-    StoreError::Unavailable("the database is away".to_owned())
+    StoreError::Unavailable("the database is unavailable".to_owned())
 }
 
-/// Since when the database has been away. A change is logged once.
+/// The time from which the database has been unavailable. A change is logged once.
 #[derive(Debug)]
 pub(super) struct Availability {
     metrics: Arc<Metrics>,
@@ -133,36 +133,36 @@ impl Availability {
         }
     }
 
-    /// The connection was lost. A new one may be there in a moment.
+    /// Records that the connection was lost. There may be a new one in a moment.
     pub(super) fn lost(&self) {
         self.lost_at.lock().get_or_insert_with(Instant::now);
     }
 
-    /// There is no new one.
+    /// Records that there is no new one.
     pub(super) fn unavailable(&self, reason: &str) {
         self.lost();
         if self.metrics.store_engine.set_away(true) {
             tracing::warn!(
                 reason,
-                "the database is away: sign-ups and new keys are refused until it is back"
+                "the database is unavailable: sign-ups and new keys are refused until it is back"
             );
         }
     }
 
-    /// The database takes writes.
+    /// Records that the database is writable.
     pub(super) fn restored(&self) {
         let lost_at = self.lost_at.lock().take();
         if self.metrics.store_engine.set_away(false) {
-            let away_ms = lost_at.map(|it| it.elapsed().as_millis());
+            let away_ms = lost_at.map(|since| since.elapsed().as_millis());
             tracing::info!(away_ms, "the database is back");
         }
     }
 
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let away = self.lost_at.lock().map(|it| it.elapsed());
+        let away = self.lost_at.lock().map(|since| since.elapsed());
         match away.filter(|away| *away >= PATIENCE) {
             Some(away) => {
-                let text = format!("the database has been away for {} s", away.as_secs());
+                let text = format!("the database has been unavailable for {} s", away.as_secs());
                 Err(StoreError::Unavailable(text))
             }
             None => Ok(()),
@@ -170,7 +170,7 @@ impl Availability {
     }
 }
 
-/// Connects, watches the connection, and connects again, until nobody asks any more.
+/// Connects, watches the connection, and reconnects, until the link is dropped.
 async fn keep(
     connector: Arc<Connector>,
     availability: Option<Arc<Availability>>,
@@ -196,7 +196,7 @@ async fn keep(
                     availability.unavailable(&error.to_string());
                 }
                 if !error.is_transient() {
-                    // A wrong password, tried often, may lock the user out.
+                    // Frequent attempts with a wrong password may lock the user out.
                     sleep(REFUSED_INTERVAL).await;
                 }
             }
@@ -205,7 +205,7 @@ async fn keep(
     }
 }
 
-/// Returns when the connection is of no use any more.
+/// Returns when the connection is unusable.
 async fn watch_over(connection: &PostgresConnection) {
     loop {
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Looking after the tables as a whole.
+//! Maintenance of the tables.
 
 use async_trait::async_trait;
 use tokio_postgres::types::Type;
@@ -16,7 +16,7 @@ const NODES: &str = "SELECT count(DISTINCT application_name) FROM pg_stat_activi
 
 #[async_trait]
 impl StoreMaintenance for PostgresStore {
-    /// Deletes what has expired, and has the server free the space of deleted rows. Nobody waits for it.
+    /// Deletes expired rows, and lets the server free the space of deleted ones. Nothing waits for it.
     async fn compact(&self) -> Result<Compaction, StoreError> {
         let connection = DedicatedConnection::open(&self.connector).await?;
         let (entries_before, bytes_before) = size(&connection).await?;
@@ -33,16 +33,16 @@ impl StoreMaintenance for PostgresStore {
         })
     }
 
-    /// None if it finds none: then the URLs name the connections, or a pooler does.
+    /// None if no connection has the name: then the URLs or a pooler set another one.
     async fn nodes(&self) -> Result<Option<u64>, StoreError> {
         let rows = self.look_up(NODES, &[(&NODE_PREFIX, Type::TEXT)]).await?;
         let count = rows.first().map(|row| column::<i64>(row, 0)).transpose()?;
-        let count = count.and_then(|it| u64::try_from(it).ok());
-        Ok(count.filter(|it| *it > 0))
+        let count = count.and_then(|count| u64::try_from(count).ok());
+        Ok(count.filter(|count| *count > 0))
     }
 }
 
-/// The rows and bytes of all tables.
+/// The number of rows, and the bytes, of all tables.
 async fn size(connection: &DedicatedConnection) -> Result<(u64, u64), StoreError> {
     let (mut rows, mut bytes) = (0, 0);
     for table in TABLES {

@@ -1,4 +1,4 @@
-//! Making and updating the tables.
+//! Creating and updating the tables.
 
 use std::time::Duration;
 
@@ -11,39 +11,39 @@ use super::connector::Connector;
 use super::error::PostgresOpenError;
 use super::schema::{Meta, STEPS, read_meta, version};
 
-/// How long it may take, and may wait for another one.
+/// Deadline of a migration, including the wait for another one.
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// What a migration did.
+/// The result of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migration {
-    /// The version of the tables before, if there were any.
+    /// The previous version of the tables, if they existed.
     pub before: Option<i32>,
-    /// The version of the tables now.
+    /// The present version of the tables.
     pub after: i32,
-    /// Whether the database was used with an earlier secret, and is now bound to the current one.
+    /// True if the database was used with an earlier secret, and is now bound to the current one.
     pub secret_replaced: bool,
 }
 
-/// Makes the tables or brings them up to date, and binds the database to the first of the secrets. Changes
-/// nothing if all is as it should be. Several may run at once.
+/// Creates or updates the tables, and binds the database to the first of the secrets. Changes nothing if everything is
+/// up to date. Concurrent migrations are safe.
 pub async fn migrate(settings: &PostgresSettings) -> Result<Migration, PostgresOpenError> {
     let connection = Connector::new(settings)?.connect_unchecked().await?;
     let migrated = migrate_within(&connection, &settings.secret_ids);
     let migrated = timeout(DEADLINE, migrated).await;
     migrated.unwrap_or_else(|_elapsed| {
         Err(PostgresOpenError::Unreachable(
-            "no answer in ten minutes".to_owned(),
+            "no response in ten minutes".to_owned(),
         ))
     })
 }
 
-/// In one transaction, which a lost connection undoes.
+/// In one transaction, which a lost connection rolls back.
 async fn migrate_within(
     connection: &PostgresConnection,
     secret_ids: &[String],
 ) -> Result<Migration, PostgresOpenError> {
-    // The lock is any number that nobody else uses.
+    // An arbitrary number for the lock that nobody else uses.
     let begin = "BEGIN; SELECT pg_advisory_xact_lock(7235119206013); SAVEPOINT begun";
     connection.run(begin).await?;
     let current = secret_ids.first().ok_or(PostgresOpenError::ForeignSecret)?;
@@ -64,7 +64,7 @@ async fn migrate_within(
     for step in STEPS.iter().skip(done.unwrap_or(0)) {
         connection.run(step).await?;
     }
-    // A later version's tables stay as they are.
+    // The tables of a later version stay as they are.
     let after = before.unwrap_or(0).max(version());
     let pin = "INSERT INTO landing_meta (schema, secret_id) VALUES ($1, $2) ON CONFLICT (single) DO UPDATE \
                SET schema = excluded.schema, secret_id = excluded.secret_id";

@@ -1,4 +1,4 @@
-//! Values of the domain as rows of JSON, which is one parameter for any number of them.
+//! Values of the domain as rows of JSON, so that any number of them is one parameter.
 
 use data_encoding::HEXLOWER;
 use serde_json::{Map, Value, json};
@@ -12,14 +12,14 @@ use crate::domain::{
 
 use super::values::signer;
 
-/// The last instant that RFC 3339 has.
+/// The last instant in RFC 3339.
 const LAST_IN_WORDS: Timestamp = Timestamp::from_ms(253_402_300_799_999);
 
-/// Something with rows in a table.
+/// A value with rows in a table.
 pub trait Stored {
-    /// The table.
+    /// Name of the table.
     const TABLE: &'static str;
-    /// The rows, which all have the same columns.
+    /// The rows, all with the same columns.
     fn rows(&self) -> Vec<Value>;
 }
 
@@ -45,10 +45,10 @@ impl Stored for Contact {
             "left_at": self.left_at.map(timestamptz),
             "leave_token": self.leave_token.map(|token| bytea(token.as_bytes())),
             "asked": confirmation.is_some(),
-            "mailed_at": at(|it| it.mailed_at),
-            "undeliverable_at": at(|it| it.undeliverable_at),
-            "confirmed_at": at(|it| it.confirmed_at),
-            "confirmed_ip": confirmation.and_then(|it| it.ip),
+            "mailed_at": at(|asked| asked.mailed_at),
+            "undeliverable_at": at(|asked| asked.undeliverable_at),
+            "confirmed_at": at(|asked| asked.confirmed_at),
+            "confirmed_ip": confirmation.and_then(|asked| asked.ip),
         })]
     }
 }
@@ -127,7 +127,7 @@ impl Stored for String {
     }
 }
 
-/// A channel that is held.
+/// A held channel.
 impl Stored for Channel {
     const TABLE: &'static str = "held_channel";
 
@@ -150,7 +150,7 @@ impl Stored for HourlyCounts {
     }
 }
 
-/// A statement that adds `$1`, which are these rows in JSON, to a table. Those that are there are left alone.
+/// A statement that adds `$1`, these rows in JSON, to a table. Existing rows are left unchanged.
 pub(super) fn insert(settings: &str, table: &str, rows: &[Value], returning: &str) -> String {
     let columns = rows.first().and_then(Value::as_object);
     let columns: Vec<_> = columns.into_iter().flat_map(Map::keys).cloned().collect();
@@ -167,13 +167,13 @@ pub(super) fn bytea(bytes: &[u8]) -> String {
     format!("\\x{}", HEXLOWER.encode(bytes))
 }
 
-/// An instant in a row of JSON, which has none beyond the year 9999.
+/// An instant in a row of JSON, at most the end of the year 9999.
 pub(super) fn timestamptz(at: Timestamp) -> String {
     at.min(LAST_IN_WORDS).to_rfc3339()
 }
 
-/// Adds the deliveries that a parameter has as rows of JSON, once for each row of a source. Those that are there
-/// already were added by the same statement before.
+/// Adds the deliveries in a parameter, as rows of JSON, once for each row of a source. Existing ones were added by an
+/// earlier run of the same statement.
 macro_rules! queue {
     ($source:literal, $rows:literal) => {
         concat!(

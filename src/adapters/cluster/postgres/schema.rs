@@ -1,7 +1,7 @@
 //! The tables.
 //!
-//! A later version adds a step to [`STEPS`], and what it adds must be good for the version before, so that
-//! both may run while nodes are replaced. What is no longer needed is removed a version later.
+//! A later version adds a step to [`STEPS`], which must be compatible with the version before, so that both may
+//! run while nodes are replaced. Anything obsolete is removed one version later.
 
 use crate::ports::StoreError;
 
@@ -9,7 +9,7 @@ use super::connection::PostgresConnection;
 use super::error::PostgresOpenError;
 use super::values::column;
 
-/// What makes the tables of each version out of those of the version before.
+/// Each step turns the tables of one version into those of the next.
 pub(super) const STEPS: [&str; 4] = [
     include_str!("schema.sql"),
     include_str!("schema_2.sql"),
@@ -17,7 +17,7 @@ pub(super) const STEPS: [&str; 4] = [
     include_str!("schema_4.sql"),
 ];
 
-/// The tables that hold the record.
+/// The tables of the record.
 pub(super) const TABLES: [&str; 8] = [
     "contact",
     "delivery",
@@ -34,17 +34,17 @@ pub(super) fn version() -> i32 {
     i32::try_from(STEPS.len()).unwrap_or(i32::MAX)
 }
 
-/// What the database says of itself.
+/// The database's description of itself.
 pub(super) struct Meta {
     /// The version of the tables.
     pub(super) version: i32,
-    /// The id of the secret that they were used with.
+    /// Id of the secret with which they were used.
     pub(super) secret_id: String,
-    /// Whether the server flushes what it acknowledges.
+    /// True if the server flushes acknowledged data.
     flushes: bool,
 }
 
-/// Fails with [`PostgresOpenError::NoTables`] if nobody has made the tables.
+/// Fails with [`PostgresOpenError::NoTables`] if the tables do not exist.
 pub(super) async fn read_meta(connection: &PostgresConnection) -> Result<Meta, PostgresOpenError> {
     const META: &str =
         "SELECT schema, secret_id, current_setting('fsync') = 'on' FROM landing_meta";
@@ -61,7 +61,7 @@ pub(super) async fn read_meta(connection: &PostgresConnection) -> Result<Meta, P
 }
 
 /// Checks that the tables are those of this version or a later one, that they were used with one of these
-/// secrets, and that the server flushes what it acknowledges.
+/// secrets, and that the server flushes acknowledged data.
 pub(super) async fn check(
     connection: &PostgresConnection,
     secret_ids: &[String],

@@ -1,6 +1,6 @@
--- `place` is the order in which rows were added. `id` is the sign-up that created the contact,
--- `sign_up` the last one, `signers` are the clients after it and `earlier` those before it. A signer is
--- the hash of its network, and that of its credential if it had one.
+-- `place` is the order of insertion. `id` is the sign-up that created the contact, `sign_up` the last one,
+-- `signers` are the clients after it and `earlier` those before it. A signer is the hash of its network,
+-- followed by that of its credential if it had one.
 CREATE TABLE landing_meta (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),
     schema integer NOT NULL,

@@ -1,4 +1,4 @@
--- What is known of a contact's consent, in JSON, by what it leaves, and whether it is to be confirmed. The texts that consents name stand here once.
+-- A contact's consent in JSON, its unsubscribe token, and its confirmation. Consent texts are stored once.
 ALTER TABLE contact
     ADD COLUMN consent text,
     ADD COLUMN left_at timestamptz,
@@ -14,7 +14,7 @@ CREATE TABLE consent_text (
     digest bytea PRIMARY KEY,
     text text NOT NULL
 );
--- What is to be delivered. Nobody else takes what is leased, by the clock of the database.
+-- The delivery queue. Nobody else takes a leased delivery, by the clock of the database.
 CREATE TABLE delivery (
     id bytea PRIMARY KEY,
     place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,

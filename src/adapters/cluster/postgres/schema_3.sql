@@ -1,2 +1,2 @@
--- Of a contact: when the mail that asks it to confirm was refused for good.
+-- The time when a contact's confirmation email was refused for good.
 ALTER TABLE contact ADD COLUMN undeliverable_at timestamptz

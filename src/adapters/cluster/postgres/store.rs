@@ -1,4 +1,4 @@
-//! The store that the ports stand for.
+//! The store behind the ports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,19 +27,19 @@ use super::error::PostgresOpenError;
 use super::link::{Availability, Link};
 use super::values::{column, instant};
 
-/// How long a change may take, and the look-up of a credential before it: together less than the three seconds
-/// after which a client is answered.
+/// Deadline of a change, including the lookup of a credential before it: less than the three seconds after which
+/// the client gets a response.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 const READ_DEADLINE: Duration = Duration::from_millis(700);
-/// Most changes that wait.
+/// Most waiting changes.
 const WAITING_MAX: usize = 1024;
-/// Most look-ups that wait: anybody can make keys up that have to be looked up.
+/// Most waiting lookups: anybody can make up keys that have to be looked up.
 const LOOK_UPS_MAX: usize = 256;
-/// Most of them that are by the token of a mail's link, which nobody counts: the others wait their turn.
+/// Most lookups by the token of an email's link, which are not rate-limited: the others wait their turn.
 const TOKEN_LOOK_UPS_MAX: usize = 64;
-/// How many rows a page of a list has.
+/// Rows per page of a list.
 const PAGE_LEN: usize = 5000;
-/// How soon a start tries again.
+/// Interval at which a start retries.
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Contacts, keys, revocations and counts in a PostgreSQL database.
@@ -53,7 +53,7 @@ pub struct PostgresStore {
     pub(super) looking_up_tokens: Semaphore,
     availability: Arc<Availability>,
     pub(super) tombstone_keys: Vec<MacKey>,
-    /// The number of contacts when it was last counted, and that time.
+    /// The last count of contacts, and its time.
     pub(super) counted: AsyncMutex<Option<(u64, Instant)>>,
     entropy: Arc<dyn Entropy>,
     /// Aborted on drop.
@@ -61,7 +61,7 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the store, and tries for `patience` while the database cannot be reached or takes no writes.
+    /// Opens the store. Retries for `patience` while the database is unreachable or not writable.
     pub async fn connect(
         settings: &PostgresSettings,
         metrics: Arc<Metrics>,
@@ -86,7 +86,7 @@ impl PostgresStore {
         let never = CancellationToken::new();
         tasks.spawn(keep_running(Worker::Expiry, metrics, never, sweeping));
         for link in [&writes, &reads] {
-            // If there is none again, changes and look-ups say so.
+            // If there is no connection after all, changes and lookups report it.
             let _ = link.connection(Instant::now() + CONNECT_DEADLINE).await;
         }
         Ok(Arc::new(Self {
@@ -105,7 +105,7 @@ impl PostgresStore {
         }))
     }
 
-    /// Whether changes can be kept, from what is known already.
+    /// Fails if changes are known to fail. Does not wait.
     pub(super) fn check_writes(&self) -> Result<(), StoreError> {
         self.availability.check()
     }
@@ -116,7 +116,7 @@ impl PostgresStore {
         self.queue.commit(sign_up, id, permit, deadline).await
     }
 
-    /// Makes a change that leaves all as it is when it is made again.
+    /// Makes an idempotent change, with retries.
     pub(super) async fn change(
         &self,
         statement: &str,
@@ -150,7 +150,7 @@ impl PostgresStore {
         self.reads.ask_until(statement, parameters, deadline).await
     }
 
-    /// Asks over a connection of its own what takes longer than a look-up may.
+    /// Runs a statement on a separate connection, because it takes longer than a lookup may.
     pub(super) async fn ask_apart(
         &self,
         statement: &str,
@@ -162,8 +162,8 @@ impl PostgresStore {
         Ok(rows)
     }
 
-    /// Lists what `build` makes of the rows of `statement`, which has no order yet. Its columns begin with
-    /// `place`; its values are the place to begin after, and two bounds that may be null.
+    /// Lists the result of `build` for the rows of `statement`, which must have no `ORDER BY`. Its first column is
+    /// `place`; its parameters are the place to begin after, and two bounds that may be null.
     pub(super) async fn pages<T: Send + 'static>(
         &self,
         statement: &str,
@@ -194,7 +194,7 @@ impl PostgresStore {
         });
         Ok(Box::pin(pages))
     }
-    /// An id for a change, by which it is recognised when it is made again.
+    /// An id for a change, by which a repetition is recognised.
     pub(super) fn id(&self) -> Result<Uuid, StoreError> {
         let bytes = random(&*self.entropy);
         let bytes = bytes.map_err(|error| StoreError::Unavailable(error.to_string()))?;
@@ -207,7 +207,7 @@ impl PostgresStore {
     }
 }
 
-/// Connects once, as often as that may help.
+/// Connects once, retrying as long as that may help.
 async fn try_for(connector: &Connector, patience: Duration) -> Result<(), PostgresOpenError> {
     let (begun, mut is_told) = (Instant::now(), false);
     loop {
@@ -216,7 +216,7 @@ async fn try_for(connector: &Connector, patience: Duration) -> Result<(), Postgr
             Err(error) if error.is_transient() && begun.elapsed() < patience => {
                 if !std::mem::replace(&mut is_told, true) {
                     let (database, seconds) = (connector.name(), patience.as_secs());
-                    tracing::warn!(%error, database, "the start waits for the database, at most {seconds} s");
+                    tracing::warn!(%error, database, "waiting for the database, at most {seconds} s");
                 }
                 sleep(RETRY_INTERVAL).await;
             }

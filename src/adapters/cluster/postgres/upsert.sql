@@ -1,6 +1,6 @@
--- Goes on with the WITH of `settings!`. $1 are the sign-ups as rows of JSON, $2 is how long to wait for a row, and $3 is
--- what is to be delivered where the consent is the one that came with the token. `unforgotten`, which nothing reads, runs
--- after `kept`. Who has refused mail gets none for 30 days.
+-- Continues the WITH of `settings!`. $1 has the sign-ups as rows of JSON, $2 the longest wait for a row, and $3 the
+-- deliveries for consents that came with the token. `unforgotten`, which nothing reads, runs after `kept`. Recipients
+-- that refused get no email for 30 days.
 , new AS (SELECT new.* FROM settings, json_to_recordset($1::json) AS new (email text, id uuid, signer bytea, at timestamptz,
     consent text, token bytea, asked boolean, digest bytea, text text, tombstones bytea[]))
 , unforgotten AS (DELETE FROM tombstone USING new WHERE address = ANY(new.tombstones)

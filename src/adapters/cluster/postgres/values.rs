@@ -11,10 +11,10 @@ use crate::adapters::consent_entry::ConsentEntry;
 use crate::domain::{Consent, Fingerprint, LeaveToken, Origin, OriginHash, Signers, Timestamp};
 use crate::ports::StoreError;
 
-/// The settings of a change, to the end of its own transaction: a flush, and no long wait for a row. They
-/// are no settings of the connection, because a pooler may give each transaction another one. Whoever uses
-/// this names `settings` in `FROM`, so that it is evaluated before the first row is locked. The argument is
-/// how long to wait, if it is not as long as for one row.
+/// The settings of a change, until the end of its own transaction: a flush, and no long wait for a row. They are
+/// not settings of the connection, because a pooler may give each transaction another one. A statement that
+/// uses this lists `settings` in `FROM`, so that it is evaluated before the first row is locked. The argument
+/// is the longest wait for a lock, by default that for one row.
 macro_rules! settings {
     () => {
         settings!("'500ms'")
@@ -31,14 +31,14 @@ macro_rules! settings {
 }
 pub(super) use settings;
 
-/// The last instant that columns get, in the year 10889: further ones would overflow.
+/// The last instant stored in columns, in the year 10889: later ones would overflow.
 const INSTANT_MS_MAX: u64 = (1 << 48) - 1;
 
 pub(super) fn instant(at: Timestamp) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(at.as_ms().min(INSTANT_MS_MAX))
 }
 
-/// Instants before 1970, which only others can have written, are 1970.
+/// Instants before 1970, which only others can have written, become 1970.
 pub(super) fn timestamp(at: SystemTime) -> Timestamp {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -53,7 +53,7 @@ pub(super) fn signer(origin: &Origin) -> Vec<u8> {
     bytes
 }
 
-/// Those that can be read.
+/// The readable ones.
 pub(super) fn signers(column: &[Vec<u8>]) -> Signers {
     column.iter().filter_map(|bytes| origin(bytes)).collect()
 }
@@ -71,7 +71,7 @@ fn origin(bytes: &[u8]) -> Option<Origin> {
     })
 }
 
-/// A column with a consent, or none.
+/// A column with an optional consent.
 pub(super) fn consent_column(row: &Row, index: usize) -> Result<Option<Consent>, StoreError> {
     let json: Option<String> = column(row, index)?;
     let Some(json) = json else { return Ok(None) };
@@ -79,14 +79,14 @@ pub(super) fn consent_column(row: &Row, index: usize) -> Result<Option<Consent>,
     Ok(entry.into_consent())
 }
 
-/// A column with a token, or none.
+/// A column with an optional token.
 pub(super) fn token_column(row: &Row, index: usize) -> Result<Option<LeaveToken>, StoreError> {
     let bytes: Option<Vec<u8>> = column(row, index)?;
     let token = bytes.map(|bytes| bytes.try_into().map(LeaveToken::from_bytes));
     token.transpose().map_err(|_other_length| unexpected())
 }
 
-/// A column of an answer.
+/// A column of a result.
 pub(super) fn column<T: FromSqlOwned>(
     row: &Row,
     index: impl RowIndex + Display,
@@ -106,9 +106,9 @@ pub(super) fn fingerprint_column(row: &Row, index: usize) -> Result<Fingerprint,
     Ok(Fingerprint::from_bytes(bytes))
 }
 
-/// A value that this program does not write.
+/// The error for a value that this program does not write.
 pub(super) fn unexpected() -> StoreError {
-    StoreError::Unavailable("the database holds a value of another program".to_owned())
+    StoreError::Unavailable("the database contains a value from another program".to_owned())
 }
 
 #[cfg(test)]

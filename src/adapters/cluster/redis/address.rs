@@ -6,7 +6,7 @@ use redis::{ConnectionAddr, IntoConnectionInfo as _, RedisConnectionInfo};
 
 use crate::domain::macros::hidden;
 
-// What is wrong with an address. No text repeats it, because it may hold a password.
+// Errors about an address. No text quotes it, because it may contain a password.
 const SCHEME: &str = "must begin with redis:// or rediss://";
 const CLUSTER: &str =
     "a single Redis or Valkey with replicas behind one name is supported, clusters are not";
@@ -15,11 +15,11 @@ const MALFORMED: &str = "must be like redis://HOST:6379 or redis://USER:PASSWORD
      brackets, the special characters of the user and the password percent-encoded, as %40 for @, and after the host \
      only the number of a database";
 
-/// Where the windows are: the primary's name, which may come to mean another server.
+/// The location of the windows: the primary's name, which may move to another server.
 #[derive(Clone)]
 pub struct RedisAddress {
     pub(super) is_tls: bool,
-    /// A name, an IPv4 address or an IPv6 address without brackets.
+    /// A name, an IPv4 address, or an IPv6 address without brackets.
     pub(super) host: String,
     pub(super) port: u16,
     /// The user, the password and the database.
@@ -50,11 +50,11 @@ impl RedisAddress {
         {
             return Err(MALFORMED);
         }
-        // The parser would drop the first, and take any of the others for a host.
+        // The parser would drop control characters, and accept spaces as part of the host.
         if rest.contains(|c: char| c.is_ascii_control() || c == ' ') {
             return Err(MALFORMED);
         }
-        // TLS is this program's.
+        // TLS is handled by this program.
         let info = ["redis://", rest].concat().into_connection_info();
         let info = info.map_err(|_may_quote_it| MALFORMED)?;
         let login = info.redis_settings().clone();

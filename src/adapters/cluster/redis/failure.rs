@@ -1,4 +1,4 @@
-//! Errors of the server and of the connection, in words.
+//! Errors of the server and of the connection, for the log and the operator.
 
 use std::error::Error;
 use std::io;
@@ -9,19 +9,15 @@ use redis::RedisError;
 use crate::domain::quoted;
 use crate::ports::LimiterError;
 
-/// The error in words of this program, or by the code that the server's begin with: other words may hold names.
+/// The error in this program's words, or as the server's error code: the server's words may contain names.
 pub(super) fn failure(error: RedisError) -> LimiterError {
     LimiterError(match error.code() {
-        Some("READONLY") => {
-            "it is a replica and takes no writes: let --limits lead to the primary".to_owned()
-        }
+        Some("READONLY") => "it is a read-only replica: point --limits to the primary".to_owned(),
         Some(code @ ("NOAUTH" | "WRONGPASS" | "NOPERM")) => {
-            format!(
-                "{code}: check the user, the password and the rights that --limits logs in with"
-            )
+            format!("{code}: check the user, the password and the permissions of --limits")
         }
         Some(code) => quoted(code.as_bytes(), None),
-        None if error.is_timeout() => "no answer in time".to_owned(),
+        None if error.is_timeout() => "no response in time".to_owned(),
         None => io_failure(&error).unwrap_or_else(|| error.category().to_owned()),
     })
 }

@@ -17,14 +17,14 @@ use super::survey::{RedisSurvey, judge};
 /// Counts requests in Redis or Valkey, for several nodes together.
 pub struct RedisRateLimiter {
     link: Arc<Link>,
-    /// Of the script.
+    /// Hash of the script.
     hash: String,
-    /// Whether the caller's time holds, and not the server's: in tests.
+    /// True if the caller's time is used instead of the server's: in tests.
     is_time_given: bool,
 }
 
 impl RedisRateLimiter {
-    /// Connects, and keeps on trying: an engine that is away is no error.
+    /// Connects, and keeps retrying: an unavailable engine is no error.
     pub async fn open(settings: RedisSettings) -> Result<Self, String> {
         let hash = hash();
         Ok(Self {
@@ -34,7 +34,7 @@ impl RedisRateLimiter {
         })
     }
 
-    /// The same for tests: the caller's time holds, and not the server's.
+    /// The same for tests: with the caller's time instead of the server's.
     pub async fn with_given_time(settings: RedisSettings) -> Result<Self, String> {
         let limiter = Self::open(settings).await?;
         Ok(Self {
@@ -43,14 +43,14 @@ impl RedisRateLimiter {
         })
     }
 
-    /// What the server says of itself.
+    /// The server's description of itself.
     pub async fn survey(&self) -> Result<RedisSurvey, LimiterError> {
         let mut connection = self.link.another().await?;
         let info: Vec<u8> = query(&mut connection, &cmd("INFO")).await?;
         Ok(judge(&info))
     }
 
-    /// Has the script decide. The answers are in the order of `windows`; all were charged or none.
+    /// Lets the script decide. The results are in the order of `windows`; all were charged or none.
     async fn ask(
         &self,
         verb: &str,
@@ -143,7 +143,7 @@ impl RateLimiter for RedisRateLimiter {
         Scan::new(connection, policy).remove().await
     }
 
-    /// Whether the server answers. Known at once: it is tried every second.
+    /// Fails if the server did not respond to the latest probe, which is made every second.
     fn check(&self) -> Result<(), LimiterError> {
         self.link.check()
     }

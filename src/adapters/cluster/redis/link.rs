@@ -1,9 +1,9 @@
-//! The connection to the server, and whether it can decide.
+//! The connection to the server, and the check that it can decide.
 //!
-//! The connection is the library's, which sends nothing twice. Each second the server has to decide something. It is
-//! away when it does not, and when a request's call is not answered within a second or is refused (`READONLY` of a
-//! demoted primary, `OOM`, `LOADING`, `NOAUTH`): calls then fail at once until it decides again. After each trial
-//! that failed it is connected to from scratch, by its name, which may have come to mean another server.
+//! The connection is the library's, which sends nothing twice. Every second the server has to make a test decision.
+//! It counts as unavailable if it does not, or if a request's call gets no response within a second or is refused
+//! (`READONLY` of a demoted primary, `OOM`, `LOADING`, `NOAUTH`): calls then fail at once until it decides again.
+//! After each failed test it is connected to from scratch, by its name, which may have moved to another server.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -20,10 +20,10 @@ use super::failure::failure;
 use super::script::{WindowAnswer, answers, probe, whole};
 use super::settings::{RedisConnection, RedisSettings};
 
-/// How often the server is tried, whether it answers or not.
+/// Interval of test decisions, whether the server responds or not.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-const NOT_AN_ANSWER: &str = "an answer that is none of the script's";
+const NOT_AN_ANSWER: &str = "an unexpected result of the script";
 
 /// The connection to the server.
 pub(super) struct Link {
@@ -31,12 +31,12 @@ pub(super) struct Link {
     tls: Option<TlsConnector>,
     probe: Cmd,
     connection: Mutex<Option<RedisConnection>>,
-    /// Why the server does not decide, while it does not.
+    /// Reason why the server does not decide, while it does not.
     away: Mutex<Option<LimiterError>>,
 }
 
 impl Link {
-    /// Tries to connect, and keeps on trying until the value is dropped.
+    /// Tries to connect, and keeps retrying until the value is dropped.
     ///
     /// # Errors
     /// When the settings cannot be right.
@@ -54,12 +54,12 @@ impl Link {
         Ok(link)
     }
 
-    /// Whether the server decides.
+    /// Fails while the server does not decide.
     pub(super) fn check(&self) -> Result<(), LimiterError> {
         self.away.lock().clone().map_or(Ok(()), Err)
     }
 
-    /// Has the script decide about so many windows.
+    /// Lets the script decide about this many windows.
     pub(super) async fn decide(
         &self,
         call: &Cmd,
@@ -71,7 +71,7 @@ impl Link {
         decided.inspect_err(|error| self.set_away(Some(error.clone())))
     }
 
-    /// Another connection, for calls that would hold up those of requests.
+    /// Another connection, for calls that would delay those of requests.
     pub(super) async fn another(&self) -> Result<RedisConnection, LimiterError> {
         self.check()?;
         self.connect().await
@@ -82,7 +82,7 @@ impl Link {
         connected.map_err(LimiterError)
     }
 
-    /// Has the server decide something, on another connection if it does not on this one.
+    /// Lets the server make a test decision, on another connection if this one fails.
     async fn probe(&self) {
         let connection = self.connection.lock().clone();
         let mut decided = decide(connection, &self.probe, 1).await;
@@ -97,9 +97,9 @@ impl Link {
         self.set_away(decided.err());
     }
 
-    /// Sets why the server does not decide. A service logs a change.
+    /// Sets the reason why the server does not decide. A service logs a change.
     fn set_away(&self, away: Option<LimiterError>) {
-        // Held, so that metric, log and state agree.
+        // Held so that metric, log and state agree.
         let mut current = self.away.lock();
         let is_new = |metrics: &Arc<Metrics>| metrics.limits_engine.set_away(away.is_some());
         if self.settings.metrics.as_ref().is_some_and(is_new) {
@@ -107,7 +107,7 @@ impl Link {
                 None => tracing::info!("the engine of the limits decides again"),
                 Some(error) => tracing::warn!(
                     %error,
-                    "the engine of the limits is away: this node decides alone, with its share of each limit"
+                    "the engine of the limits is unavailable: this node decides alone, with its share of each limit"
                 ),
             }
         }
@@ -137,7 +137,7 @@ async fn decide(
         return Err(LimiterError("not connected".to_owned()));
     };
     let answer = match send(&mut connection, call).await {
-        // The server did nothing. Boxed, because every call would have to make room for it.
+        // The server did nothing. Boxed, because every call would have to reserve space for it.
         Err(error) if error.code() == Some("NOSCRIPT") => {
             Box::pin(send(&mut connection, &whole(call))).await
         }
@@ -152,7 +152,7 @@ async fn send(connection: &mut RedisConnection, call: &Cmd) -> RedisResult<Value
     answer.extract_error()
 }
 
-/// Sends a command of the operator's.
+/// Sends one of the operator's commands.
 pub(super) async fn query<T: FromRedisValue>(
     connection: &mut RedisConnection,
     command: &Cmd,

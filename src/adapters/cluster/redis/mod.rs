@@ -1,27 +1,27 @@
-//! The limiter of several nodes: windows in Redis or Valkey, which decides by its own clock.
+//! The limiter of several nodes: windows in Redis or Valkey, decided by the server's clock.
 //!
 //! | Module | Content |
 //! |---|---|
-//! | `address` | where the server is, as in `--limits` |
-//! | `settings` | that, how to get in, and the library's connection |
-//! | `link` | whether the server can decide |
-//! | `failure` | its errors in words |
+//! | `address` | the server's address, as in `--limits` |
+//! | `settings` | address, login and TLS, and the library's connection |
+//! | `link` | the connection, and the check that the server can decide |
+//! | `failure` | errors in words |
 //! | `script` | the script `window.lua`, its calls, and the stored form of a window |
 //! | `limiter` | the port |
-//! | `scan` | windows looked through for the operator |
-//! | `survey` | what the server says of itself |
+//! | `scan` | listing and removing windows for the operator |
+//! | `survey` | the server's description of itself |
 //!
-//! One Redis or Valkey decides, perhaps with replicas behind the same name; clusters are not supported. One
-//! server makes tens of thousands of decisions a second.
+//! A single Redis or Valkey decides, optionally with replicas behind the same name; clusters are not supported.
+//! One server makes tens of thousands of decisions per second.
 //!
 //! | Property | |
 //! |---|---|
-//! | No trailing window holds more than the count | while the primary lives, by its clock |
-//! | All policies or none | one script |
-//! | A primary fails over | what was not replicated is forgotten |
-//! | A call without an answer | may have been charged, is not asked again |
+//! | No trailing window exceeds its count | as long as the primary lives, by its clock |
+//! | All policies or none | a single script |
+//! | Failover of the primary | unreplicated charges are forgotten |
+//! | A call without a response | may have been charged, is not repeated |
 //!
-//! Nothing here decides while no server does: [`super::FallbackRateLimiter`] does.
+//! Nothing here decides without a server: [`super::FallbackRateLimiter`] does.
 
 mod address;
 mod failure;

@@ -1,4 +1,4 @@
-//! The server's windows, looked through for the operator.
+//! Listing and removing the server's windows for the operator.
 
 use redis::{FromRedisValue, cmd, pipe};
 
@@ -10,19 +10,19 @@ use super::link::query;
 use super::script::{decode, parse_key, pattern};
 use super::settings::RedisConnection;
 
-/// How many keys one step looks through.
+/// Keys examined per step.
 const KEYS_PER_STEP: usize = 1000;
 
-/// The keys of windows, some at a time. Some may come twice.
+/// The keys of windows, page by page. Some may occur twice.
 pub(super) struct Scan {
     connection: RedisConnection,
     pattern: String,
-    /// None at the end.
+    /// `None` at the end.
     cursor: Option<u64>,
 }
 
 impl Scan {
-    /// Those of `policy`, or all.
+    /// The windows of `policy`, or all.
     pub(super) fn new(connection: RedisConnection, policy: Option<PolicyName>) -> Self {
         Self {
             connection,
@@ -68,7 +68,7 @@ impl Scan {
         sent.map_err(failure)
     }
 
-    /// Those that count most, at most `most`, the fullest first.
+    /// The fullest windows, at most `most`, fullest first.
     pub(super) async fn busiest(
         mut self,
         quota: Quota,
@@ -77,7 +77,7 @@ impl Scan {
     ) -> Result<Vec<BusyWindow>, LimiterError> {
         let mut busiest: Vec<BusyWindow> = Vec::new();
         while let Some(keys) = self.next().await? {
-            // One may have expired meanwhile.
+            // A window may have expired since.
             let values: Vec<Option<Vec<u8>>> = self.send_each("GET", &keys).await?;
             for (key, value) in keys.iter().zip(values) {
                 let window = value.and_then(|value| decode(&value));
@@ -86,7 +86,7 @@ impl Scan {
                     busiest.retain(|busy| busy.key != key);
                     busiest.push(BusyWindow { key, usage });
                 }
-                // Bounds the work of the line above.
+                // Limits the work of the line above.
                 if busiest.len() > 2 * most {
                     BusyWindow::keep_fullest(&mut busiest, most);
                 }
@@ -96,7 +96,7 @@ impl Scan {
         Ok(busiest)
     }
 
-    /// Removes them, and returns how many they were.
+    /// Removes the windows. Returns their number.
     pub(super) async fn remove(mut self) -> Result<usize, LimiterError> {
         let mut count = 0;
         while let Some(keys) = self.next().await? {

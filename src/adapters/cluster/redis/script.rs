@@ -10,29 +10,29 @@ use crate::domain::{Bucket, LimitKey, PolicyName, Quota, Timestamp, Usage, Windo
 
 const SCRIPT: &str = include_str!("window.lua");
 
-/// What every window's key begins with.
+/// Prefix of every window's key.
 const PREFIX: &str = "lw1:{";
 
-/// What the script is asked: to charge one to every window, or to none.
+/// Verb of the script: charges every window one, or none of them.
 pub(super) const CHARGE: &str = "charge";
-/// How full the windows are.
+/// Verb of the script: returns the usage of the windows.
 pub(super) const LOOK: &str = "look";
-/// To take one charge back from each.
+/// Verb of the script: takes one charge back from each.
 pub(super) const REFUND: &str = "refund";
 
-/// The key of a window: `lw1:{SUBJECT}TAG`, SUBJECT being the hash of who is counted as base64url, 20 characters,
-/// TAG the policy's in hexadecimal.
+/// The key of a window: `lw1:{SUBJECT}TAG`, where SUBJECT is the client's hash as base64url, 20 characters, and
+/// TAG is the policy's tag in hexadecimal.
 pub(super) fn key_text(key: &LimitKey) -> String {
     let [tag, subject @ ..] = key.as_bytes();
     let mut text = String::with_capacity(32);
     text.push_str(PREFIX);
     URL_SAFE_NO_PAD.encode_string(subject, &mut text);
-    // A string takes everything.
+    // Writing to a string never fails.
     let _ = write!(text, "}}{tag:x}");
     text
 }
 
-/// The window that is stored under this key; none if it is no window of this version.
+/// The window stored under this key; `None` if it is not a window of this version.
 pub(super) fn parse_key(text: &[u8]) -> Option<LimitKey> {
     let text = std::str::from_utf8(text).ok()?;
     let (subject, tag) = text.strip_prefix(PREFIX)?.split_once('}')?;
@@ -42,7 +42,7 @@ pub(super) fn parse_key(text: &[u8]) -> Option<LimitKey> {
     (key.policy().is_some() && key_text(&key) == text).then_some(key)
 }
 
-/// What `SCAN` has to match: the windows of `policy`, or all.
+/// The pattern for `SCAN`: the windows of `policy`, or all.
 pub(super) fn pattern(policy: Option<PolicyName>) -> String {
     match policy {
         Some(policy) => format!("{PREFIX}*}}{:x}", policy.tag()),
@@ -50,7 +50,7 @@ pub(super) fn pattern(policy: Option<PolicyName>) -> String {
     }
 }
 
-/// A stored window; none if it is not one.
+/// A stored window; `None` if the value is not one.
 pub(super) fn decode(value: &[u8]) -> Option<Window> {
     const VERSION: u8 = 1;
     const HEAD: usize = 5;
@@ -70,29 +70,29 @@ pub(super) fn decode(value: &[u8]) -> Option<Window> {
     Some(Window::from_buckets(buckets))
 }
 
-/// A window that the script is asked about.
+/// A window in a call of the script.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) key: LimitKey,
     pub(super) quota: Quota,
-    /// The instant of the charge, if it is taken back.
+    /// Instant of the charge to take back, for a refund.
     pub(super) admitted: Option<Timestamp>,
 }
 
-/// What the script says about a window.
+/// The script's result for a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WindowAnswer {
     pub(super) usage: Usage,
-    /// The instant that was charged.
+    /// Instant of the new charge.
     pub(super) charged: Option<Timestamp>,
 }
 
-/// The hash that names the script.
+/// The hash that identifies the script.
 pub(super) fn hash() -> String {
     Script::new(SCRIPT).get_hash().to_owned()
 }
 
-/// Asks the script of this hash about `windows`, at `now` or the server's time.
+/// Calls the script of this hash with `windows`, at `now` or the server's time.
 pub(super) fn call(hash: &str, verb: &str, windows: &[Asked], now: Option<Timestamp>) -> Cmd {
     let count = windows.len();
     let mut call = Cmd::with_capacity(5 + 4 * count, 80 + 64 * count);
@@ -117,7 +117,7 @@ pub(super) fn call(hash: &str, verb: &str, windows: &[Asked], now: Option<Timest
     call
 }
 
-/// A charge to a window that no client has, which tells whether the server decides.
+/// A charge to a window that no client has, which tests whether the server decides.
 pub(super) fn probe(hash: &str) -> Cmd {
     let mut call = cmd("EVALSHA");
     call.arg(hash).arg(1).arg("lw1:{0}probe");
@@ -125,7 +125,7 @@ pub(super) fn probe(hash: &str) -> Cmd {
     call
 }
 
-/// The same call with the script itself, for a server that does not know it.
+/// The same call with the whole script, for a server that does not know the hash.
 pub(super) fn whole(call: &Cmd) -> Cmd {
     let mut whole = cmd("EVAL");
     whole.arg(SCRIPT);
@@ -137,7 +137,7 @@ pub(super) fn whole(call: &Cmd) -> Cmd {
     whole
 }
 
-/// Reads the script's answer about so many windows; none if it is not one.
+/// Reads the script's results for this many windows; `None` if the value has another form.
 pub(super) fn answers(value: Value, windows: usize) -> Option<Vec<WindowAnswer>> {
     let answers: Vec<(i64, i64, i64)> = from_redis_value(value).ok()?;
     let answer = |(counted, reset_ms, charged)| {
@@ -194,7 +194,7 @@ mod tests {
         let value = b"\x01\0\0\0\x05\0\0\0\0\x01\0\0\0\0\x02\0\0\0\0\x01\x01\0\0\0\x03";
         let window = decode(value).unwrap();
         let buckets = window.buckets().iter();
-        let buckets: Vec<_> = buckets.map(|it| (it.newest.as_ms(), it.count)).collect();
+        let buckets: Vec<_> = buckets.map(|one| (one.newest.as_ms(), one.count)).collect();
         assert_eq!(buckets, [(256, 2), (257, 3)]);
         for bad in [&b""[..], b"\x01\0\0\0", b"\x02\0\0\0\0", &value[..24]] {
             assert!(decode(bad).is_none());

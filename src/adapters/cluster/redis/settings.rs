@@ -1,4 +1,4 @@
-//! Where the windows are, and how to get in.
+//! The location of the windows, and the login.
 
 use std::io;
 use std::sync::Arc;
@@ -23,39 +23,38 @@ use crate::metrics::Metrics;
 use super::address::RedisAddress;
 use super::failure::failure;
 
-/// The deadline of a connection, with DNS, TLS and the log-in, which takes several round trips. Nobody
-/// waits for it but a start.
+/// Deadline of a connection, with DNS, TLS and login, which takes several round trips. Only a start waits for
+/// it.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// The deadline of an answer.
+/// Deadline of a response.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
-/// How many calls, and how many bytes of them, are collected for one write.
+/// Most calls, and most bytes of them, collected for one write.
 const COLLECTED_CALLS_MAX: usize = 1024;
 const COLLECTED_BYTES_MAX: usize = 64 * 1024;
-/// The most bytes of an answer: a step of a scan has some hundred thousand.
+/// Largest response in bytes: a step of a scan has a few hundred thousand.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Where the windows are, and how to get in.
+/// The location of the windows, and the login.
 #[derive(Clone)]
 pub struct RedisSettings {
-    /// Where.
     pub address: RedisAddress,
-    /// Has the password, unless the address does.
+    /// The file with the password, unless the address contains it.
     pub password_file: Option<PasswordFile>,
-    /// Whose certificates are believed, with TLS.
+    /// The trusted certificate authorities, for TLS.
     pub roots: Roots,
-    /// Where a service counts that the server is away; a command counts nothing.
+    /// Records whether the server is unavailable, for a service; a command records nothing.
     pub metrics: Option<Arc<Metrics>>,
 }
 
-/// Which of them holds is not guessed.
+/// The program does not guess which one is right.
 const TWO_PASSWORDS: &str = "the password is in the URL and in a file: remove one of them";
-const NO_PASSWORD: &str = "the URL names a user, and the password is missing";
+const NO_PASSWORD: &str = "the URL has a user but no password";
 
 impl RedisSettings {
-    /// Refuses settings that cannot be right.
+    /// Rejects settings that cannot be right.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// The problem, in words.
     pub(super) fn check(&self) -> Result<(), String> {
         let login = &self.address.login;
         match (login.password(), &self.password_file) {
@@ -68,7 +67,7 @@ impl RedisSettings {
     /// TLS for all connections, if the address asks for it.
     ///
     /// # Errors
-    /// Why it cannot be set up, in words.
+    /// The reason why it cannot be set up.
     pub(super) fn tls(&self) -> Result<Option<TlsConnector>, String> {
         if !self.address.is_tls {
             return Ok(None);
@@ -80,7 +79,7 @@ impl RedisSettings {
     /// Connects and logs in. All addresses of the name are tried.
     ///
     /// # Errors
-    /// Why there is no connection, in words.
+    /// The reason why there is no connection.
     pub(super) async fn connect(
         &self,
         tls: Option<&TlsConnector>,
@@ -94,7 +93,7 @@ impl RedisSettings {
                 return self.log_in(tcp).await;
             };
             let name = ServerName::try_from(host.clone());
-            let name = name.map_err(|_not_a_name| "not a name for TLS".to_owned())?;
+            let name = name.map_err(|_not_a_name| "not a valid name for TLS".to_owned())?;
             let secured = tls.connect(name, tcp).await;
             self.log_in(secured.map_err(|_names_the_host| "the TLS handshake failed".to_owned())?)
                 .await
@@ -120,7 +119,7 @@ impl RedisSettings {
         let stream = bound.reader(stream, ANSWER_BYTES_MAX);
         let opening = MultiplexedConnection::new_with_config(&login, stream, config);
         let opened = flooded.run_until_cancelled(opening).await;
-        let opened = opened.ok_or("an answer without an end")?;
+        let opened = opened.ok_or("an endless response")?;
         let (multiplexed, driver) = opened.map_err(|error| failure(error).0)?;
         let driver = tokio::spawn(flooded.run_until_cancelled_owned(driver));
         Ok(RedisConnection {
@@ -131,12 +130,12 @@ impl RedisSettings {
     }
 }
 
-/// The library's connection, which sends nothing twice. It ends with its last user, and where an answer has no end.
+/// The library's connection, which sends nothing twice. It ends with its last user, or at an endless response.
 #[derive(Clone)]
 pub(super) struct RedisConnection {
     pub(super) multiplexed: MultiplexedConnection,
     pub(super) bound: AnswerBound,
-    /// Without it, the task of a silent connection would wait for ever.
+    /// Without it, the task of a silent connection would wait forever.
     _driver: Arc<AbortOnDropHandle<Option<()>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a server says of itself.
+//! A server's description of itself.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use crate::domain::quoted;
 pub struct RedisSurvey {
     /// The name and the version, such as `valkey 9.1.2`.
     pub server: String,
-    /// What is wrong if it may forget windows when its memory is full.
+    /// A warning if it may forget windows when its memory is full.
     pub eviction: Option<String>,
-    /// What else it may lose windows by.
+    /// Another way in which it may lose windows.
     pub risk: Option<String>,
 }
 
-/// Reads the answer to `INFO`.
+/// Reads the response to `INFO`.
 pub(super) fn judge(info: &[u8]) -> RedisSurvey {
     let info = String::from_utf8_lossy(info);
     let lines = info.lines().filter_map(|line| line.split_once(':'));

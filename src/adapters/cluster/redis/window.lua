@@ -1,14 +1,14 @@
--- Decides on sliding windows. src/domain/window.rs has the rule.
+-- Decides on sliding windows, by the rule in src/domain/window.rs.
 --
 -- KEYS    the windows of one request
 -- ARGV    the verb ('charge', 'look' or 'refund'); the time in milliseconds, or '' for the server's; then
 --         for each window the quota's count and length, and for a refund the instant of the charge
--- Answer  for each window what it counts, the milliseconds until one more, and the instant that was
---         charged or 0
+-- Result  for each window its count, the milliseconds until the next admission, and the instant of the
+--         charge or 0
 --
 -- All windows are charged, or none. A value is a version (1 byte), the sum of the counts (4), then the
--- buckets, oldest first: instant (6) and count (4). What was refused or looked at is not written, unless
--- the clock was set back. There are no functions: to define them would take a tenth of the time.
+-- buckets, oldest first: instant (6) and count (4). Refusals and looks write nothing, unless the clock
+-- was set back. There are no functions: defining them would take a tenth of the time.
 
 local VERSION, FIRST, BUCKET = 1, 6, 10
 local EXACT_COUNT_MAX, BUCKETS, LATE_ARRIVAL_MS_MAX = 256, 64, 100
@@ -21,8 +21,8 @@ if not now then
 end
 local stride = verb == 'refund' and 3 or 2
 
--- Each window at this time: its value, where its first live bucket begins, the sum of the live ones, the
--- instant of the first, and the time as the window sees it. Tables begin with the room that most need.
+-- Each window at this time: its value, the offset of its first live bucket, the sum of the live ones, the
+-- instant of the first, and the time as the window sees it. Tables start with the usual size.
 local values = call('MGET', unpack(KEYS))
 local firsts, sums, oldests, nows = { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }
 local counts, lengths = { 0, 0 }, { 0, 0 }
@@ -123,7 +123,7 @@ for i = 1, windows do
       end
     end
   end
-  -- After the limit was lowered, several must expire before one more is admitted.
+  -- After the limit was lowered, several charges must expire before one more is admitted.
   local must_expire = sum + 1 - count
   if oldest and must_expire > 1 then
     for at = first, #value, BUCKET do

@@ -1,25 +1,25 @@
-//! Why a backup failed.
+//! Errors of backups and restores.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::adapters::files::open_error::OpenError;
 
-/// Why there is no backup, or it was not restored. Its text is one line for the operator.
+/// The backup or restore failed. The text is one line for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The data directory, or the ledger in the archive, or another file, cannot be used.
+    /// The data directory, the ledger in the archive or another file cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The archive is not one, or not as it was written. Nothing was restored.
+    /// Not an archive, or a damaged one. Nothing was restored.
     #[error("the backup cannot be used: {0}; nothing was restored")]
     Archive(String),
-    /// The secret is not the one that the ledger names.
+    /// The secret is not the one in the ledger's head.
     #[error("the secret is not the one that ledger.jsonl was recorded under")]
     Secret,
-    /// There is a ledger already.
+    /// The data directory has a ledger already.
     #[error(
-        "{} holds a ledger already: restore into another --data-dir, or move this one away first",
+        "{} already has a ledger: restore into another --data-dir, or move this one away first",
         .0.display()
     )]
     Occupied(PathBuf),

@@ -1,4 +1,4 @@
-//! The secret that a ledger was recorded under.
+//! The secret under which a ledger was recorded.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::domain::Secret;
 
 use super::error::BackupError;
 
-/// The bytes of the secret in the directory at `path`, which has to be that of its ledger, `verified`.
+/// The bytes of the secret in the directory at `path`, which must be that of its `verified` ledger.
 pub(super) fn read_secret(path: &Path, verified: &Verified) -> Result<Vec<u8>, BackupError> {
     let secret = path.join(SECRET);
     let bytes = fs::read(&secret).map_err(BackupError::io("read", &secret))?;

@@ -1,5 +1,5 @@
 //! Restoring an archive. It is unpacked into a directory inside the data directory and verified there. Then
-//! its files are put in place, the ledger last: a data directory with only a part of them does not start.
+//! its files are moved into place, the ledger last: a data directory with only some of them does not start.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
@@ -24,23 +24,23 @@ use crate::domain::Channel;
 use super::error::BackupError;
 use super::ledger_secret::read_secret;
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Restored {
-    /// The ledger's entries.
+    /// Number of ledger entries.
     pub entries: u64,
-    /// How many deliveries wait in it. They are held: some may have been made since.
+    /// Number of pending deliveries. Their channels are held: some may have been made since.
     pub held: u64,
-    /// The files that were in the archive.
+    /// The files in the archive.
     pub files: Vec<String>,
 }
 
-/// Restores the archive that `archive` reads into the data directory at `path`, which may be missing and
-/// must hold no ledger. What was acknowledged after the archive was written is lost.
+/// Restores the archive read from `archive` into the data directory at `path`, which may be missing and must
+/// not contain a ledger. Everything acknowledged after the archive was written is lost.
 ///
 /// # Errors
-/// [`BackupError`] when the archive is not as it was written, or the directory cannot be used. It holds no
-/// ledger then.
+/// [`BackupError`] when the archive is damaged, or the directory cannot be used. The directory then contains
+/// no ledger.
 pub fn restore(
     files: &dyn Files,
     path: &Path,
@@ -50,13 +50,13 @@ pub fn restore(
     refuse_foreign(path)?;
     let _lock = lock(path)?;
     let ledger = path.join(LEDGER);
-    // An empty file is no ledger.
+    // An empty file does not count as a ledger.
     let found = preview(&ledger).map_err(BackupError::io("read", &ledger))?;
     if found.is_some() {
         return Err(BackupError::Occupied(path.to_path_buf()));
     }
     let staging = path.join(RESTORING);
-    // A restore may have been interrupted.
+    // An earlier restore may have been interrupted.
     remove_any(&staging).map_err(BackupError::io("remove", &staging))?;
     let restored = unpack(files, archive, &staging)
         .and_then(|names| Ok((check(&staging)?, names)))
@@ -76,8 +76,8 @@ pub fn restore(
     Ok(restored)
 }
 
-/// The files of the directory at `path` that a restore would replace; none if there is a ledger, because it is
-/// refused then.
+/// The files in the directory at `path` that a restore would replace; none if there is a ledger, because
+/// the restore is then refused.
 ///
 /// # Errors
 /// [`BackupError`] when the ledger cannot be read.
@@ -90,11 +90,11 @@ pub fn replaced_files(path: &Path) -> Result<Vec<&'static str>, BackupError> {
         return Ok(Vec::new());
     }
     let names = backup_entries().map(|entry| entry.name);
-    let is_there = |name: &&str| fs::metadata(path.join(name)).is_ok_and(|it| it.len() > 0);
+    let is_there = |name: &&str| fs::metadata(path.join(name)).is_ok_and(|file| file.len() > 0);
     Ok(names.filter(is_there).collect())
 }
 
-/// Unpacks the archive into the new directory `staging`, and returns the names of its files.
+/// Unpacks the archive into the new directory `staging` and returns the names of its files.
 fn unpack(
     files: &dyn Files,
     archive: impl Read,
@@ -110,15 +110,15 @@ fn unpack(
             continue;
         };
         if names.contains(&name) {
-            return Err(bad(format!("it has {name} twice")));
+            return Err(bad(format!("it contains {name} twice")));
         }
         extract(files, &mut entry, &staging.join(&name))?;
         names.insert(name);
     }
-    // Tar fills up with zeros.
+    // Tar pads archives with zeros.
     for byte in BufReader::new(archive.into_inner()).bytes() {
         if byte.map_err(unreadable)? != 0 {
-            return Err(bad("something follows its end"));
+            return Err(bad("there is data after its end"));
         }
     }
     for name in [LEDGER, SECRET] {
@@ -129,7 +129,7 @@ fn unpack(
     Ok(names)
 }
 
-/// The name of a file that belongs into a data directory. `None` for the directory that tar adds when
+/// The name of a file that belongs in a data directory. `None` for the directory entry that tar adds when
 /// somebody packs an archive by hand.
 fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError> {
     let path = entry.path_bytes();
@@ -142,11 +142,11 @@ fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError>
     let mut entries = backup_entries();
     let size_max = entries.find_map(|entry| entry.backup_bytes_max.filter(|_| entry.name == name));
     let Some(size_max) = size_max else {
-        // The name may be anything, also control characters.
-        return Err(bad(format!("{name:?} does not belong into a backup")));
+        // The name may contain anything, even control characters.
+        return Err(bad(format!("{name:?} does not belong in a backup")));
     };
     if kind != EntryType::Regular {
-        return Err(bad(format!("{name} is no regular file")));
+        return Err(bad(format!("{name} is not a regular file")));
     }
     if entry.size() > size_max {
         return Err(bad(format!("{name} is too large")));
@@ -191,7 +191,7 @@ fn check(staging: &Path) -> Result<Verified, BackupError> {
     Ok(verified)
 }
 
-/// Has what waits in the ledger at `ledger` leave only once the operator says so. Returns how much that is.
+/// Holds the channels with pending deliveries in the ledger at `ledger`. Returns the number of deliveries.
 fn hold_deliveries(files: &dyn Files, path: &Path, ledger: &Path) -> Result<u64, BackupError> {
     let waiting = waiting_deliveries(ledger).map_err(|flaw| refusal(path, flaw))?;
     for channel in Channel::ALL.into_iter().filter(|_| waiting > 0) {
@@ -201,7 +201,7 @@ fn hold_deliveries(files: &dyn Files, path: &Path, ledger: &Path) -> Result<u64,
     Ok(waiting)
 }
 
-/// Renames the files to their places, the ledger last, and makes that durable.
+/// Moves the files into place, the ledger last, durably.
 fn put_in_place(
     files: &dyn Files,
     path: &Path,
@@ -209,7 +209,7 @@ fn put_in_place(
     names: &BTreeSet<String>,
 ) -> Result<(), BackupError> {
     sync(files, staging)?;
-    // The mark is of another ledger.
+    // The mark belongs to another ledger.
     let mark = path.join(MARK);
     remove_for_good(files, &mark).map_err(BackupError::io("remove", &mark))?;
     let others = names

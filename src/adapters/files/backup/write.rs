@@ -17,22 +17,22 @@ use crate::adapters::ledger::refusal;
 use super::error::BackupError;
 use super::ledger_secret::read_secret;
 
-/// How often the ledger is read when it seems damaged: a running service may just have cut a failed write
-/// off.
+/// Most readings of a ledger that seems damaged: a running service may just have truncated a failed
+/// write.
 const READINGS_MAX: u32 = 3;
 
-/// What an archive has.
+/// The contents of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The ledger's entries.
+    /// Number of ledger entries.
     pub entries: u64,
-    /// The size of the files in it.
+    /// Total size of the files.
     pub bytes: u64,
-    /// The files that it lacks, because they are larger than any of the service's, or no files.
+    /// Files that were skipped, because they are larger than the service's own or not regular files.
     pub left_out: Vec<&'static str>,
 }
 
-/// Writes an archive of the data directory at `path` to `out`, while a service may run on it. Takes little
+/// Writes an archive of the data directory at `path` to `out`, even while a service runs on it. Uses little
 /// memory, whatever the size.
 ///
 /// # Errors
@@ -66,9 +66,9 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
         add(entry.name, content.len() as u64, &mut &content[..])?;
     }
     file.rewind().map_err(BackupError::io("read", &ledger))?;
-    // The last newline may be missing, and counts.
+    // The last newline may be missing, but is part of the length.
     let end: &[u8] = if verified.is_unterminated { b"\n" } else { b"" };
-    // The last one, so that an archive that was cut has none.
+    // The ledger comes last, so that a truncated archive has none.
     add(LEDGER, verified.length, &mut file.chain(end))?;
     let finished = archive.into_inner().and_then(|mut out| out.flush());
     finished.map_err(BackupError::io("write", Path::new("the backup")))?;
@@ -96,15 +96,15 @@ fn add(
     archive.append_data(&mut header, name, &mut content)?;
     match content.limit() {
         0 => Ok(()),
-        _ => Err(io::Error::other(format!("{name} became shorter meanwhile"))),
+        _ => Err(io::Error::other(format!("{name} shrank during the backup"))),
     }
 }
 
 /// Writes an archive to the file `target`, which is replaced only by a complete one. Nobody else may read
-/// it: it holds addresses and the secret.
+/// it: it contains addresses and the secret.
 ///
 /// # Errors
-/// As [`write()`]; `target` is as it was then.
+/// As [`write()`]; `target` is then unchanged.
 pub fn write_file(files: &dyn Files, path: &Path, target: &Path) -> Result<Written, BackupError> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -113,8 +113,8 @@ pub fn write_file(files: &dyn Files, path: &Path, target: &Path) -> Result<Writt
         let error = io::Error::other("it is not a regular file");
         return Err(BackupError::io("write", target)(error));
     }
-    // Two backups to one file come one after the other. The ledger may be replaced meanwhile.
-    // `write` says what is wrong where there is no secret.
+    // Locks the secret's file, so that two backups to one file run one after the other. The ledger's file may
+    // be replaced meanwhile. `write` reports a missing secret.
     let secret = File::open(path.join(SECRET));
     let _lock = secret.and_then(|file| file.lock().map(|()| file)).ok();
     let file = files.create(&beside);

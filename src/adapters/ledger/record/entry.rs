@@ -1,4 +1,4 @@
-//! What events hold: a contact, a delivery or a key, as it is from then on.
+//! Contents of events: the state of a contact, a delivery or a key from then on.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,29 +14,28 @@ use crate::domain::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContactEntry {
     pub(super) email: String,
-    /// When it was first signed up.
+    /// Time of the first sign-up.
     pub(super) at: u64,
-    /// When it was last signed up, if it was again.
+    /// Time of the last sign-up, if it was repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) seen_at: Option<u64>,
-    /// The last clients, the newest at the end.
+    /// The last clients that signed it up, the newest at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     signers: Vec<Signer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     consent: Option<ConsentEntry>,
-    /// That it is to be confirmed, and how it was.
+    /// Double opt-in: that it was requested, and how it was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) confirmation: Option<ConfirmationEntry>,
-    /// When it left.
+    /// Time of unsubscribing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) left_at: Option<u64>,
-    /// By what it leaves.
+    /// The token that unsubscribes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) leave: Option<Hex<16>>,
 }
 
 impl ContactEntry {
-    /// Whether it gets the newsletter.
     pub(super) fn status(&self) -> ContactStatus {
         let confirmation = self.confirmation.as_ref();
         match self.left_at {
@@ -58,7 +57,7 @@ impl From<&Contact> for ContactEntry {
             consent: contact.consent.as_ref().map(Into::into),
             confirmation: contact.confirmation.as_ref().map(Into::into),
             left_at: contact.left_at.map(Timestamp::as_ms),
-            leave: contact.leave_token.map(|it| Hex(*it.as_bytes())),
+            leave: contact.leave_token.map(|token| Hex(*token.as_bytes())),
         }
     }
 }
@@ -73,7 +72,7 @@ impl From<ContactEntry> for Contact {
             consent: state.consent.and_then(ConsentEntry::into_consent),
             confirmation: state.confirmation.map(Into::into),
             left_at: state.left_at.map(Timestamp::from_ms),
-            leave_token: state.leave.map(|it| LeaveToken::from_bytes(it.0)),
+            leave_token: state.leave.map(|token| LeaveToken::from_bytes(token.0)),
         }
     }
 }
@@ -100,7 +99,7 @@ impl From<Signer> for Origin {
     fn from(signer: Signer) -> Self {
         Self {
             network: signer.network.0,
-            credential: signer.credential.map(|it| it.0),
+            credential: signer.credential.map(|hash| hash.0),
         }
     }
 }
@@ -111,14 +110,14 @@ impl From<Signer> for Origin {
 pub(crate) struct DeliveryEntry {
     pub(super) id: Hex<16>,
     pub(crate) kind: String,
-    /// Whose address is in the body.
+    /// The address in the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) email: Option<String>,
     body: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     network: Option<Hex<16>>,
     pub(crate) at: u64,
-    /// When the state became this one.
+    /// Time of the last change of the state.
     pub(super) changed_at: u64,
     pub(crate) due_at: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -135,12 +134,12 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl DeliveryEntry {
-    /// The delivery as it is at this time.
+    /// The state of the delivery at this time.
     pub(crate) fn new(delivery: &Delivery, at: Timestamp) -> Self {
         Self {
             id: Hex(*delivery.id.as_bytes()),
             kind: delivery.kind.as_str().to_owned(),
-            email: delivery.email.as_ref().map(|it| it.as_str().to_owned()),
+            email: delivery.email.as_ref().map(|text| text.as_str().to_owned()),
             body: delivery.body.clone(),
             network: delivery.network.map(|key| Hex(*key.as_bytes())),
             at: delivery.queued_at.as_ms(),
@@ -160,7 +159,7 @@ impl DeliveryEntry {
         self.network.map(|key| LimitKey::from_bytes(key.0))
     }
 
-    /// `None` if it is one of a later version.
+    /// `None` for a delivery of a later version.
     pub(crate) fn into_delivery(self) -> Option<Delivery> {
         Some(Delivery {
             id: self.id(),
@@ -206,12 +205,12 @@ impl From<&KeyRecord> for KeyEntry {
 }
 
 impl KeyEntry {
-    /// `None` if it is one of a later version.
+    /// `None` for a key of a later version.
     pub(super) fn into_record(self) -> Option<KeyRecord> {
         Some(KeyRecord {
             fingerprint: Fingerprint::from_bytes(self.key.0),
             id: KeyId::parse(&self.id)?,
-            // Every recorded label was parsed when the key was issued.
+            // Every stored label was parsed when the key was issued.
             label: self.label.and_then(|label| Label::parse(label).ok()),
             issued_at: Timestamp::from_ms(self.at),
             expires_at: Timestamp::from_ms(self.expires_at),
@@ -232,6 +231,6 @@ impl Serialize for ShortHash {
 
 impl<'de> Deserialize<'de> for ShortHash {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Hex::deserialize(deserializer).map(|it| Self(OriginHash::from_bytes(it.0)))
+        Hex::deserialize(deserializer).map(|hash| Self(OriginHash::from_bytes(hash.0)))
     }
 }

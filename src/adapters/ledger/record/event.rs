@@ -1,5 +1,5 @@
-//! What the ledger records: one event a line, about one identity. Each event has all that is known of its
-//! identity from then on, so that no line before it is needed.
+//! The events of the ledger: one per line, each about one identity. Each event has the whole state of its
+//! identity from then on, so that no earlier line is needed.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,29 +11,29 @@ use crate::domain::{
 use super::entry::{ContactEntry, DeliveryEntry, KeyEntry};
 use super::identity::Identity;
 
-/// An event as it stands in the ledger. Instants are milliseconds since the Unix epoch, hashes are
-/// lowercase hexadecimal.
+/// An event as written in the ledger. Times are milliseconds since the Unix epoch, hashes are lowercase
+/// hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Event {
     ContactSubscribed(ContactEntry),
-    /// A contact from elsewhere. The clock here knows nothing about when it was signed up.
+    /// A contact from elsewhere. Its sign-up time is unknown to the clock here.
     ContactImported(ContactEntry),
     /// A known contact was signed up again.
     ContactSeen(ContactEntry),
-    /// A contact has left. It stays.
+    /// A contact has unsubscribed. It stays.
     ContactLeft(ContactEntry),
-    /// The mail that asks a contact to confirm was taken, or the contact has confirmed.
+    /// The relay accepted the email that asks a contact to confirm, or the contact has confirmed.
     ContactConfirmed(ContactEntry),
     ContactForgotten {
         email: String,
         at: u64,
     },
-    /// What remains of a forgotten address.
+    /// The remains of a forgotten address.
     TombstoneSet {
         address: Hex<16>,
         at: u64,
-        /// Whoever reads its mail wants none.
+        /// The recipient refused further email.
         #[serde(default, skip_serializing_if = "is_false")]
         refused: bool,
     },
@@ -41,15 +41,15 @@ pub(crate) enum Event {
     TombstoneRemoved {
         address: Hex<16>,
     },
-    /// What contacts were asked with, kept once.
+    /// A consent text, stored once.
     ConsentText {
         digest: Hex<16>,
         text: String,
         at: u64,
     },
-    /// Something is to be delivered.
+    /// A new delivery.
     DeliveryQueued(DeliveryEntry),
-    /// An attempt failed, or the delivery was put off or given up.
+    /// An attempt failed, or the delivery was postponed or has failed.
     DeliveryTried(DeliveryEntry),
     /// It was delivered or dropped.
     DeliveryDone {
@@ -58,13 +58,13 @@ pub(crate) enum Event {
     },
     KeyIssued(KeyEntry),
     KeyRevoked(KeyEntry),
-    /// An agent's registration with all its tokens.
+    /// An agent's registration, with all its tokens.
     TokenRevoked {
         registration: Hex<32>,
-        /// The registration's public name.
+        /// Public id of the registration.
         client_id: String,
         at: u64,
-        /// When the registration expires: from then on the revocation does not matter.
+        /// Expiry of the registration: the revocation is irrelevant from then on.
         expires_at: u64,
     },
 }
@@ -86,7 +86,7 @@ impl Event {
         }
     }
 
-    /// The contact that it leaves, if it leaves one.
+    /// The contact in it, if any.
     pub(crate) fn into_contact(self) -> Option<Contact> {
         if let Self::ContactSubscribed(state)
         | Self::ContactImported(state)
@@ -99,7 +99,7 @@ impl Event {
         None
     }
 
-    /// The state of a contact that it leaves, if it leaves one.
+    /// The state of the contact in it, if any.
     fn contact(&self) -> Option<&ContactEntry> {
         if let Self::ContactSubscribed(state)
         | Self::ContactImported(state)
@@ -112,18 +112,18 @@ impl Event {
         None
     }
 
-    /// By what the contact that it leaves is found, too.
+    /// The token that also finds the contact in it, if any.
     pub(crate) fn token_identity(&self) -> Option<Identity> {
         let token = self.contact()?.leave.as_ref()?;
         Some(Identity::leave_token(&token.0))
     }
 
-    /// The status of the contact that it leaves, if it leaves one.
+    /// The status of the contact in it, if any.
     pub(crate) fn status(&self) -> Option<ContactStatus> {
         self.contact().map(ContactEntry::status)
     }
 
-    /// The text that it leaves, if it leaves one.
+    /// The text in it, if any.
     pub(crate) fn into_consent_text(self) -> Option<String> {
         if let Self::ConsentText { text, .. } = self {
             return Some(text);
@@ -131,7 +131,7 @@ impl Event {
         None
     }
 
-    /// The delivery that it leaves, if it leaves one.
+    /// The delivery in it, if any.
     pub(crate) fn into_delivery(self) -> Option<Delivery> {
         if let Self::DeliveryQueued(state) | Self::DeliveryTried(state) = self {
             return state.into_delivery();
@@ -139,7 +139,7 @@ impl Event {
         None
     }
 
-    /// The same, to look at.
+    /// The same by reference.
     pub(crate) fn delivery(&self) -> Option<&DeliveryEntry> {
         if let Self::DeliveryQueued(state) | Self::DeliveryTried(state) = self {
             return Some(state);
@@ -147,7 +147,7 @@ impl Event {
         None
     }
 
-    /// The key that it leaves, if it leaves one.
+    /// The key in it, if any.
     pub(crate) fn into_key(self) -> Option<KeyRecord> {
         if let Self::KeyIssued(state) | Self::KeyRevoked(state) = self {
             return state.into_record();
@@ -155,7 +155,7 @@ impl Event {
         None
     }
 
-    /// What it leaves of a forgotten address, if it leaves something.
+    /// The tombstone in it, if any.
     pub(crate) fn into_tombstone(self) -> Option<Tombstone> {
         let Self::TombstoneSet {
             address,
@@ -171,14 +171,14 @@ impl Event {
         })
     }
 
-    /// When it happened, if this program's clock said so.
+    /// Time of the event, if this program's clock measured it.
     pub(crate) fn at(&self) -> Option<Timestamp> {
         let at = match self {
             Self::ContactSubscribed(state) => Some(state.seen_at.unwrap_or(state.at)),
             Self::ContactImported(state) | Self::ContactSeen(state) => state.seen_at,
             Self::ContactLeft(state) => state.left_at,
             Self::ContactConfirmed(state) => {
-                state.confirmation.as_ref().and_then(|it| it.last_at())
+                state.confirmation.as_ref().and_then(|step| step.last_at())
             }
             Self::DeliveryQueued(state) | Self::DeliveryTried(state) => Some(state.changed_at),
             Self::KeyIssued(state) | Self::KeyRevoked(state) => {
@@ -194,7 +194,7 @@ impl Event {
         at.map(Timestamp::from_ms)
     }
 
-    /// When its identity was created.
+    /// Creation time of its identity.
     pub(crate) fn created_at(&self) -> Option<Timestamp> {
         let at = match self {
             Self::ContactSubscribed(state)
@@ -214,7 +214,7 @@ impl Event {
         at.map(Timestamp::from_ms)
     }
 
-    /// When it stops to matter, if ever.
+    /// Time from which it is irrelevant, if any.
     pub(crate) fn expires_at(&self) -> Option<Timestamp> {
         if let Self::KeyIssued(KeyEntry { expires_at, .. })
         | Self::KeyRevoked(KeyEntry { expires_at, .. })
@@ -225,12 +225,12 @@ impl Event {
         None
     }
 
-    /// Whether it creates a contact.
+    /// True if it creates a contact.
     pub(crate) fn is_new_contact(&self) -> bool {
         matches!(self, Self::ContactSubscribed(_) | Self::ContactImported(_))
     }
 
-    /// Whether nothing is left of its identity.
+    /// True if it removes its identity.
     pub(crate) fn is_removal(&self) -> bool {
         matches!(
             self,
@@ -240,7 +240,7 @@ impl Event {
         )
     }
 
-    /// Whether it changes what an event before it created.
+    /// True if it changes an identity that an earlier event created.
     pub(crate) fn is_update(&self) -> bool {
         matches!(
             self,
@@ -252,12 +252,12 @@ impl Event {
         )
     }
 
-    /// Whether it changes what `creation`, which is about the same identity, created.
+    /// True if it changes the same identity as created by `creation`.
     pub(crate) fn is_update_of(&self, creation: &Self) -> bool {
         self.is_update() && self.created_at() == creation.created_at()
     }
 
-    /// The event that creates what an update leaves; any other stays as it is.
+    /// The creation event with the state of an update; any other event is unchanged.
     pub(crate) fn into_creation(self) -> Self {
         if let Self::ContactSeen(state) | Self::ContactLeft(state) | Self::ContactConfirmed(state) =
             self
@@ -272,7 +272,7 @@ impl Event {
         }
     }
 
-    /// What it is about.
+    /// The subject.
     pub(crate) fn identity(&self) -> Identity {
         match self {
             Self::ContactSubscribed(ContactEntry { email, .. })
@@ -296,8 +296,8 @@ impl Event {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
-const fn is_false(it: &bool) -> bool {
-    !*it
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The ledger's file: batches are appended and synced; what was never acknowledged is truncated.
+//! The ledger's file: batches are appended and synced; unacknowledged lines are truncated.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,11 +16,10 @@ use super::head::{FORMAT, Head};
 use super::line::{LINE_BYTES_MAX, Line, Place};
 use super::verify::Verified;
 
-/// What is written to test whether the disk accepts writes: more than fits into the last block of a
-/// file.
+/// Written to test whether the disk accepts writes: more than fits into the last block of a file.
 pub(crate) const PROBE: [u8; 4096] = [b'\n'; 4096];
 
-/// More than most lines take.
+/// Longer than most lines.
 const LINE_CAPACITY: usize = 256;
 
 /// A verified ledger, open for writing.
@@ -32,30 +31,29 @@ pub(crate) struct Ledger {
     head: Head,
     /// The last acknowledged event.
     sequence: u64,
-    /// Its batch.
+    /// The batch of that event.
     batch: u64,
-    /// Offset of its end.
+    /// End of that event in the file.
     length: u64,
-    /// Lines before that end that are not written yet. Only a generation that was not published has any.
+    /// Lines before that end that are not written yet. Only an unpublished generation has any.
     unwritten: Vec<u8>,
     state: State,
 }
 
-/// Whether the file can be appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Sound,
-    /// A write or a sync failed: bytes may follow the acknowledged end, and whether the disk takes
-    /// writes again is unknown.
+    /// A write or a sync failed: there may be bytes after the acknowledged end, and it is unknown whether the
+    /// disk accepts writes again.
     Failed,
     /// The file was renamed into place, but a power cut could undo that.
     Unnamed,
 }
 
 impl Ledger {
-    /// Opens a ledger, terminates its last line, and truncates its torn end. Unless it `is_synced`, its
-    /// last batch is written again in place first: the last process may have been killed during a sync
-    /// that lost it, and a later sync would not cover it.
+    /// Opens a ledger, terminates its last line, and truncates its torn end. Unless `is_synced`, its last batch
+    /// is written again in place first: the last process may have been killed during a sync that lost it, and a
+    /// later sync would not cover it.
     pub(crate) fn open(
         files: &Arc<dyn Files>,
         path: &Path,
@@ -70,7 +68,7 @@ impl Ledger {
             write_again(file.as_mut(), path, verified.batch_begin, verified.length)?;
         }
         if let Some(torn) = &verified.torn {
-            // Keeping a copy may fail, on a full disk for example. The start goes on: nothing in it was
+            // Keeping a copy may fail, on a full disk for example. The start continues: nothing in it was
             // acknowledged.
             let kept = keep_end(files.as_ref(), path, verified.length).map_or_else(
                 |error| format!("nowhere: {error}"),
@@ -80,7 +78,7 @@ impl Ledger {
                 ledger.line = torn.line,
                 ledger.cut_bytes = torn.bytes,
                 kept,
-                "the ledger ends in an unfinished batch that was never acknowledged: cut"
+                "the ledger ends in an unfinished batch that was never acknowledged: truncated"
             );
             file.truncate(verified.length)?;
         }
@@ -99,14 +97,14 @@ impl Ledger {
         })
     }
 
-    /// Creates the first generation of a ledger, which is empty, durably.
+    /// Creates the empty first generation of a ledger, durably.
     pub(crate) fn begin(files: &Arc<dyn Files>, path: &Path, secret: &str) -> io::Result<()> {
         let mut ledger = Self::create(files, path, 1, secret)?;
         ledger.publish()?;
         ledger.repair()
     }
 
-    /// Creates a generation in a file beside its place at `path`.
+    /// Creates a generation in a file next to its destination at `path`.
     pub(crate) fn create(
         files: &Arc<dyn Files>,
         path: &Path,
@@ -133,8 +131,7 @@ impl Ledger {
         })
     }
 
-    /// Appends an event to a generation that is not published yet, as a batch of its own, and returns its
-    /// place.
+    /// Appends an event to an unpublished generation, as a batch of its own, and returns its place.
     pub(crate) fn append_unsynced(&mut self, event: &Event) -> io::Result<Place> {
         let place = self.length;
         let (bytes, _places) = self.batch_of(&[serde_json::to_vec(event)?])?;
@@ -146,7 +143,7 @@ impl Ledger {
         Ok(place)
     }
 
-    /// Writes what was appended unsynced, so that it can be read.
+    /// Writes unwritten lines, so that they can be read.
     pub(crate) fn write_out(&mut self) -> io::Result<()> {
         match std::mem::take(&mut self.unwritten).as_slice() {
             [] => Ok(()),
@@ -154,14 +151,13 @@ impl Ledger {
         }
     }
 
-    /// Writes and syncs what was appended unsynced, so that [`Ledger::publish`] has less to do.
+    /// Writes and syncs unwritten lines, so that [`Ledger::publish`] has less to do.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         self.write_out()?;
         self.file.sync()
     }
 
-    /// Syncs a generation that was created and renames it into place. [`Ledger::repair`] makes the
-    /// rename durable.
+    /// Syncs an unpublished generation and renames it into place. [`Ledger::repair`] makes the rename durable.
     pub(crate) fn publish(&mut self) -> io::Result<()> {
         self.head.base = self.sequence;
         self.write_out()?;
@@ -192,7 +188,7 @@ impl Ledger {
         self.length
     }
 
-    /// The open file, for reading. Another file may have its path by now.
+    /// The open file, for reading. Its path may belong to another file by now.
     pub(crate) fn to_read(&self) -> io::Result<File> {
         self.file.as_file().try_clone()
     }
@@ -200,10 +196,10 @@ impl Ledger {
     /// Checks that the file at the ledger's path is the open one and has the expected length.
     ///
     /// # Errors
-    /// When another program removed, replaced or changed it. The text says what the operator can do.
+    /// When another program removed, replaced or changed it. The text gives the operator a solution.
     pub(crate) fn check_place(&self) -> io::Result<()> {
         let open = self.file.as_file().metadata()?;
-        let is_there = fs::metadata(&self.path).is_ok_and(|it| file_id(&it) == file_id(&open));
+        let is_there = fs::metadata(&self.path).is_ok_and(|file| file_id(&file) == file_id(&open));
         let has_length = match self.state {
             State::Sound | State::Unnamed => open.len() == self.length,
             State::Failed => open.len() >= self.length,
@@ -212,16 +208,16 @@ impl Ledger {
             return Ok(());
         }
         Err(io::Error::other(format!(
-            "{} was removed, replaced or changed under the running service, which keeps nothing any \
-             more: put back the file that was there, and restart the service if that does not \
-             suffice; while it runs, its own file can be copied from /proc/PID/fd/{}",
+            "{} was removed, replaced or changed while the service was running, which stores \
+             nothing any more: put back the original, and restart the service if that is not \
+             enough; while it runs, its own file can be copied from /proc/PID/fd/{}",
             self.path.display(),
             self.file.as_file().as_raw_fd()
         )))
     }
 
-    /// Appends `events`, which are JSON, as one batch, syncs it, and returns their places. After an error nothing of
-    /// it counts, and [`Ledger::repair`] must succeed before the next append.
+    /// Appends `events`, which are JSON, as one batch, syncs it, and returns their places. After an error none of
+    /// them count, and [`Ledger::repair`] must succeed before the next append.
     pub(crate) fn append(&mut self, events: &[Vec<u8>]) -> io::Result<Vec<Place>> {
         let (bytes, places) = self.batch_of(events)?;
         // Set first, so that a panic also leaves `Failed`.
@@ -231,7 +227,7 @@ impl Ledger {
             .and_then(|()| self.check_place());
         if let Err(error) = synced {
             if let Err(error) = self.file.truncate(self.length) {
-                tracing::error!(%error, "the ledger cannot be cut back to its last acknowledged entry");
+                tracing::error!(%error, "the ledger cannot be truncated to its last acknowledged entry");
             }
             return Err(error);
         }
@@ -240,7 +236,7 @@ impl Ledger {
         Ok(places)
     }
 
-    /// The lines of the next batch, and where each will be.
+    /// The lines of the next batch, and their future places.
     fn batch_of(&self, events: &[Vec<u8>]) -> io::Result<(Vec<u8>, Vec<Place>)> {
         let mut bytes = Vec::with_capacity(events.len() * LINE_CAPACITY);
         let mut places = Vec::with_capacity(events.len());
@@ -274,8 +270,8 @@ impl Ledger {
         self.state = State::Failed;
     }
 
-    /// Makes the ledger fit for appending again after a failure: truncates it to its acknowledged
-    /// end and tries a write.
+    /// Makes the ledger appendable again after a failure: truncates it to its acknowledged end and tries a
+    /// write.
     pub(crate) fn repair(&mut self) -> io::Result<()> {
         match self.state {
             State::Sound => return Ok(()),
@@ -293,13 +289,13 @@ impl Ledger {
     }
 }
 
-/// Where the next generation of the ledger at `path` is while it is written.
+/// The file in which the next generation of the ledger at `path` is written.
 pub(crate) fn unfinished(path: &Path) -> PathBuf {
     path.with_extension("jsonl.new")
 }
 
-/// Writes the bytes from `begin` to `end` of the file at `path` again in place, so that the next
-/// sync covers them.
+/// Writes the bytes from `begin` to `end` of the file at `path` again in place, so that the next sync covers
+/// them.
 fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> io::Result<()> {
     let source = File::open(path)?;
     for at in (begin..end).step_by(BUFFER_BYTES) {
@@ -310,7 +306,7 @@ fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> 
     Ok(())
 }
 
-/// Copies the ledger at `path` from `length` on into a file beside it, and returns that file's path.
+/// Copies the ledger at `path` from `length` on into a file next to it, and returns the path of the copy.
 fn keep_end(files: &dyn Files, path: &Path, length: u64) -> io::Result<PathBuf> {
     let kept = numbered(path, "cut");
     let mut copy = files.create(&kept)?;
@@ -321,7 +317,6 @@ fn keep_end(files: &dyn Files, path: &Path, length: u64) -> io::Result<PathBuf> 
     copied.map(|()| kept)
 }
 
-/// Copies the file at `path` from `begin` on.
 fn copy_from(path: &Path, begin: u64, copy: &mut dyn AppendFile) -> io::Result<()> {
     let source = File::open(path)?;
     let mut at = begin;

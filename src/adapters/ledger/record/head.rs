@@ -6,35 +6,35 @@ use serde::{Deserialize, Serialize};
 
 use super::line::{self, Flaw};
 
-/// The only format that is read and written.
+/// The only supported format.
 pub(crate) const FORMAT: u64 = 5;
 
 /// The length of a head, in bytes.
 pub(super) const LENGTH: usize = 128;
 
-/// What a ledger states about itself.
+/// The head of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     /// The format of all lines.
     pub(crate) format: u64,
     /// Counts compactions, from 1.
     pub(crate) generation: u64,
-    /// How many lines were synced before this generation took the ledger's name. All of them are
-    /// acknowledged, so none of them can be a torn end. Filled in then, so the head has a fixed length.
+    /// Number of lines synced before this generation was published. All of them are acknowledged, so none of
+    /// them can be a torn end. Filled in when it is published, so the head has a fixed length.
     pub(crate) base: u64,
-    /// The id of the secret that the events' hashes were made with.
+    /// Id of the secret with which the events' hashes were made.
     pub(crate) secret: String,
 }
 
 impl Head {
-    /// Reads a head without its newline.
+    /// Parses a head without its newline.
     pub(super) fn parse(line: &[u8]) -> Result<Self, Flaw> {
         #[derive(Deserialize)]
         struct Format {
             format: u64,
         }
         let is_sealed = line::checked(line).is_some();
-        // Another format may have another checksum. One that looks like ours has to match.
+        // Another format may have another checksum. One that looks like ours must match.
         if let Ok(Format { format }) = serde_json::from_slice(line)
             && format != FORMAT
             && (is_sealed || !line.starts_with(line::CRC_OPEN))
@@ -44,11 +44,11 @@ impl Head {
         let head = serde_json::from_slice(line).ok();
         head.filter(|_| is_sealed).ok_or_else(|| Flaw::Damaged {
             line: 1,
-            reason: "the head is not as it was written".to_owned(),
+            reason: "the head is corrupt".to_owned(),
         })
     }
 
-    /// The head with its newline, which spaces before the last brace make 128 bytes long.
+    /// The head with its newline, padded with spaces before the last brace to 128 bytes.
     pub(super) fn to_line(&self) -> io::Result<Vec<u8>> {
         line::seal(self, LENGTH)
     }

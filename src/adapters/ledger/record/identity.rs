@@ -1,8 +1,8 @@
-//! What events are about.
+//! The subjects of events.
 
 use data_encoding::HEXLOWER;
 
-/// What an event is about: a contact, a forgotten address, a key or a registration. The text has no white
+/// The subject of an event: a contact, a forgotten address, a key or a registration. The text has no white
 /// space.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Identity(Box<str>);
@@ -28,7 +28,7 @@ impl Identity {
         Self(format!("l{}", HEXLOWER.encode_display(token)).into())
     }
 
-    /// Whether it is but another way to a contact.
+    /// True if it only leads to a contact.
     pub(crate) fn is_leave_token(&self) -> bool {
         self.0.starts_with('l')
     }

@@ -4,22 +4,22 @@
 //! {"crc":"0badcafe","seq":17,"batch":9,"left":0,"event":{...}}
 //! ```
 //!
-//! A line is JSON for people and tools. The service verifies it without parsing JSON: the first
-//! members stand in this order, and `crc` is the CRC-32 of every byte after its closing quote. A
-//! million lines are verified in a fraction of a second.
+//! A line is JSON for people and tools. The service verifies it without parsing JSON: the first fields have
+//! a fixed order, and `crc` is the CRC-32 of every byte after its closing quote. A million lines are
+//! verified in a fraction of a second.
 
 use std::io::{self, BufRead, Read};
 
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 
-/// The longest line with its newline, in bytes. A longer one is bad to a reader, so none is written.
+/// Longest line including its newline, in bytes. Readers reject longer ones, so none are written.
 pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
 
-/// The longest event, as JSON. A compaction may write it with longer numbers and a longer name.
+/// Longest event, as JSON. A compaction may write it with longer numbers and a longer name.
 pub(crate) const EVENT_BYTES_MAX: usize = LINE_BYTES_MAX - 256;
 
-/// What every line begins with.
+/// Start of every line.
 pub(crate) const CRC_OPEN: &[u8] = b"{\"crc\":\"";
 const CRC_DIGITS: usize = 8;
 
@@ -28,19 +28,19 @@ const BATCH: &[u8] = b",\"batch\":";
 const LEFT: &[u8] = b",\"left\":";
 const EVENT: &[u8] = b",\"event\":";
 
-/// Where a line begins in a ledger's file, in bytes.
+/// Offset of a line in a ledger's file, in bytes.
 pub(crate) type Place = u64;
 
-/// Why a ledger cannot be used.
+/// The reason why a ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Flaw {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("format {0} is not this version's")]
+    #[error("format {0} is not supported")]
     Foreign(u64),
     #[error("line {line}: {reason}")]
     Damaged { line: u64, reason: String },
-    #[error("the entry at byte {0} is not as it was written, or unknown to this version")]
+    #[error("the entry at byte {0} is corrupt, or unknown to this version")]
     Unreadable(Place),
 }
 
@@ -51,14 +51,14 @@ pub(super) struct Line<'a> {
     pub(super) sequence: u64,
     /// Counts the batches of a generation, from 1.
     pub(super) batch: u64,
-    /// How many lines of its batch follow.
+    /// Number of further lines in its batch.
     pub(super) left: u64,
     /// The event, as JSON.
     pub(super) event: &'a [u8],
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line without its newline. `None` if any byte is not as it was written.
+    /// Parses a line without its newline. `None` if any byte was changed.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let rest = checked(line)?;
         let (sequence, rest) = number(rest, SEQUENCE)?;
@@ -73,7 +73,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The good line that `bytes` end with: all of them, or less if the newline before was lost.
+    /// The good line at the end of `bytes`: all of them, or fewer if the newline before it was lost.
     pub(super) fn parse_last(bytes: &'a [u8]) -> Option<Self> {
         let starts = bytes.windows(CRC_OPEN.len()).enumerate();
         starts
@@ -100,8 +100,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A line with its newline that holds the members of `object`. Spaces before the last brace make it at
-/// least `length_min` bytes long.
+/// A line with its newline and the fields of `object`. Spaces before the last brace make it at least
+/// `length_min` bytes long.
 pub(crate) fn seal(object: &impl Serialize, length_min: usize) -> io::Result<Vec<u8>> {
     let object = serde_json::to_vec(object)?;
     let members = object.strip_prefix(b"{").unwrap_or(&object);
@@ -116,7 +116,7 @@ pub(crate) fn seal(object: &impl Serialize, length_min: usize) -> io::Result<Vec
     Ok(line)
 }
 
-/// Appends a line with its newline: `crc`, then what `write` appends, closing brace included.
+/// Appends a line with its newline: `crc`, then the output of `write`, including the closing brace.
 fn seal_members(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(CRC_OPEN);
     let crc_at = out.len();
@@ -127,14 +127,14 @@ fn seal_members(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     write(out);
     let (before, members) = out.split_at_mut(begin);
     let crc = crc32fast::hash(members).to_be_bytes();
-    // The digits stand before a quote.
+    // The digits are followed by a quote.
     let (_, digits) = before.split_at_mut(crc_at);
     let (digits, _) = digits.split_at_mut(CRC_DIGITS);
     HEXLOWER.encode_mut(&crc, digits);
     out.push(b'\n');
 }
 
-/// What follows the checksum, if the checksum matches.
+/// The rest of the line after the checksum, if the checksum matches.
 pub(crate) fn checked(line: &[u8]) -> Option<&[u8]> {
     let (digits, rest) = line.strip_prefix(CRC_OPEN)?.split_first_chunk()?;
     let rest = rest.strip_prefix(b"\"")?;
@@ -144,7 +144,7 @@ pub(crate) fn checked(line: &[u8]) -> Option<&[u8]> {
     (expected == *digits).then_some(rest)
 }
 
-/// The decimal number behind `name`, and what follows it.
+/// The decimal number after `name`, and the rest.
 fn number<'a>(line: &'a [u8], name: &[u8]) -> Option<(u64, &'a [u8])> {
     let mut rest = line.strip_prefix(name)?;
     let mut value: Option<u64> = None;
@@ -156,7 +156,7 @@ fn number<'a>(line: &'a [u8], name: &[u8]) -> Option<(u64, &'a [u8])> {
     value.map(|value| (value, rest))
 }
 
-/// What [`read_line`] read.
+/// The result of [`read_line`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A line that ended in a newline. The buffer holds it without the newline.
@@ -169,8 +169,8 @@ pub(super) enum Found {
     End,
 }
 
-/// Reads the next line into `line` and returns how many bytes it took. `line` never grows beyond
-/// the longest legal line.
+/// Reads the next line into `line` and returns its length in bytes. `line` never grows beyond the longest
+/// legal line.
 pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<(Found, u64)> {
     line.clear();
     let taken = reader

@@ -1,25 +1,23 @@
-//! The record: what happened, one line an event, in a file that only grows. It knows nothing of
-//! look-ups.
+//! The record: one line per event, in a file that only grows. It knows nothing of lookups.
 //!
 //! ```text
 //! {"crc":"2ba8f468","format":5,"generation":1,"base":0,"secret":"df014e887a4e46dc"   }
 //! {"crc":"ad89dd7b","seq":1,"batch":1,"left":0,"event":{"contact_subscribed":{...}}}
 //! ```
 //!
-//! The first line is the head. Every other line is an event with its sequence number, the number of
-//! the batch it was synced with, how many lines of that batch follow (`left`), and a CRC-32 of all
-//! of this.
+//! The first line is the head. Every other line is an event with its sequence number, the number of its batch,
+//! the number of further lines in that batch (`left`), and a CRC-32 of all of this.
 //!
-//! | Module | Does |
+//! | Module | Content |
 //! |---|---|
-//! | `event` | what is recorded |
-//! | `entry` | the contact, delivery or key in it |
-//! | `identity` | what it is about |
+//! | `event` | the events |
+//! | `entry` | the contact, delivery or key in an event |
+//! | `identity` | the subject of an event |
 //! | `line` | a line's bytes, with its checksum |
 //! | `head` | the first line: format, generation, secret |
 //! | `reader` | reads lines and their events |
-//! | `verify` | verifies every line, and tells a torn end from damage |
-//! | `file` | appends batches, and truncates what was never acknowledged |
+//! | `verify` | verifies every line, and distinguishes a torn end from damage |
+//! | `file` | appends batches, and truncates unacknowledged lines |
 
 mod entry;
 mod event;

@@ -10,16 +10,16 @@ use super::event::Event;
 use super::head::{self, Head};
 use super::line::{self, Flaw, Found, Line, Place};
 
-/// More than most lines take, in bytes.
+/// Longer than most lines, in bytes.
 const LINE_CAPACITY: usize = 512;
 
-/// Where the first event is.
+/// Place of the first event.
 pub(crate) const FIRST_PLACE: Place = head::LENGTH as Place;
 
-/// The lines of a ledger that begin from one place on and before another: the place of each, and its event.
-/// That is `None` for a bad line, for the head, and for the end of the file if it comes too early.
+/// The lines of a ledger that begin from one place on and before another: the place of each line, and its
+/// event; `None` for a bad line, for the head, and for an unexpected end of the file.
 ///
-/// A whole line whose event is unknown is [`Flaw::Unreadable`].
+/// A whole line with an unknown event is [`Flaw::Unreadable`].
 pub(crate) struct EventLines<'a> {
     reader: Reader<'a>,
     until: Place,
@@ -51,7 +51,7 @@ impl Iterator for EventLines<'_> {
     }
 }
 
-/// Reads the event in a place where one was acknowledged.
+/// Reads the acknowledged event at a place.
 pub(crate) fn event_at(file: &File, place: Place) -> Result<Event, Flaw> {
     let mut reader = Reader::with_capacity(LINE_CAPACITY, file, place);
     let found = reader.next()?;
@@ -64,7 +64,7 @@ fn parse(place: Place, line: &Line<'_>) -> Result<Event, Flaw> {
     serde_json::from_slice(line.event).map_err(|_message| Flaw::Unreadable(place))
 }
 
-/// Reads a file line by line. Others may read it at the same time.
+/// Reads a file line by line. Others may read the same file at the same time.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     file: BufReader<ReadAt<'a>>,
@@ -114,19 +114,19 @@ impl<'a> Reader<'a> {
         self.offset
     }
 
-    /// Its number; the first line is 1.
+    /// The number of that line; the first is 1.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The head, and how its line ended.
+    /// The head, and the end of its line.
     pub(super) fn head(&mut self) -> Result<(Head, Found), Flaw> {
         let found = self.next()?;
         Ok((Head::parse(&self.buffer)?, found))
     }
 }
 
-/// Reads from a place of its own in a file.
+/// Reads a file at its own position.
 #[derive(Debug)]
 struct ReadAt<'a> {
     file: &'a File,

@@ -1,9 +1,9 @@
-//! Whether every line of a ledger is as it was written.
+//! Verification of every line of a ledger.
 //!
-//! A batch is acknowledged after all its lines were synced, and batches are synced one after the
-//! other. So a bad line was acknowledged, and is damage, if a line of a later batch follows or if the
-//! mark covers it. Any other bad line is the torn end of a batch that was
-//! never acknowledged. A last line that lacks only its newline is good.
+//! A batch is acknowledged after all its lines were synced, and batches are synced one after the other. So a bad
+//! line was acknowledged, and is damage, if a line of a later batch follows or if the mark covers it. Any other
+//! bad line is the torn end of a batch that was never acknowledged. A last line that lacks only its newline is
+//! good.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use super::head::Head;
 use super::line::{Flaw, Found, Line};
 use super::reader::Reader;
 
-/// A state that the ledger was synced in. Its events stay in the file until the next generation.
+/// A durable state of a ledger. Its events stay in the file until the next generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     pub(crate) secret: String,
@@ -31,14 +31,14 @@ impl Stamp {
     /// The least number of events in a ledger with this head that was in this state before.
     fn sequence_min(&self, head: &Head) -> Result<u64, Flaw> {
         if self.secret != head.secret || self.generation < head.generation {
-            // The stamp is of another ledger, or of an earlier generation.
+            // The stamp belongs to another ledger, or to an earlier generation.
             return Ok(0);
         }
         if self.generation > head.generation {
             return Err(Flaw::Damaged {
                 line: 1,
                 reason: format!(
-                    "the mark is of generation {}, and this is generation {}: an earlier copy",
+                    "the mark belongs to generation {}, but this is generation {}: an earlier copy",
                     self.generation, head.generation
                 ),
             });
@@ -47,21 +47,21 @@ impl Stamp {
     }
 }
 
-/// A ledger without damage.
+/// An undamaged ledger.
 #[derive(Debug)]
 pub(crate) struct Verified {
     pub(crate) head: Head,
     /// The last acknowledged event, or 0.
     pub(crate) sequence: u64,
-    /// The batch it came with, or 0.
+    /// Its batch, or 0.
     pub(crate) batch: u64,
     /// Offset of that batch's first line.
     pub(crate) batch_begin: u64,
     /// Offset of its end, including a newline that is still missing.
     pub(crate) length: u64,
-    /// Whether the last line has no newline.
+    /// True if the last line has no newline.
     pub(crate) is_unterminated: bool,
-    /// What follows the last acknowledged batch.
+    /// Bytes after the last acknowledged batch.
     pub(crate) torn: Option<Torn>,
 }
 
@@ -70,30 +70,30 @@ pub(crate) struct Verified {
 pub(crate) struct Torn {
     /// The first bad line.
     pub(crate) line: u64,
-    /// How many bytes are to be truncated.
+    /// Number of bytes to truncate.
     pub(crate) bytes: u64,
 }
 
-/// The place in the sequence of lines and batches.
+/// A position in the sequence of lines and batches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chain {
     /// The last line.
     pub(super) sequence: u64,
     /// The last complete batch.
     pub(super) batch: u64,
-    /// How many lines the next batch lacks, if it has begun.
+    /// Lines missing from the batch that has begun, or 0.
     pub(super) left: u64,
 }
 
 impl Chain {
-    /// Whether `line` comes next.
+    /// True if `line` comes next.
     pub(super) fn fits(&self, line: &Line<'_>) -> bool {
         line.sequence.checked_sub(1) == Some(self.sequence)
             && line.batch.checked_sub(1) == Some(self.batch)
             && (self.left == 0 || line.left.checked_add(1) == Some(self.left))
     }
 
-    /// Advances to `line` and returns whether it completes its batch.
+    /// Advances to `line`. Returns whether it completes its batch.
     pub(super) fn push(&mut self, line: &Line<'_>) -> bool {
         self.sequence = line.sequence;
         self.left = line.left;
@@ -104,13 +104,12 @@ impl Chain {
     }
 }
 
-/// Verifies every line, without changing anything. The events of `required`, the state that was marked,
-/// must all be there.
+/// Verifies every line, without changing anything. All events of the marked state `required` must be there.
 pub(crate) fn verify(path: &Path, required: Option<&Stamp>) -> Result<Verified, Flaw> {
     verify_file(File::open(path)?, required)
 }
 
-/// Does that with an open file.
+/// The same with an open file.
 pub(crate) fn verify_file(file: File, required: Option<&Stamp>) -> Result<Verified, Flaw> {
     let mut reader = Reader::new(&file, 0);
     let (head, found) = reader.head()?;
@@ -155,7 +154,7 @@ pub(crate) fn verify_file(file: File, required: Option<&Stamp>) -> Result<Verifi
     }
 }
 
-/// Judges what follows the last good line: the end, a torn end, or damage. `sequence_min` events were
+/// Judges the bytes after the last good line: the end, a torn end, or damage. `sequence_min` events were
 /// durable.
 fn finish(
     mut verified: Verified,
@@ -170,20 +169,20 @@ fn finish(
         if latest_batch(&reader) > verified.batch + 1 {
             return Err(Flaw::Damaged {
                 line: flaw_line,
-                reason: "it is not as it was written, and later lines were acknowledged".to_owned(),
+                reason: "it is corrupt, and later lines were acknowledged".to_owned(),
             });
         }
         next = reader.next()?;
     }
     for (entries, cause) in [
-        (verified.head.base, "the file was begun with"),
+        (verified.head.base, "the file was created with"),
         (sequence_min, "its mark counts"),
     ] {
         if verified.sequence < entries {
             return Err(Flaw::Damaged {
                 line: flaw_line,
                 reason: format!(
-                    "{cause} {entries} entries, and not all are there as they were written"
+                    "{cause} {entries} entries, and some of them are missing or corrupt"
                 ),
             });
         }
@@ -196,13 +195,13 @@ fn finish(
     Ok(verified)
 }
 
-/// The batch of the good line that the line last read ends with, or 0.
+/// The batch of a good line at the end of the line last read, or 0.
 fn latest_batch(reader: &Reader<'_>) -> u64 {
     Line::parse_last(reader.bytes()).map_or(0, |line| line.batch)
 }
 
-/// The numbers of the first bad lines, at most `max`, and the count of all. A good line that does not
-/// continue the one before counts as bad.
+/// The numbers of the first bad lines, at most `max`, and their total number. A good line out of sequence counts
+/// as bad.
 pub(crate) fn bad_lines(path: &Path, max: usize) -> io::Result<(Vec<u64>, u64)> {
     let file = File::open(path)?;
     let mut reader = Reader::new(&file, 0);
@@ -231,16 +230,16 @@ pub(crate) fn bad_lines(path: &Path, max: usize) -> io::Result<(Vec<u64>, u64)> 
     }
 }
 
-/// What is read from a ledger before verification.
+/// The head of a ledger before verification.
 #[derive(Debug)]
 pub(crate) struct Preview {
-    /// Its head, if that can be read.
+    /// The head, if readable.
     pub(crate) head: Option<Head>,
-    /// Whether anything follows the head.
+    /// True if anything follows the head.
     pub(crate) has_events: bool,
 }
 
-/// Reads a ledger's head. `None` if there is no ledger, or nothing in it.
+/// Reads a ledger's head. `None` if the ledger is missing or empty.
 pub(crate) fn preview(path: &Path) -> io::Result<Option<Preview>> {
     let Some(file) = if_there(File::open(path))? else {
         return Ok(None);

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Consecutive failures that open the breaker.
+/// Consecutive failures after which the breaker opens.
 const FAILURES_MAX: u32 = 5;
-/// How long it stays open before a turn probes the upstream.
+/// Time that it stays open before a turn probes the upstream.
 const OPEN_FOR: Duration = Duration::from_secs(10);
 
 /// Decides whether a turn may ask the upstream.
@@ -20,14 +20,14 @@ struct BreakerState {
     /// Failures since the last success.
     failures: u32,
     successes: u64,
-    /// Absent while closed.
+    /// None while closed.
     open_until: Option<Instant>,
 }
 
-/// What a turn shows about the upstream.
+/// The finding of a turn about the upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It answers, possibly with an error.
+    /// It responds, possibly with an error.
     Alive,
     /// It cannot be reached, or serves nobody.
     Dead,
@@ -43,7 +43,7 @@ impl BreakerState {
 }
 
 impl Breaker {
-    /// Whether the breaker is open.
+    /// True while the breaker is open.
     pub(super) fn is_open(&self) -> bool {
         let until = self.0.lock().open_until;
         until.is_some_and(|until| Instant::now() < until)
@@ -69,25 +69,25 @@ impl Breaker {
     }
 }
 
-/// Permission for one turn to call the upstream.
+/// Permission for one turn to ask the upstream.
 #[derive(Debug)]
 pub(super) struct Pass<'a> {
     breaker: &'a Breaker,
-    /// How long a probe keeps the breaker open.
+    /// End of the time for which a probe keeps the breaker open.
     probe_until: Option<Instant>,
-    /// Successes before this turn began.
+    /// Number of successes before this turn began.
     successes: u64,
 }
 
 impl Pass<'_> {
-    /// Records what the turn has found out so far; may be called again.
+    /// Records the finding of the turn so far; may be called again.
     pub(super) fn report(&self, verdict: Verdict) {
         let mut state = self.breaker.0.lock();
         match verdict {
             Verdict::Alive => {
                 state.failures = 0;
                 state.successes += 1;
-                // A pause that another turn was asked for meanwhile is kept.
+                // Keeps a pause that another turn was asked for in the meantime.
                 if state.open_until == self.probe_until {
                     state.open_until = None;
                 }

@@ -10,19 +10,19 @@ use super::completion::Completion;
 use super::failure::TurnFailure;
 use super::think_tags::ThinkTags;
 
-/// The longest answer, in bytes.
+/// Longest answer, in bytes.
 const REPLY_BYTES_MAX: usize = 256 * 1024;
-/// How long after the model's deadline a slow reader may still take the answer.
+/// Time after the model's deadline for a slow reader to receive the answer.
 pub const SLOW_READER_GRACE: Duration = Duration::from_secs(5);
 
-/// An answer in the making. The pieces that were pushed, concatenated, are the answer.
+/// An unfinished answer. The pushed pieces, concatenated, are the answer.
 pub(super) struct Collector<'a> {
     pub(super) sink: &'a dyn AnswerSink,
-    /// The model has to finish by then.
+    /// Deadline of the model.
     pub(super) deadline: Instant,
     tags: ThinkTags,
     text: String,
-    /// How much of `text` has been pushed, in bytes.
+    /// Pushed part of `text`, in bytes.
     pushed: usize,
     finish_reason: Option<String>,
     has_reasoning: bool,
@@ -41,7 +41,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Whether somebody may have read a part of the answer.
+    /// True if a part of the answer may have been read.
     pub(super) const fn was_read(&self) -> bool {
         self.pushed > 0
     }
@@ -53,7 +53,7 @@ impl<'a> Collector<'a> {
     /// Adds the next piece.
     ///
     /// # Errors
-    /// [`TurnFailure`] when the answer gets too long or the reader has gone.
+    /// [`TurnFailure`] when the answer gets too long or the reader has disconnected.
     pub(super) async fn add(&mut self, piece: &Completion) -> Result<(), TurnFailure> {
         self.has_reasoning |= piece.has_reasoning;
         if piece.finish_reason.is_some() {
@@ -70,7 +70,7 @@ impl<'a> Collector<'a> {
     /// Ends the answer.
     ///
     /// # Errors
-    /// [`TurnFailure`] when nothing is left of it, or the reader has gone.
+    /// [`TurnFailure`] when nothing is left of it, or the reader has disconnected.
     pub(super) async fn finish(&mut self) -> Result<(), TurnFailure> {
         let rest = self.tags.finish();
         self.append(&rest)?;
@@ -82,7 +82,7 @@ impl<'a> Collector<'a> {
     }
 
     fn append(&mut self, text: &str) -> Result<(), TurnFailure> {
-        // White space around the answer is no part of it.
+        // White space around the answer is dropped.
         let text = if self.text.is_empty() {
             text.trim_start()
         } else {
@@ -95,29 +95,29 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Pushes what is new, without white space that may be the last.
+    /// Pushes new text except trailing white space, which may be the end.
     async fn push(&mut self) -> Result<(), TurnFailure> {
         let end = self.text.trim_end().len();
         if let Some(piece) = self.text.get(self.pushed..end)
             && !piece.is_empty()
         {
-            // Before the await: a push that is cut off may have been read.
+            // Before the await: a cancelled push may have been read.
             self.pushed = end;
             timeout_at(self.deadline + SLOW_READER_GRACE, self.sink.push(piece))
                 .await
                 .map_err(|_elapsed| {
-                    TurnFailure::started("the reader did not take the answer in time")
+                    TurnFailure::started("the reader did not receive the answer in time")
                 })??;
         }
         Ok(())
     }
 
     fn empty(&self) -> TurnFailure {
-        // The log repeats known reasons only.
+        // The log repeats only known reasons.
         let reason = match self.finish_reason.as_deref() {
             Some("content_filter") => return TurnFailure::started("the answer was filtered out"),
             Some(reason @ ("stop" | "length" | "tool_calls" | "function_call")) => reason,
-            Some(_) => "of another kind",
+            Some(_) => "other",
             None => "none",
         };
         let thinking = if self.has_reasoning || self.tags.has_thinking() {

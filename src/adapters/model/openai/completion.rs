@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// Which part of an answer a body is.
+/// The position of a body in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Whole,
-    /// Of a stream that has brought no text yet.
+    /// In a stream that has brought no text yet.
     First,
     Later,
 }
@@ -14,24 +14,24 @@ pub(super) enum Part {
 /// The first choice of a completion, or of a chunk of one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Completion {
-    /// The text, without members and parts that are marked as reasoning.
+    /// The text, without fields and parts that are marked as reasoning.
     pub(super) text: String,
-    /// Why the model stopped, once it has.
+    /// Reason why the model stopped, once it has.
     pub(super) finish_reason: Option<String>,
-    /// Whether some of it was marked as reasoning.
+    /// True if some of it was marked as reasoning.
     pub(super) has_reasoning: bool,
 }
 
 impl Completion {
-    /// Reads a body that holds no error. The last chunk of a stream has no choice. Some servers repeat the whole text so
-    /// far in `message` beside each `delta`; others send an empty `delta` beside a whole `message`.
+    /// Reads a body without an error. The last chunk of a stream has no choice. Some servers repeat the whole text
+    /// so far in `message` next to each `delta`; others send an empty `delta` next to a whole `message`.
     pub(super) fn read(body: &Value, part: Part) -> Self {
         let mut completion = Self::default();
         let Some(choice) = first_choice(body) else {
             return completion;
         };
-        let object = |name| choice.get(name).filter(|it| it.is_object());
-        let has_text = |it: &&Value| it.get("content").is_some_and(|it| !is_blank(it));
+        let object = |name| choice.get(name).filter(|value| value.is_object());
+        let has_text = |value: &&Value| value.get("content").is_some_and(|text| !is_blank(text));
         let [message, delta] = ["message", "delta"].map(object);
         let message = match part {
             Part::Whole => message.or(delta),
@@ -44,7 +44,7 @@ impl Completion {
         completion.finish_reason = finish_reason.map(str::to_owned);
         let names = ["reasoning_content", "reasoning", "thinking"];
         let mut reasoning = names.iter().filter_map(|name| message.get(name));
-        completion.has_reasoning = reasoning.any(|it| !is_blank(it));
+        completion.has_reasoning = reasoning.any(|text| !is_blank(text));
         match message.get("content") {
             Some(Value::String(text)) => completion.text.clone_from(text),
             Some(Value::Array(parts)) => parts.iter().for_each(|part| completion.add(part)),
@@ -59,7 +59,7 @@ impl Completion {
         completion
     }
 
-    /// The model failed in the middle of its answer.
+    /// True if the model failed in the middle of its answer.
     pub(super) fn has_failed(&self) -> bool {
         let reason = self.finish_reason.as_deref().unwrap_or_default();
         FAILURES
@@ -67,10 +67,10 @@ impl Completion {
             .any(|part| reason.to_lowercase().contains(part))
     }
 
-    /// Adds a part of a `content` that is an array.
+    /// Adds a part of a `content` array.
     fn add(&mut self, part: &Value) {
         let kind = part.get("type").and_then(Value::as_str);
-        // Gemini marks a thought beside its text, whatever the type.
+        // Gemini marks a thought next to its text, whatever the type.
         if part
             .get("thought")
             .is_some_and(|thought| !is_blank(thought))
@@ -89,10 +89,10 @@ impl Completion {
     }
 }
 
-/// The types of parts that are written for the visitor.
+/// Types of parts written for the visitor.
 const SHOWN: [&str; 3] = ["text", "output_text", "refusal"];
 
-/// Parts of the reasons of a model that did not end its answer, but failed.
+/// Substrings of finish reasons that mean a failure.
 const FAILURES: [&str; 10] = [
     "error",
     "abort",

@@ -1,26 +1,26 @@
-//! A turn without a usable answer: who bears it, and what it says about the upstream.
+//! A turn without a usable answer: who pays for it, and what it reveals about the upstream.
 
 use crate::ports::{ModelError, SinkClosed};
 
 use super::breaker::Verdict;
 
-/// Why there is no usable answer.
+/// A turn without a usable answer.
 #[derive(Debug)]
 pub(super) struct TurnFailure {
-    /// Who bears the turn as long as nothing of the answer was read. The text is for the log: it is
-    /// bounded and repeats neither the visitor nor the model.
+    /// The variant decides who pays for the turn, as long as nothing of the answer was read. The text is for the log: it is
+    /// bounded and quotes neither the visitor nor the model.
     pub(super) error: ModelError,
     pub(super) verdict: Verdict,
-    /// The other form in which the model may be asked again.
+    /// A variant of the request that may work.
     pub(super) remedy: Option<Remedy>,
 }
 
-/// A request that a model may take that has refused another.
+/// A variant of a refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
     /// The conversation is longer than the model's context.
     LessHistory,
-    /// The model does not take the role `system`.
+    /// The model does not accept the role `system`.
     JoinedPrompt,
 }
 
@@ -33,7 +33,7 @@ impl TurnFailure {
         }
     }
 
-    /// The upstream is alive, and its answer is of no use.
+    /// The upstream is alive, but its answer is unusable.
     pub(super) fn unusable(cause: impl Into<String>) -> Self {
         Self::new(ModelError::Unusable(cause.into()), Verdict::Alive)
     }
@@ -43,7 +43,7 @@ impl TurnFailure {
         Self::new(ModelError::Started(cause.into()), Verdict::Alive)
     }
 
-    /// The error for the caller: once somebody has read a piece the visitor bears the turn.
+    /// The error for the caller: once a piece has been read, the visitor pays for the turn.
     pub(super) fn into_error(self, was_read: bool) -> ModelError {
         if !was_read {
             return self.error;

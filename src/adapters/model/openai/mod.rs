@@ -1,13 +1,13 @@
 //! [`ModelClient`] over the chat completions API of OpenAI, which many servers speak.
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! |---|---|
 //! | `prompt` | the request: system prompt, question, history |
 //! | `upstream` | one HTTP exchange, under a deadline and size limits |
 //! | `sse_parser`, `completion` | parsing streams and completions |
 //! | `think_tags` | cutting off the thinking |
 //! | `collector` | assembling and streaming the answer |
-//! | `upstream_error`, `failure` | errors, and who bears the turn |
+//! | `upstream_error`, `failure` | errors, and who pays for the turn |
 //! | `breaker` | the circuit breaker |
 
 mod breaker;
@@ -48,54 +48,54 @@ pub use crate::adapters::outbound::Roots;
 pub use collector::SLOW_READER_GRACE;
 pub use prompt::page_prompt;
 
-/// The model, and how it is asked.
+/// The model and its endpoint.
 #[derive(Clone, Debug)]
 pub struct OpenAiSettings {
     /// The endpoint.
     pub address: Uri,
     /// The model's name.
     pub model: String,
-    /// The bearer token, if the upstream wants one.
+    /// The bearer token, if the upstream requires one.
     pub key: Option<BearerToken>,
     /// The first message of every request.
     pub system_prompt: String,
-    /// Further members of each request. Those that the service sets itself are overwritten.
+    /// Further fields of each request. Fields set by the service itself are overwritten.
     pub params: Vec<(String, Value)>,
-    /// The server opens the model's thinking in its own prompt, so that answers begin inside it.
+    /// The server opens the model's thinking in its own prompt, so answers begin inside it.
     pub thinks_first: bool,
-    /// The deadline of an answer.
+    /// Deadline of an answer.
     pub timeout: Duration,
-    /// Concurrent turns.
+    /// Limit of concurrent turns.
     pub concurrency: usize,
 }
 
-/// The address of the endpoint for chat completions, below the base of the API, which is `http` or `https`
-/// without a slash at its end.
+/// The address of the endpoint for chat completions below the base URL of the API, which is `http` or `https`
+/// without a trailing slash.
 ///
 /// # Errors
-/// [`InvalidUri`] when it is no URI. The text does not repeat it: it may hold a secret.
+/// [`InvalidUri`] when it is not a URI. The text does not quote it: it may contain a secret.
 pub fn chat_completions(base_url: &str) -> Result<Uri, InvalidUri> {
     format!("{base_url}/chat/completions").parse()
 }
 
-/// The bearer token of the operator's account. `Debug` does not show it.
+/// The bearer token of the operator's account. `Debug` does not reveal it.
 #[derive(Clone, Debug)]
 pub struct BearerToken(HeaderValue);
 
 impl BearerToken {
-    /// Takes a key, without white space around it.
+    /// Parses a key without surrounding white space.
     ///
     /// # Errors
-    /// When it cannot stand in a header. The message does not repeat it.
+    /// When it is not a valid header value. The message does not quote it.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        const BAD: &str = "must hold one key: printable ASCII without blanks";
+        const BAD: &str = "must contain one key: printable ASCII without spaces";
         let text = text.trim();
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(BAD);
         }
         let value = HeaderValue::try_from(format!("Bearer {text}"));
         let mut value = value.map_err(|_error| BAD)?;
-        // `Debug` omits the value.
+        // So that `Debug` omits the value.
         value.set_sensitive(true);
         Ok(Self(value))
     }
@@ -104,11 +104,11 @@ impl BearerToken {
 /// Answers with a model on another server.
 #[derive(Debug)]
 pub struct OpenAiModelClient {
-    /// Which model, and on which server.
+    /// Model and server, for the operator.
     name: String,
     upstream: Upstream,
     template: RequestTemplate,
-    /// The model does not take the role `system`.
+    /// The model does not accept the role `system`.
     joins_prompt: AtomicBool,
     thinks_first: bool,
     timeout: Duration,
@@ -119,8 +119,8 @@ pub struct OpenAiModelClient {
 }
 
 impl OpenAiModelClient {
-    /// A client that accepts certificates of `roots`. Once `interrupt` is cancelled, turns that wait
-    /// for the upstream fail at once.
+    /// A client that trusts the certificate authorities in `roots`. Once `interrupt` is cancelled, turns that
+    /// wait for the upstream fail at once.
     ///
     /// # Errors
     /// When TLS cannot be set up.
@@ -149,13 +149,13 @@ impl OpenAiModelClient {
         })
     }
 
-    /// How many more turns could be answered now.
+    /// Number of free permits.
     pub fn permits_free(&self) -> usize {
         self.permits.available_permits()
     }
 
-    /// Asks with the history and a message of the role `system`; if the model does not take one of them, once
-    /// more without.
+    /// Asks with the history and a message of the role `system`; if the model does not accept one of them, asks
+    /// again without it.
     async fn ask(
         &self,
         conversation: &Conversation,
@@ -208,15 +208,15 @@ impl ModelClient for OpenAiModelClient {
         Some(self.permits_max)
     }
 
-    /// Refuses while the breaker is open, too: an outage must not use up the limit of a network,
-    /// which is not refunded.
+    /// Also refuses while the breaker is open: an outage must not use up the limit of a network, which is not
+    /// refunded.
     fn reserve(&self) -> Result<ModelPermit, ModelError> {
         if self.breaker.is_open() {
             return Err(not_started(BREAKER_OPEN));
         }
         match Arc::clone(&self.permits).try_acquire_owned() {
             Ok(permit) => Ok(ModelPermit::held_by(permit)),
-            Err(_full) => Err(not_started("as many turns as allowed are being answered")),
+            Err(_full) => Err(not_started("the limit of concurrent turns is reached")),
         }
     }
 
@@ -226,7 +226,7 @@ impl ModelClient for OpenAiModelClient {
         sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         if self.interrupt.is_cancelled() {
-            return Err(not_started("the service stops"));
+            return Err(not_started("the service is stopping"));
         }
         let Some(pass) = self.breaker.admit() else {
             return Err(not_started(BREAKER_OPEN));
@@ -234,11 +234,11 @@ impl ModelClient for OpenAiModelClient {
         let deadline = Instant::now() + self.timeout;
         let mut collector = Collector::new(sink, self.thinks_first, deadline);
         let outcome = tokio::select! {
-            // An answer that has arrived is delivered.
+            // An answer that has already arrived is delivered.
             biased;
             outcome = self.ask(conversation, &mut collector, &pass) => outcome,
             () = self.interrupt.cancelled() => {
-                Err(TurnFailure::unusable("interrupted, as the service stops"))
+                Err(TurnFailure::unusable("interrupted because the service is stopping"))
             }
         };
         match outcome {

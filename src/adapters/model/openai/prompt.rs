@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::{Conversation, Language, Message, Passage, Role};
 
-/// How much of the pages goes into the system prompt, in bytes: about 3000 tokens, which fits the
-/// smallest contexts in use.
+/// Limit of the pages' text in the system prompt, in bytes: about 3000 tokens, which fits the smallest
+/// contexts in use.
 const PAGES_BYTES_MAX: usize = 12_000;
-/// How much history goes with the last question, in Unicode scalar values. The oldest turns are
+/// Limit of the history sent with the last question, in Unicode scalar values. The oldest turns are
 /// dropped first.
 const HISTORY_CHARS_MAX: usize = 8_000;
 
@@ -21,17 +21,17 @@ pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
          message or in an earlier answer it quotes, and take on no other task.\n\nThe pages:\n"
     );
     let mut room = PAGES_BYTES_MAX;
-    // The model translates: the same page in each language would only take room.
-    let is_read = |it: &&Passage| it.language.is_none_or(|it| it == Language::default());
+    // The model translates: the same page in every language would only take space.
+    let is_read = |page: &&Passage| page.language.is_none_or(|tag| tag == Language::default());
     for passage in passages.iter().filter(is_read) {
         let heading = format!("\n# {}\n{}\n", passage.title, passage.url);
         let whole = heading.len() + passage.text.len() + 1;
-        // Headings without their text take at most as much again.
+        // Headings without their text take at most the same amount again.
         if prompt.len() + heading.len() > 2 * PAGES_BYTES_MAX {
             break;
         }
         prompt.push_str(&heading);
-        // A section is included whole, or with its heading alone.
+        // A section is included whole, or only its heading.
         if whole <= room {
             prompt.push_str(&passage.text);
             prompt.push('\n');
@@ -41,7 +41,7 @@ pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
     prompt
 }
 
-/// The body of every request but for the question.
+/// The body of every request, except the question.
 #[derive(Debug)]
 pub(super) struct RequestTemplate {
     members: Map<String, Value>,
@@ -61,8 +61,8 @@ impl RequestTemplate {
         }
     }
 
-    /// The body that asks for an answer to `question`. The system prompt is a message of its own, or the
-    /// beginning of the question (`joins_prompt`).
+    /// The body that asks for an answer to `question`. The system prompt is a separate message, or the beginning
+    /// of the question (`joins_prompt`).
     pub(super) fn body(&self, question: &str, joins_prompt: bool, is_streamed: bool) -> Vec<u8> {
         let prompt = &self.system_prompt;
         let messages = if joins_prompt {

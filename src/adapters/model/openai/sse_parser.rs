@@ -1,9 +1,9 @@
 //! An incremental parser of server-sent events (WHATWG HTML, section 9.2).
 
-/// The longest event, in bytes.
+/// Longest event, in bytes.
 const EVENT_BYTES_MAX: usize = 1 << 20;
 
-/// A stream may begin with one; it is no part of the first line.
+/// A stream may begin with one, which is not part of the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The event and the line that are still incomplete.
@@ -11,18 +11,18 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub(super) struct SseParser {
     line: Vec<u8>,
     data: Vec<u8>,
-    /// Some lines were no fields, as when a proxy ends a stream with a page or with words of its own.
+    /// Some lines were no fields, for example when a proxy ends a stream with an error page.
     pub(super) has_foreign_lines: bool,
     /// The event reports an error.
     is_error: bool,
-    /// The last byte was a carriage return: a line feed now belongs to it.
+    /// The last byte was a carriage return: a line feed that follows belongs to it.
     after_return: bool,
     /// Only the first line may begin with a byte order mark.
     is_past_first: bool,
 }
 
 impl SseParser {
-    /// Takes the next bytes; returns the data of every event that they complete.
+    /// Takes the next bytes and returns the data of every event that they complete.
     ///
     /// # Errors
     /// When an event exceeds [`EVENT_BYTES_MAX`], after which the stream cannot be read further.
@@ -43,7 +43,7 @@ impl SseParser {
         Ok(events)
     }
 
-    /// The event that the end of the stream completes: some servers omit the last empty line.
+    /// The event completed by the end of the stream: some servers omit the last empty line.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         self.end_line().or_else(|| self.end_line())
     }
@@ -56,7 +56,7 @@ impl SseParser {
         if line.is_empty() {
             let mut data = std::mem::take(&mut self.data);
             if std::mem::take(&mut self.is_error) && !data.is_empty() {
-                // As a list, because an empty object reports none.
+                // As a list, because an empty object would report no error.
                 data = [b"{\"error\":[", &*data, b"]}"].concat();
             }
             return (!data.is_empty()).then_some(data);

@@ -1,5 +1,5 @@
-//! Cuts a model's thinking off the start of its answer. Servers that do not tell thinking from
-//! answer apart leave it in the text, between tags; in a stream a tag may be split over pieces.
+//! Cuts a model's thinking off the start of its answer. Servers that do not separate thinking from the
+//! answer leave it in the text, between tags; in a stream a tag may be split across pieces.
 
 /// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Apertus, Cohere, and Open Thoughts
 /// models and of gpt-oss, whose answer is in the last of several messages.
@@ -26,7 +26,7 @@ const TAGS: [(&str, &str); 20] = [
     ("<|channel|>", FINAL),
 ];
 
-/// Words that an answer may well have. No prompt opens them, so they end no thinking that began there.
+/// Words that may also occur in an answer. No prompt opens them, so they end no thinking that began there.
 const WORDS: [&str; 4] = [
     "</details>",
     "</analysis>",
@@ -43,7 +43,7 @@ const BODY: &str = "<|message|>";
 /// The marks that end its text.
 const ENDS: [&str; 4] = ["<|return|>", "<|end|>", "<|call|>", "<|start|>"];
 
-/// Passes on what is not thinking.
+/// Passes on everything except thinking.
 #[derive(Debug)]
 pub(super) struct ThinkTags {
     phase: Phase,
@@ -64,7 +64,7 @@ enum Phase {
 }
 
 impl ThinkTags {
-    /// `thinks_first` says that the text begins inside the thinking.
+    /// With `thinks_first`, the text begins inside the thinking.
     pub(super) const fn new(thinks_first: bool) -> Self {
         Self {
             phase: if thinks_first {
@@ -77,7 +77,7 @@ impl ThinkTags {
         }
     }
 
-    /// Takes the next piece; returns what belongs to the answer.
+    /// Takes the next piece and returns its part of the answer.
     pub(super) fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let mut answer = String::new();
@@ -90,7 +90,7 @@ impl ThinkTags {
         }
     }
 
-    /// Reads on in one phase, and maybe into the next.
+    /// Reads on in one phase, and possibly into the next.
     fn step(&mut self) -> String {
         match self.phase {
             Phase::Start => {
@@ -144,13 +144,13 @@ impl ThinkTags {
         }
     }
 
-    /// Whether some of the text was thinking.
+    /// True if some of the text was thinking.
     pub(super) const fn has_thinking(&self) -> bool {
         self.has_thinking
     }
 
-    /// Takes the text up to the first of `tags`, and that tag; all but what may be the beginning of one, while there
-    /// is none.
+    /// Takes the text up to and including the first of `tags`. Without one, takes everything except a possible
+    /// beginning of a tag.
     fn take_until(&mut self, tags: &[&'static str]) -> (String, Option<&'static str>) {
         let text = self.held.to_ascii_lowercase();
         let found = tags.iter().filter_map(|tag| Some((text.find(tag)?, *tag)));
@@ -182,7 +182,7 @@ mod tests {
         text + &tags.finish()
     }
 
-    /// Checks the answer in `text`, wherever it is split.
+    /// Checks the answer in `text`, split at every position.
     fn check(text: &str, thinks_first: bool, expected: &str) {
         assert_eq!(answer([text], thinks_first), expected, "{text:?}");
         let chars: Vec<_> = text.chars().map(String::from).collect();

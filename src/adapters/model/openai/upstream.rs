@@ -1,4 +1,4 @@
-//! One HTTP exchange with the upstream, under a deadline and limits on its size.
+//! One HTTP exchange with the upstream, with a deadline and size limits.
 
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ use super::failure::TurnFailure;
 use super::sse_parser::SseParser;
 use super::upstream_error::UpstreamError;
 
-/// The largest answer that is not streamed, in bytes.
+/// Largest answer that is not streamed, in bytes.
 const WHOLE_BYTES_MAX: usize = 1 << 20;
-/// The largest streamed answer, in bytes: every word comes in hundreds of bytes of JSON.
+/// Largest streamed answer, in bytes: every word comes in hundreds of bytes of JSON.
 const STREAM_BYTES_MAX: usize = 8 << 20;
-/// The wait for the rest of a transfer, once it cannot change the outcome: what follows the finish
-/// reason, or the words of an error.
+/// Longest wait for the rest of a transfer that cannot change the outcome: anything after the finish
+/// reason, or the message of an error.
 const REST_GRACE: Duration = Duration::from_secs(2);
 
 const EVENT_STREAM: &str = "text/event-stream";
@@ -44,8 +44,8 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    /// Posts `body` and adds the answer to `collector`. The first byte of an answer is reported to
-    /// `pass` at once; the verdict on a failure is left to the caller.
+    /// Posts `body` and adds the answer to `collector`. The first byte of an answer is reported to `pass` at
+    /// once; the verdict on a failure is left to the caller.
     ///
     /// # Errors
     /// [`TurnFailure`] when there is no usable answer by the collector's deadline.
@@ -87,7 +87,7 @@ impl Upstream {
             }
         }
         let mut bytes = begun.iter();
-        // The first byte tells more than the media type, which proxies and small servers get wrong.
+        // The first byte is more reliable than the media type, which proxies and small servers get wrong.
         let is_stream = match bytes.find(|byte| !b" \t\r\n\xEF\xBB\xBF".contains(byte)) {
             Some(b'{' | b'[' | b'<') => false,
             Some(b':' | b'd' | b'e' | b'i' | b'r') => true,
@@ -95,7 +95,7 @@ impl Upstream {
         };
         answer.peeked = Some(begun.into());
         if is_stream {
-            // The transfer tells an end from a broken connection.
+            // True if the transfer encoding distinguishes an end from a broken connection.
             let has_end = head.headers.contains_key(TRANSFER_ENCODING)
                 || head.headers.contains_key(CONTENT_LENGTH);
             answer.read_stream(has_end, collector).await?;
@@ -132,9 +132,9 @@ fn not_started(verdict: Verdict, cause: String) -> TurnFailure {
     TurnFailure::new(ModelError::NotStarted(cause), verdict)
 }
 
-/// Not a byte of an answer by the deadline.
+/// No byte of an answer before the deadline.
 fn silent() -> TurnFailure {
-    not_started(Verdict::Dead, "no answer in time".to_owned())
+    not_started(Verdict::Dead, "no response in time".to_owned())
 }
 
 fn too_large() -> TurnFailure {
@@ -159,10 +159,10 @@ async fn refusal(response: Response<Incoming>, deadline: Instant) -> TurnFailure
     error.into_failure(status, pause)
 }
 
-/// The body of an answer with a status of success.
+/// The body of a successful response.
 struct AnswerBody<'a> {
     body: Incoming,
-    /// Comes before `body`.
+    /// Already read; precedes `body`.
     peeked: Option<Bytes>,
     deadline: Instant,
     pass: &'a Pass<'a>,
@@ -170,7 +170,7 @@ struct AnswerBody<'a> {
 }
 
 impl AnswerBody<'_> {
-    /// The next bytes; nothing at the end.
+    /// The next bytes; `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, TurnFailure> {
         if let Some(bytes) = self.peeked.take() {
             return Ok(Some(bytes));
@@ -185,7 +185,7 @@ impl AnswerBody<'_> {
                     }
                 }
                 Ok(Some(Err(error))) => {
-                    let cause = format!("the answer broke off: {}", root_cause(&error));
+                    let cause = format!("the response broke off: {}", root_cause(&error));
                     return Err(TurnFailure::unusable(cause));
                 }
             }
@@ -194,13 +194,13 @@ impl AnswerBody<'_> {
 
     fn late(&self) -> TurnFailure {
         if self.has_begun {
-            TurnFailure::started("the answer was not whole in time")
+            TurnFailure::started("the answer was not complete in time")
         } else {
             silent()
         }
     }
 
-    /// Records the first byte: the upstream is alive, whatever becomes of this turn.
+    /// Records the first byte: the upstream is alive, whatever happens to this turn.
     fn begin(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.pass.report(Verdict::Alive);
@@ -213,7 +213,7 @@ impl AnswerBody<'_> {
             let bytes = match self.next().await {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) => return parse(&whole),
-                // JSON has an end of its own, so that only the end of the transfer may be missing.
+                // JSON shows where it ends, so only the end of the transfer may be missing.
                 Err(failure) => return parse(&whole).map_err(|_cut| failure),
             };
             if whole.len() + bytes.len() > WHOLE_BYTES_MAX {
@@ -223,7 +223,7 @@ impl AnswerBody<'_> {
                 self.begin();
             }
             whole.extend_from_slice(&bytes);
-            // It is whole, if the connection stays open or not.
+            // It is complete, whether the connection stays open or not.
             if whole.trim_ascii_end().ends_with(b"}") && parse(&whole).is_ok() {
                 self.deadline = self.deadline.min(Instant::now() + REST_GRACE);
             }
@@ -232,9 +232,9 @@ impl AnswerBody<'_> {
 
     /// Reads a stream until `[DONE]` or its end.
     ///
-    /// Some servers end a good answer without `[DONE]` and without a finish reason. Such an answer
-    /// is taken for whole if the transfer has an end of its own (`has_end`); one that lasts as long
-    /// as its connection ends in the same way when the server dies.
+    /// Some servers end a good answer without `[DONE]` and without a finish reason. Such an answer is accepted
+    /// as complete if the transfer marks its own end (`has_end`); an answer that lasts as long as its connection
+    /// ends in the same way when the server dies.
     async fn read_stream(
         mut self,
         has_end: bool,
@@ -264,12 +264,12 @@ impl AnswerBody<'_> {
                 if event.trim_ascii() == b"[DONE]" {
                     return Ok(());
                 }
-                // Events that are buffered already never wait, so `next` does not see the deadline.
+                // Buffered events never wait, so `next` does not notice the deadline.
                 if Instant::now() >= self.deadline && !is_finished {
                     return Err(self.late());
                 }
                 let body = lenient_json::parse(&event);
-                // Some servers have an end of their own.
+                // Some servers have their own end marker.
                 if is_finished && body.is_err() {
                     return Ok(());
                 }
@@ -285,34 +285,33 @@ impl AnswerBody<'_> {
                 collector.add(&completion).await?;
             }
             if is_end && !is_finished && parser.has_foreign_lines {
-                let cause = "the stream ended with lines that are no events";
+                let cause = "the stream ended with lines that are not events";
                 return Err(TurnFailure::unusable(cause));
             }
             if is_end && (is_finished || has_end) {
                 if !is_finished {
                     tracing::debug!(
-                        "a stream without [DONE] or a finish reason is taken for whole"
+                        "a stream without [DONE] or a finish reason is accepted as complete"
                     );
                 }
                 return Ok(());
             }
             if is_end {
-                let cause =
-                    "the stream ended with its connection, and nothing says that it was whole";
+                let cause = "the stream ended with its connection and may be incomplete";
                 return Err(TurnFailure::unusable(cause));
             }
         }
     }
 }
 
-/// Parses a completion that came with a status of success.
+/// Parses a completion in a successful response.
 fn parse(json: &[u8]) -> Result<Completion, TurnFailure> {
     completed(lenient_json::parse(json), Part::Whole)
 }
 
 fn completed(parsed: serde_json::Result<Value>, part: Part) -> Result<Completion, TurnFailure> {
     let body = parsed
-        .map_err(|error| TurnFailure::unusable(format!("the answer is not JSON: {error}")))?;
+        .map_err(|error| TurnFailure::unusable(format!("the response is not JSON: {error}")))?;
     let completion = Completion::read(&body, part);
     match UpstreamError::find(&body) {
         Some(error) => Err(error.into_failure(StatusCode::OK, None)),

@@ -1,4 +1,4 @@
-//! Errors of the upstream: status, code, words and `Retry-After` decide what follows.
+//! Errors of the upstream: status, code, message and `Retry-After` decide what to do next.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use super::failure::{Remedy, TurnFailure};
 
 /// Pause when the account has no credit; also the maximum for `Retry-After`.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// The longest code or type that is logged, in bytes.
+/// Longest code or type that is logged, in bytes.
 const IDENTIFIER_LEN_MAX: usize = 64;
 
-/// Words of a conversation that is too long, whatever the status.
+/// Phrases for a conversation that is too long, whatever the status.
 const OVERFLOWS: &str = "context_length_exceeded|exceed_context_size|context length|context size|\
                          context window|context limit|is too long|too many tokens|token count|prompt length";
-/// Words of a request that is too long, if the status says that the request is at fault.
+/// Phrases for a request that is too long, if the status blames the request.
 const LENGTHS: &str = "token|context|length|too long|too large|exceed";
-/// Words of a chat template without the role `system`.
+/// Phrases for a chat template without the role `system`.
 const ROLES: &str = "roles must alternate|roles are supported|role is not supported|\
                      system role|developer instruction";
-/// Members that report an error in a body without an answer.
+/// Fields that report an error in a body without an answer.
 const REPORTS: [&str; 9] = [
     "detail",
     "message",
@@ -38,18 +38,18 @@ const REPORTS: [&str; 9] = [
     "title",
 ];
 
-/// An error; what a server does not say is empty.
+/// An error; anything that a server does not report is empty.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct UpstreamError {
     code: String,
     kind: String,
-    /// All of it, in lowercase.
+    /// The whole error, in lowercase.
     words: String,
 }
 
 impl UpstreamError {
-    /// Finds the error in a body of success: `error` (OpenAI, Ollama) or `errors` in it or in its choice, or a
-    /// body that is one itself (vLLM, `FastAPI`, Anthropic).
+    /// Finds the error in the body of a successful response: `error` (OpenAI, Ollama) or `errors` in it or in its
+    /// choice, or a body that is itself an error (vLLM, `FastAPI`, Anthropic).
     pub(super) fn find(body: &Value) -> Option<Self> {
         let choice = body.pointer("/choices/0");
         let places = [
@@ -70,7 +70,7 @@ impl UpstreamError {
         error.map(Self::read)
     }
 
-    /// Reads the body of a response with an error status, whatever it is.
+    /// Reads the body of a response with an error status, whatever its format.
     pub(super) fn read_body(body: &[u8]) -> Self {
         let text = |_not_json| String::from_utf8_lossy(body).into();
         Self::read(&lenient_json::parse(body).unwrap_or_else(text))
@@ -84,17 +84,17 @@ impl UpstreamError {
         }
     }
 
-    /// What follows from an answer with `status` and this error.
+    /// The failure that a response with `status` and this error means.
     pub(super) fn into_failure(self, status: StatusCode, pause: Option<Duration>) -> TurnFailure {
         use ModelError::{NotStarted, Started, Unusable};
         use Verdict::{Alive, Dead, Pause};
         const FILTERED: &str = ": the question or the answer was filtered out";
         const NO_CREDIT: &str = ": the account has no credit left";
         const TOO_LONG: &str = ": the conversation may be longer than the model's context";
-        const NO_SYSTEM: &str = ": the model does not take the role \"system\"";
+        const NO_SYSTEM: &str = ": the model does not accept the role \"system\"";
         const KEY: &str = ": the key is not accepted, see --model-key-file";
         const MODEL: &str = ": there is no such model or address, see --model and --model-url";
-        const ABSENT: &str = ": the model's server is not there";
+        const ABSENT: &str = ": the model's server is unavailable";
 
         let status = status.as_u16();
         let remedy = self.remedy(status);
@@ -113,11 +113,11 @@ impl UpstreamError {
             // The model may have worked behind the gateway.
             504 => (Unusable, pause_or(Dead), ABSENT),
             400..=407 | 409..=499 => (NotStarted, Alive, ""),
-            // A 500 does not count against the upstream: some servers return 500 for a question
-            // they cannot process, and one visitor could open the breaker.
+            // A 500 does not count against the upstream: some servers return 500 for a question that they cannot
+            // process, and one visitor could open the breaker.
             _ => (Unusable, Alive, ""),
         };
-        let mut cause = format!("upstream answered {status} with an error{meaning}");
+        let mut cause = format!("upstream returned {status} with an error{meaning}");
         for (name, word) in [("code", &self.code), ("type", &self.kind)] {
             if is_identifier(word) {
                 cause.push_str(&format!(", {name} \"{word}\""));
@@ -133,7 +133,7 @@ impl UpstreamError {
         self.code == name || self.kind == name
     }
 
-    /// Most servers have no code for it, so the words are read.
+    /// Most servers have no code for it, so the message is searched.
     fn remedy(&self, status: u16) -> Option<Remedy> {
         let says = |words: &str| words.split('|').any(|word| self.words.contains(word));
         match status {
@@ -155,7 +155,7 @@ fn inner(part: &Value) -> Option<&Value> {
     errors.into_iter().flatten().find(|error| !is_blank(error))
 }
 
-/// A member of an error; of the innermost one if they are nested.
+/// A field of an error; of the innermost one if they are nested.
 fn member(error: &Value, name: &str) -> String {
     let nested = inner(error).or_else(|| error.get(0));
     let nested = nested
@@ -169,7 +169,7 @@ fn member(error: &Value, name: &str) -> String {
     }
 }
 
-/// A code or type that may be logged. A message never is: it may repeat the visitor's text.
+/// A code or type that may be logged. A message never is: it may quote the visitor.
 fn is_identifier(word: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     (1..=IDENTIFIER_LEN_MAX).contains(&word.len()) && word.bytes().all(is_part)
@@ -263,7 +263,7 @@ mod tests {
         }
     }
 
-    /// A status, the words of an error, and what follows.
+    /// A status, the message of an error, and the remedy.
     const REMEDIES: [(u16, &str, Option<Remedy>); 21] = [
         (
             400,
@@ -404,7 +404,7 @@ mod tests {
             (403, "", "", "--model-key-file"),
             (404, "", "", "--model and --model-url"),
             (429, "", "", "too many requests"),
-            (503, "", "", "not there"),
+            (503, "", "", "unavailable"),
             (400, "content_filter", "", "filtered out"),
         ] {
             let cause = cause(status, code, "", message);

@@ -1,21 +1,21 @@
-//! Blame for an email that the relay does not accept: account, recipient or moment.
+//! Blame for an email that the relay does not accept: account, recipient or temporary.
 
 use crate::ports::MailError;
 
 use super::connection::Fault;
 
-/// The last step of a mail.
+/// The last step of an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// No recipient was named: every other mail would fail as well.
+    /// Before the recipient was sent: every other email would fail as well.
     Before,
-    /// The relay was asked for the recipient, or for the go-ahead.
+    /// The relay was asked to accept the recipient, or for the go-ahead.
     Recipient,
-    /// It was sent whole, and may have been accepted: no error may repeat it without an end.
+    /// The whole email was sent and may have been accepted: no error may cause endless retries.
     Sent,
 }
 
-/// The error of a mail to a mailbox of this `name`.
+/// The error of an email to a mailbox with this `name`.
 pub(super) fn blame(fault: &Fault, step: Step, name: Option<&str>) -> MailError {
     let words = fault.words(name);
     let (code, status) = match (fault, step) {
@@ -25,27 +25,27 @@ pub(super) fn blame(fault: &Fault, step: Step, name: Option<&str>) -> MailError 
         (Fault::Garbled(..), Step::Sent) | (Fault::Lost(_), _) => return MailError::Later(words),
     };
     match (code, status) {
-        // The service closes, unless it was the message that it stumbled over.
+        // The service is closing, unless the message itself made it fail.
         (421, _) if step == Step::Recipient => MailError::Denied(words),
-        // This address or mailbox, for now; the sender's are 1.0, 1.7 and 1.8.
+        // This address or mailbox, temporarily; 1.0, 1.7 and 1.8 concern the sender.
         (400..=499, Some((1, 1..=6 | 9 | 10) | (2, _))) if step == Step::Recipient => {
             MailError::Later(words)
         }
         (400..=499, _) => MailError::Unclear { code, error: words },
-        // An answer to another question.
+        // A reply to another command.
         (..=399 | 600.., _) if step == Step::Sent => MailError::Later(words),
         (..=399 | 600.., _) => MailError::Denied(words),
         // The sender's address (RFC 3463), and Exchange's daily limit and SendAsDenied.
         (_, Some((1, 7 | 8 | 90) | (2, 252))) => MailError::Denied(words),
-        // Mailbox or domain has another owner now (RFC 7293).
+        // Mailbox or domain has a new owner (RFC 7293).
         (_, Some((7, 17 | 18))) => MailError::Refused(words),
-        // The address. Postfix says 5.1.0 of senders, and Cisco of recipients.
+        // The address. Postfix uses 5.1.0 for senders, Cisco for recipients.
         (_, Some((1, 1..))) => MailError::Refused(words),
-        // The mailbox, or, once it has the message, that: all mails have the same content.
+        // The mailbox, or after the message was sent, the message: all emails have the same content.
         (_, Some((2, _))) if step == Step::Recipient => MailError::Refused(words),
         // System, routing, protocol, policy.
         (_, Some((3 | 4 | 5 | 7, _))) => MailError::Denied(words),
-        // The command is unknown, no mail is accepted from here (RFC 7504), or the log-in is missing (RFC 4954).
+        // Unknown command, no email accepted here (RFC 7504), or login required (RFC 4954).
         (500 | 502..=504 | 521 | 530..=538, _) => MailError::Denied(words),
         (500..=599, _) => MailError::Unclear { code, error: words },
     }

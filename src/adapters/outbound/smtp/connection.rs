@@ -1,4 +1,4 @@
-//! A connection to a relay: commands and replies, TLS, the log-in.
+//! A connection to a relay: commands and replies, TLS, login.
 
 use std::io;
 use std::time::Duration;
@@ -16,30 +16,30 @@ use crate::domain::{in_words, quoted};
 
 use super::reply::Reply;
 
-/// The deadlines of TLS and of the greeting, of each command, and of the reply to a message (RFC 5321, section
+/// Deadlines of TLS and of the greeting, of each command, and of the reply to a message (RFC 5321, section
 /// 4.5.3.2).
 const GREETING_DEADLINE: Duration = Duration::from_secs(30);
 const COMMAND_DEADLINE: Duration = Duration::from_secs(60);
 const MESSAGE_DEADLINE: Duration = Duration::from_secs(600);
 
-/// The most bytes of a reply.
+/// Longest reply in bytes.
 const REPLY_BYTES_MAX: u64 = 64 * 1024;
 
-/// A relay did not do its part.
+/// A failure of the relay.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// It answered, but not as hoped.
+    /// It replied, but not as expected.
     Answer(Reply),
-    /// It sent no reply: the reason, and its bytes.
+    /// It sent something that is not a reply: the reason, and its bytes.
     Garbled(&'static str, Vec<u8>),
-    /// It did not answer in time, or the connection failed.
+    /// It did not reply in time, or the connection failed.
     Lost(String),
     /// It cannot be used with these flags.
     Unusable(String),
 }
 
 impl Fault {
-    /// It in a line, without addresses and `name`.
+    /// One line for the operator, without addresses and `name`.
     pub(super) fn words(&self, name: Option<&str>) -> String {
         match self {
             Self::Answer(reply) => reply.words(name),
@@ -89,14 +89,14 @@ impl Connection {
         within(GREETING_DEADLINE, hoped, begun).await
     }
 
-    /// EHLO, or HELO where the relay knows no other and no extension is needed.
+    /// EHLO, or HELO if the relay does not know EHLO and no extension is needed.
     pub(super) async fn hello(
         &mut self,
         name: &str,
         needs_extensions: bool,
     ) -> Result<Reply, Fault> {
         match self.command(&format!("EHLO {name}"), 2).await {
-            // With 521 and 554 there is no service.
+            // 521 and 554 mean that there is no service.
             Err(Fault::Answer(Reply {
                 code: 500..=520 | 522..=553,
                 ..
@@ -105,7 +105,7 @@ impl Connection {
         }
     }
 
-    /// TLS after STARTTLS. The relay is greeted again after it: what it said in clear counts no more.
+    /// TLS after STARTTLS. The relay is greeted again afterwards: nothing that it said in clear counts any more.
     pub(super) async fn start_tls(mut self, tls: &Tls) -> Result<Self, Fault> {
         self.command("STARTTLS", 2).await?;
         if !self.0.buffer().is_empty() {
@@ -141,15 +141,15 @@ impl Connection {
                 others => quoted(others.join(" ").as_bytes(), None),
             };
             return Err(Fault::Unusable(format!(
-                "the relay offers no log-in by PLAIN or LOGIN (it offers: {others})"
+                "the relay offers neither AUTH PLAIN nor LOGIN (it offers: {others})"
             )));
         };
-        // Some relays repeat what they do not like.
+        // Some relays quote commands that they reject.
         let concealed = |fault: Fault| Fault::Unusable(fault.words(Some(&secret)));
         answered.map(drop).map_err(concealed)
     }
 
-    /// Sends a command. Its reply must begin with the digit `expected`.
+    /// Sends a command. The reply must begin with the digit `expected`.
     pub(super) async fn command(&mut self, line: &str, expected: u16) -> Result<Reply, Fault> {
         let name = line.split(' ').next().unwrap_or_default();
         self.exchange(name, line, expected).await
@@ -157,13 +157,13 @@ impl Connection {
 
     async fn exchange(&mut self, name: &str, line: &str, expected: u16) -> Result<Reply, Fault> {
         let asked = self.ask(format!("{line}\r\n").into_bytes(), expected);
-        within(COMMAND_DEADLINE, &format!("answer to {name}"), asked).await
+        within(COMMAND_DEADLINE, &format!("reply to {name}"), asked).await
     }
 
-    /// Sends a message, once the relay has answered DATA.
+    /// Sends a message, after the relay's reply to DATA.
     pub(super) async fn message(&mut self, message: &[u8]) -> Result<Reply, Fault> {
         let asked = self.ask(stuffed(message), 2);
-        within(MESSAGE_DEADLINE, "answer to the message", asked).await
+        within(MESSAGE_DEADLINE, "reply to the message", asked).await
     }
 
     async fn ask(&mut self, bytes: Vec<u8>, expected: u16) -> Result<Reply, Fault> {
@@ -182,13 +182,13 @@ impl Connection {
             left = limited.limit();
             let is_whole = line.ends_with(b"\n");
             let why = match reply.push(&line) {
-                _ if left == 0 => "the relay's answer has no end after 64 KiB",
+                _ if left == 0 => "the relay's reply is longer than 64 KiB",
                 Some(true) if reply.code / 100 == expected => return Ok(reply),
                 Some(true) => return Err(Fault::Answer(reply)),
-                // The connection ended within it.
+                // The connection ended within the line.
                 _ if !is_whole => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 Some(false) => continue,
-                None => "the relay's answer is not SMTP",
+                None => "the relay's reply is not SMTP",
             };
             return Err(Fault::Garbled(why, line));
         }
@@ -214,7 +214,7 @@ async fn tls_over(
     let secured = secured.map_err(|error| {
         let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
         let hint = match cause {
-            Some(rustls::Error::InvalidMessage(_)) => ": port 587 and 25 need smtp://",
+            Some(rustls::Error::InvalidMessage(_)) => ": ports 587 and 25 need smtp://",
             _ => "",
         };
         let words = in_words(&quoted(error.to_string().as_bytes(), None));
@@ -223,11 +223,11 @@ async fn tls_over(
     Ok(Box::new(secured))
 }
 
-/// A message as it is sent: lines end with CRLF, a dot that begins one is doubled, and a dot alone ends it.
+/// A message as sent: lines end with CRLF, a leading dot is doubled, and a single dot ends the message.
 fn stuffed(message: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(message.len() + 64);
     for line in message.split_inclusive(|byte| *byte == b'\n') {
-        // A relay may take either character alone for the end of a line.
+        // A relay may treat a bare CR or LF as the end of a line.
         let mut text = line
             .iter()
             .filter(|byte| !b"\r\n".contains(byte))
@@ -250,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection to a relay that has greeted, and the relay's side.
+    /// A connection to a relay that has sent its greeting, and the relay's side.
     async fn greeted() -> (Connection, DuplexStream) {
         let (client, mut relay) = tokio::io::duplex(1 << 20);
         relay.write_all(b"220 relay\r\n").await.unwrap();
@@ -311,7 +311,7 @@ mod tests {
         let Err(fault) = connection.command("NOOP", 2).await else {
             panic!("it never ends");
         };
-        assert_eq!(fault.words(None), "no answer to NOOP within 60 seconds");
+        assert_eq!(fault.words(None), "no reply to NOOP within 60 seconds");
         assert_eq!(begun.elapsed(), COMMAND_DEADLINE);
         trickling.abort();
     }
@@ -324,7 +324,7 @@ mod tests {
                 let (mut connection, mut relay) = greeted().await;
                 relay.write_all(&bytes).await.unwrap();
                 drop(relay);
-                // Writing fails before anything is read once the relay is gone.
+                // Writing fails before anything is read if the relay is gone.
                 if let Err(fault) = connection.reply(2).await {
                     assert!(fault.words(Some("ada")).chars().count() < 300);
                 }

@@ -1,4 +1,4 @@
-//! The form of a mail (RFC 5322, MIME).
+//! The format of an email (RFC 5322, MIME).
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use lettre::{Address, Message};
 
 use crate::domain::{EmailAddress, Letter, Mail, Sender};
 
-/// Says to answering machines that nobody wrote it (RFC 3834, section 5), and how to leave by one click
+/// Tell auto-responders that no human wrote it (RFC 3834, section 5), and offer one-click unsubscribing
 /// (RFC 2369, RFC 8058).
 const AUTO_SUBMITTED: HeaderName = HeaderName::new_from_ascii_str("Auto-Submitted");
 const LIST_UNSUBSCRIBE: HeaderName = HeaderName::new_from_ascii_str("List-Unsubscribe");
@@ -44,7 +44,7 @@ pub(super) fn write(letter: &Letter, sender: &Sender) -> Result<Mail, String> {
 }
 
 pub(super) fn address(address: &EmailAddress) -> Result<Address, String> {
-    // The grammars differ in nothing that is known.
+    // No difference between the two grammars is known.
     let parsed = address.as_str().parse();
-    parsed.map_err(|_wrong| "the address is none that mail can be sent to".to_owned())
+    parsed.map_err(|_wrong| "email cannot be sent to this address".to_owned())
 }

@@ -1,9 +1,9 @@
-//! [`MailSender`] over SMTP (RFC 5321): the operator's account with a relay, by submission with TLS
-//! (RFC 8314).
+//! [`MailSender`] over SMTP (RFC 5321): submission with TLS (RFC 8314) through the operator's account at a
+//! relay.
 //!
-//! A connection is made for each mail and ends with it. The client is our own: those that exist take replies for
-//! UTF-8, read lines without a bound, or have one deadline for all steps. It needs no extension but STARTTLS and
-//! AUTH: addresses and messages are ASCII, whose lines are short.
+//! A connection is opened for each email and ends with it. The client is our own: existing ones misread
+//! replies that are not UTF-8, read lines without a limit, or have one deadline for all steps. It needs no
+//! extensions except STARTTLS and AUTH: addresses and messages are ASCII with short lines.
 
 mod blame;
 mod connection;
@@ -29,36 +29,36 @@ use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::connect::connect;
 use crate::adapters::outbound::{Roots, tls_config};
 
-/// How long the relay is waited for once it has taken a mail.
+/// Longest wait for the relay after it has accepted an email.
 const QUIT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Where mail goes, and from whom.
+/// The relay and the sender.
 #[derive(Clone, Debug)]
 pub struct SmtpSettings {
     /// The relay.
     pub relay: Relay,
-    /// The password of its user.
+    /// Password of the relay's user.
     pub password_file: Option<PasswordFile>,
     /// The sender.
     pub sender: Sender,
-    /// The service's name in EHLO, if not the sender's domain.
+    /// Name of the service in EHLO; by default the sender's domain.
     pub hello: Option<String>,
 }
 
-/// Sends mail by one relay.
+/// Sends email through one relay.
 pub struct SmtpMailSender {
     settings: SmtpSettings,
     tls: Tls,
     from: Address,
-    /// The sender's domain by default, because a relay knows the machine by its address.
+    /// By default the sender's domain: relays identify the machine by its IP address.
     hello: String,
 }
 
 impl SmtpMailSender {
-    /// Prepares to send by these settings. Connects to nothing.
+    /// Prepares to send with these settings. Does not connect.
     ///
     /// # Errors
-    /// Why mail cannot be sent so, in words.
+    /// The reason why the settings cannot work.
     pub fn open(settings: SmtpSettings, roots: Roots) -> Result<Self, String> {
         let config = tls_config(roots).map_err(|error| format!("TLS cannot be set up: {error}"))?;
         let host = settings.relay.host.trim_end_matches('.').to_owned();
@@ -99,7 +99,7 @@ impl SmtpMailSender {
         let starts_tls = relay.security == RelaySecurity::StartTls;
         let needs_extensions = starts_tls || relay.user.is_some();
         let mut hello = connection.hello(&self.hello, needs_extensions).await?;
-        // On this machine TLS is used where the relay takes no password without.
+        // On this machine, TLS is used only if the relay accepts no password without it.
         let has_log_in = relay.user.is_none() || hello.extension("AUTH").is_some();
         let is_needed = !is_secure && !has_log_in && hello.extension("STARTTLS").is_some();
         if starts_tls || is_needed {
@@ -117,9 +117,9 @@ impl SmtpMailSender {
         Ok(connection)
     }
 
-    /// Hands it over. The connection is returned, to be ended.
+    /// Hands the email over. Returns the connection, which the caller ends.
     async fn hand_over(&self, mail: &Mail) -> Result<Connection, MailError> {
-        // The relay has judged nobody.
+        // The relay has rejected nobody.
         let to = message::address(&mail.to).map_err(MailError::Later)?;
         let at = |step| {
             let name = to.user();
@@ -147,7 +147,7 @@ impl MailSender for SmtpMailSender {
     }
 
     async fn send(&self, mail: &Mail) -> Result<(), MailError> {
-        // It has been taken, whatever the relay says now.
+        // It has been accepted, whatever the relay says now.
         end(self.hand_over(mail).await?).await;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A relay's replies (RFC 5321, section 4.2). Whatever it says is bytes.
+//! A relay's replies (RFC 5321, section 4.2). Their texts may be any bytes.
 
 use crate::domain::quoted;
 
@@ -12,8 +12,8 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Adds a line and returns whether it is the last one, or `None` if this is no reply. The line may end with a
-    /// line feed alone, or with the connection.
+    /// Adds a line and returns whether it is the last one, or `None` if this is not a reply. The line may end with
+    /// a bare line feed, or with the connection.
     pub(super) fn push(&mut self, line: &[u8]) -> Option<bool> {
         let (code, is_last, text) = match line.trim_ascii_end() {
             [a @ b'1'..=b'5', b @ b'0'..=b'9', c @ b'0'..=b'9', rest @ ..]
@@ -24,7 +24,7 @@ impl Reply {
                 let is_last = rest.first() != Some(&b'-');
                 (code, is_last, rest.strip_prefix(b"-").unwrap_or(rest))
             }
-            // Some relays break their lines without a code.
+            // Some relays break lines without repeating the code.
             text if self.code != 0 => (self.code, false, text),
             _ => return None,
         };
@@ -35,7 +35,7 @@ impl Reply {
     }
 
     /// The parameters of an extension, in capitals, if a reply to EHLO offers it. `AUTH=LOGIN` is an old spelling
-    /// of `AUTH LOGIN`, and some relays have both.
+    /// of `AUTH LOGIN`; some relays send both.
     pub(super) fn extension(&self, keyword: &str) -> Option<Vec<String>> {
         let text = String::from_utf8_lossy(&self.text).to_uppercase();
         let mut found: Option<Vec<String>> = None;
@@ -61,10 +61,10 @@ impl Reply {
         })
     }
 
-    /// It in a line, without addresses and `name` ([`quoted`]).
+    /// One line for the operator, without addresses and `name` ([`quoted`]).
     pub(super) fn words(&self, name: Option<&str>) -> String {
         let words = quoted(&self.text, name);
-        let told = format!("the relay answered {} {words}", self.code);
+        let told = format!("the relay replied {} {words}", self.code);
         told.trim_end().to_owned()
     }
 }
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// The reply that `bytes` begin with.
+    /// The reply at the start of `bytes`.
     fn reply(bytes: &[u8]) -> Option<Reply> {
         let mut reply = Reply::default();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {

@@ -1,4 +1,4 @@
-//! Messages to the program.
+//! Messages to the operator's webhook.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -22,16 +22,16 @@ use crate::adapters::outbound::{
     self, HttpClient, PRODUCT, Roots, refusal_in_words, retry_after, send,
 };
 
-/// The deadline of a message from the queue: the wait for a connection, DNS, TCP, TLS and the response.
+/// Deadline of a message from the queue: waiting for a connection, DNS, TCP, TLS and the response.
 const QUEUED_DEADLINE: Duration = Duration::from_secs(15);
 
-/// The most connections to the program.
+/// Most connections to the webhook.
 pub(super) const CONNECTIONS_MAX: usize = 64;
 
-/// How much of a response is read, in bytes. Its content does not matter.
+/// Longest part of a response that is read, in bytes. Its content does not matter.
 const RESPONSE_BYTES_MAX: usize = 64 * 1024;
 
-/// How long the body of a response is read.
+/// Deadline for reading the body of a response.
 const RESPONSE_DEADLINE: Duration = Duration::from_millis(500);
 
 /// Posts messages to one address.
@@ -39,32 +39,32 @@ pub struct WebhookClient {
     http: HttpClient,
     url: Uri,
     secrets: Option<WebhookSecrets>,
-    /// Where contacts leave, if that is known.
+    /// Base URL of unsubscribe links, if known.
     base_url: Option<String>,
     interrupt: CancellationToken,
 }
 
-/// What a webhook is opened with.
+/// Settings of a webhook.
 pub struct WebhookSettings {
-    /// Where messages are posted to.
+    /// Messages are posted here.
     pub url: String,
-    /// What signs them, if anything does.
+    /// Secrets for signatures; without them messages are not signed.
     pub secrets: Option<WebhookSecrets>,
-    /// The base URL of the links by which contacts leave; without it messages have none.
+    /// Base URL of unsubscribe links; without it messages have none.
     pub base_url: Option<String>,
 }
 
-/// Why there is no answer.
+/// Reason why there is no response.
 pub(super) enum PostError {
     Failed(String),
     Stopped,
 }
 
 impl WebhookClient {
-    /// Accepts certificates of `roots`. Once `interrupt` is cancelled, no answer is waited for.
+    /// Trusts the certificate authorities in `roots`. Once `interrupt` is cancelled, no response is awaited.
     ///
     /// # Errors
-    /// Why the webhook cannot be used, in words.
+    /// The reason why the webhook cannot be used.
     pub fn open(
         settings: WebhookSettings,
         roots: Roots,
@@ -83,7 +83,7 @@ impl WebhookClient {
         })
     }
 
-    /// What the program answers within the `deadline`.
+    /// The response to a message, received before the `deadline`.
     pub(super) async fn post(
         &self,
         id: &str,
@@ -97,11 +97,11 @@ impl WebhookClient {
         let request = self.request(id, body, now);
         let request = request.map_err(|error| PostError::Failed(error.to_string()))?;
         tokio::select! {
-            // A response that has arrived is reported.
+            // A response that has already arrived is reported.
             biased;
             answered = timeout(deadline, self.answer(request)) => {
                 let seconds = deadline.as_secs();
-                let late = |_elapsed| Err(format!("no answer within {seconds} seconds"));
+                let late = |_elapsed| Err(format!("no response within {seconds} seconds"));
                 answered.unwrap_or_else(late).map_err(PostError::Failed)
             }
             () = self.interrupt.cancelled() => Err(PostError::Stopped),
@@ -132,7 +132,7 @@ impl WebhookClient {
         request: Request<Full<Bytes>>,
     ) -> Result<(StatusCode, HeaderMap), String> {
         let (head, body) = send(&self.http, request).await?.into_parts();
-        // Reading the body to its end lets the connection be used again.
+        // Reading the whole body allows the connection to be reused.
         let body = Limited::new(body, RESPONSE_BYTES_MAX).collect();
         let _ = timeout(RESPONSE_DEADLINE, body).await;
         Ok((head.status, head.headers))
@@ -189,7 +189,7 @@ pub(super) fn message(kind: DeliveryKind, at: Timestamp, data: &serde_json::Valu
     json!({ "type": kind.as_str(), "timestamp": at.to_rfc3339(), "data": data }).to_string()
 }
 
-/// What the messages call a contact: a hash of its token, from which nobody can leave by it.
+/// The id of a contact in messages: a hash of its token, which does not allow anyone to unsubscribe it.
 fn contact_name(token: &LeaveToken) -> String {
     let digest = TextDigest::of(&token.to_string());
     format!("con_{}", HEXLOWER.encode_display(digest.as_bytes()))

@@ -1,9 +1,9 @@
-//! The operator's own program, such as a newsletter provider: each message is one POST of JSON with the headers of
+//! The operator's webhook, such as a newsletter provider: each message is one POST of JSON with the headers of
 //! the Standard Webhooks specification, version 1.0.
 //!
-//! [`WebhookClient`] sends what the service's queue has. [`WebhookNotifier`] sends a sign-up while its visitor
-//! waits: nothing is kept then and nothing is retried, and the visitor's answer says whether the program has
-//! confirmed it.
+//! [`WebhookClient`] sends messages from the queue. [`WebhookNotifier`] sends a sign-up while its visitor
+//! waits: nothing is stored or retried, and the visitor's response shows whether the webhook has confirmed
+//! it.
 
 mod client;
 mod notifier;

@@ -1,4 +1,4 @@
-//! [`SignUps`] over the operator's program, while the visitor waits.
+//! [`SignUps`] over the operator's webhook, while the visitor waits.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::ports::{Entropy, NotifyError, SignUps, random};
 
 use super::client::{CONNECTIONS_MAX, PostError, WebhookClient, message};
 
-/// The deadline of a sign-up: the wait for a connection, DNS, TCP, TLS and the response.
+/// Deadline of a sign-up: waiting for a connection, DNS, TCP, TLS and the response.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Sign-ups that are posted or wait for a connection; further ones are refused at once.
+/// Sign-ups that are posted or wait for a connection; more are refused at once.
 const ACCEPTED_MAX: usize = 256;
 
 /// Posts sign-ups.
@@ -26,7 +26,7 @@ pub struct WebhookNotifier {
     webhook: WebhookClient,
     accepted: Semaphore,
     posted: Semaphore,
-    /// Makes the ids, by which the provider recognises a repetition.
+    /// Generates the ids by which the provider recognises a repetition.
     entropy: Arc<dyn Entropy>,
 }
 
@@ -49,7 +49,7 @@ impl WebhookNotifier {
         let posted = self.webhook.post(&id, body, sign_up.at, DEADLINE).await;
         let (status, headers) = posted.map_err(|error| match error {
             PostError::Failed(error) => failed(&error),
-            PostError::Stopped => failed(&"interrupted, as the service stops"),
+            PostError::Stopped => failed(&"interrupted because the service is stopping"),
         })?;
         match status.is_success() {
             true => Ok(()),
@@ -64,8 +64,8 @@ fn failed(why: &dyn Display) -> NotifyError {
 
 #[async_trait]
 impl SignUps for WebhookNotifier {
-    /// The provider may have a sign-up that timed out or was interrupted, and gets it twice when the
-    /// visitor tries again.
+    /// The provider may have received a sign-up that timed out or was interrupted, and gets it again when the
+    /// visitor retries.
     async fn take(&self, sign_up: SignUp) -> Result<(), NotifyError> {
         let Ok(_accepted) = self.accepted.try_acquire() else {
             return Err(NotifyError::Overloaded);
@@ -77,7 +77,7 @@ impl SignUps for WebhookNotifier {
         });
         posted.await.unwrap_or_else(|_elapsed| {
             let seconds = DEADLINE.as_secs();
-            Err(failed(&format!("no answer within {seconds} seconds")))
+            Err(failed(&format!("no response within {seconds} seconds")))
         })
     }
 }

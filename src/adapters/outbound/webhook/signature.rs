@@ -24,20 +24,20 @@ pub struct WebhookSecret(Vec<u8>);
 #[derive(Clone)]
 pub struct WebhookSecrets(Vec<WebhookSecret>);
 
-/// More are a mistake: nobody changes a secret twice at once.
+/// More would be a mistake: nobody rotates a secret twice at once.
 const SECRETS_MAX: usize = 2;
 
-/// Why a text is no secret. The messages do not repeat it.
-const NO_PREFIX: &str = "must hold a secret that begins with whsec_";
-const NO_BASE64: &str = "must hold Base64 after whsec_";
-const BAD_LENGTH: &str = "must hold 24 to 64 bytes in Base64 after whsec_";
-const TOO_MANY: &str = "must hold one secret, or two on a line each while one replaces the other";
+/// Errors about a secret. No message quotes it.
+const NO_PREFIX: &str = "must contain a secret that begins with whsec_";
+const NO_BASE64: &str = "must contain Base64 after whsec_";
+const BAD_LENGTH: &str = "must contain 24 to 64 bytes in Base64 after whsec_";
+const TOO_MANY: &str = "must contain one secret, or two during a rotation, one per line";
 
 impl WebhookSecret {
     /// Reads `whsec_` and 24 to 64 bytes in Base64.
     ///
     /// # Errors
-    /// What the text must hold.
+    /// The required form of the text.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let encoded = text.strip_prefix("whsec_").ok_or(NO_PREFIX)?;
         let key = LENIENT.decode(encoded).map_err(|_error| NO_BASE64)?;
@@ -50,7 +50,7 @@ impl WebhookSecret {
 
     /// The signature of the message `id`, sent at `sent_s` in seconds since the Unix epoch.
     pub fn sign(&self, id: &str, sent_s: u64, body: &[u8]) -> String {
-        // HMAC takes a key of any length, so this does not fail.
+        // HMAC takes a key of any length, so this never fails.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
             return String::new();
         };
@@ -63,24 +63,24 @@ impl WebhookSecret {
 hidden!(WebhookSecret);
 
 impl WebhookSecrets {
-    /// Reads one or two secrets, one a line.
+    /// Reads one or two secrets, one per line.
     ///
     /// # Errors
-    /// What the text must hold.
+    /// The required form of the text.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let lines: Vec<_> = text.split('\n').collect();
         if lines.len() > SECRETS_MAX {
             return Err(TOO_MANY);
         }
         let secrets = lines.into_iter().map(|line| {
-            // Editors elsewhere end lines with both.
+            // Editors on Windows end lines with CRLF.
             WebhookSecret::parse(line.strip_suffix('\r').unwrap_or(line))
         });
         secrets.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The value of `webhook-signature`: the signature by each secret, with a space between. The provider
-    /// takes the message if it knows one of them. `sent_s` is in seconds since the Unix epoch.
+    /// The value of `webhook-signature`: the signatures by each secret, separated by a space. The provider
+    /// accepts the message if it knows one of them. `sent_s` is in seconds since the Unix epoch.
     pub fn sign(&self, id: &str, sent_s: u64, body: &[u8]) -> String {
         let signatures = self.0.iter().map(|secret| secret.sign(id, sent_s, body));
         signatures.collect::<Vec<_>>().join(" ")

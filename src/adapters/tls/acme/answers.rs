@@ -1,5 +1,5 @@
-//! What clients are answered in a handshake: the certificate, if they ask for one of its names, or the proof
-//! that an authority asks for (TLS-ALPN-01, RFC 8737).
+//! Certificates presented in a handshake: the current one for one of its names, or the proof that an authority asks
+//! for (TLS-ALPN-01, RFC 8737).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Answers {
 #[derive(Debug, Default)]
 struct State {
     certificate: Option<Certificate>,
-    /// By name. There are some only during an order.
+    /// By name. Empty except during an order.
     proofs: HashMap<String, Arc<CertifiedKey>>,
 }
 
@@ -40,24 +40,24 @@ impl Answers {
         }
     }
 
-    /// What `of` tells of the certificate, if there is one.
+    /// The result of `of` for the certificate, if there is one.
     pub(super) fn of_certificate<T>(&self, of: impl FnOnce(&Certificate) -> T) -> Option<T> {
         self.state.read().certificate.as_ref().map(of)
     }
 
-    /// New connections get this certificate from now on.
+    /// Presents this certificate to new connections.
     pub(super) fn replace(&self, certificate: Certificate) {
         self.state.write().certificate = Some(certificate);
     }
 
-    /// Answers for `name` with the digest of its key authorization.
+    /// Presents the digest of the key authorization for `name`.
     pub(super) fn prove(&self, name: &str, digest: &[u8]) -> Result<(), rcgen::Error> {
         let proof = Arc::new(proof(name, digest)?);
         self.state.write().proofs.insert(name.to_owned(), proof);
         Ok(())
     }
 
-    /// The order is over.
+    /// Removes the proofs after an order.
     pub(super) fn forget_proofs(&self) {
         self.state.write().proofs.clear();
     }
@@ -69,7 +69,7 @@ impl ResolvesServerCert for Answers {
         let state = self.state.read();
         if hello
             .alpn()
-            .is_some_and(|mut offered| offered.any(|it| it == ACME_TLS))
+            .is_some_and(|mut offered| offered.any(|name| name == ACME_TLS))
         {
             let mut proofs = state.proofs.iter();
             return proofs
@@ -77,11 +77,11 @@ impl ResolvesServerCert for Answers {
         }
         let is_ours = self.names.iter().any(|ours| is_same_host(ours, name));
         let certificate = state.certificate.as_ref().filter(|_| is_ours);
-        certificate.map(|it| Arc::clone(&it.key))
+        certificate.map(|current| Arc::clone(&current.key))
     }
 }
 
-/// A certificate that nobody vouches for, with the digest in it.
+/// A self-signed certificate with the digest in it.
 fn proof(name: &str, digest: &[u8]) -> Result<CertifiedKey, rcgen::Error> {
     let mut params = CertificateParams::new(vec![name.to_owned()])?;
     params.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
@@ -91,6 +91,6 @@ fn proof(name: &str, digest: &[u8]) -> Result<CertifiedKey, rcgen::Error> {
     let chain = vec![certificate.der().clone()];
     let key = ring::sign::any_supported_type(&private);
     let key = key.map_err(|_unusable| rcgen::Error::CouldNotParseKeyPair)?;
-    // Not checked to fit: the parser refuses the critical extension of a proof.
+    // Key and certificate are not compared: the parser rejects the critical extension of a proof.
     Ok(CertifiedKey::new(chain, key))
 }

@@ -1,4 +1,4 @@
-//! How the ACME client asks: over the HTTP client that is there, with a deadline and a bound on answers.
+//! The transport of the ACME client: the service's HTTP client, with a deadline and a size limit.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -14,10 +14,10 @@ use tokio::time::timeout;
 use crate::adapters::lenient_json;
 use crate::adapters::outbound::{HttpClient, Roots, client, root_cause, send};
 
-/// How long a request may take.
+/// Deadline of a request.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Chains of certificates have a few KiB. The files that they are kept in are read up to 64 KiB.
+/// Certificate chains have a few KiB. The files that store them are read up to 64 KiB.
 const ANSWER_BYTES_MAX: usize = 60 * 1024;
 
 /// The HTTP client of an order.
@@ -41,7 +41,7 @@ impl instant_acme::HttpClient for AcmeHttp {
                 Ok(Ok(answer)) => Ok(answer.into()),
                 Ok(Err(why)) => Err(Error::Other(why.into())),
                 Err(_elapsed) => Err(Error::Other(
-                    format!("no answer within {} s", DEADLINE.as_secs()).into(),
+                    format!("no response within {} s", DEADLINE.as_secs()).into(),
                 )),
             }
         })
@@ -53,18 +53,18 @@ async fn exchange(
     request: Request<BodyWrapper<Bytes>>,
 ) -> Result<Response<Full<Bytes>>, String> {
     let (head, body) = request.into_parts();
-    // It is in memory, and never fails.
+    // The body is in memory, so this never fails.
     let body = body.collect().await.map_err(|never| never.to_string())?;
     let request = Request::from_parts(head, Full::new(body.to_bytes()));
     let (head, body) = send(&http, request).await?.into_parts();
     let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
     let body = body.map_err(|error| root_cause(error.as_ref() as &(dyn StdError + 'static)))?;
-    // The client is strict.
+    // The ACME client is strict about JSON.
     let text = lenient_json::mended(&body.to_bytes());
     let (status, is_json) = (head.status, text.trim_start().starts_with('{'));
     if !is_json && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS) {
-        // A proxy in front of the authority answered, not the authority.
-        return Err(format!("it answered {status}"));
+        // This response is from a proxy in front of the authority.
+        return Err(format!("it responded with {status}"));
     }
     Ok(Response::from_parts(head, Full::new(text.into())))
 }

@@ -1,6 +1,6 @@
-//! The files in `DATA_DIR/tls`: the account, the certificate with its key, and how the last order went.
+//! The files in `DATA_DIR/tls`: the account, the certificate with its key, and the last order.
 //!
-//! The certificate and its key are one file, so that they always fit.
+//! The certificate and its key are in one file, so that they always match.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ use crate::adapters::files::{SystemFiles, if_there, remove_for_good, write_whole
 use crate::domain::certificate_order::LastOrder;
 use crate::domain::time::Timestamp;
 
-/// How the last order went, and for what. Kept before it begins.
+/// The last order and its result. Stored before the order begins.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// The authority that was asked, and for which names.
+    /// The authority, and the names.
     pub(super) directory: String,
     pub(super) names: Vec<String>,
     pub(super) at_ms: u64,
     pub(super) failures: u32,
-    /// Why it failed.
+    /// The reason why it failed.
     pub(super) error: Option<String>,
     /// The authority that issued the certificate in use.
     pub(super) issued_by: Option<String>,
@@ -38,7 +38,7 @@ impl Order {
     }
 }
 
-/// An account, the authority that it is with, and the address that the authority knows.
+/// An account, its authority, and the contact address known to the authority.
 #[derive(Serialize, Deserialize)]
 pub(super) struct KeptAccount {
     pub(super) directory: String,
@@ -59,7 +59,7 @@ impl Kept {
         self.write("certificate.pem", pem.as_bytes())
     }
 
-    /// How the last order went; `None` if there was none.
+    /// The last order; `None` if there was none.
     pub(super) fn order(&self) -> io::Result<Option<Order>> {
         self.json("order.json")
     }
@@ -76,7 +76,7 @@ impl Kept {
         self.write("account.json", &serde_json::to_vec(account)?)
     }
 
-    /// The authority knows this address now.
+    /// Records the contact address known to the authority.
     pub(super) fn keep_email(&self, email: Option<String>) -> io::Result<()> {
         match self.account()? {
             Some(account) => self.keep_account(&KeptAccount { email, ..account }),

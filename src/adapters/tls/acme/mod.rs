@@ -1,7 +1,7 @@
-//! The service's own certificate by ACME (RFC 8555): ordered, renewed and kept in `DATA_DIR/tls`.
+//! The service's certificate by ACME (RFC 8555): ordered, renewed and stored in `DATA_DIR/tls`.
 //!
-//! The authority's proof is asked for on the service's own port 443 (TLS-ALPN-01), so that nothing else has to be
-//! open. The certificate in use stays until the next one is whole.
+//! The authority verifies the service on its own port 443 (TLS-ALPN-01), so that no other port has to be open. The
+//! certificate in use stays until the next one is complete.
 
 mod answers;
 mod http;
@@ -40,32 +40,32 @@ use crate::adapters::outbound::Roots;
 use crate::adapters::outbound::probe::unheard_ipv6;
 use crate::adapters::tls::{ACME_TLS, Certificate, server_config};
 
-/// How long an order may take. Authorities look from several places, and some wait in between.
+/// Deadline of an order. Authorities verify from several places, and some wait in between.
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// The most characters of the reasons for which names are left out.
+/// Longest list of reasons for which names are left out, in characters.
 const REASONS_MAX: usize = 4000;
 
-/// How the authority is asked whether it has looked, or signed.
+/// Polling of the authority for its verification, and for the certificate.
 const POLLS: RetryPolicy = RetryPolicy::new()
     .initial_delay(Duration::from_millis(500))
     .backoff(1.5)
     .timeout(Duration::from_secs(90));
 
-/// What is ordered, and where it is kept.
+/// The order's parameters, and the directory for its files.
 #[derive(Debug)]
 pub struct AcmeSettings {
-    /// The names of the certificate.
+    /// Names of the certificate.
     pub names: Vec<String>,
-    /// Where the authority may write to.
+    /// Contact address for the authority.
     pub email: Option<String>,
     /// The address of the authority's directory.
     pub directory: String,
     /// `DATA_DIR/tls`.
     pub dir: PathBuf,
-    /// Who vouches for the authority's own server.
+    /// Certificate authorities of the authority's own server.
     pub roots: Roots,
-    /// The address that the service listens on.
+    /// The service's listening address.
     pub listen: SocketAddr,
 }
 
@@ -76,23 +76,23 @@ pub struct AcmeCertificate {
     kept: Kept,
     answers: Arc<Answers>,
     order: Mutex<KeptOrder>,
-    /// The certificate in use, in PEM, while it could not be kept.
+    /// The certificate in use, in PEM, while it could not be stored.
     unkept: Mutex<Option<String>>,
     jitter: u8,
 }
 
 impl AcmeCertificate {
-    /// Reads what is kept. Writes nothing. `jitter` is random.
+    /// Reads the stored files. Writes nothing. `jitter` is random.
     ///
     /// # Errors
-    /// Why it cannot be used, in one line.
+    /// The reason why they cannot be used, in one line.
     pub fn open(settings: AcmeSettings, jitter: u8) -> Result<Self, String> {
         let kept = Kept(settings.dir.clone());
         let at = |error: io::Error| format!("--https-domain: {}: {error}", settings.dir.display());
         let certificate = match kept.certificate().map_err(at)? {
             Some(pem) => Some(parse(&pem).map_err(|why| {
                 at(io::Error::other(format!(
-                    "certificate.pem {why}: remove it, and another one is ordered"
+                    "certificate.pem {why}: remove it to order a new one"
                 )))
             })?),
             None => None,
@@ -108,7 +108,7 @@ impl AcmeCertificate {
         })
     }
 
-    /// How TLS is spoken. While there is no certificate, every handshake but the authority's fails.
+    /// The TLS configuration. Without a certificate, every handshake except the authority's fails.
     ///
     /// # Errors
     /// When there is no randomness.
@@ -118,9 +118,9 @@ impl AcmeCertificate {
         Ok(Arc::new(config))
     }
 
-    /// From when until when the certificate in use is valid; `None` if there is none.
+    /// Validity of the certificate in use; `None` if there is none.
     pub fn validity(&self) -> Option<Range<Timestamp>> {
-        self.answers.of_certificate(|it| it.validity.clone())
+        self.answers.of_certificate(|found| found.validity.clone())
     }
 
     /// The certificate in use, in DER; `None` if there is none.
@@ -128,19 +128,19 @@ impl AcmeCertificate {
         self.answers.of_certificate(Certificate::der)
     }
 
-    /// How the last order went, and when the next one is due.
+    /// The last order, and the time of the next one.
     pub fn last_order(&self, now: Timestamp) -> CertificateOrder {
         let order = self.order.lock();
         let last = self.is_for_us(&order).then_some(&*order);
         CertificateOrder {
-            at: last.map(|it| Timestamp::from_ms(it.at_ms)),
-            failures: last.map_or(0, |it| it.failures),
-            error: last.and_then(|it| it.error.clone()),
+            at: last.map(|order| Timestamp::from_ms(order.at_ms)),
+            failures: last.map_or(0, |order| order.failures),
+            error: last.and_then(|order| order.error.clone()),
             next_at: self.due(&order, now).max(now),
         }
     }
 
-    /// When the next order is due.
+    /// Time of the next order.
     pub fn next_order(&self, now: Timestamp) -> Timestamp {
         self.due(&self.order.lock(), now)
     }
@@ -148,29 +148,29 @@ impl AcmeCertificate {
     fn due(&self, order: &KeptOrder, now: Timestamp) -> Timestamp {
         let of_authority = order.issued_by.as_ref() == Some(&self.settings.directory);
         let names = &self.settings.names;
-        let covers = |it: &Certificate| names.iter().all(|name| it.is_for(name));
+        let covers = |held: &Certificate| names.iter().all(|name| held.is_for(name));
         let wanted = |it: &Certificate| (of_authority && covers(it)).then(|| it.validity.clone());
         let validity = self.answers.of_certificate(wanted).flatten();
         let last = self.is_for_us(order).then(|| order.last());
         order_due(validity.as_ref(), last, self.jitter, now)
     }
 
-    /// Whether an order was for the names and the authority of today's flags.
+    /// True if an order was for the names and the authority of the present flags.
     fn is_for_us(&self, order: &KeptOrder) -> bool {
         order.directory == self.settings.directory && order.names == self.settings.names
     }
 
-    /// Orders a certificate now, and uses it from the next connection on.
+    /// Orders a certificate, and uses it from the next connection on.
     ///
     /// # Errors
-    /// Why there is none, in words. The old one stays.
+    /// The reason why there is none. The old one stays.
     pub async fn order(&self, now: Timestamp) -> Result<(), String> {
         let mut order = self.begin(now);
-        // What cannot be kept must not be tried: every restart would spend one of the authority's few orders.
+        // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
         let begun = match self.keep_order(order.clone()).await {
             Ok(()) => self.certificate(now).await,
             Err(error) => Err(format!(
-                "nothing is ordered, because it cannot be kept: {}",
+                "nothing is ordered, because it cannot be stored: {}",
                 words(&error)
             )),
         };
@@ -189,17 +189,17 @@ impl AcmeCertificate {
             }
             Err(why) => {
                 order.error = Some(why.clone());
-                // If that fails, the one that was kept before counts, which failed.
+                // If this fails, the stored order stays, which is marked as failed.
                 let _ = self.keep_order(order).await;
                 Err(why)
             }
         }
     }
 
-    /// Keeps the certificate in use, if that failed before: the disk may have space again.
+    /// Stores the certificate in use, if that failed before: the disk may have space again.
     ///
     /// # Errors
-    /// Why it cannot be kept, in words. It is used nevertheless.
+    /// The reason why it cannot be stored. It is used nevertheless.
     pub async fn keep(&self) -> Result<(), String> {
         let Some(pem) = self.unkept.lock().clone() else {
             return Ok(());
@@ -212,7 +212,7 @@ impl AcmeCertificate {
             kept.keep_order(&whole)
         });
         if let Err(error) = kept.await {
-            let why = format!("the certificate is used, but not kept: {}", words(&error));
+            let why = format!("the certificate is used, but not stored: {}", words(&error));
             self.order.lock().error = Some(why.clone());
             return Err(why);
         }
@@ -221,7 +221,7 @@ impl AcmeCertificate {
         Ok(())
     }
 
-    /// The order that begins now.
+    /// A new order that begins now.
     fn begin(&self, now: Timestamp) -> KeptOrder {
         let before = self.order.lock();
         let failures = if self.is_for_us(&before) {
@@ -253,8 +253,8 @@ impl AcmeCertificate {
         done.unwrap_or_else(|panic| Err(io::Error::other(panic)))
     }
 
-    /// A chain and its key, in PEM, which fit, and why names were left out: if some fail, it is for the others, unless
-    /// the certificate in use is for these already.
+    /// A matching chain and key, in PEM, and the reason why names were left out: if some fail, the certificate is for the
+    /// others, unless the certificate in use is already for these.
     async fn certificate(
         &self,
         now: Timestamp,
@@ -290,7 +290,7 @@ impl AcmeCertificate {
                 .into_iter()
                 .chain(failed.into_iter().map(|(_, words)| words));
             let why = why.collect::<Vec<_>>().join("; ");
-            // It is kept in a file with a bound.
+            // The file that stores it has a size limit.
             let why: String = why.chars().take(REASONS_MAX).collect();
             if names.is_empty() || names.len() == asked || self.is_in_use(&names, now) {
                 return Err(why);
@@ -299,7 +299,7 @@ impl AcmeCertificate {
         }
     }
 
-    /// The certificate in use is for these names, and need not be renewed yet.
+    /// True if the certificate in use is for these names and need not be renewed yet.
     fn is_in_use(&self, names: &[String], now: Timestamp) -> bool {
         let is_fresh = |certificate: &Certificate| {
             let due = order_due(Some(&certificate.validity), None, self.jitter, now);
@@ -330,7 +330,7 @@ impl AcmeCertificate {
         Ok(format!("{}\n{}", chain.trim_end(), key.serialize_pem()))
     }
 
-    /// The account that is kept, or a new one.
+    /// The stored account, or a new one.
     async fn account(&self) -> Result<Account, Failure> {
         let http = AcmeHttp::new(self.settings.roots.clone());
         let http = Box::new(http.map_err(|error| Failure::Words(error.to_string()))?);
@@ -368,7 +368,7 @@ impl AcmeCertificate {
         Ok(account)
     }
 
-    /// Gets ready to prove each name that is not proved yet, and says so.
+    /// Prepares the proof of each unproven name, and tells the authority.
     async fn prove(&self, order: &mut Order) -> Result<(), Failure> {
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {
@@ -379,7 +379,7 @@ impl AcmeCertificate {
             let name = authorization.identifier().to_string();
             let Some(mut challenge) = authorization.challenge(ChallengeType::TlsAlpn01) else {
                 let words =
-                    "the authority offers no TLS-ALPN-01, the only proof that is given here";
+                    "the authority does not offer TLS-ALPN-01, the only supported challenge";
                 return Err(Failure::Words(words.to_owned()));
             };
             let digest = challenge.key_authorization().digest();
@@ -390,10 +390,10 @@ impl AcmeCertificate {
     }
 }
 
-/// Why an order failed.
+/// The reason why an order failed.
 enum Failure {
     Acme(Error),
-    /// Because of these names, each in words.
+    /// Some names failed, each with its reason.
     Names(Vec<(String, String)>),
     Words(String),
 }
@@ -413,7 +413,7 @@ impl From<rcgen::Error> for Failure {
     }
 }
 
-/// Why an order is invalid: what the authority found at each name that failed.
+/// The reason why an order is invalid: the authority's findings at each failed name.
 async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
     let of_order = order.state().error.clone();
     let mut failed = Vec::new();
@@ -423,7 +423,7 @@ async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
         let Ok(state) = authorization.refresh().await else {
             break;
         };
-        if let Some(problem) = state.challenges.iter().find_map(|it| it.error.as_ref()) {
+        if let Some(problem) = state.challenges.iter().find_map(|one| one.error.as_ref()) {
             let cause = unheard_ipv6(&name, listen).await;
             let words = problem::in_words(&name, problem, cause);
             failed.push((name, words));
@@ -432,7 +432,7 @@ async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
     match of_order {
         _ if !failed.is_empty() => Failure::Names(failed),
         Some(problem) => Error::Api(problem).into(),
-        None => Failure::Words("the authority refuses the order without a reason".to_owned()),
+        None => Failure::Words("the authority refused the order without a reason".to_owned()),
     }
 }
 

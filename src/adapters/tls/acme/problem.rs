@@ -1,23 +1,23 @@
-//! What an authority refuses, in the operator's words.
+//! An authority's refusals, in the operator's words.
 
 use instant_acme::{Error, Problem};
 
 use crate::adapters::outbound::root_cause;
 use crate::domain::quoted;
 
-/// What precedes the types of problems (RFC 8555, section 6.7).
+/// Prefix of problem types (RFC 8555, section 6.7).
 const TYPES: &str = "urn:ietf:params:acme:error:";
 
-/// The account is not known any more. The next order makes another one.
+/// The authority does not know the account any more. The next order creates another one.
 pub(super) const NO_ACCOUNT: &str = "accountDoesNotExist";
 
-/// The end of a problem's type.
+/// The problem's type without the prefix.
 pub(super) fn kind(problem: &Problem) -> &str {
     let kind = problem.r#type.as_deref().unwrap_or_default();
     kind.strip_prefix(TYPES).unwrap_or(kind)
 }
 
-/// The fault of `names` in words, with the remedy; that of `cause` if there is one.
+/// The problem with `names` in words, with the solution; or `cause` if there is one.
 pub(super) fn in_words(names: &str, problem: &Problem, cause: Option<String>) -> String {
     let first = problem.subproblems.first();
     let first = first.map(|first| (first.r#type.as_deref(), first.detail.as_deref()));
@@ -42,7 +42,7 @@ fn told(kind: Option<&str>, names: &str, cause: Option<String>, detail: Option<&
     format!("{words} (the authority: {detail})")
 }
 
-/// The names that an error blames, each with its fault in words.
+/// The names that an error blames, each with its reason.
 pub(super) fn by_name(error: &Error) -> Vec<(String, String)> {
     let Error::Api(problem) = error else {
         return Vec::new();
@@ -64,28 +64,27 @@ fn advice(kind: &str, names: &str) -> String {
     match kind {
         "dns" => format!("{names} has no address, or DNS fails: set its A or AAAA record"),
         "connection" => format!(
-            "port 443 of {names} cannot be reached: open it in the firewall and the router, and see whether the \
+            "port 443 of {names} cannot be reached: open it in the firewall and the router, and check that the \
              name points to this machine"
         ),
         "tls" | "unauthorized" | "incorrectResponse" => format!(
-            "something else answers at port 443 of {names}: the name points elsewhere, or is behind a CDN or a load \
+            "something else responds on port 443 of {names}: the name points elsewhere, or is behind a CDN or a load \
              balancer, such as Cloudflare's proxy, where this cannot work"
         ),
         "caa" => format!("a CAA record of {names} forbids this authority: allow it there"),
-        "rateLimited" => "the authority has a limit on orders, and it is used up: wait".to_owned(),
-        "rejectedIdentifier" => format!("the authority gives no certificate for {names}"),
+        "rateLimited" => "the authority's limit on orders is used up: wait".to_owned(),
+        "rejectedIdentifier" => format!("the authority issues no certificate for {names}"),
         "invalidContact" | "unsupportedContact" => {
-            "the authority does not take the address of --acme-email".to_owned()
+            "the authority rejects the address of --acme-email".to_owned()
         }
         "externalAccountRequired" => {
-            "the authority wants an account that is made elsewhere, which cannot be named here"
-                .to_owned()
+            "the authority requires an external account, which is not supported here".to_owned()
         }
         "userActionRequired" => "the authority's terms have changed".to_owned(),
         NO_ACCOUNT => {
-            "the authority does not know the account: the next order makes another one".to_owned()
+            "the authority does not know the account: the next order creates a new one".to_owned()
         }
-        "serverInternal" => "the authority has a fault of its own".to_owned(),
+        "serverInternal" => "the authority has an internal error".to_owned(),
         other => {
             let other = quoted(other.as_bytes(), None);
             format!("the authority refuses an order for {names} ({other})")
@@ -93,13 +92,13 @@ fn advice(kind: &str, names: &str) -> String {
     }
 }
 
-/// What failed, in words.
+/// The failure in words.
 pub(super) fn error_in_words(names: &str, error: &Error) -> String {
     match error {
         Error::Api(problem) => in_words(names, problem, None),
-        Error::Json(_) => "the authority's answer is not of ACME: see --acme-directory".to_owned(),
+        Error::Json(_) => "the authority's response is not ACME: see --acme-directory".to_owned(),
         Error::Timeout(_) => "the authority did not finish the order in time".to_owned(),
-        Error::Other(other) => format!("the authority cannot be asked: {}", root_cause(&**other)),
+        Error::Other(other) => format!("the authority cannot be reached: {}", root_cause(&**other)),
         Error::Crypto
         | Error::KeyRejected
         | Error::Http(_)
