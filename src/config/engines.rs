@@ -47,17 +47,16 @@ pub struct EngineArgs {
     )]
     pub store: Option<EngineUrl>,
 
-    /// File with the password for --store, closed to other users
+    /// File with the password for --store, not readable by other users
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub store_password_file: Option<PathBuf>,
 
-    /// File with certificates (PEM) of authorities that --store may have its own of, beside the
-    /// system's
+    /// PEM file with certificate authorities to trust for --store, in addition to the system's
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub store_ca: Option<PathBuf>,
 
-    /// Redis or Valkey for the rate limits, such as rediss://cache.example; needs --store [default:
-    /// the data directory]
+    /// Redis or Valkey for the rate limits, such as rediss://cache.example; needs --store [default: the data
+    /// directory]
     #[arg(
         long,
         global = true,
@@ -67,21 +66,20 @@ pub struct EngineArgs {
     )]
     pub limits: Option<EngineUrl>,
 
-    /// File with the password for --limits, closed to other users
+    /// File with the password for --limits, not readable by other users
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub limits_password_file: Option<PathBuf>,
 
-    /// File with certificates (PEM) of authorities that --limits may have its own of, beside the
-    /// system's
+    /// PEM file with certificate authorities to trust for --limits, in addition to the system's
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub limits_ca: Option<PathBuf>,
 
-    /// File with the secret of all nodes, closed to other users: a line of 64 hexadecimal digits,
-    /// and perhaps another whose tokens are accepted, too. --store needs it
+    /// File with the secret shared by all nodes, not readable by other users: a line of 64 hexadecimal digits,
+    /// and optionally a second one whose tokens are accepted too. --store needs it
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
 
-    /// How many nodes there are. While --limits does not answer, each takes its share of every limit
+    /// Number of nodes. While --limits is unavailable, each node takes its share of every limit
     #[arg(long, global = true, hide_short_help = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub nodes: Option<u32>,
 }

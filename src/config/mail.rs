@@ -18,8 +18,8 @@ use crate::domain::{Relay, RelaySecurity, Sender};
     reason = "help is plain text, not Markdown"
 )]
 pub struct MailArgs {
-    /// Account with a mail relay: smtps://USER@HOST (TLS, port 465) or smtp://USER@HOST (STARTTLS, port 587);
-    /// without TLS only on this machine [default: none, no mail is sent]
+    /// Mail relay: smtps://USER@HOST (TLS, port 465) or smtp://USER@HOST (STARTTLS, port 587); without TLS only
+    /// on this machine [default: none, no email is sent]
     #[arg(
         long = "smtp-url",
         hide_env_values = true,
@@ -30,7 +30,7 @@ pub struct MailArgs {
     )]
     pub smtp_url: Relay,
 
-    /// File with the password of that account, closed to other users; it is read for each log-in
+    /// File with the relay password, not readable by other users; read at each login
     #[arg(
         long = "smtp-password-file",
         value_name = "FILE",
@@ -38,7 +38,7 @@ pub struct MailArgs {
     )]
     pub smtp_password_file: Option<PathBuf>,
 
-    /// Who sends the mail, such as 'Example Ltd <news@example.com>'
+    /// Sender of all emails, such as 'Example Ltd <news@example.com>'
     #[arg(
         long = "mail-from",
         value_name = "NAME <ADDRESS>",
@@ -48,7 +48,7 @@ pub struct MailArgs {
     )]
     pub mail_from: Sender,
 
-    /// Name in the greeting to the relay (EHLO): a host name or an address such as [192.0.2.1]
+    /// Host name or address in the greeting to the relay (EHLO), such as mail.example.com or [192.0.2.1]
     /// [default: the sender's domain]
     #[arg(long = "smtp-hello", value_name = "NAME", requires = "smtp_url", value_parser = hello)]
     pub smtp_hello: Option<String>,

@@ -199,7 +199,7 @@ pub(super) fn on_or_off() -> impl TypedValueParser<Value = bool> {
 
 pub(super) fn limit_help() -> String {
     format!(
-        "Rate limit of one policy, such as newsletter=8/15m or keys=off; may be repeated. Policies: {}. \
+        "Rate limit of one policy, such as newsletter=8/15m or keys=off; repeatable. Policies: {}. \
          WINDOW is a number with s, m, h or d",
         PolicyName::ALL.map(PolicyName::as_str).join(", ")
     )
