@@ -63,12 +63,12 @@ impl AcmeArgs {
             url.host_str().map(str::to_owned)
         });
         let why = if has_files {
-            "--https-domain orders a certificate, and --tls-cert names one: give one of them"
+            "--https-domain orders a certificate, and --tls-cert provides one: set only one of them"
         } else if has_store {
-            "--https-domain cannot be used with --store: several nodes cannot each order the certificate; let the \
-             load balancer have it, or give each node its files with --tls-cert"
+            "--https-domain cannot be used with --store: several nodes cannot each order the certificate; use a \
+             certificate at the load balancer, or files on each node with --tls-cert"
         } else if host.is_some_and(|host| !self.domains.contains(&host)) {
-            "--base-url must have the name of an --https-domain: the certificate is for no other"
+            "the host of --base-url must be an --https-domain: the certificate is for no other"
         } else {
             return Ok(());
         };

@@ -108,7 +108,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub site_dir: Option<PathBuf>,
 
-    /// SVG or PNG logo, up to 64 KiB, shown beside the name on every page and in the browser tab [default: an
+    /// SVG or PNG logo, up to 64 KiB, shown next to the name on every page and in the browser tab [default: an
     /// arrow]
     #[arg(help_heading = "Site")]
     #[arg(long, value_name = "FILE")]

@@ -97,14 +97,13 @@ impl EngineArgs {
         }
         if self.store.is_some() && self.secret_file.is_none() {
             return missing(
-                "--store needs --secret-file: all nodes need one secret. For a new service make it with \
-                 `openssl rand -hex 32`; for one that has a data directory it is the file secret there",
+                "--store needs --secret-file: all nodes share one secret. For a new service create it with \
+                 `openssl rand -hex 32`; for an existing data directory use its file secret",
             );
         }
         if self.limits.is_some() && self.nodes.is_none() && !is_operating {
             return missing(
-                "--limits needs --nodes: while it does not answer, each node takes its share of every \
-                 limit",
+                "--limits needs --nodes: while it is unavailable, each node takes its share of every limit",
             );
         }
         let store = (self.store.is_some(), "--store");
@@ -121,7 +120,7 @@ impl EngineArgs {
             (self.nodes.is_some(), "--nodes", limits),
         ] {
             if is_given && !is_useful {
-                return missing(&format!("{flag} is of no use without {engine}"));
+                return missing(&format!("{flag} has no effect without {engine}"));
             }
         }
         Ok(())

@@ -59,7 +59,7 @@ impl MailArgs {
     pub(super) fn check(&self) -> Result<(), &'static str> {
         match (&self.smtp_url.user, &self.smtp_password_file) {
             (Some(_user), None) => {
-                Err("--smtp-url names a user: give the password with --smtp-password-file")
+                Err("--smtp-url has a user: set the password with --smtp-password-file")
             }
             (None, Some(_file)) => {
                 Err("--smtp-password-file needs a user in --smtp-url, such as smtps://USER@HOST")
@@ -70,8 +70,7 @@ impl MailArgs {
 }
 
 fn relay(text: &str) -> Result<Relay, &'static str> {
-    const FORM: &str =
-        "must be smtps://USER@HOST or smtp://USER@HOST, with a port if it is another one";
+    const FORM: &str = "must be smtps://USER@HOST or smtp://USER@HOST, optionally with a port";
     let url = Url::parse(text).map_err(|_no_url| FORM)?;
     let host = url.host().ok_or(FORM)?;
     let (security, port) = match url.scheme() {
@@ -81,7 +80,7 @@ fn relay(text: &str) -> Result<Relay, &'static str> {
         _ => return Err(FORM),
     };
     if url.password().is_some() {
-        return Err("must not hold the password, which belongs into --smtp-password-file");
+        return Err("must not contain the password: put it into --smtp-password-file");
     }
     if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
         return Err("must end with the host or the port");

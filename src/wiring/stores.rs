@@ -30,7 +30,7 @@ use crate::ports::{
 use super::{StoresError, engines, mail_sender, newsletter_webhook};
 
 const NO_LIMITS: &str =
-    "where are the rate limits? Give --limits URL, or the --data-dir of the one node";
+    "no place for the rate limits: set --limits URL, or the --data-dir of the single node";
 
 /// How long the stores may take to close. With the longest drain and the graces, a stop takes no
 /// longer than the 90 s that systemd waits.

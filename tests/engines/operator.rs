@@ -275,7 +275,7 @@ async fn what_has_no_meaning_there_is_refused() {
     ]);
     let without = run(&mut without);
     assert_eq!(without.status.code(), Some(2));
-    assert!(text(&without.stderr).contains("where are the rate limits?"));
+    assert!(text(&without.stderr).contains("no place for the rate limits"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
