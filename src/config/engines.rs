@@ -41,35 +41,33 @@ pub struct EngineArgs {
     #[arg(long, global = true, hide_env_values = true, value_name = "URL")]
     pub store: Option<EngineUrl>,
 
-    /// File with the password for --store, closed to other users
+    /// File with the password for --store, not readable by other users
     #[arg(long, global = true, value_name = "FILE")]
     pub store_password_file: Option<PathBuf>,
 
-    /// File with certificates (PEM) of authorities that --store may have its own of, beside the
-    /// system's
+    /// PEM file with certificate authorities to trust for --store, in addition to the system's
     #[arg(long, global = true, value_name = "FILE")]
     pub store_ca: Option<PathBuf>,
 
-    /// Redis or Valkey for the rate limits, such as rediss://cache.example; needs --store [default:
-    /// the data directory]
+    /// Redis or Valkey for the rate limits, such as rediss://cache.example; needs --store [default: the data
+    /// directory]
     #[arg(long, global = true, hide_env_values = true, value_name = "URL")]
     pub limits: Option<EngineUrl>,
 
-    /// File with the password for --limits, closed to other users
+    /// File with the password for --limits, not readable by other users
     #[arg(long, global = true, value_name = "FILE")]
     pub limits_password_file: Option<PathBuf>,
 
-    /// File with certificates (PEM) of authorities that --limits may have its own of, beside the
-    /// system's
+    /// PEM file with certificate authorities to trust for --limits, in addition to the system's
     #[arg(long, global = true, value_name = "FILE")]
     pub limits_ca: Option<PathBuf>,
 
-    /// File with the secret of all nodes, closed to other users: a line of 64 hexadecimal digits,
-    /// and perhaps another whose tokens are accepted, too. --store needs it
+    /// File with the secret shared by all nodes, not readable by other users: a line of 64 hexadecimal digits,
+    /// and optionally a second one whose tokens are accepted too. --store needs it
     #[arg(long, global = true, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
 
-    /// How many nodes there are. While --limits does not answer, each takes its share of every limit
+    /// Number of nodes. While --limits is unavailable, each node takes its share of every limit
     #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub nodes: Option<u32>,
 }
@@ -87,14 +85,13 @@ impl EngineArgs {
         }
         if self.store.is_some() && self.secret_file.is_none() {
             return missing(
-                "--store needs --secret-file: all nodes need one secret. For a new service make it with \
-                 `openssl rand -hex 32`; for one that has a data directory it is the file secret there",
+                "--store needs --secret-file: all nodes share one secret. For a new service create it with \
+                 `openssl rand -hex 32`; for an existing data directory use its file secret",
             );
         }
         if self.limits.is_some() && self.nodes.is_none() && !is_operating {
             return missing(
-                "--limits needs --nodes: while it does not answer, each node takes its share of every \
-                 limit",
+                "--limits needs --nodes: while it is unavailable, each node takes its share of every limit",
             );
         }
         let store = (self.store.is_some(), "--store");
@@ -111,7 +108,7 @@ impl EngineArgs {
             (self.nodes.is_some(), "--nodes", limits),
         ] {
             if is_given && !is_useful {
-                return missing(&format!("{flag} is of no use without {engine}"));
+                return missing(&format!("{flag} has no effect without {engine}"));
             }
         }
         Ok(())

@@ -18,8 +18,8 @@ use crate::domain::{Relay, RelaySecurity, Sender};
     reason = "help is plain text, not Markdown"
 )]
 pub struct MailArgs {
-    /// Account with a mail relay: smtps://USER@HOST (TLS, port 465) or smtp://USER@HOST (STARTTLS, port 587);
-    /// without TLS only on this machine [default: none, no mail is sent]
+    /// Mail relay: smtps://USER@HOST (TLS, port 465) or smtp://USER@HOST (STARTTLS, port 587); without TLS only
+    /// on this machine [default: none, no email is sent]
     #[arg(
         long = "smtp-url",
         hide_env_values = true,
@@ -30,7 +30,7 @@ pub struct MailArgs {
     )]
     pub smtp_url: Relay,
 
-    /// File with the password of that account, closed to other users; it is read for each log-in
+    /// File with the relay password, not readable by other users; read at each login
     #[arg(
         long = "smtp-password-file",
         value_name = "FILE",
@@ -38,7 +38,7 @@ pub struct MailArgs {
     )]
     pub smtp_password_file: Option<PathBuf>,
 
-    /// Who sends the mail, such as 'Example Ltd <news@example.com>'
+    /// Sender of all emails, such as 'Example Ltd <news@example.com>'
     #[arg(
         long = "mail-from",
         value_name = "NAME <ADDRESS>",
@@ -48,7 +48,7 @@ pub struct MailArgs {
     )]
     pub mail_from: Sender,
 
-    /// Name in the greeting to the relay (EHLO): a host name or an address such as [192.0.2.1]
+    /// Host name or address in the greeting to the relay (EHLO), such as mail.example.com or [192.0.2.1]
     /// [default: the sender's domain]
     #[arg(long = "smtp-hello", value_name = "NAME", requires = "smtp_url", value_parser = hello)]
     pub smtp_hello: Option<String>,
@@ -59,7 +59,7 @@ impl MailArgs {
     pub(super) fn check(&self) -> Result<(), &'static str> {
         match (&self.smtp_url.user, &self.smtp_password_file) {
             (Some(_user), None) => {
-                Err("--smtp-url names a user: give the password with --smtp-password-file")
+                Err("--smtp-url has a user: set the password with --smtp-password-file")
             }
             (None, Some(_file)) => {
                 Err("--smtp-password-file needs a user in --smtp-url, such as smtps://USER@HOST")
@@ -70,8 +70,7 @@ impl MailArgs {
 }
 
 fn relay(text: &str) -> Result<Relay, &'static str> {
-    const FORM: &str =
-        "must be smtps://USER@HOST or smtp://USER@HOST, with a port if it is another one";
+    const FORM: &str = "must be smtps://USER@HOST or smtp://USER@HOST, optionally with a port";
     let url = Url::parse(text).map_err(|_no_url| FORM)?;
     let host = url.host().ok_or(FORM)?;
     let (security, port) = match url.scheme() {
@@ -81,7 +80,7 @@ fn relay(text: &str) -> Result<Relay, &'static str> {
         _ => return Err(FORM),
     };
     if url.password().is_some() {
-        return Err("must not hold the password, which belongs into --smtp-password-file");
+        return Err("must not contain the password: put it into --smtp-password-file");
     }
     if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
         return Err("must end with the host or the port");

@@ -89,9 +89,9 @@ impl Invocation {
             let has_limits = is_operating || args.engines.limits.is_some();
             if args.data_dir.is_none() && !(has_store && has_limits) {
                 let missing = if has_store {
-                    "where are the rate limits? Give --limits URL, or --data-dir DIR for one node"
+                    "no place for the rate limits: set --limits URL, or --data-dir DIR for a single node"
                 } else {
-                    "where is the data directory? Give --data-dir DIR, or set LANDING_DATA_DIR"
+                    "no data directory: set --data-dir DIR or LANDING_DATA_DIR"
                 };
                 return Err(command().error(ErrorKind::MissingRequiredArgument, missing));
             }
@@ -168,7 +168,7 @@ fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
         return Ok(());
     };
     let name = early.get_long().unwrap_or_default();
-    let text = format!("--{name} stands before the command; give flags after it");
+    let text = format!("--{name} is before the command: put flags after it");
     Err(command().error(ErrorKind::ArgumentConflict, text))
 }
 

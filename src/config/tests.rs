@@ -311,12 +311,12 @@ check --store postgres://a/b --limits redis://c --secret-file s | --nodes
 --data-dir d --limits redis://c --nodes 3                 | --limits needs --store
 --data-dir d --store postgres://a/b                       | --secret-file
 --store postgres://a/b --secret-file s                    | --limits URL, or --data-dir DIR
---data-dir d --nodes 3                    | --nodes is of no use without --limits
---data-dir d --secret-file s              | of no use without --store
---data-dir d --store-password-file p      | of no use without --store
---data-dir d --limits-password-file p     | of no use without --limits
---data-dir d --store-ca c                 | of no use without --store
---data-dir d --limits-ca c                | of no use without --limits
+--data-dir d --nodes 3                    | --nodes has no effect without --limits
+--data-dir d --secret-file s              | has no effect without --store
+--data-dir d --store-password-file p      | has no effect without --store
+--data-dir d --limits-password-file p     | has no effect without --limits
+--data-dir d --store-ca c                 | has no effect without --store
+--data-dir d --limits-ca c                | has no effect without --limits
 --data-dir d --nodes 0                    | --nodes
 --data-dir d --drain-notice x             | from 0s to 1m
 contacts list                             | --data-dir

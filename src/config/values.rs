@@ -41,7 +41,7 @@ fn http_url(text: &str) -> Result<Url, String> {
         return Err(FORM.to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not hold a user name or password".to_owned());
+        return Err("must not contain a user name or password".to_owned());
     }
     Ok(url)
 }
@@ -115,7 +115,7 @@ pub(super) fn base_url(text: &str) -> Result<String, String> {
         None => false,
     };
     if !is_host {
-        return Err("must name a host of letters, digits, hyphens and single dots".to_owned());
+        return Err("must have a host of letters, digits, hyphens and single dots".to_owned());
     }
     if url.port() == Some(0) {
         return Err("must have a port above 0".to_owned());
@@ -125,7 +125,9 @@ pub(super) fn base_url(text: &str) -> Result<String, String> {
 
 pub(super) fn allowed_origin(text: &str) -> Result<String, String> {
     if text.contains('*') {
-        return Err("must be one origin: answers differ by visitor, so no pattern fits".to_owned());
+        return Err(
+            "must be one origin: responses differ by visitor, so no pattern works".to_owned(),
+        );
     }
     if text == "null" {
         return Err("must not be null: every sandboxed page has that origin".to_owned());
@@ -144,7 +146,7 @@ pub(super) fn webhook_url(text: &str) -> Result<WebhookUrl, String> {
 pub(super) fn model_url(text: &str) -> Result<String, String> {
     let url = http_url(text)?;
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("must not hold a query or a fragment".to_owned());
+        return Err("must not contain a query or a fragment".to_owned());
     }
     let base = trimmed(&url);
     if base.ends_with("/chat/completions") {
@@ -199,7 +201,7 @@ pub(super) fn on_or_off() -> impl TypedValueParser<Value = bool> {
 
 pub(super) fn limit_help() -> String {
     format!(
-        "Rate limit of one policy, such as newsletter=8/15m or keys=off; may be repeated. Policies: {}. \
+        "Rate limit of one policy, such as newsletter=8/15m or keys=off; repeatable. Policies: {}. \
          WINDOW is a number with s, m, h or d",
         PolicyName::ALL.map(PolicyName::as_str).join(", ")
     )
@@ -269,13 +271,13 @@ pub(super) fn model_params(text: &str) -> Result<ModelParams, String> {
         let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
         let value = values.next().ok_or_else(|| format!("{key} has no value"))?;
         let value = value.map_err(|error| {
-            format!("the value of {key} is not JSON: {error}; texts need quotes")
+            format!("the value of {key} is not JSON: {error}; strings need quotes")
         })?;
         params.push((key.to_owned(), value));
         let after = json.get(values.byte_offset()..).unwrap_or_default();
         let (same_line, others) = after.split_once('\n').unwrap_or((after, ""));
         if !same_line.trim().is_empty() {
-            return Err(format!("after the value of {key} a line must end"));
+            return Err(format!("the line must end after the value of {key}"));
         }
         rest = others.trim_start();
     }

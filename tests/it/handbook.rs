@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use landing_api::config::Invocation;
 use landing_api::config::Topic;
 use landing_api::domain::policy::PolicyName;
+use landing_api::operator::contact_csv;
 use landing_api::site::tools::Tool;
 
 use crate::program::{landing_api, run, text};
@@ -165,6 +166,15 @@ fn every_flag_of_the_help_stands_there_and_no_other() {
     of_help.sort_unstable();
     of_handbook.sort_unstable();
     assert_eq!(of_help, of_handbook, "data/handbook/operate.md");
+}
+
+#[test]
+fn an_export_is_shown_with_all_its_columns() {
+    let header = text(&contact_csv::header().unwrap());
+    for file in ["data/handbook/contacts.md", "data/handbook/install.md"] {
+        let is_shown = read(file).lines().any(|line| line == header.trim_end());
+        assert!(is_shown, "{header} is not in {file}");
+    }
 }
 
 /// What the program says on this command line.

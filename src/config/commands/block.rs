@@ -8,20 +8,20 @@ use crate::domain::BlockedNetwork;
 /// A command about blocked networks.
 #[derive(Clone, Debug, Subcommand)]
 pub enum BlockCommand {
-    /// List the blocked networks, those of --block, too
+    /// List blocked networks, including those of --block
     List(OutputForm),
 
-    /// Refuse every request of a network from now on
+    /// Block every request of a network from now on
     Add(NamedNetwork),
 
-    /// Let a network in again
+    /// Unblock a network
     Remove(NamedNetwork),
 }
 
 /// Which network.
 #[derive(Clone, Debug, Args)]
 pub struct NamedNetwork {
-    /// The network, such as 192.0.2.0/24, or an address
+    /// Network such as 192.0.2.0/24, or an address
     #[arg(value_name = "CIDR", value_parser = BlockedNetwork::parse)]
     pub network: BlockedNetwork,
 

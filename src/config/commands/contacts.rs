@@ -12,13 +12,13 @@ use crate::domain::{EmailAddress, Timestamp};
 /// A command about contacts.
 #[derive(Clone, Debug, Subcommand)]
 pub enum ContactsCommand {
-    /// List the contacts in the order in which they were added, or sorted
+    /// List contacts in the order they were added, or sorted
     List {
         /// Which ones.
         #[command(flatten)]
         filter: ContactFilter,
 
-        /// Sort them as the admin page does [default: as they were added]
+        /// Sort as the admin page does [default: in the order they were added]
         #[arg(long, value_name = "ORDER")]
         sort: Option<ContactOrder>,
 
@@ -27,7 +27,7 @@ pub enum ContactsCommand {
         form: OutputForm,
     },
 
-    /// Count the contacts
+    /// Count contacts
     Count {
         /// Which ones.
         #[command(flatten)]
@@ -38,19 +38,19 @@ pub enum ContactsCommand {
         form: OutputForm,
     },
 
-    /// Write the contacts to a file, for a spreadsheet or another service
+    /// Export contacts to a file, for a spreadsheet or another service
     Export(ExportArgs),
 
-    /// Add the contacts of a file
+    /// Import contacts from a file
     Import(ImportArgs),
 
-    /// Show what is kept about an address
+    /// Show the data stored about an address
     Show {
-        /// The address
+        /// Email address
         #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
         email: EmailAddress,
 
-        /// Show all that can be shown of the consent
+        /// Include the proof of consent
         #[arg(long)]
         proof: bool,
 
@@ -59,7 +59,7 @@ pub enum ContactsCommand {
         form: OutputForm,
     },
 
-    /// Erase addresses from every file, for good
+    /// Permanently erase addresses from every file
     Forget(ForgetArgs),
 }
 
@@ -73,27 +73,27 @@ pub enum ContactOrder {
     Oldest,
     /// By address
     AToZ,
-    /// By address, backwards
+    /// By address, reversed
     ZToA,
 }
 
 /// Which contacts.
 #[derive(Clone, Debug, Args)]
 pub struct ContactFilter {
-    /// Only contacts signed up at this time or later: RFC 3339, or a date (UTC)
+    /// Only contacts that signed up at this time or later: RFC 3339, or a date (UTC)
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     pub since: Option<Timestamp>,
 
-    /// Only contacts signed up before this time
+    /// Only contacts that signed up before this time
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     pub until: Option<Timestamp>,
 
-    /// Only contacts of which this client is one of the last four signers: as the log names it, as
-    /// `limits show` does, or its IP address
+    /// Only contacts that have this client among the last four that signed them up: its name in the
+    /// log, its hash in `limits show`, or its IP address
     #[arg(long, value_name = "NAME")]
     pub signed_by: Option<String>,
 
-    /// Only contacts with this status [default: all; for an export, subscribed]
+    /// Only contacts with this status [default: all; for export, subscribed]
     #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(["pending", "subscribed", "unsubscribed", "all"]))]
     pub status: Option<String>,
 }
@@ -111,7 +111,7 @@ impl ContactFilter {
 /// What to export, and where to.
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
-    /// Form of the file [default: by the ending of FILE; csv]
+    /// File format [default: by the extension of FILE, else csv]
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["csv", "jsonl"]))]
     pub format: Option<String>,
 
@@ -135,16 +135,16 @@ pub struct ImportArgs {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Form of the file [default: by the ending of FILE; csv]
+    /// File format [default: by the extension of FILE, else csv]
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["csv", "jsonl"]))]
     pub format: Option<String>,
 
-    /// Meaning of a column whose name does not tell it: unsubscribed (a yes or a time forbids), subscribed or confirmed
-    /// (a yes or a time allows), status, ignore, or another; may be repeated
+    /// Meaning of a column with an unknown name: unsubscribed (a yes or a time opts out), subscribed or confirmed
+    /// (a yes or a time opts in), status, email, subscribed_at or ignore; repeatable
     #[arg(long = "column", value_name = "NAME=MEANING", value_parser = column)]
     pub columns: Vec<(String, ColumnMeaning)>,
 
-    /// Add addresses that were erased, too
+    /// Also import addresses that were erased
     #[arg(long)]
     pub unforget: bool,
 
@@ -191,7 +191,7 @@ fn column(text: &str) -> Result<(String, ColumnMeaning), String> {
 /// Whom to forget.
 #[derive(Clone, Debug, Args)]
 pub struct ForgetArgs {
-    /// The addresses
+    /// Email addresses
     #[arg(
         value_name = "ADDRESS",
         value_parser = EmailAddress::parse,
@@ -200,7 +200,7 @@ pub struct ForgetArgs {
     )]
     pub emails: Vec<EmailAddress>,
 
-    /// File with further addresses, one a line; - is standard input
+    /// File with more addresses, one per line; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "ContactFilter")]
     pub from: Option<PathBuf>,
 

@@ -11,7 +11,7 @@ pub struct OutputForm {
 /// Whether a command that destroys something asks before, and how it prints its result.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Consent {
-    /// Do not ask for confirmation; without a terminal it is needed
+    /// Skip the confirmation prompt; required without a terminal
     #[arg(short, long)]
     pub yes: bool,
 

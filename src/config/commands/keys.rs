@@ -7,10 +7,10 @@ use super::form::{Consent, OutputForm};
 /// A command about API keys.
 #[derive(Clone, Debug, Subcommand)]
 pub enum KeysCommand {
-    /// List the keys in the order of issue
+    /// List keys in the order they were issued
     List(OutputForm),
 
-    /// Revoke keys, for good
+    /// Permanently revoke keys
     Revoke {
         /// Which ones.
         #[command(flatten)]
@@ -21,7 +21,7 @@ pub enum KeysCommand {
         consent: Consent,
     },
 
-    /// Tell whether keys are accepted
+    /// Check whether keys are accepted
     Check {
         /// Which ones.
         #[command(flatten)]
@@ -36,8 +36,8 @@ pub enum KeysCommand {
 /// Which keys.
 #[derive(Clone, Debug, Args)]
 pub struct NamedKeys {
-    /// Id of a key, which `keys list` shows, or the whole key; - reads standard input, a key a line,
-    /// and keeps them out of the shell's history
+    /// ID of a key, from `keys list`, or the whole key; - reads them from standard input, one per line,
+    /// which keeps them out of the shell history
     #[arg(value_name = "KEY", required = true)]
     pub names: Vec<String>,
 }
@@ -45,12 +45,12 @@ pub struct NamedKeys {
 /// A command about agents.
 #[derive(Clone, Debug, Subcommand)]
 pub enum AgentsCommand {
-    /// List the revoked registrations in the order of revocation
+    /// List revoked registrations in the order they were revoked
     ListRevoked(OutputForm),
 
-    /// Revoke a registration with all its tokens, for good
+    /// Permanently revoke a registration and all its tokens
     Revoke {
-        /// Client id of the registration
+        /// Client ID of the registration
         #[arg(value_name = "CLIENT_ID")]
         client_id: String,
 

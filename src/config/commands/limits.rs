@@ -11,9 +11,9 @@ use crate::domain::{EmailAddress, PolicyName};
 /// A command about rate limits.
 #[derive(Clone, Debug, Subcommand)]
 pub enum LimitsCommand {
-    /// Show the policies and their busiest clients, or what somebody has left
+    /// Show all limits and their busiest clients, or what one client has left
     Show {
-        /// How many clients of each policy to show
+        /// Number of clients to show for each limit
         #[arg(
             long,
             value_name = "COUNT",
@@ -31,7 +31,7 @@ pub enum LimitsCommand {
         form: OutputForm,
     },
 
-    /// Forget what was counted, so that somebody is admitted again
+    /// Reset counters, so that refused clients are admitted again
     #[command(override_usage = "landing-api limits reset [OPTIONS]")]
     Reset(ResetLimits),
 }
@@ -43,11 +43,11 @@ pub struct Whose {
     #[arg(long, value_name = "ADDRESS", value_parser = values::ip)]
     pub ip: Option<IpAddr>,
 
-    /// API key, token or client id; - reads it from standard input
+    /// API key, token or client ID; - reads it from standard input
     #[arg(long, value_name = "KEY", conflicts_with = "ip")]
     pub key: Option<String>,
 
-    /// E-mail address that the client of --ip signs up
+    /// Email address that the client of --ip signs up
     #[arg(long, value_name = "ADDRESS", value_parser = EmailAddress::parse, requires = "ip")]
     pub email: Option<EmailAddress>,
 }
@@ -59,7 +59,7 @@ pub struct Whose {
     .multiple(true)
     .required(true))]
 pub struct ResetLimits {
-    /// Only this policy; without --ip or --key, for everybody
+    /// Only this limit; without --ip or --key, for everyone
     #[arg(long, value_name = "NAME", value_parser = values::policy)]
     pub policy: Option<PolicyName>,
 
@@ -67,11 +67,11 @@ pub struct ResetLimits {
     #[command(flatten)]
     pub whose: Whose,
 
-    /// Client as `limits show` names it
+    /// Hash of a client, from `limits show`
     #[arg(long, value_name = "HASH", conflicts_with_all = ["policy", "ip", "key"])]
     pub client: Option<String>,
 
-    /// Every policy, for everybody
+    /// Every limit, for everyone
     #[arg(long, conflicts_with_all = ["policy", "ip", "key", "client"])]
     pub all: bool,
 

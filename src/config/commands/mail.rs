@@ -8,14 +8,14 @@ use crate::domain::EmailAddress;
 /// A command about the account that sends mail.
 #[derive(Clone, Debug, Subcommand)]
 pub enum MailCommand {
-    /// Send a mail to an address of yours, by the account of the service
+    /// Send a test email to your own address
     Test(TestMail),
 }
 
 /// Whom a mail is sent to.
 #[derive(Clone, Debug, Args)]
 pub struct TestMail {
-    /// The address
+    /// Email address
     #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
     pub address: EmailAddress,
 

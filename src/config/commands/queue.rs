@@ -7,19 +7,19 @@ use super::form::{Consent, OutputForm};
 /// A command about deliveries.
 #[derive(Clone, Debug, Subcommand)]
 pub enum QueueCommand {
-    /// List what is to be delivered, and what was given up
+    /// List pending and failed deliveries
     List(OutputForm),
 
-    /// Show a delivery with what is sent
+    /// Show a delivery and its content
     Show(NamedDelivery),
 
-    /// Deliver at once, with all its attempts
+    /// Deliver now, with all attempts again
     Retry {
-        /// Id of a delivery, which `queue list` shows
+        /// ID of a delivery, from `queue list`
         #[arg(value_name = "ID", required_unless_present = "all")]
         id: Option<String>,
 
-        /// All failed deliveries, and those waiting for their next attempt
+        /// All failed deliveries and all that wait for their next attempt
         #[arg(long, conflicts_with = "id")]
         all: bool,
 
@@ -28,9 +28,9 @@ pub enum QueueCommand {
         form: OutputForm,
     },
 
-    /// Drop a delivery: nobody is told
+    /// Discard a delivery without sending it
     Drop {
-        /// Id of a delivery, which `queue list` shows
+        /// ID of a delivery, from `queue list`
         #[arg(value_name = "ID")]
         id: String,
 
@@ -39,17 +39,17 @@ pub enum QueueCommand {
         consent: Consent,
     },
 
-    /// Let nothing leave until `queue release`
+    /// Pause deliveries until `queue release`
     Hold(OutputForm),
 
-    /// Let what was held leave
+    /// Resume deliveries
     Release(OutputForm),
 }
 
 /// Which delivery.
 #[derive(Clone, Debug, Args)]
 pub struct NamedDelivery {
-    /// Id of a delivery, which `queue list` shows
+    /// ID of a delivery, from `queue list`
     #[arg(value_name = "ID")]
     pub id: String,
 

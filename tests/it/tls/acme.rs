@@ -476,7 +476,10 @@ fn flags_that_cannot_be_meant_are_refused_with_what_to_do() {
             &[domain, "--acme-directory=https://a:b@a.example/"],
             "must be an https URL",
         ),
-        (&[domain, "--tls-cert=a", "--tls-key=b"], "give one of them"),
+        (
+            &[domain, "--tls-cert=a", "--tls-key=b"],
+            "set only one of them",
+        ),
         (
             &[domain, "--base-url=https://b.example"],
             "the certificate is for no other",
