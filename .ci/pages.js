@@ -116,7 +116,7 @@ async function grow(page) {
 
 async function disconnect(page) {
   await page.context().setOffline(true);
-  await submitBoth(page, "There is no connection");
+  await submitBoth(page, "Can’t reach the service");
 }
 
 /** Sends both forms of the home page and waits until each says `words`. */

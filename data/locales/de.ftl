@@ -1,4 +1,4 @@
-# Was die Seiten sagen, auf Deutsch.
+# Die Texte der Seiten auf Deutsch.
 
 ## Zeitspannen
 
@@ -88,30 +88,30 @@ home-suggestion-site = Was ist das für eine Website?
 home-suggestion-leave = Wie melde ich mich ab?
 home-suggestion-stored = Was wird über mich gespeichert?
 home-developers-title = Für Entwickler und Agenten
-home-developers = All das gibt es auch als kostenlose JSON-API, ohne Konto: Schlüssel und Befehle stehen auf der [Seite für Entwickler]({ $developers }), jeden Aufruf erklärt die [Anleitung]({ $docs }) (auf Englisch), und [llms.txt]({ $llms }) nennt alles, was es zu lesen gibt.
+home-developers = Alles hier lässt sich auch über eine kostenlose JSON-API ohne Konto nutzen: Schlüssel und Beispielbefehle finden Sie auf der [Seite für Entwickler]({ $developers }), alle Aufrufe in der [Anleitung]({ $docs }) (auf Englisch) und ein Verzeichnis aller Dokumente in [llms.txt]({ $llms }).
 home-more-pages = Weitere Seiten
 home-erp = Das ERP ist ein eigenes System: <{ $url }>
 
 ## Fehlerseiten
 
 error-not-found-title = Diese Seite gibt es nicht
-error-not-found = Vielleicht ist die Adresse falsch geschrieben, oder die Seite ist umgezogen. Achten Sie auch auf Groß- und Kleinschreibung und auf einen Schrägstrich am Ende.
+error-not-found = Vielleicht enthält die Adresse einen Tippfehler, oder die Seite wurde verschoben. Achten Sie auch auf Groß- und Kleinschreibung und auf einen Schrägstrich am Ende.
 error-method-title = Das geht hier nicht
-error-method = Was gesendet wurde, kann unter dieser Adresse nicht verarbeitet werden. Gehen Sie zurück und versuchen Sie es auf anderem Weg.
-error-too-many-title = Bitte eine kurze Pause
-error-too-many = Aus Ihrem Netzwerk kamen zu viele Anfragen auf einmal. Bitte versuchen Sie es in { $time } noch einmal.
+error-method = Diese Anfrage kann hier nicht verarbeitet werden. Bitte gehen Sie zurück und versuchen Sie es auf anderem Weg.
+error-too-many-title = Zu viele Anfragen
+error-too-many = Wir haben zu viele Anfragen aus Ihrem Netzwerk erhalten. Bitte versuchen Sie es in { $time } noch einmal.
 error-broken-title = Bei uns ist etwas schiefgegangen
-error-broken = Bitte versuchen Sie es gleich noch einmal. Hilft das nicht, nennen Sie den Betreibern dieser Website bitte diese Nummer: { $id }
+error-broken = Bitte versuchen Sie es gleich noch einmal. Wenn das Problem bestehen bleibt, nennen Sie uns bitte diese Nummer: { $id }
 error-other-title = Das hat nicht geklappt
-error-other = Ihre Anfrage konnte nicht verarbeitet werden. Gehen Sie zurück und versuchen Sie es noch einmal.
+error-other = Ihre Anfrage konnte nicht verarbeitet werden. Bitte gehen Sie zurück und versuchen Sie es noch einmal.
 error-home = Zur Startseite
 
-## Was Formulare sagen
+## Formulare
 
 form-sending = Einen Moment …
 form-wait = Zu viele Anfragen. Bitte versuchen Sie es { $when } noch einmal.
 form-again = Sie können es jetzt noch einmal versuchen.
-form-lost = Der Dienst ist nicht erreichbar. Sind Sie online?
+form-lost = Der Dienst ist nicht erreichbar. Bitte prüfen Sie Ihre Internetverbindung.
 form-failed = Das hat nicht geklappt. Bitte versuchen Sie es später noch einmal.
 
 ## Chat
@@ -129,7 +129,7 @@ chat-broken = Die Antwort wurde unterbrochen. Bitte fragen Sie noch einmal.
 chat-left = Noch { $n } von { $max } Nachrichten
 chat-used-up = Keine Nachrichten mehr. Weiter geht es { $when }.
 
-## Was das Skript der Seiten sagt
+## Das Skript der Seiten
 
 script-copy = Kopieren
 script-copied = Kopiert
@@ -138,43 +138,43 @@ script-select = Markiert: bitte mit der Tastatur kopieren
 ## Die Seite mit den Bausteinen
 
 embed-title = Auf Ihrer Website einbinden
-embed-lead = Kopieren Sie einen Baustein in Ihre Seite: in einen HTML-Block von WordPress, in ein Embed von Webflow oder direkt in den Quelltext. Beide Elemente gibt es auf Deutsch, Englisch, Französisch und Spanisch; sie lassen sich an Ihre Farben anpassen und laden nur ein kleines Skript.
+embed-lead = Fügen Sie einen Baustein in Ihre Seite ein: in einen HTML-Block von WordPress, in ein Embed-Element von Webflow oder direkt in den Quelltext. Beide Elemente gibt es auf Deutsch, Englisch, Französisch und Spanisch; sie lassen sich an Ihre Farben anpassen und laden nur ein kleines Skript.
 embed-preview = Vorschau
 embed-newsletter = Das Newsletter-Formular
-embed-newsletter-about = Das Formular im Inneren des Elements sehen nur Besucher ohne JavaScript.
+embed-newsletter-about = Das Formular im Element sehen nur Besucher ohne JavaScript.
 embed-plain = Das Newsletter-Formular ohne Skript
-embed-plain-about = Ein einfaches Formular funktioniert auf jeder Seite und führt zu einer Dankesseite. Das Feld `website` sehen Menschen nicht: Wer es ausfüllt, ist ein Programm.
+embed-plain-about = Ein einfaches Formular funktioniert auf jeder Seite und führt zu einer Dankesseite. Das Feld `website` ist für Menschen unsichtbar; nur Bots füllen es aus.
 embed-chat = Der Chat in der Seite
 embed-chat-about = Besucher wählen einen Vorschlag oder stellen eine eigene Frage. Die Unterhaltung bleibt in ihrem Tab, bis sie ihn schließen.
 embed-suggestions = Wie bekomme ich einen API-Schlüssel?|Was wird über mich gespeichert?
-embed-button = Der Chat hinter einem Knopf
-embed-button-about = Der Knopf bleibt in der Ecke des Fensters und öffnet den Chat; Escape schließt ihn. Ist die Herkunft Ihrer Seite [nicht erlaubt]({ $origins }), erscheint er nicht.
-embed-button-preview = Der Knopf steht in der Ecke dieses Fensters.
+embed-button = Der Chat hinter einem Button
+embed-button-about = Der Button bleibt in der Ecke des Fensters und öffnet den Chat; Escape schließt ihn. Ist der Origin Ihrer Seite [nicht erlaubt]({ $origins }), erscheint der Button nicht.
+embed-button-preview = Der Button befindet sich in der Ecke dieses Fensters.
 embed-attributes = Attribute
 embed-name = Name
-embed-meaning = Wirkung
-embed-of-heading = Überschrift und Satz über dem Formular.
-embed-of-label = Beschriftung des Feldes, Platzhalter, Aufschrift des Knopfes.
-embed-of-thanks = Der Dank nach einer Anmeldung.
-embed-of-suggestions = Fragen zum Anklicken, durch `\|` getrennt.
-embed-of-mode = Verbirgt den Chat hinter einem Knopf.
-embed-of-privacy = Die Adresse Ihrer Datenschutzerklärung; der Link dorthin steht unter dem Formular.
-embed-of-lang = Die Sprache: `en`, `de`, `fr` oder `es`. Ohne Angabe gilt die Sprache der Seite, sonst die des Browsers.
-embed-of-theme = `light`, `dark` oder `auto` für das, was das System des Besuchers bevorzugt. Ohne Angabe entscheidet `color-scheme` der Seite.
-embed-of-src = Die Adresse des Dienstes, falls das Skript nicht von dort kommt: { $url }
+embed-meaning = Bedeutung
+embed-of-heading = Überschrift und Einleitung über dem Formular.
+embed-of-label = Beschriftung und Platzhalter des Feldes, Text des Buttons.
+embed-of-thanks = Meldung nach der Anmeldung.
+embed-of-suggestions = Vorgeschlagene Fragen, getrennt durch `\|`.
+embed-of-mode = Öffnet den Chat über einen Button.
+embed-of-privacy = URL Ihrer Datenschutzerklärung, unter dem Formular verlinkt.
+embed-of-lang = Sprache: `en`, `de`, `fr` oder `es`. Ohne Angabe gilt die Sprache der Seite, sonst die des Browsers.
+embed-of-theme = `light`, `dark` oder `auto` (wie das System des Besuchers). Ohne Angabe gilt das `color-scheme` der Seite.
+embed-of-src = URL des Dienstes, falls das Skript nicht von dort geladen wird: { $url }
 embed-look = Farben und Schrift
-embed-look-about = Aus Ihrem Stylesheet übernehmen die Elemente nur die Schrift und diese Eigenschaften. Platz und Breite bestimmt Ihre Seite wie bei jedem anderen Element.
-embed-of-accent = Knöpfe und Links; Schrift auf Knöpfen.
-embed-of-text = Text, gedämpfter Text, Fehlermeldungen.
-embed-of-background = Hintergrund, Linien, Ränder der Felder.
+embed-look-about = Aus Ihrem Stylesheet übernehmen die Elemente nur die Schrift und diese Eigenschaften. Position und Breite bestimmt Ihre Seite wie bei jedem anderen Element.
+embed-of-accent = Buttons und Links; Text auf Buttons.
+embed-of-text = Text, abgeschwächter Text, Fehlermeldungen.
+embed-of-background = Hintergrund, Linien, Rahmen der Felder.
 embed-of-box = Rahmen, Innenabstand, runde Ecken.
 embed-of-font = Schriftart und Schriftgröße.
-embed-of-room = Maximale Höhe einer Unterhaltung; Abstand des Knopfes von der Ecke.
-embed-origins = Seiten anderer Herkunft
-embed-origins-about = Das Newsletter-Formular funktioniert auf jeder Seite. Damit der Chat antwortet und das Formular ohne Seitenwechsel dankt, startet der Betreiber von { $url } den Dienst mit `--allow-origin https://www.example.com`, der Herkunft Ihrer Seite. Fehlt sie, zeigt der Chat nur, was in seinem Element steht, der Knopf erscheint nicht, und die Konsole des Browsers nennt den Grund. Die verbleibenden Nachrichten zählt ein Cookie des Dienstes, das Browser nur behalten, wenn beide zur selben registrierten Domain gehören.
+embed-of-room = Maximale Höhe der Unterhaltung; Abstand des Buttons von der Ecke.
+embed-origins = Seiten mit anderem Origin
+embed-origins-about = Das Newsletter-Formular funktioniert auf jeder Seite. Damit der Chat funktioniert und das Formular sich bedankt, ohne die Seite zu verlassen, muss der Betreiber von { $url } den Dienst mit `--allow-origin https://www.example.com` starten, dem Origin Ihrer Seite. Sonst zeigt der Chat nur den Inhalt seines Elements, der Button erscheint nicht, und die Konsole des Browsers nennt den Grund. Die verbleibenden Nachrichten werden mit einem Cookie gezählt, das Browser nur behalten, wenn beide Websites zur selben registrierten Domain gehören.
 embed-origins-allowed = Zurzeit erlaubt: { $origins }
-embed-origins-none = Zurzeit ist keine andere Herkunft erlaubt.
-embed-policy = Sendet Ihre Seite eine Content-Security-Policy, muss sie diese Quellen erlauben. Für Stile ist keine nötig.
+embed-origins-none = Zurzeit ist kein anderer Origin erlaubt.
+embed-policy = Wenn Ihre Seite eine Content-Security-Policy sendet, muss sie diese Quellen erlauben. Für Styles ist keine nötig.
 
 ## What the assistant says around a passage
 

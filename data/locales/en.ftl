@@ -1,4 +1,4 @@
-# What the pages say, in English. Every language has the same messages with the same arguments.
+# The texts of the pages in English. Every language has the same messages with the same arguments.
 
 ## Lengths of time
 
@@ -61,7 +61,7 @@ unconfirmed-lead = It was used to remove the address, or too much time has passe
 
 ## The frame of every page
 
-frame-skip = Skip to the content
+frame-skip = Skip to content
 frame-navigation = Main menu
 frame-help = Help
 frame-developers = Developers
@@ -88,31 +88,31 @@ home-suggestion-site = What is this site?
 home-suggestion-leave = How do I unsubscribe?
 home-suggestion-stored = What is stored about me?
 home-developers-title = For developers and agents
-home-developers = All of this is also a free JSON API, with no accounts: the [developers’ page]({ $developers }) has keys and commands, the [guide]({ $docs }) explains every call, and [llms.txt]({ $llms }) lists everything there is to read.
+home-developers = Everything here is also available through a free JSON API, with no account: the [developers’ page]({ $developers }) has keys and sample commands, the [guide]({ $docs }) explains every call, and [llms.txt]({ $llms }) is an index of all documents.
 home-more-pages = More pages
 home-erp = The ERP is a separate system: <{ $url }>
 
 ## Pages of errors
 
 error-not-found-title = This page does not exist
-error-not-found = The address may be mistyped, or the page may have moved. Check for capital letters and for a slash at the end.
+error-not-found = Check the address for typos, capital letters or a slash at the end. The page may also have moved.
 error-method-title = That does not work here
-error-method = This address cannot handle what was sent. Go back and try another way.
-error-too-many-title = Please take a short break
-error-too-many = Too many requests came from your network at once. Try again in { $time }.
-error-broken-title = Something went wrong on our side
-error-broken = Please try again in a moment. If that does not help, give the people who run this site this number: { $id }
-error-other-title = That did not work
-error-other = Your request could not be understood. Go back and try again.
+error-method = This page can’t handle that request. Go back and try another way.
+error-too-many-title = Too many requests
+error-too-many = We’ve received too many requests from your network. Please try again in { $time }.
+error-broken-title = Something went wrong on our end
+error-broken = Please try again in a moment. If the problem persists, contact us and mention this number: { $id }
+error-other-title = That didn’t work
+error-other = We couldn’t process your request. Please go back and try again.
 error-home = Go to the home page
 
-## What forms say
+## Forms
 
-form-sending = One moment …
+form-sending = One moment…
 form-wait = Too many requests. Try again { $when }.
 form-again = You can try again now.
-form-lost = There is no connection to the service. Are you online?
-form-failed = That did not work. Please try again later.
+form-lost = Can’t reach the service. Check your internet connection.
+form-failed = Something went wrong. Please try again later.
 
 ## Chat
 
@@ -129,7 +129,7 @@ chat-broken = The answer was interrupted. Please ask again.
 chat-left = { $n } of { $max } messages left
 chat-used-up = No messages left. You can go on { $when }.
 
-## What the script of the pages says
+## The script of the pages
 
 script-copy = Copy
 script-copied = Copied
@@ -138,43 +138,43 @@ script-select = Selected: copy it with the keyboard
 ## The page with the snippets
 
 embed-title = Put it on your site
-embed-lead = Copy a snippet into your page: into an HTML block in WordPress, an embed in Webflow, or straight into the source. Both elements come in English, German, French and Spanish, can take on your colours, and load nothing but one small script.
+embed-lead = Paste a snippet into your page: into an HTML block in WordPress, an Embed element in Webflow, or the page source. Both elements come in English, German, French and Spanish, adapt to your colours, and load just one small script.
 embed-preview = Preview
 embed-newsletter = The newsletter form
 embed-newsletter-about = The form inside the element is for visitors without JavaScript.
 embed-plain = The newsletter form without a script
-embed-plain-about = A plain form works on any page and leads to a thank-you page. People do not see the field `website`: whoever fills it in is a program.
+embed-plain-about = A plain form works on any page and leads to a thank-you page. The `website` field is hidden from people; only bots fill it in.
 embed-chat = The chat in the page
 embed-chat-about = Visitors pick a suggestion or type a question. The conversation stays in their tab until they close it.
 embed-suggestions = How do I get an API key?|What is stored about me?
 embed-button = The chat behind a button
-embed-button-about = The button stays in the corner of the window and opens the chat; Escape closes it. If your page’s origin is [not allowed]({ $origins }), it does not appear.
+embed-button-about = The button stays in the corner of the window and opens the chat; Escape closes it. If your page’s origin is [not allowed]({ $origins }), the button does not appear.
 embed-button-preview = The button is in the corner of this window.
 embed-attributes = Attributes
 embed-name = Name
-embed-meaning = What it does
-embed-of-heading = A heading and a sentence above the form.
-embed-of-label = The field’s label and placeholder, and the words on the button.
-embed-of-thanks = The thanks after a sign-up.
-embed-of-suggestions = Questions to click, separated by `\|`.
-embed-of-mode = Puts the chat behind a button.
-embed-of-privacy = The address of your privacy notice; a link to it appears below the form.
-embed-of-lang = The language: `en`, `de`, `fr` or `es`. If absent, the language of the page, or else of the browser.
-embed-of-theme = `light`, `dark`, or `auto` for what the visitor’s system prefers. If absent, the page’s own `color-scheme` decides.
-embed-of-src = The service’s address, if the script does not come from it: { $url }
+embed-meaning = Description
+embed-of-heading = Heading and introduction above the form.
+embed-of-label = Label and placeholder of the field, text of the button.
+embed-of-thanks = Message after a sign-up.
+embed-of-suggestions = Suggested questions, separated by `\|`.
+embed-of-mode = Opens the chat from a button.
+embed-of-privacy = URL of your privacy policy, linked below the form.
+embed-of-lang = Language: `en`, `de`, `fr` or `es`. Defaults to the language of the page, then of the browser.
+embed-of-theme = `light`, `dark`, or `auto` to follow the visitor’s system. Defaults to the `color-scheme` of the page.
+embed-of-src = URL of the service, if the script is not loaded from there: { $url }
 embed-look = Colours and type
-embed-look-about = The elements take nothing from your style sheet but the font and these properties. Your page decides where an element goes and how wide it is, as for any other.
-embed-of-accent = Buttons and links; the words on buttons.
+embed-look-about = The elements inherit only the font and these properties from your style sheet. Your page decides their position and width, as with any other element.
+embed-of-accent = Buttons and links; text on buttons.
 embed-of-text = Text, muted text, error messages.
-embed-of-background = Background, lines, borders of fields.
+embed-of-background = Background, lines, field borders.
 embed-of-box = Border, padding, rounded corners.
 embed-of-font = Font and size.
-embed-of-room = How tall a conversation may grow; how far the button is from the corner.
+embed-of-room = Maximum height of a conversation; distance of the button from the corner.
 embed-origins = Pages of other origins
-embed-origins-about = The newsletter form works on every page. For the chat to answer, and for the form to say thank you without leaving the page, whoever runs { $url } starts it with `--allow-origin https://www.example.com`, your page’s origin. Without it, the chat shows only what is inside its element, the button does not appear, and the browser’s console says why. The remaining messages are counted by a cookie of the service, which browsers keep only if both belong to the same registered domain.
-embed-origins-allowed = Allowed at present: { $origins }
-embed-origins-none = No other origin is allowed at present.
-embed-policy = If your page sends a Content-Security-Policy, it has to allow these sources. Styles need none.
+embed-origins-about = The newsletter form works on any page. For the chat to work, and for the form to say thank you without leaving the page, the operator of { $url } has to start it with `--allow-origin https://www.example.com`, the origin of your page. Otherwise the chat shows only the content of its element, the button does not appear, and the browser console says why. Remaining messages are counted with a cookie, which browsers keep only if both sites share the same registered domain.
+embed-origins-allowed = Currently allowed: { $origins }
+embed-origins-none = No other origins are allowed at the moment.
+embed-policy = If your page sends a Content-Security-Policy, it must allow these sources. Styles need none.
 
 ## What the assistant says around a passage
 

@@ -1,4 +1,4 @@
-# Lo que dicen las páginas, en español.
+# Los textos de las páginas en español.
 
 ## Duraciones
 
@@ -88,31 +88,31 @@ home-suggestion-site = ¿Qué es este sitio?
 home-suggestion-leave = ¿Cómo me doy de baja?
 home-suggestion-stored = ¿Qué datos míos se guardan?
 home-developers-title = Para desarrolladores y agentes
-home-developers = Todo esto existe también como API JSON, gratuita y sin cuentas: la [página para desarrolladores]({ $developers }) ofrece claves y comandos, la [guía]({ $docs }) explica cada llamada (en inglés) y [llms.txt]({ $llms }) enumera todo lo que hay para leer.
+home-developers = Todo está disponible también mediante una API JSON gratuita y sin cuenta: la [página para desarrolladores]({ $developers }) ofrece claves y comandos de ejemplo, la [guía]({ $docs }) explica cada llamada (en inglés) y [llms.txt]({ $llms }) contiene un índice de todos los documentos.
 home-more-pages = Más páginas
 home-erp = El ERP es un sistema aparte: <{ $url }>
 
 ## Páginas de error
 
 error-not-found-title = Esta página no existe
-error-not-found = Puede que la dirección esté mal escrita o que la página haya cambiado de sitio. Compruebe también las mayúsculas y la barra final.
+error-not-found = Puede que la dirección contenga un error o que la página se haya movido. Compruebe también las mayúsculas y la barra final.
 error-method-title = Esto no se puede hacer aquí
-error-method = Esta dirección no puede procesar lo que se ha enviado. Vuelva atrás e inténtelo de otra manera.
-error-too-many-title = Haga una breve pausa, por favor
-error-too-many = Han llegado demasiadas solicitudes a la vez desde su red. Inténtelo de nuevo en { $time }.
-error-broken-title = Algo ha fallado por nuestra parte
-error-broken = Inténtelo de nuevo dentro de un momento. Si el problema continúa, comunique este número a los responsables de este sitio: { $id }
+error-method = Esta página no puede procesar su solicitud. Vuelva atrás e inténtelo de otra manera.
+error-too-many-title = Demasiadas solicitudes
+error-too-many = Hemos recibido demasiadas solicitudes desde su red. Inténtelo de nuevo en { $time }.
+error-broken-title = Se ha producido un error por nuestra parte
+error-broken = Inténtelo de nuevo dentro de un momento. Si el problema continúa, póngase en contacto con nosotros e indique este número: { $id }
 error-other-title = No ha funcionado
-error-other = No se ha podido entender la solicitud. Vuelva atrás e inténtelo de nuevo.
+error-other = No hemos podido procesar su solicitud. Vuelva atrás e inténtelo de nuevo.
 error-home = Ir a la página de inicio
 
-## Lo que dicen los formularios
+## Formularios
 
 form-sending = Un momento…
 form-wait = Demasiadas solicitudes. Inténtelo de nuevo { $when }.
 form-again = Ya puede intentarlo de nuevo.
-form-lost = No hay conexión con el servicio. ¿Está en línea?
-form-failed = No ha funcionado. Inténtelo de nuevo más tarde.
+form-lost = No se puede conectar con el servicio. Compruebe su conexión a internet.
+form-failed = Se ha producido un error. Inténtelo de nuevo más tarde.
 
 ## Chat
 
@@ -129,49 +129,49 @@ chat-broken = La respuesta se ha interrumpido. Pregunte otra vez.
 chat-left = Mensajes restantes: { $n } de { $max }
 chat-used-up = No quedan mensajes. Podrá continuar { $when }.
 
-## Lo que dice el script de las páginas
+## El script de las páginas
 
 script-copy = Copiar
 script-copied = Copiado
-script-select = Seleccionado: cópielo con el teclado
+script-select = Texto seleccionado: cópielo con el teclado
 
 ## La página de los fragmentos
 
-embed-title = Para su sitio web
-embed-lead = Copie un fragmento en su página: en un bloque HTML de WordPress, en un embed de Webflow o directamente en el código fuente. Ambos elementos existen en español, inglés, alemán y francés, se adaptan a sus colores y solo cargan un pequeño script.
+embed-title = Añadir a su sitio web
+embed-lead = Pegue un fragmento en su página: en un bloque HTML de WordPress, en un elemento Embed de Webflow o directamente en el código fuente. Ambos elementos están disponibles en español, inglés, alemán y francés, se adaptan a sus colores y solo cargan un pequeño script.
 embed-preview = Vista previa
 embed-newsletter = El formulario del boletín
-embed-newsletter-about = El formulario que está dentro del elemento es para quienes no usan JavaScript.
+embed-newsletter-about = El formulario que está dentro del elemento es para los visitantes sin JavaScript.
 embed-plain = El formulario del boletín sin script
-embed-plain-about = Un formulario sencillo funciona en cualquier página y lleva a una página de agradecimiento. Las personas no ven el campo `website`: quien lo rellena es un programa.
+embed-plain-about = Un formulario sencillo funciona en cualquier página y lleva a una página de agradecimiento. El campo `website` está oculto para las personas; solo lo rellenan los bots.
 embed-chat = El chat en la página
 embed-chat-about = Los visitantes eligen una sugerencia o escriben una pregunta. La conversación se conserva en su pestaña hasta que la cierran.
 embed-suggestions = ¿Cómo obtengo una clave de API?|¿Qué datos míos se guardan?
 embed-button = El chat detrás de un botón
-embed-button-about = El botón permanece en la esquina de la ventana y abre el chat; Escape lo cierra. Si el origen de su página [no está permitido]({ $origins }), no aparece.
+embed-button-about = El botón permanece en la esquina de la ventana y abre el chat; Escape lo cierra. Si el origen de su página [no está permitido]({ $origins }), el botón no aparece.
 embed-button-preview = El botón está en la esquina de esta ventana.
 embed-attributes = Atributos
 embed-name = Nombre
-embed-meaning = Efecto
-embed-of-heading = Un título y una frase sobre el formulario.
-embed-of-label = La etiqueta del campo, su texto de ejemplo y el texto del botón.
-embed-of-thanks = El agradecimiento después de una suscripción.
-embed-of-suggestions = Preguntas para elegir, separadas por `\|`.
-embed-of-mode = Pone el chat detrás de un botón.
-embed-of-privacy = La dirección de su aviso de privacidad; el enlace aparece debajo del formulario.
-embed-of-lang = El idioma: `en`, `de`, `fr` o `es`. Si falta, el de la página o, en su defecto, el del navegador.
-embed-of-theme = `light`, `dark`, o `auto` para lo que prefiera el sistema del visitante. Si falta, decide el `color-scheme` de la página.
-embed-of-src = La dirección del servicio, si el script no viene de allí: { $url }
+embed-meaning = Descripción
+embed-of-heading = Título e introducción sobre el formulario.
+embed-of-label = Etiqueta del campo, texto de ejemplo y texto del botón.
+embed-of-thanks = Mensaje tras la suscripción.
+embed-of-suggestions = Preguntas sugeridas, separadas por `\|`.
+embed-of-mode = Abre el chat desde un botón.
+embed-of-privacy = URL de su política de privacidad; el enlace aparece debajo del formulario.
+embed-of-lang = Idioma: `en`, `de`, `fr` o `es`. Por defecto, el de la página o, si no lo indica, el del navegador.
+embed-of-theme = `light`, `dark`, o `auto` para seguir el sistema del visitante. Por defecto, el `color-scheme` de la página.
+embed-of-src = URL del servicio, si el script no se carga desde él: { $url }
 embed-look = Colores y tipografía
-embed-look-about = Los elementos solo toman de su hoja de estilos la fuente y estas propiedades. Su página decide dónde está cada elemento y qué ancho tiene, como con cualquier otro.
+embed-look-about = Los elementos solo toman de su hoja de estilos la fuente y estas propiedades. La posición y el ancho dependen de su página, como con cualquier otro elemento.
 embed-of-accent = Botones y enlaces; texto de los botones.
 embed-of-text = Texto, texto atenuado, mensajes de error.
 embed-of-background = Fondo, líneas, bordes de los campos.
-embed-of-box = Borde, espacio interior, esquinas redondeadas.
+embed-of-box = Borde, margen interior, esquinas redondeadas.
 embed-of-font = Fuente y tamaño.
 embed-of-room = Altura máxima de una conversación; distancia del botón a la esquina.
 embed-origins = Páginas de otros orígenes
-embed-origins-about = El formulario del boletín funciona en cualquier página. Para que el chat responda, y el formulario dé las gracias sin cambiar de página, quien opera { $url } inicia el servicio con `--allow-origin https://www.example.com`, el origen de su página. Sin ello, el chat solo muestra lo que contiene su elemento, el botón no aparece y la consola del navegador indica el motivo. Los mensajes restantes los cuenta una cookie del servicio, que los navegadores solo conservan si ambos pertenecen al mismo dominio registrado.
+embed-origins-about = El formulario del boletín funciona en cualquier página. Para que funcione el chat, y para que el agradecimiento aparezca sin cambiar de página, quien administra { $url } debe iniciar el servicio con `--allow-origin https://www.example.com`, el origen de su página. De lo contrario, el chat solo muestra el contenido de su elemento, el botón no aparece y la consola del navegador indica el motivo. Los mensajes restantes se cuentan con una cookie que los navegadores solo conservan si ambos sitios pertenecen al mismo dominio registrado.
 embed-origins-allowed = Permitidos actualmente: { $origins }
 embed-origins-none = Actualmente no se permite ningún otro origen.
 embed-policy = Si su página envía una Content-Security-Policy, debe permitir estas fuentes. Los estilos no necesitan ninguna.

@@ -1,4 +1,4 @@
-# Ce que disent les pages, en français.
+# Les textes des pages en français.
 
 ## Durées
 
@@ -88,31 +88,31 @@ home-suggestion-site = Qu’est-ce que ce site ?
 home-suggestion-leave = Comment me désinscrire ?
 home-suggestion-stored = Quelles données sont conservées sur moi ?
 home-developers-title = Pour les développeurs et les agents
-home-developers = Tout cela existe aussi sous forme d’API JSON, gratuite et sans compte : la [page des développeurs]({ $developers }) propose clés et commandes, le [guide]({ $docs }) explique chaque appel (en anglais), et [llms.txt]({ $llms }) énumère tout ce qu’il y a à lire.
+home-developers = Tout est aussi accessible par une API JSON gratuite et sans compte : la [page des développeurs]({ $developers }) propose des clés et des exemples de commandes, le [guide]({ $docs }) explique chaque appel (en anglais), et [llms.txt]({ $llms }) donne la liste de tous les documents.
 home-more-pages = Autres pages
 home-erp = L’ERP est un système à part : <{ $url }>
 
 ## Pages d’erreur
 
 error-not-found-title = Cette page n’existe pas
-error-not-found = L’adresse est peut-être mal écrite, ou la page a été déplacée. Vérifiez aussi les majuscules et la barre oblique finale.
+error-not-found = L’adresse contient peut-être une erreur, ou la page a été déplacée. Vérifiez aussi les majuscules et la barre oblique finale.
 error-method-title = Cela n’est pas possible ici
-error-method = Cette adresse ne peut pas traiter ce qui a été envoyé. Revenez en arrière et essayez autrement.
-error-too-many-title = Une petite pause, s’il vous plaît
-error-too-many = Trop de requêtes sont arrivées en même temps de votre réseau. Veuillez réessayer dans { $time }.
+error-method = Cette page ne peut pas traiter votre demande. Revenez en arrière et essayez autrement.
+error-too-many-title = Trop de requêtes
+error-too-many = Nous avons reçu trop de requêtes depuis votre réseau. Veuillez réessayer dans { $time }.
 error-broken-title = Un problème est survenu de notre côté
-error-broken = Veuillez réessayer dans un instant. Si le problème persiste, communiquez ce numéro aux responsables de ce site : { $id }
+error-broken = Veuillez réessayer dans un instant. Si le problème persiste, contactez-nous en indiquant ce numéro : { $id }
 error-other-title = Cela n’a pas fonctionné
-error-other = Votre requête n’a pas pu être comprise. Revenez en arrière et réessayez.
+error-other = Votre demande n’a pas pu être traitée. Revenez en arrière et réessayez.
 error-home = Retour à la page d’accueil
 
-## Ce que disent les formulaires
+## Formulaires
 
 form-sending = Un instant…
 form-wait = Trop de requêtes. Veuillez réessayer { $when }.
 form-again = Vous pouvez réessayer maintenant.
-form-lost = Le service est injoignable. Êtes-vous en ligne ?
-form-failed = Cela n’a pas fonctionné. Veuillez réessayer plus tard.
+form-lost = Le service est injoignable. Vérifiez votre connexion internet.
+form-failed = Une erreur est survenue. Veuillez réessayer plus tard.
 
 ## Chat
 
@@ -129,52 +129,52 @@ chat-broken = La réponse a été interrompue. Veuillez reposer votre question.
 chat-left = Messages restants : { $n } sur { $max }
 chat-used-up = Plus aucun message. Vous pourrez continuer { $when }.
 
-## Ce que dit le script des pages
+## Le script des pages
 
 script-copy = Copier
 script-copied = Copié
-script-select = Sélectionné : copiez avec le clavier
+script-select = Texte sélectionné : copiez-le avec le clavier
 
 ## La page des extraits
 
 embed-title = Intégrer à votre site
-embed-lead = Copiez un extrait dans votre page : dans un bloc HTML de WordPress, un embed de Webflow ou directement dans le code source. Les deux éléments existent en français, en allemand, en anglais et en espagnol ; ils s’adaptent à vos couleurs et ne chargent qu’un petit script.
+embed-lead = Collez un extrait dans votre page : dans un bloc HTML de WordPress, un élément Embed de Webflow ou directement dans le code source. Les deux éléments sont disponibles en français, en allemand, en anglais et en espagnol ; ils s’adaptent à vos couleurs et ne chargent qu’un petit script.
 embed-preview = Aperçu
 embed-newsletter = Le formulaire de la newsletter
 embed-newsletter-about = Le formulaire à l’intérieur de l’élément est destiné aux visiteurs sans JavaScript.
 embed-plain = Le formulaire de la newsletter sans script
-embed-plain-about = Un formulaire simple fonctionne sur n’importe quelle page et mène à une page de remerciement. Les humains ne voient pas le champ `website` : ce qui le remplit est un programme.
+embed-plain-about = Un formulaire simple fonctionne sur n’importe quelle page et mène à une page de remerciement. Le champ `website` est invisible pour les visiteurs ; seuls les robots le remplissent.
 embed-chat = Le chat dans la page
 embed-chat-about = Les visiteurs choisissent une suggestion ou posent leur propre question. La conversation reste dans leur onglet jusqu’à ce qu’ils le ferment.
 embed-suggestions = Comment obtenir une clé d’API ?|Que conservez-vous à mon sujet ?
 embed-button = Le chat derrière un bouton
-embed-button-about = Le bouton reste dans le coin de la fenêtre et ouvre le chat ; Échap le ferme. Si l’origine de votre page n’est [pas autorisée]({ $origins }), il n’apparaît pas.
+embed-button-about = Le bouton reste dans le coin de la fenêtre et ouvre le chat ; Échap le ferme. Si l’origine de votre page n’est [pas autorisée]({ $origins }), le bouton n’apparaît pas.
 embed-button-preview = Le bouton se trouve dans le coin de cette fenêtre.
 embed-attributes = Attributs
 embed-name = Nom
-embed-meaning = Effet
-embed-of-heading = Un titre et une phrase au-dessus du formulaire.
-embed-of-label = Le libellé du champ, son texte indicatif et celui du bouton.
-embed-of-thanks = Le remerciement après une inscription.
-embed-of-suggestions = Des questions à cliquer, séparées par `\|`.
-embed-of-mode = Place le chat derrière un bouton.
-embed-of-privacy = L’adresse de votre politique de confidentialité ; un lien s’affiche sous le formulaire.
-embed-of-lang = La langue : `en`, `de`, `fr` ou `es`. À défaut, celle de la page, puis celle du navigateur.
-embed-of-theme = `light`, `dark`, ou `auto` pour ce que préfère le système du visiteur. À défaut, le `color-scheme` de la page décide.
-embed-of-src = L’adresse du service, si le script ne vient pas de là : { $url }
+embed-meaning = Description
+embed-of-heading = Titre et introduction au-dessus du formulaire.
+embed-of-label = Libellé du champ, texte indicatif et texte du bouton.
+embed-of-thanks = Message affiché après l’inscription.
+embed-of-suggestions = Questions suggérées, séparées par `\|`.
+embed-of-mode = Ouvre le chat depuis un bouton.
+embed-of-privacy = URL de votre politique de confidentialité ; un lien s’affiche sous le formulaire.
+embed-of-lang = Langue : `en`, `de`, `fr` ou `es`. Par défaut, celle de la page, puis celle du navigateur.
+embed-of-theme = `light`, `dark`, ou `auto` pour suivre le système du visiteur. Par défaut, le `color-scheme` de la page.
+embed-of-src = URL du service, si le script n’est pas chargé depuis celui-ci : { $url }
 embed-look = Couleurs et typographie
-embed-look-about = Les éléments ne reprennent de votre feuille de style que la police et ces propriétés. Votre page fixe leur place et leur largeur, comme pour tout autre élément.
+embed-look-about = Les éléments ne reprennent de votre feuille de style que la police et ces propriétés. Leur position et leur largeur dépendent de votre page, comme pour tout autre élément.
 embed-of-accent = Boutons et liens ; texte des boutons.
-embed-of-text = Texte, texte discret, messages d’erreur.
+embed-of-text = Texte, texte atténué, messages d’erreur.
 embed-of-background = Fond, lignes, bordures des champs.
 embed-of-box = Bordure, marge intérieure, coins arrondis.
 embed-of-font = Police et taille des caractères.
 embed-of-room = Hauteur maximale d’une conversation ; distance entre le bouton et le coin.
 embed-origins = Pages d’autres origines
-embed-origins-about = Le formulaire de la newsletter fonctionne sur n’importe quelle page. Pour que le chat réponde, et que le formulaire remercie sans changer de page, l’exploitant de { $url } lance le service avec `--allow-origin https://www.example.com`, l’origine de votre page. Sinon, le chat n’affiche que le contenu de son élément, le bouton n’apparaît pas et la console du navigateur en indique la raison. Les messages restants sont comptés par un cookie du service, que les navigateurs ne gardent que si les deux appartiennent au même domaine enregistré.
+embed-origins-about = Le formulaire de la newsletter fonctionne sur n’importe quelle page. Pour que le chat fonctionne, et que le remerciement s’affiche sans changer de page, l’exploitant de { $url } doit lancer le service avec `--allow-origin https://www.example.com`, l’origine de votre page. Sinon, le chat n’affiche que le contenu de son élément, le bouton n’apparaît pas et la console du navigateur en indique la raison. Les messages restants sont comptés à l’aide d’un cookie, que les navigateurs ne conservent que si les deux sites appartiennent au même domaine enregistré.
 embed-origins-allowed = Autorisées actuellement : { $origins }
 embed-origins-none = Aucune autre origine n’est autorisée actuellement.
-embed-policy = Si votre page envoie une Content-Security-Policy, elle doit autoriser ces sources. Aucune n’est nécessaire pour les styles.
+embed-policy = Si votre page envoie une Content-Security-Policy, elle doit autoriser ces sources. Les styles n’en nécessitent aucune.
 
 ## What the assistant says around a passage
 

@@ -15,7 +15,7 @@ export const key = (root) => {
     const day = new Date(issued.expires_at).toLocaleDateString("en", { dateStyle: "long" });
     hint.textContent = `Good until ${day}. Send it as X-API-Key.`;
     place.hidden = false;
-    form.say("Your key is here. It is shown only this once.");
+    form.say("Here is your key. It is shown only once.");
   });
   copiesFrom(button, value);
   // Going back to the page does not show it again, nor say that it is there.
@@ -53,6 +53,6 @@ export const tryIt = (root) => {
     const head = [`HTTP ${answer.status}`, ...(limit === null ? [] : [`RateLimit: ${limit}`])];
     output.textContent = `${head.join("\n")}\n\n${JSON.stringify(value, null, 2)}`;
     output.hidden = false;
-    form.say("The answer is below.");
+    form.say("The response is below.");
   });
 };

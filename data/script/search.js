@@ -34,7 +34,7 @@ export const search = (root) => {
       entries = await load();
     } catch {
       loading = null;
-      status.textContent = "The search could not be loaded. Try again.";
+      status.textContent = "The search could not be loaded. Please try again.";
       return;
     }
     if (query !== input.value) {

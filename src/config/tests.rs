@@ -346,9 +346,9 @@ contacts --data-dir d                               | requires a subcommand
 contcats --data-dir d list                          | 'contacts'
 contacts --data-dir d exprot                        | 'export'
 contacts --data-dir d show                          | <ADDRESS>
-contacts --data-dir d show nobody                   | must be an e-mail address
+contacts --data-dir d show nobody                   | must be an email address
 contacts --data-dir d forget                        | <ADDRESS>
-contacts --data-dir d forget a@example.com nobody   | must be an e-mail address
+contacts --data-dir d forget a@example.com nobody   | must be an email address
 contacts --data-dir d list --since yesterday        | must be a time such as
 contacts --data-dir d list --sicne 2026-01-01       | '--since'
 contacts --data-dir d count --until 2026-13-01      | must be a time such as
@@ -360,7 +360,7 @@ limits --data-dir d reset --policy newsleter        | must be one of default, ip
 limits --data-dir d reset --all --ip 127.0.0.1      | cannot be used with
 limits --data-dir d show --ip localhost             | --ip
 limits --data-dir d show --email ada@example.com    | --ip
-limits --data-dir d show --ip ::1 --email ada       | must be an e-mail address
+limits --data-dir d show --ip ::1 --email ada       | must be an email address
 limits --data-dir d show --top 1001                 | 0..=1000
 limits --data-dir d show --key x --ip ::1           | cannot be used with
 ",

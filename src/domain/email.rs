@@ -29,7 +29,7 @@ pub enum EmailError {
     #[error("must be at most {LENGTH_MAX} characters long")]
     TooLong,
     /// Not an address, or not one that mail servers accept.
-    #[error("must be an e-mail address such as name@example.com")]
+    #[error("must be an email address such as name@example.com")]
     Malformed,
 }
 

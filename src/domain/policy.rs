@@ -50,7 +50,7 @@ policies! {
     Agents "agents": 60 in HOUR_S, Network,
         "agent registrations and the tokens issued to agents, by IP address";
     Newsletter "newsletter": 8 in 15 * MINUTE_S, SignUp,
-        "newsletter sign-ups, by IP address and e-mail address together";
+        "newsletter sign-ups, by IP address and email address together";
     NewsletterIp "newsletter-ip": 120 in 15 * MINUTE_S, Network,
         "newsletter sign-ups, by IP address";
     Assistant "assistant": 10 in DAY_S, Visitor,
@@ -77,9 +77,9 @@ policies! {
         "chat messages sent to the language model, by IPv4 /24 or IPv6 /48";
     /// Past it the sign-up is taken, and no further mail goes to the address.
     Mail "mail": 2 in DAY_S, Address,
-        "mails that ask to confirm, by e-mail address, from all networks together";
+        "confirmation emails, by email address, from all networks together";
     /// Past it the sign-up is taken, and its mail waits.
-    MailAll "mail-all": 500 in HOUR_S, Everyone, "mails that ask to confirm, all together";
+    MailAll "mail-all": 500 in HOUR_S, Everyone, "confirmation emails, all together";
 }
 
 /// Policies that count all clients together, each with the one that keeps a prefix from using it up. Unless
@@ -113,9 +113,9 @@ names! {
         /// The turns of one visitor; of programs, those of one client.
         Visitor => "for each visitor",
         /// The sign-ups of one address from one network.
-        SignUp => "for each e-mail address and network",
+        SignUp => "for each email address and network",
         /// What concerns one mailbox, from whatever network.
-        Address => "for each e-mail address",
+        Address => "for each email address",
         /// The requests of one IPv4 address or IPv6 /56.
         Network => "for each network",
         /// The requests of one IPv4 /24 or IPv6 /48. A /48 is the most that one customer usually gets.

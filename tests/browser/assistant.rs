@@ -143,7 +143,7 @@ async fn an_answer_that_breaks_off_says_so() {
         page.until(&turns(2)).await;
         // The model's end of it breaks: the service says what happened.
         ask(page, "Second?").await;
-        page.until_text(CHAT_STATUS, "That did not work. Please try again later.")
+        page.until_text(CHAT_STATUS, "Something went wrong. Please try again later.")
             .await;
         page.until_text("landing-chat >>> .turn:last-child", "It begins well.")
             .await;
@@ -157,7 +157,7 @@ async fn an_answer_that_breaks_off_says_so() {
             .await;
         // From now on nobody is there.
         ask(page, "Fourth?").await;
-        page.until_text(CHAT_STATUS, "There is no connection to the service.")
+        page.until_text(CHAT_STATUS, "Can’t reach the service.")
             .await;
         assert_eq!(page.run(DRAFT).await, "Fourth?");
     })
@@ -179,12 +179,12 @@ async fn a_service_that_stops_answers_what_it_cannot_wait_for_and_counts_no_mess
             tokio::task::yield_now().await;
         }
         visit.service.signal(Signal::TERM);
-        page.until_text(CHAT_STATUS, "That did not work. Please try again later.")
+        page.until_text(CHAT_STATUS, "Something went wrong. Please try again later.")
             .await;
         page.until_text(LEFT, "10 of 10 messages left").await;
         assert_eq!(page.run(DRAFT).await, "Hello?");
         page.click(SEND).await;
-        page.until_text(CHAT_STATUS, "There is no connection to the service.")
+        page.until_text(CHAT_STATUS, "Can’t reach the service.")
             .await;
     })
     .await;

@@ -98,7 +98,7 @@ async fn who_was_too_fast_sees_when_to_try_again() {
         let page = &visit.browser;
         visit.goto("/developers").await;
         page.click(MINT).await;
-        page.until_text(KEY, "Your key is here").await;
+        page.until_text(KEY, "Here is your key").await;
         page.click(MINT).await;
         page.until_text(KEY_STATUS, "Try again in ").await;
         let held = format!("document.querySelector('{MINT}').ariaDisabled === 'true'");
@@ -109,7 +109,7 @@ async fn who_was_too_fast_sees_when_to_try_again() {
         page.until_text(KEY_STATUS, "You can try again now.").await;
         assert_eq!(page.run(&format!("return {held}")).await, false);
         page.click(MINT).await;
-        page.until_text(KEY, "Your key is here").await;
+        page.until_text(KEY, "Here is your key").await;
     })
     .await;
 }
@@ -120,14 +120,13 @@ async fn who_is_offline_is_told_and_can_try_again() {
         let page = &visit.browser;
         for (path, field, button, status, done) in [
             ("/", EMAIL, SIGN_UP, NEWSLETTER, "We have received"),
-            ("/developers", "#label", MINT, KEY, "Your key is here"),
+            ("/developers", "#label", MINT, KEY, "Here is your key"),
         ] {
             visit.goto(path).await;
             page.fill(field, "ada@example.com").await;
             page.set_online(false).await;
             page.click(button).await;
-            page.until_text(status, "There is no connection to the service.")
-                .await;
+            page.until_text(status, "Can’t reach the service.").await;
             page.set_online(true).await;
             page.click(button).await;
             page.until_text(status, done).await;

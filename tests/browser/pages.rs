@@ -87,7 +87,7 @@ async fn without_scripts_every_part_says_what_to_do() {
             .await;
         visit.goto("/developers").await;
         let text = page.text("[aria-labelledby=try-key]").await;
-        let instead = "Where the script of this page runs, a form stands here";
+        let instead = "When this page’s script runs, a form appears here";
         assert!(text.contains(instead), "{text}");
         let command = format!("curl -X POST http://{}/api/v1/", visit.service.address);
         assert!(text.contains(&command), "{text}");

@@ -67,7 +67,7 @@ async fn a_suggestion_is_sent_and_a_draft_survives() {
         page.until("window.fail").await;
         page.fill(QUESTION, "Next?").await;
         page.run("fail()").await;
-        page.until_text(CHAT_STATUS, "There is no connection to the service.")
+        page.until_text(CHAT_STATUS, "Can’t reach the service.")
             .await;
         assert_eq!(page.run(DRAFT).await, "Next?");
         let turn = page.text("landing-chat >>> .turn").await;

@@ -130,7 +130,7 @@ async fn a_full_disk_is_told_in_words_for_people() {
         let (status, problem) = visit.service.send("POST", "/api/v1/keys", "", "{}");
         assert_eq!(status, 503);
         assert_eq!(problem["code"], "store_unavailable");
-        page.until_text(KEY_STATUS, "That did not work. Please try again later.")
+        page.until_text(KEY_STATUS, "Something went wrong. Please try again later.")
             .await;
         // The key from before may not have been copied yet.
         assert_eq!(page.text(".key code").await, key);
@@ -165,7 +165,7 @@ async fn what_something_between_says_is_told_in_our_words() {
                 )
                 .await;
                 page.click(button).await;
-                page.until_text(status, "That did not work. Please try again later.")
+                page.until_text(status, "Something went wrong. Please try again later.")
                     .await;
             }
             assert!(!page.is_seen(".key").await);
@@ -217,7 +217,7 @@ async fn a_service_that_is_silent_is_given_up() {
             )
             .await;
             page.click(button).await;
-            page.until_text(status, "There is no connection to the service.")
+            page.until_text(status, "Can’t reach the service.")
                 .await;
         }
         assert_eq!(page.run(DRAFT).await, "Hello?");
@@ -233,7 +233,7 @@ async fn a_service_that_is_silent_is_given_up() {
         page.click(SEND).await;
         page.until_text("landing-chat >>> .turn:last-child", "It begins. …")
             .await;
-        page.until_text(CHAT_STATUS, "There is no connection to the service.")
+        page.until_text(CHAT_STATUS, "Can’t reach the service.")
             .await;
     })
     .await;

@@ -34,10 +34,10 @@ es | ¡Hola! | ¡Hola!
 en | Vielen Dank! | Gern geschehen.
 en | hello, how do I unsubscribe? | Use the unsubscribe link
 en | thanks, is it free? | Everything here is free
-en | newsletter | Type your e-mail address
+en | newsletter | Enter your email address
 de | newsletter | Tragen Sie Ihre E-Mail-Adresse
 fr | newsletter | Saisissez votre adresse
-es | API | Una API abierta
+es | API | Todo está disponible
 de | What is this site? | Landing API is a site
 *;q=x | hello | Hello!
 ";

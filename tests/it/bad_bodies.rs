@@ -145,16 +145,16 @@ fn check_nothing_counted(reply: &Reply) {
 /// Path, body, code, and words of the detail; `BOM` and `TOKEN` stand for the same.
 const UNREADABLE: &str = r#"
 /api/v1/newsletter |  | malformed_json | no body
-/api/v1/sandbox/echo | message=hi | malformed_json | not JSON
-/api/v1/sandbox/echo | {"message":"hi" | malformed_json | not JSON
-/api/v1/sandbox/echo | {"message":"hi"}{} | malformed_json | not JSON
-/api/v1/keys | { | malformed_json | not JSON
-/api/v1/assistant/chat | [1,2 | malformed_json | not JSON
+/api/v1/sandbox/echo | message=hi | malformed_json | not valid JSON
+/api/v1/sandbox/echo | {"message":"hi" | malformed_json | not valid JSON
+/api/v1/sandbox/echo | {"message":"hi"}{} | malformed_json | not valid JSON
+/api/v1/keys | { | malformed_json | not valid JSON
+/api/v1/assistant/chat | [1,2 | malformed_json | not valid JSON
 /agent/auth |  | malformed_json | no body
-/agent/auth | type=anonymous | malformed_json | not JSON
+/agent/auth | type=anonymous | malformed_json | not valid JSON
 /agent/auth | BOM | malformed_json | no body
-/agent/auth | BOMBOM{"type":"anonymous"} | malformed_json | not JSON
-/agent/auth | {"type":"anonymous"}{} | malformed_json | not JSON
+/agent/auth | BOMBOM{"type":"anonymous"} | malformed_json | not valid JSON
+/agent/auth | {"type":"anonymous"}{} | malformed_json | not valid JSON
 "#;
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn what_cannot_be_read_is_said_to_be_so() {
     }
     let not_utf8 = Call::echo().body(&b"{\"message\":\"\xff\"}"[..]);
     let reply = app.expect("400 malformed_json", not_utf8).await;
-    assert!(reply.member("detail").contains("not UTF-8"));
+    assert!(reply.member("detail").contains("not valid UTF-8"));
     app.expect("200", Call::health().bearer(&token)).await;
 }
 

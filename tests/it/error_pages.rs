@@ -50,7 +50,7 @@ async fn a_refusal_tells_people_when_to_try_again() {
     assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(reply.header("retry-after"), Some("840"));
     let html = text(&reply);
-    assert!(html.contains("Try again in 14 minutes."), "{html}");
+    assert!(html.contains("Please try again in 14 minutes."), "{html}");
     let (_, main) = html.split_once("<main").unwrap();
     assert!(!main.contains("840"));
 }

@@ -78,7 +78,7 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
 async fn what_names_nobody_is_refused() {
     let app = TestApp::new();
     let id = "the id of a key is not enough";
-    let email = "the address must be an e-mail address";
+    let email = "the address must be an email address";
     for (params, told) in [
         (json!({"key": "lak_"}), id),
         (json!({"key": "192.0.2.1"}), id),

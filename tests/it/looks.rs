@@ -150,7 +150,7 @@ fn without_developers_navigation_and_home_page_are_for_visitors_and_the_rest_is_
             "/developers",
             "llms.txt",
             "as Markdown",
-            "API without",
+            "JSON API",
             "erp.example",
         ] {
             assert!(!page.contains(part), "{part} in {path}: {page}");

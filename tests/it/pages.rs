@@ -237,8 +237,8 @@ fn the_pages_say_the_truth_about_the_configuration() {
     assert!(plain.contains("finds the passage of our pages"));
     assert!(plain.contains("Your address is kept by the people who run this site"));
     assert!(plain.contains("You have 10 free messages in any 24 hours"));
-    assert!(plain.contains("instead of with everybody’s behind your IP address"));
-    assert!(plain.contains("It is good for 90 days."));
+    assert!(plain.contains("not together with everyone else behind your IP address"));
+    assert!(plain.contains("A key is valid for 90 days."));
     assert!(!plain.contains("Imprint"));
 
     let mut other = facts();
@@ -254,7 +254,7 @@ fn the_pages_say_the_truth_about_the_configuration() {
     let other = told(&named);
     assert!(other.contains("A language model answers"));
     assert!(other.contains("goes straight to our newsletter provider and is not kept here"));
-    assert!(other.contains("It is good for 1 hour."));
+    assert!(other.contains("A key is valid for 1 hour."));
     assert!(other.contains("&#x2f;imprint\">Imprint</a>"));
     let help = document(&named, "/help");
     let link = "href=\"http://127.0.0.1:8080/imprint\"";

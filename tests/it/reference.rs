@@ -21,7 +21,7 @@ impl Form {
     }
 
     fn markdown(page: &str) -> Self {
-        let (_, text) = page.split_once("\nAll of it is made from ").unwrap();
+        let (_, text) = page.split_once("\nGenerated from ").unwrap();
         Self {
             text: text.to_owned(),
             is_html: false,
@@ -53,7 +53,7 @@ impl Form {
 
     /// The operation that this one is the same as, as method and path.
     fn same_as<'a>(&self, section: &'a str) -> Option<(&'a str, &'a str)> {
-        let (_, twin) = section.split_once("It takes and answers the same as ")?;
+        let (_, twin) = section.split_once("Same request and responses as ")?;
         let twin = if self.is_html {
             twin.split_once('>')?.1.split('<').next()?
         } else {

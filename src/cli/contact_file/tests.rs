@@ -72,7 +72,7 @@ fn check(format: FileFormat, file: impl AsRef<[u8]>, rows: &[(u64, &str)]) {
     assert_eq!(found, rows);
 }
 
-const EMAIL_REASON: &str = "bad: the address must be an e-mail address such as name@example.com";
+const EMAIL_REASON: &str = "bad: the address must be an email address such as name@example.com";
 const TIME_REASON: &str =
     "bad: the time of sign-up must be like 2026-01-31T12:00:00Z or 2026-01-31";
 const JSON_REASON: &str = "bad: the line is not a JSON object with a string field \"email\"";

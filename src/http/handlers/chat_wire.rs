@@ -77,7 +77,7 @@ pub(super) async fn take_turn(
         Err(cause) => {
             let decision =
                 usecase::remaining_turns(app.meter(), context.now, client, identity).await?;
-            let detail = "As many questions from this network are being answered as one may have.";
+            let detail = "Too many questions from this network are being answered at once.";
             return Err(Problem::new(Code::ModelUnavailable, detail)
                 .with_decision(decision)
                 .because(cause));

@@ -10,15 +10,15 @@ use crate::usecases::meter::ChargeError;
 use crate::usecases::subscribe::SubscribeError;
 
 /// What clients learn of [`StoreError::Full`].
-const DISK_FULL: &str = "The disk is full: sign-ups, keys and revocations cannot be kept until the \
-    operator has made room. Everything else works.";
+const DISK_FULL: &str = "The disk is full: sign-ups, keys and revocations cannot be stored until the \
+    operator frees space. Everything else works.";
 
 /// What clients learn of [`StoreError::Displaced`].
-const DISPLACED: &str = "The store's file was removed, replaced or changed under the running service. \
-     Its operator has to act; the log says how.";
+const DISPLACED: &str = "The store's file was removed, replaced or changed while the service was running. \
+     The operator has to act; the log says how.";
 
 /// What clients learn of [`StoreError::Overloaded`].
-const BUSY: &str = "The store is busy: changes wait for it. Everything else works.";
+const BUSY: &str = "The store is busy, so changes cannot be saved. Everything else works.";
 
 /// A failure after the request was charged: the decision shows that it was.
 fn charged(code: Code, decision: Decision, cause: impl ToString) -> Problem {

@@ -70,8 +70,8 @@ async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
             .map(|quota| json!({"limit": quota.count(), "window_seconds": quota.window_s()})),
         expires_at: issued.record.expires_at.to_rfc3339(),
         documentation: &context.state().urls.documentation,
-        note: "Keep this key: it is shown only now. Send it as Authorization: Bearer or as \
-               X-API-Key. No endpoint needs it.",
+        note: "Save this key: it is shown only once. Send it as Authorization: Bearer or as \
+               X-API-Key. No endpoint requires it.",
     };
     Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(issued.decision))
 }
@@ -82,7 +82,7 @@ fn describe(context: &RequestContext) -> Result<Reply, Problem> {
     let response = json!({
         "endpoint": format!("POST {}/api/v1/keys", settings.base_url),
         "tier": TIER,
-        "authentication": "none: minting a key needs no credential; present the key as \
+        "authentication": "none: creating a key needs no credential; send the key as \
                            Authorization: Bearer or as X-API-Key",
         "body": {
             "label": {

@@ -85,13 +85,13 @@ fn read_request(form: &FormParams, basic: Basic) -> Result<(String, String), Pro
     let client_secret = form.optional("client_secret", &mut errors);
     // One authentication method only (RFC 6749, section 2.3), but some clients repeat the id.
     if basic != Basic::Nothing && client_secret.is_some() {
-        let detail = "must not be there beside Authorization: Basic";
+        let detail = "must be absent when Authorization: Basic is used";
         errors.push("#/client_secret", "duplicate_member", detail);
     }
     if let (Basic::Client { id, .. }, Some(client_id)) = (&basic, client_id)
         && id != client_id
     {
-        let detail = "must be the client of Authorization: Basic, or not be there";
+        let detail = "must match the client of Authorization: Basic, or be absent";
         errors.push("#/client_id", "duplicate_member", detail);
     }
     if errors.finish(grant_type)? != "client_credentials" {

@@ -69,9 +69,9 @@ fn describe() -> Result<Reply, Problem> {
         "ok": true,
         "sandbox": true,
         "version": VERSION,
-        "usage": "POST a JSON object with message (1 to 2000 characters) to this path and it comes \
-                  back as echo. With echo_headers set to true the answer also tells the Accept and \
-                  User-Agent headers it was sent with. Nothing is stored.",
+        "usage": "POST a JSON object with message (1 to 2000 characters) to this path; the response \
+                  returns it as echo. With echo_headers set to true, the response also has the \
+                  request's Accept and User-Agent headers. Nothing is stored.",
     });
     Reply::json(StatusCode::OK, &response)
 }

@@ -62,7 +62,7 @@ impl<'a> RpcMessage<'a> {
         let mut errors = Errors::default();
         let message = Self::read(value, &mut errors);
         let mut message = errors.finish(message).map_err(|_problem| {
-            let message = "The body has to be one JSON-RPC 2.0 request or notification";
+            let message = "The body must be one JSON-RPC 2.0 request or notification";
             RpcError::bad_request(INVALID_REQUEST, message)
         })?;
         let arguments = message.arguments.as_ref();
@@ -109,7 +109,7 @@ impl<'a> RpcMessage<'a> {
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<bool, RpcError> {
         if self.envelope_bytes > ENVELOPE_BYTES_MAX {
             let limit =
-                format!("Without arguments a message has at most {ENVELOPE_BYTES_MAX} bytes");
+                format!("Without arguments, a message may have at most {ENVELOPE_BYTES_MAX} bytes");
             return Err(RpcError::bad_request(INVALID_REQUEST, limit));
         }
         for name in [VERSION, METHOD, NAME] {
@@ -119,7 +119,7 @@ impl<'a> RpcMessage<'a> {
         }
         let named = headers.get(VERSION).map(HeaderValue::as_bytes);
         if self.version.is_some() && self.version.as_deref().map(str::as_bytes) != named {
-            return Err(mismatch(&VERSION, "has to be what _meta says"));
+            return Err(mismatch(&VERSION, "must match _meta"));
         }
         // A handshake negotiates the revision by its body. A client may name another in the header, which counts
         // from then on; a request for the newest is answered with an older one.
@@ -158,13 +158,13 @@ impl<'a> RpcMessage<'a> {
     fn check_names(&self, headers: &HeaderMap, may_omit: bool) -> Result<(), RpcError> {
         let is_method = |value: &HeaderValue| value.as_bytes() == self.method.as_bytes();
         if !headers.get(METHOD).map_or(may_omit, is_method) {
-            return Err(mismatch(&METHOD, "has to be the method"));
+            return Err(mismatch(&METHOD, "must match the method"));
         }
         if self.method == "tools/call"
             && let Some(name) = &self.name
             && !headers.get(NAME).is_some_and(|value| says(value, name))
         {
-            return Err(mismatch(&NAME, "has to be the name of the tool"));
+            return Err(mismatch(&NAME, "must match the name of the tool"));
         }
         Ok(())
     }

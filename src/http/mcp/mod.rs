@@ -158,12 +158,12 @@ where
     R: Future<Output = Result<Reply, Problem>>,
 {
     let Some(tool) = message.name.as_deref().and_then(Tool::from_name) else {
-        let message = "There is no tool of that name; tools/list names them all";
+        let message = "Unknown tool; tools/list lists them all";
         return Err(RpcError::invalid_params(message));
     };
     let arguments = message.arguments.as_ref().map_or("{}", JsonValue::raw);
     if !arguments.starts_with('{') {
-        return Err(RpcError::invalid_params("arguments has to be an object"));
+        return Err(RpcError::invalid_params("arguments must be an object"));
     }
     let outcome = match run(tool, arguments.to_owned()).await {
         Ok(reply) => read_reply(reply).await,

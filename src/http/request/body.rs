@@ -180,10 +180,7 @@ pub(crate) fn check_media_type(
     if is_right {
         Ok(())
     } else {
-        let detail = format!(
-            "The body has to come with Content-Type: {}.",
-            media_types.join(" or ")
-        );
+        let detail = format!("The Content-Type must be {}.", media_types.join(" or "));
         Err(Problem::new(Code::UnsupportedMediaType, detail))
     }
 }

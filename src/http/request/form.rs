@@ -111,7 +111,7 @@ impl FormParams {
             errors.push(&pointer, "duplicate_member", "occurs more than once");
         }
         if value.is_none() {
-            let detail = "has a broken percent-encoding, breaks off, or is not UTF-8";
+            let detail = "has invalid percent-encoding, ends early, or is not UTF-8";
             errors.push(&pointer, "format", detail);
         }
         value.as_deref().filter(|value| !value.is_empty())

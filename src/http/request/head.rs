@@ -71,7 +71,7 @@ fn check(parts: &Parts) -> Result<(), &'static str> {
     if let Some(coding) = codings.next()
         && (codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
     {
-        return Err("The only transfer coding accepted is a single chunked.");
+        return Err("The only accepted transfer coding is a single chunked.");
     }
     let mut hosts = parts.headers.get_all(HOST).iter();
     let host = hosts.next();
@@ -95,7 +95,7 @@ fn check(parts: &Parts) -> Result<(), &'static str> {
             Err("Host and :authority differ.")
         }
         (Version::HTTP_11, None, _) | (Version::HTTP_2, None, None) => {
-            Err("The request names no host: Host is missing.")
+            Err("The Host header is missing.")
         }
         _ => Ok(()),
     }

@@ -73,7 +73,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<JsonValue<'_>, Problem> {
     let malformed = |detail: String| Problem::new(Code::MalformedJson, detail);
     let encoding = match body {
         [] | [0xef, 0xbb, 0xbf] => {
-            let detail = "The request has no body; it has to be a JSON object.";
+            let detail = "The request has no body; it must be a JSON object.";
             return Err(malformed(detail.to_owned()));
         }
         // JSON begins with ASCII.
@@ -82,12 +82,12 @@ pub(crate) fn parse(body: &[u8]) -> Result<JsonValue<'_>, Problem> {
         _ => "",
     };
     if !encoding.is_empty() {
-        let detail = format!("The body is {encoding}; it has to be plain JSON in UTF-8.");
+        let detail = format!("The body is {encoding}; it must be plain JSON in UTF-8.");
         return Err(malformed(detail));
     }
     let text = std::str::from_utf8(body).map_err(|error| {
         malformed(format!(
-            "The body is not UTF-8 at byte {}.",
+            "The body is not valid UTF-8 at byte {}.",
             error.valid_up_to()
         ))
     })?;
@@ -95,7 +95,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<JsonValue<'_>, Problem> {
     let raw = serde_json::from_str(text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         malformed(format!(
-            "The body is not JSON at line {line}, column {column}."
+            "The body is not valid JSON at line {line}, column {column}."
         ))
     })?;
     Ok(JsonValue {
@@ -170,12 +170,12 @@ impl<'a> JsonValue<'a> {
         }
         // The syntax has been checked. Only a name may be no text.
         let Ok(Members(all)) = serde_json::from_str(self.raw.get()) else {
-            let detail = "has a member whose name is half a surrogate pair";
+            let detail = "has a field whose name is half a surrogate pair";
             errors.push(&self.pointer, "format", detail);
             return None;
         };
         if all.len() > MEMBERS_MAX {
-            errors.push(&self.pointer, "length", "has too many members");
+            errors.push(&self.pointer, "length", "has too many fields");
             return None;
         }
         let mut members: Vec<(String, &RawValue)> = Vec::with_capacity(all.len());
@@ -284,11 +284,7 @@ impl<'a> JsonObject<'a> {
         if unknown == Unknown::Rejected {
             for (name, _) in &self.members {
                 let pointer = member_pointer(&self.pointer, name);
-                errors.push(
-                    &pointer,
-                    "unknown_member",
-                    "is not a member of this request",
-                );
+                errors.push(&pointer, "unknown_member", "is not a field of this request");
             }
         }
     }

@@ -50,7 +50,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
 pub(super) enum PageError {
     #[error("the request does not name this machine as its host")]
     OtherHost,
-    #[error("the request comes from a page elsewhere")]
+    #[error("the request comes from another page")]
     OtherOrigin,
     /// Only monitors are answered.
     #[error("too many connections are open")]
@@ -60,11 +60,11 @@ pub(super) enum PageError {
     #[error("no page here")]
     NotFound,
     /// The methods that there are.
-    #[error("It takes {0}")]
+    #[error("Allowed: {0}")]
     Method(&'static str),
-    #[error("the link is not good")]
+    #[error("invalid link")]
     BadLink,
-    #[error("the form is not one of this session's")]
+    #[error("the form belongs to another session")]
     FormToken,
     /// The form did not arrive, with the status and the reason.
     #[error("Nothing was done: {1}")]
@@ -116,16 +116,16 @@ impl PageError {
             Self::OtherOrigin => ("other_origin", "The request comes from another page"),
             Self::Full => ("full", "Too many connections are open"),
             Self::NoSession => ("no_session", "Sign in with a link"),
-            Self::BadLink => ("bad_link", "The link is not good any more"),
-            Self::NotFound => ("not_found", "There is no such page"),
-            Self::Method(_) => ("own_words", "The page does not take this method"),
-            Self::FormToken => ("form_token", "The form is out of date"),
-            Self::Form(..) => ("own_words", "The form did not arrive"),
+            Self::BadLink => ("bad_link", "This link no longer works"),
+            Self::NotFound => ("not_found", "Page not found"),
+            Self::Method(_) => ("own_words", "Method not allowed"),
+            Self::FormToken => ("form_token", "This form has expired"),
+            Self::Form(..) => ("own_words", "The form was not received"),
             Self::Operation(OperatorError::Input(_) | OperatorError::NotFound(_)) => {
-                ("input", "Something is wrong with the form")
+                ("input", "Please check the form")
             }
             Self::Operation(_) | Self::Template(_) | Self::Panicked => {
-                ("failed", "The service cannot do it now")
+                ("failed", "The service could not do this")
             }
         };
         context! { kind, title, words => format!("{self}.") }

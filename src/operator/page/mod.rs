@@ -318,7 +318,7 @@ impl PageRequest {
         let named = named.filter_map(|name| Some((*name, self.params.text(name)?)));
         let fields: Vec<_> = named.collect();
         if fields.is_empty() {
-            let what = format!("The form must name one of: {}", change.fields.join(", "));
+            let what = format!("The form needs one of: {}", change.fields.join(", "));
             return Err(OperatorError::Input(what).into());
         }
         let (asked, done) = if self.is_change {
@@ -395,7 +395,7 @@ fn session_tokens(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 /// Reads a form.
 async fn form(head: &Parts, body: PageBody) -> Result<Params, PageError> {
     let refused = |status, reason| Err(PageError::Form(status, reason));
-    let no_form = || refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is no form");
+    let no_form = || refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is not a form");
     let media_type = head.headers.get(CONTENT_TYPE);
     if media_type.is_none_or(|it| it != "application/x-www-form-urlencoded") {
         return no_form();

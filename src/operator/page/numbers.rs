@@ -40,13 +40,13 @@ pub(super) fn span(seconds: u64) -> String {
 pub(super) fn change(now: u64, before: u64) -> Option<String> {
     let (now, before) = (u128::from(now), u128::from(before));
     if before == 0 {
-        return (now > 0).then(|| "none before".to_owned());
+        return (now > 0).then(|| "up from 0".to_owned());
     }
     let percent = (now.abs_diff(before) * 100 + before / 2) / before;
     let text = match now.cmp(&before) {
-        Ordering::Less => format!("\u{2212}{percent} %"),
-        Ordering::Equal => "as before".to_owned(),
-        Ordering::Greater => format!("+{percent} %"),
+        Ordering::Less => format!("\u{2212}{percent}%"),
+        Ordering::Equal => "unchanged".to_owned(),
+        Ordering::Greater => format!("+{percent}%"),
     };
     Some(text)
 }
@@ -74,12 +74,12 @@ mod tests {
     fn changes_are_in_percent() {
         for (now, before, text) in [
             (0, 0, None),
-            (5, 0, Some("none before")),
-            (0, 5, Some("\u{2212}100 %")),
-            (5, 5, Some("as before")),
-            (6, 5, Some("+20 %")),
-            (1, 3, Some("\u{2212}67 %")),
-            (u64::MAX, 1, Some("+1844674407370955161400 %")),
+            (5, 0, Some("up from 0")),
+            (0, 5, Some("\u{2212}100%")),
+            (5, 5, Some("unchanged")),
+            (6, 5, Some("+20%")),
+            (1, 3, Some("\u{2212}67%")),
+            (u64::MAX, 1, Some("+1844674407370955161400%")),
         ] {
             assert_eq!(change(now, before).as_deref(), text, "{now} {before}");
         }

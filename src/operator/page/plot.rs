@@ -44,7 +44,7 @@ pub(super) fn description(bars: &[Bar]) -> String {
         0 => format!("{first} to {last}: none."),
         value => {
             let (total, value) = (grouped(total), grouped(value));
-            format!("{first} to {last}: {total} in all, at most {value} ({name}).")
+            format!("{first} to {last}: {total} in total, peak {value} ({name}).")
         }
     }
 }
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(heights, [13.6, 136.0, 68.0]);
         assert_eq!(
             description(&bars(&[1, 7000, 0, 7000])),
-            "hour 0 to hour 3: 14,001 in all, at most 7,000 (hour 1)."
+            "hour 0 to hour 3: 14,001 in total, peak 7,000 (hour 1)."
         );
     }
 

@@ -55,12 +55,12 @@ async fn counts_are_drawn_by_hour_day_and_month() {
     count(&desk, 24 * 20, Counted::SignUps, 10).await;
     count(&desk, 24 * 300, Counted::SignUps, 20).await;
     count(&desk, 1, Counted::FailedChats, u64::MAX).await;
-    let by_hour = "1,503 in all, at most 1,500 (19 Nov 20:00).";
+    let by_hour = "1,503 in total, peak 1,500 (19 Nov 20:00).";
     for (by, unit, sign_ups) in [
         ("", "hour", by_hour),
         ("hour", "hour", by_hour),
-        ("day", "day", "1,513 in all, at most 1,500 (19 Nov 2026)."),
-        ("month", "month", "1,533 in all, at most 1,513 (Nov 2026)."),
+        ("day", "day", "1,513 in total, peak 1,500 (19 Nov 2026)."),
+        ("month", "month", "1,533 in total, peak 1,513 (Nov 2026)."),
         ("nonsense", "hour", by_hour),
     ] {
         let shown = overview(&desk, &login, by).await;
@@ -69,7 +69,7 @@ async fn counts_are_drawn_by_hour_day_and_month() {
         assert_eq!(plots[0].0, format!("Sign-ups by {unit}"));
         assert!(plots[0].1.ends_with(sign_ups), "{by}: {}", plots[0].1);
         assert!(plots[1].1.ends_with("none."));
-        assert!(plots[5].1.contains("18,446,744,073,709,551,615 in all"));
+        assert!(plots[5].1.contains("18,446,744,073,709,551,615 in total"));
         // The same as a table, for whoever does not see it.
         let table = "<summary>Sign-ups as a table</summary>";
         assert!(shown.text.contains(table));
@@ -100,11 +100,11 @@ async fn each_sum_is_compared_with_the_time_before() {
         count(&desk, hours_ago, counted, number).await;
     }
     let by_hour = overview(&desk, &login, "hour").await.text;
-    assert!(by_hour.contains("compares with the 48 hours before"));
+    assert!(by_hour.contains("the change from the previous 48 hours"));
     for (name, changed) in [
         ("sign-ups", "<small>\u{2212}40 %</small> 6</b>"),
-        ("imports", "<small>none before</small> 7</b>"),
-        ("chats", "<small>\u{2212}100 %</small> 0</b>"),
+        ("imports", "<small>up from 0</small> 7</b>"),
+        ("chats", "<small>\u{2212}100%</small> 0</b>"),
         ("requests", "<b>0</b>"),
     ] {
         let (_, heading) = by_hour.split_once(&format!("<h3 id=\"{name}\">")).unwrap();
@@ -113,12 +113,12 @@ async fn each_sum_is_compared_with_the_time_before() {
     }
     let by_day = overview(&desk, &login, "day").await.text;
     assert!(
-        by_day.contains("<small>\u{2212}100 %</small> 0</b>"),
+        by_day.contains("<small>\u{2212}100%</small> 0</b>"),
         "{by_day}"
     );
     // The 13 months before are not kept.
     let by_month = overview(&desk, &login, "month").await.text;
-    assert!(!by_month.contains("<small>") && !by_month.contains("compares with"));
+    assert!(!by_month.contains("<small>") && !by_month.contains("the change from"));
 }
 
 #[tokio::test]
@@ -136,19 +136,19 @@ async fn contacts_and_imports_are_counted() {
     let imports = plots(&shown)
         .into_iter()
         .find(|it| it.0.starts_with("Contacts imported"));
-    assert!(imports.unwrap().1.contains("1 in all"));
+    assert!(imports.unwrap().1.contains("1 in total"));
     let failure = StoreError::Unavailable("the disk hums".to_owned());
     desk.app.contacts.fail_with(Some(failure));
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("<dt>Contacts</dt><dd>unknown</dd>"));
-    assert!(shown.contains("<dt>Stores</dt><dd>take no changes</dd>"));
+    assert!(shown.contains("<dt>Storage</dt><dd>not writable</dd>"));
 }
 
 #[tokio::test]
 async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
     let (desk, login) = Desk::signed_in().await;
     let shown = overview(&desk, &login, "").await;
-    assert!(!shown.text.contains("The last warning"));
+    assert!(!shown.text.contains("Last warning"));
     let warn = |text: &str| LastError {
         at: desk.app.app.clock.now(),
         text: text.to_owned(),
@@ -156,7 +156,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
     desk.app.metrics.set_last_error(warn("the <model> failed"));
     desk.app.clock.advance_ms(600_000);
     let shown = overview(&desk, &login, "").await.text;
-    assert!(shown.contains("The last warning, 10 min ago"));
+    assert!(shown.contains("Last warning, 10 min ago"));
     assert!(shown.contains("2026-11-21 12:00 UTC</span>: the &lt;model&gt; failed"));
     let (_, at) = shown.split_once("name=\"at\" value=\"").unwrap();
     let at = at.split('"').next().unwrap();
@@ -182,7 +182,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
         !overview(&desk, &login, "")
             .await
             .text
-            .contains("The last warning")
+            .contains("Last warning")
     );
 }
 
@@ -193,12 +193,12 @@ async fn the_model_is_named_with_its_state_and_its_last_error() {
     let desk = Desk::over(Setup::with_model(Arc::new(model)));
     let login = desk.sign_in().await;
     let shown = overview(&desk, &login, "").await.text;
-    assert!(shown.contains("<dt>Which</dt><dd>a model</dd>"));
-    assert!(shown.contains("<dt>Last error</dt><dd>none since the start</dd>"));
+    assert!(shown.contains("<dt>Name</dt><dd>a model</dd>"));
+    assert!(shown.contains("<dt>Last error</dt><dd>none since start</dd>"));
     desk.app.send(Call::chat()).await;
     desk.app.clock.advance_ms(5000);
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("<dd>5 s ago: model gave no usable answer: status 502</dd>"));
     assert!(shown.contains("<dt>No usable answer</dt><dd>1</dd>"));
-    assert!(shown.contains("<dt>It knew no answer</dt><dd>0</dd>"));
+    assert!(shown.contains("<dt>No answer found</dt><dd>0</dd>"));
 }

@@ -179,7 +179,7 @@ fn bad_rows_are_named_and_the_others_imported() {
         let ran = feed(IMPORT, dir, &file);
         assert_eq!(ran.status, Some(3));
         let lines: Vec<_> = ran.out.lines().collect();
-        let reason = "the address must be an e-mail address such as name@example.com";
+        let reason = "the address must be an email address such as name@example.com";
         assert_eq!(lines[0], format!("line 2: {reason}"));
         assert_eq!(lines[99], format!("line 200: {reason}"));
         assert_eq!(lines[100], "... and 50 more");
@@ -370,7 +370,7 @@ fn wrong_filters_are_refused_before_anything_is_opened() {
 #[test]
 fn wrong_input_is_refused_before_anything_is_opened() {
     let dir = tempfile::tempdir().unwrap();
-    let told = "must be an e-mail address";
+    let told = "must be an email address";
     run("contacts show nobody", dir.path()).refused(2, told);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

@@ -31,8 +31,8 @@ fn tool(path: &str) -> Option<&'static str> {
 async fn complaint(app: &TestApp, tool: &str, arguments: &str) -> String {
     let reply = app.send(call_raw(tool, arguments)).await;
     let words = failure(&reply);
-    assert!(words.starts_with("Request is not valid. "), "{words}");
-    assert!(words.contains("\nCorrect the members listed in errors"));
+    assert!(words.starts_with("Invalid request. "), "{words}");
+    assert!(words.contains("\nCorrect the fields listed in errors"));
     assert!(words.contains("\ncode: validation_failed\n"));
     let id = reply.header("x-request-id").unwrap();
     assert!(words.ends_with(&format!("\ninstance: urn:uuid:{id}")));

@@ -56,7 +56,7 @@ async fn a_policy_that_refuses_is_a_result_with_the_seconds_to_wait() {
     let reply = app.send(subscribe()).await;
     let words = failure(&reply);
     assert!(words.starts_with(
-        "Quota exceeded. The policy \"newsletter\" allows 1 in 900 seconds for each e-mail address \
+        "Quota exceeded. The policy \"newsletter\" allows 1 in 900 seconds for each email address \
          and network."
     ));
     assert!(words.contains("\nRetry-After: 899\n"), "{words}");

@@ -153,7 +153,7 @@ async fn what_nobody_asks_for_may_be_nested_as_deep_as_it_likes() {
         ),
         (
             format!(r#"{{"message":"m","x":{deep}}}"#),
-            "#/x: is not a member",
+            "#/x: is not a field",
         ),
     ] {
         let words = app.failure(call_raw("echo", &arguments)).await;

@@ -232,7 +232,7 @@ fn the_configured_values_stand_in_their_places() {
         assert!(text.contains(&format!("`{origin}`")), "{text}");
     }
     let all = document.to_string();
-    assert!(all.contains("It is good for 7 days."));
+    assert!(all.contains("It is valid for 7 days."));
     assert!(all.contains("__Host-assistant"));
     assert!(!all.contains("127.0.0.1"), "an address of another service");
 }

@@ -304,7 +304,7 @@ async fn a_frame_without_the_script_has_no_form_that_a_page_claims() {
     for path in ["/developers", "/docs/reference"] {
         let html = body(&app, path).await;
         for instead in html.split("class=\"unscripted\">").skip(1) {
-            let is_conditional = instead.starts_with("Where the script of this page runs, a form")
+            let is_conditional = instead.starts_with("When this page’s script runs, a form")
                 || instead.starts_with("You have ");
             assert!(is_conditional, "{instead:.60}");
         }

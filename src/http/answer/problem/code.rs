@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 
-/// What is true of every problem with one code.
+/// The texts and status that all problems with one code share.
 #[derive(Clone, Copy, Debug)]
 pub struct ProblemKind {
     /// The code on the wire and in the page's path.
@@ -70,24 +70,24 @@ macro_rules! codes {
 codes! {
     AssistantQuotaExhausted "assistant_quota_exhausted" TOO_MANY_REQUESTS {
         title: "Quota exceeded",
-        meaning: "All free messages of this visitor are used up. The quota is a sliding window: \
-         each message is given back one window after it was sent.",
-        resolution: "Wait for the number of seconds in Retry-After, then send the message again.",
+        meaning: "This visitor has used all free messages. The quota is a sliding window: each \
+         message is given back one window after it was sent.",
+        resolution: "Wait the number of seconds in Retry-After, then send the message again.",
     }
     ClaimNotEnabled "claim_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Claiming is not enabled",
         meaning: "A registration cannot be claimed: the service has no accounts to bind it to.",
-        resolution: "Use the registration as it is; nothing here needs more.",
+        resolution: "Keep using the registration. It does not need to be claimed.",
     }
     ConflictingCredentials "conflicting_credentials" BAD_REQUEST {
-        title: "Two different credentials",
-        meaning: "The request presents more than one credential, and they differ, so it is not \
-         clear who is asking.",
+        title: "Conflicting credentials",
+        meaning: "The request has more than one credential, and they differ, so the service \
+         cannot tell who is calling.",
         resolution: "Send one credential, as Authorization: Bearer or as X-API-Key, or none.",
     }
     HandlerTimeout "handler_timeout" SERVICE_UNAVAILABLE {
-        title: "The answer took too long",
-        meaning: "The service gave up waiting for its own answer. The request may still take \
+        title: "Response took too long",
+        meaning: "The service did not finish the request in time. The request may still take \
          effect.",
         resolution: "Try again later.",
     }
@@ -99,174 +99,171 @@ codes! {
     }
     InternalError "internal_error" INTERNAL_SERVER_ERROR {
         title: "Internal error",
-        meaning: "The service has a fault. The request's id, in instance and in X-Request-Id, \
-         leads the operator to the log line.",
-        resolution: "Try again later; if it happens again, tell the operator the request's id.",
+        meaning: "Something went wrong inside the service. The request id, in instance and in \
+         X-Request-Id, leads the operator to the log line.",
+        resolution: "Try again later. If it happens again, send the operator the request id.",
     }
     InvalidClient "invalid_client" UNAUTHORIZED, own_oauth_error {
-        title: "Client not valid",
+        title: "Invalid client",
         meaning: "The client id or the client secret is missing, wrong, expired or revoked.",
         resolution: "Send the client_id and client_secret of one registration, or register again with \
          POST /agent/auth.",
     }
     InvalidScope "invalid_scope" BAD_REQUEST, own_oauth_error {
-        title: "Scope not valid",
-        meaning: "A scope was asked for that does not exist here. There is one: public.",
-        resolution: "Ask for the scope public, or leave scope out.",
+        title: "Invalid scope",
+        meaning: "The requested scope does not exist. The only scope is public.",
+        resolution: "Request the scope public, or omit scope.",
     }
     InvalidToken "invalid_token" UNAUTHORIZED, own_oauth_error {
-        title: "Credential not valid",
-        meaning: "A credential was presented, but it is malformed, unknown, expired or revoked. \
-         No endpoint needs one.",
-        resolution: "Leave the credential out, mint a new key with POST /api/v1/keys, or register \
-         again with POST /agent/auth.",
+        title: "Invalid credential",
+        meaning: "The credential in the request is malformed, unknown, expired or revoked. No \
+         endpoint requires one.",
+        resolution: "Omit the credential, create a new key with POST /api/v1/keys, or register again \
+         with POST /agent/auth.",
     }
     IssuerNotEnabled "issuer_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Issuer not enabled",
-        meaning: "No identity provider is trusted here, so none can revoke anything. The logout \
-         token was not read.",
-        resolution: "Whoever holds a credential revokes it: send it as token in a form.",
+        meaning: "The service trusts no identity provider, so none can revoke a credential. The \
+         logout token was not read.",
+        resolution: "Revoke the credential itself: send it as token in a form.",
     }
     LimiterUnavailable "limiter_unavailable" SERVICE_UNAVAILABLE {
         title: "Rate limiter unavailable",
-        meaning: "The service cannot count requests at the moment, so it serves none.",
+        meaning: "The service cannot count requests at the moment, so it does not serve any.",
         resolution: "Try again later.",
     }
     MalformedBody "malformed_body" BAD_REQUEST {
-        title: "Body not readable",
-        meaning: "The request's body broke off or its framing is wrong.",
-        resolution: "Send the whole body with a right Content-Length or chunked encoding.",
+        title: "Unreadable body",
+        meaning: "The request body ended early, or its framing is invalid.",
+        resolution: "Send the complete body, with the correct Content-Length or chunked encoding.",
     }
     MalformedHead "malformed_head" BAD_REQUEST {
-        title: "Head of the request not valid",
-        meaning: "The Host of the request is missing, there twice or no name of a host, it differs \
-         from HTTP/2's :authority, there is another transfer coding than chunked, or there are more than 100 \
-         headers.",
-        resolution: "Send one Host, such as example.com or example.com:8080, the body with \
-         Content-Length or as chunked, and at most 100 headers.",
+        title: "Invalid request head",
+        meaning: "The Host header is missing, repeated or not a host name, or differs from HTTP/2's \
+         :authority; or the transfer coding is not chunked; or there are more than 100 headers.",
+        resolution: "Send one Host, such as example.com or example.com:8080, send the body with \
+         Content-Length or as chunked, and send at most 100 headers.",
     }
     MalformedJson "malformed_json" BAD_REQUEST {
         title: "Body is not JSON",
-        meaning: "The request's body is missing, is not UTF-8, or is not one JSON value.",
+        meaning: "The request body is missing, is not UTF-8, or is not a single JSON value.",
         resolution: "Send one JSON object, encoded in UTF-8.",
     }
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED {
         title: "Method not allowed",
-        meaning: "The path exists, but not with this method.",
+        meaning: "The path exists, but does not support this method.",
         resolution: "Use one of the methods in the Allow header.",
     }
     ModelUnavailable "model_unavailable" SERVICE_UNAVAILABLE {
         title: "Assistant unavailable",
-        meaning: "The model behind the assistant gave no answer. The rate-limit headers show \
-         whether the message was given back.",
+        meaning: "The model behind the assistant did not respond. The rate-limit headers show \
+         whether the message still counts.",
         resolution: "Try again later.",
     }
     NetworkBlocked "network_blocked" FORBIDDEN {
         title: "Network blocked",
-        meaning: "The operator has blocked the network that the request comes from. Nothing was done, and \
+        meaning: "The operator has blocked the network this request comes from. Nothing was done, and \
         nothing was counted.",
-        resolution: "Ask the operator, by another way than this API, if that is a mistake.",
+        resolution: "If you think this is a mistake, contact the operator outside this API.",
     }
     NewsletterUnavailable "newsletter_unavailable" SERVICE_UNAVAILABLE {
         title: "Newsletter unavailable",
-        meaning: "The sign-up could not be kept safely, or the newsletter's provider did not confirm \
-         it, so it does not count as done.",
+        meaning: "The sign-up could not be stored safely, or the newsletter's provider did not confirm \
+         it, so it is not complete.",
         resolution: "Try again later.",
     }
     NotFound "not_found" NOT_FOUND {
         title: "Not found",
-        meaning: "There is nothing at this path. Paths match exactly: letter case and trailing \
-         slashes count.",
-        resolution: "Look the path up in the documentation.",
+        meaning: "There is nothing at this path. Paths must match exactly, including letter case and \
+         trailing slashes.",
+        resolution: "Check the path in the documentation.",
     }
     OriginNotAllowed "origin_not_allowed" FORBIDDEN {
         title: "Origin not allowed",
-        meaning: "The request comes from a page of an origin that may not call this endpoint, as \
-         its Origin header says.",
+        meaning: "The request comes from a web page whose origin, according to the Origin header, may \
+         not call this endpoint.",
         resolution: "Call it from a program, or ask the operator to allow the page's origin.",
     }
     Overloaded "overloaded" SERVICE_UNAVAILABLE {
-        title: "Too much at once",
-        meaning: "The memory for request bodies is used up, either in all or for your network.",
+        title: "Overloaded",
+        meaning: "The memory for request bodies is full, overall or for your network.",
         resolution: "Try again later.",
     }
     PayloadTooLarge "payload_too_large" PAYLOAD_TOO_LARGE {
         title: "Body too large",
-        meaning: "The request's body is larger than any valid one for this endpoint.",
+        meaning: "The request body is larger than any valid body for this endpoint.",
         resolution: "Send a smaller body.",
     }
     RateLimited "rate_limited" TOO_MANY_REQUESTS {
         title: "Quota exceeded",
-        meaning: "Too many requests in a sliding window. violated-policies names the policies \
-         that refused; RateLimit-Policy tells their quotas.",
-        resolution: "Wait for the number of seconds in Retry-After, then send the request again.",
+        meaning: "Too many requests in a sliding window. violated-policies lists the policies \
+         that refused the request; RateLimit-Policy shows their quotas.",
+        resolution: "Wait the number of seconds in Retry-After, then send the request again.",
     }
     RequestTimeout "request_timeout" REQUEST_TIMEOUT {
-        title: "Body came too slowly",
-        meaning: "The request's body did not arrive in time.",
+        title: "Body sent too slowly",
+        meaning: "The request body did not arrive in time.",
         resolution: "Send the request again over a better connection.",
     }
     Stopping "stopping" SERVICE_UNAVAILABLE {
-        title: "About to stop",
-        meaning: "The service has been asked to stop. It still answers requests.",
+        title: "Shutting down",
+        meaning: "The service is shutting down. It still responds to requests.",
         resolution: "Send further requests to another node, or try again later.",
     }
     StoreUnavailable "store_unavailable" SERVICE_UNAVAILABLE {
         title: "Store unavailable",
-        meaning: "The service cannot keep or look up data at the moment.",
+        meaning: "The service cannot store or look up data at the moment.",
         resolution: "Try again later.",
     }
     UnsupportedApiVersion "unsupported_api_version" BAD_REQUEST {
-        title: "Unknown version of the API",
-        meaning: "The request asks for a version of the API in Service-API-Version, but not once for \
-         v1, the only one there is.",
-        resolution: "Send Service-API-Version: v1, or leave the header out.",
+        title: "Unsupported API version",
+        meaning: "The Service-API-Version header is repeated, or its value is not v1, the only version \
+         there is.",
+        resolution: "Send Service-API-Version: v1, or omit the header.",
     }
     UnsupportedCredentialType "unsupported_credential_type" BAD_REQUEST, own_oauth_error {
         title: "Credential type not supported",
-        meaning: "A registered agent gets an access token. There is no other type of credential \
-         here.",
-        resolution: "Ask for access_token, or leave requested_credential_type out. An API key can be \
-         had with POST /api/v1/keys.",
+        meaning: "Registered agents get an access token. No other type of credential is available.",
+        resolution: "Request access_token, or omit requested_credential_type. For an API key, use POST \
+         /api/v1/keys.",
     }
     UnsupportedGrantType "unsupported_grant_type" BAD_REQUEST, own_oauth_error {
         title: "Grant type not supported",
-        meaning: "The token endpoint knows one grant: client_credentials.",
+        meaning: "The token endpoint supports one grant: client_credentials.",
         resolution: "Send grant_type=client_credentials with the client_id and client_secret of a \
          registration.",
     }
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE {
         title: "Media type not supported",
-        meaning: "The request's Content-Type is not the one that the endpoint takes, or it is \
-         missing on a request from a page of another origin. The token and revocation \
-         endpoints take application/x-www-form-urlencoded, all others application/json.",
-        resolution: "Send the body in the form that the endpoint takes, and say so in Content-Type.",
+        meaning: "The Content-Type is not the one this endpoint expects, or it is missing on a request \
+         from a page of another origin. The token and revocation endpoints expect \
+         application/x-www-form-urlencoded, all others application/json.",
+        resolution: "Send the body in the format the endpoint expects, with a matching Content-Type.",
     }
     UnsupportedResponseType "unsupported_response_type" BAD_REQUEST, own_oauth_error {
         title: "Response type not supported",
-        meaning: "Nobody can sign in here, so there is nothing to authorize, and nobody is sent \
-         anywhere.",
-        resolution: "Register with POST /agent/auth: the answer holds an access token.",
+        meaning: "Nobody can sign in here, so there is nothing to authorize. This endpoint never \
+         redirects.",
+        resolution: "Register with POST /agent/auth; the response contains an access token.",
     }
     ValidationFailed "validation_failed" BAD_REQUEST {
-        title: "Request is not valid",
-        meaning: "The body can be read, but some members of it, or parameters of a form, are \
-         wrong. errors names each of them by JSON Pointer (RFC 6901), says what is wrong, \
-         and gives a code: required, type, length, format, enum, unknown_member or \
-         duplicate_member.",
-        resolution: "Correct the members listed in errors and send the request again.",
+        title: "Invalid request",
+        meaning: "The request was understood, but some fields are invalid. errors lists each of them \
+         by JSON Pointer (RFC 6901), with an explanation and a code: required, type, length, format, \
+         enum, unknown_member or duplicate_member.",
+        resolution: "Correct the fields listed in errors and send the request again.",
     }
     VerifiedEmailNotEnabled "verified_email_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Registration method not enabled",
-        meaning: "Agents register anonymously here; e-mail addresses are not verified. No mail was \
+        meaning: "Agents register anonymously here; email addresses are not verified. No email was \
          sent.",
         resolution: "Send {\"type\":\"anonymous\"} instead.",
     }
     WorkerFailing "worker_failing" SERVICE_UNAVAILABLE {
-        title: "Deliveries or erasures are not made",
-        meaning: "A part of the service that works on what was promised before, such as confirmation emails, has \
-        failed for ten minutes. Requests are still answered.",
-        resolution: "Operators: see the log. Clients need not do anything.",
+        title: "Background work is failing",
+        meaning: "Background work, such as sending confirmation emails or erasing contacts, has been \
+         failing for ten minutes. Requests are still answered.",
+        resolution: "Operators: check the log. Clients do not need to do anything.",
     }
 }
 

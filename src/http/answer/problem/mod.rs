@@ -74,8 +74,8 @@ impl Problem {
 
     pub(crate) fn invalid(errors: Vec<Invalid>) -> Self {
         let detail = match errors.len() {
-            1 => "1 member is not valid.".to_owned(),
-            n => format!("{n} members are not valid."),
+            1 => "1 field is invalid.".to_owned(),
+            n => format!("{n} fields are invalid."),
         };
         Self {
             errors,
