@@ -9,24 +9,24 @@ use crate::usecases::issue_token::IssueTokenError;
 use crate::usecases::meter::ChargeError;
 use crate::usecases::subscribe::SubscribeError;
 
-/// What clients learn of [`StoreError::Full`].
+/// Detail of [`StoreError::Full`] for clients.
 const DISK_FULL: &str = "The disk is full: sign-ups, keys and revocations cannot be kept until the \
     operator has made room. Everything else works.";
 
-/// What clients learn of [`StoreError::Displaced`].
+/// Detail of [`StoreError::Displaced`] for clients.
 const DISPLACED: &str = "The store's file was removed, replaced or changed under the running service. \
      Its operator has to act; the log says how.";
 
-/// What clients learn of [`StoreError::Overloaded`].
+/// Detail of [`StoreError::Overloaded`] for clients.
 const BUSY: &str = "The store is busy: changes wait for it. Everything else works.";
 
-/// A failure after the request was charged: the decision shows that it was.
+/// A failure after the request was charged, which the decision shows.
 fn charged(code: Code, decision: Decision, cause: impl ToString) -> Problem {
     Problem::of(code).with_decision(decision).because(cause)
 }
 
-/// A store's failure. Its cause is not logged here: the store logs its failures itself, with their
-/// count, so that an outage does not fill the log.
+/// A store's failure. Its cause is not logged here: the store logs its failures itself, with their number, so
+/// that an outage doesn't fill the log.
 fn store_failed(code: Code, error: &StoreError) -> Problem {
     match error {
         StoreError::Full(_) => Problem::new(code, DISK_FULL),
