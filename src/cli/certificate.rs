@@ -1,4 +1,4 @@
-//! The certificate of the service's own TLS while it serves: read again at SIGHUP and once a minute.
+//! The service's own TLS certificate while it serves: reread at SIGHUP and once a minute.
 
 use std::io;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::Clock;
 
-/// How often the files are looked at without a signal.
+/// Interval of checks without a signal.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Tells the metrics when the certificate expires, and the log if it is not valid now. It is used
+/// Reports the certificate's expiry to the metrics, and to the log if it isn't valid now. It is used
 /// nevertheless: the clock may be wrong, and there is no better one.
 fn tell(files: &CertificateFiles, now: Timestamp, metrics: &Metrics) {
     let validity = files.validity();
@@ -33,10 +33,10 @@ fn tell(files: &CertificateFiles, now: Timestamp, metrics: &Metrics) {
     }
 }
 
-/// Reads the certificate's `files` again, from now on.
+/// Rereads the certificate's `files` from now on.
 ///
 /// # Errors
-/// When SIGHUP cannot be waited for.
+/// When SIGHUP can't be waited for.
 pub(super) async fn watch(
     files: Arc<CertificateFiles>,
     clock: Arc<dyn Clock>,

@@ -1,5 +1,5 @@
-//! `check` and `doctor`: one list of checks. `check` looks at flags and files, `doctor` also at the machine and, through
-//! the network, at what the service depends on. Neither changes anything.
+//! `check` and `doctor`: one list of checks. `check` looks at flags and files, `doctor` also at the machine
+//! and, through the network, at the service's dependencies. Neither changes anything.
 
 use std::ops::Range;
 use std::path::Path;
@@ -27,15 +27,16 @@ use super::findings::{Checked, Findings, failed, ok, warning};
 use super::network;
 use super::outcome::{CommandError, Done};
 
-/// Less free disk is warned of.
+/// Minimum free disk space without a warning.
 const FREE_MIN: u64 = 256 * 1024 * 1024;
-/// The clock may lag behind a ledger that was written a moment ago on a network's disk.
+/// Tolerated lag of the clock behind the ledger, which may have been written a moment ago on a network disk.
 const CLOCK_LAG_MAX_MS: u64 = 2_000;
-/// What renews certificates does it while a third of their lifetime is left. This part is too little.
+/// Renewal usually happens with a third of the lifetime left. With less than this part left, it must have
+/// failed.
 const SHORT_PART: u64 = 6;
 
-/// Checks flags and files; with `goes_out` also the machine and the network. The flags are those of the service that
-/// runs on the data directory, unless some were given.
+/// Checks flags and files; with `goes_out` also the machine and the network. The flags are those of the
+/// service that runs on the data directory, unless some were given.
 pub(super) async fn check(
     args: &Args,
     goes_out: bool,
@@ -107,8 +108,8 @@ pub(super) async fn check(
     }
 }
 
-/// The flags of the service that runs on the data directory, and its working directory entered; none if no service
-/// runs there, or if more than the data directory was given.
+/// The flags of the service that runs on the data directory, after entering its working directory; `None` if
+/// no service runs there, or if more than the data directory was given.
 async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     let Some(dir) = &args.data_dir else {
         return Ok(None);
@@ -120,7 +121,7 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     let owner = inspect(dir).map_err(|error| error.to_string())?;
     let owner = owner.map(|inspected| inspected.owner);
     if let Some(owner) = owner.filter(|owner| *owner != user_id()) {
-        // Files that the flags name would be read, and keys sent, with rights that the service does not have.
+        // Files from the flags would be read, and keys sent, with rights that the service doesn't have.
         return Err(format!(
             "it runs as user {owner}; run this as that one, for example with `sudo -u '#{owner}'`"
         ));
@@ -138,7 +139,7 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     parsed
 }
 
-/// Where sign-ups go.
+/// Destination of sign-ups.
 fn sign_ups(args: &Args, interrupt: &CancellationToken) -> Checked {
     let place = match args.engines.store {
         Some(_) => "the database",
@@ -165,7 +166,7 @@ fn address(args: &Args, is_running: bool) -> Checked {
     }
 }
 
-/// Whether the data directory can be opened, and by whom.
+/// Checks that the data directory can be opened, and by whom.
 fn directory(path: &Path, inspected: &std::io::Result<Option<Inspected>>) -> Checked {
     let dir = path.display();
     let inspected = match inspected {
@@ -226,7 +227,7 @@ fn clock(inspected: &Inspected) -> Checked {
     }
 }
 
-/// The certificate that the flags ask for.
+/// The certificate of the flags.
 fn certificate(args: &Args) -> Checked {
     let now = SystemClock.now();
     match wiring::own_certificate(args) {
@@ -237,7 +238,7 @@ fn certificate(args: &Args) -> Checked {
     }
 }
 
-/// A certificate that fits its key.
+/// Checks a certificate that fits its key.
 fn validity(validity: &Range<Timestamp>, now: Timestamp) -> Checked {
     let (from, until) = (validity.start.to_rfc3339(), validity.end.to_rfc3339());
     let lifetime_ms = validity.end.ms_since(validity.start);
@@ -253,7 +254,7 @@ fn validity(validity: &Range<Timestamp>, now: Timestamp) -> Checked {
     }
 }
 
-/// A certificate that the service orders.
+/// The certificate ordered by the service.
 fn ordered(acme: &AcmeCertificate, now: Timestamp) -> Checked {
     let order = acme.last_order(now);
     let next = order.next_at.to_rfc3339();

@@ -26,9 +26,9 @@ use super::outcome::{CommandError, Done};
 use super::output::{Output, Progress, grouped, note, show, text};
 use super::source::read_lines;
 
-/// The most contacts that are sorted: they are in memory then, with their consents.
+/// Maximum number of contacts that are sorted: they are in memory then, with their consents.
 const SORTED_MAX: usize = 200_000;
-/// The most columns of a file that are named.
+/// Maximum number of columns reported.
 const NAMED_MAX: usize = 100;
 
 const COLUMNS: [ListColumn; 4] = [
@@ -38,7 +38,7 @@ const COLUMNS: [ListColumn; 4] = [
     ListColumn("Address", "email", 0, Cell::Text),
 ];
 
-/// What can be shown of a consent.
+/// Proof of a consent: fields and headings.
 const PROOF: [(&str, &str); 12] = [
     ("Consent", "consent_at"),
     ("By", "consent_by"),
@@ -89,7 +89,7 @@ pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Don
     }
 }
 
-/// The rows in this order, which is the admin page's, at most so many.
+/// The rows in this order, which is the admin page's, at most `limit`.
 async fn sorted(
     mut rows: Lines<CommandError>,
     order: ContactOrder,
@@ -139,7 +139,7 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     };
     let format = format_of(args.format.as_deref(), &args.output);
     let mut filter = args.filter.clone();
-    // Whoever gets the file mails to all that are in it.
+    // The file's readers email everyone in it.
     filter
         .status
         .get_or_insert_with(|| ContactStatus::Subscribed.as_str().to_owned());
@@ -175,7 +175,7 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     Ok(Done::Whole)
 }
 
-/// Makes the data directory that an import is for, if there is none yet.
+/// Creates the data directory for an import, if there is none yet.
 pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), CommandError> {
     let (Some(dir), None) = (&args.data_dir, &args.engines.store) else {
         return Ok(());
@@ -255,7 +255,7 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     show(args.consent.form, &report, |output| {
         print_erasure(output, &report)
     })?;
-    let all_known = report.addresses.iter().all(|it| it.was_known);
+    let all_known = report.addresses.iter().all(|row| row.was_known);
     Ok(if all_known && report.is_complete {
         Done::Whole
     } else {
@@ -263,8 +263,8 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     })
 }
 
-/// The addresses of the contacts that are listed. What is counted, shown and erased are these alone, whoever
-/// signs up meanwhile.
+/// The addresses of the contacts listed. Only these are counted, shown and erased, regardless of sign-ups in
+/// the meantime.
 async fn found(filter: &ContactFilter, client: &Client) -> Result<Vec<EmailAddress>, CommandError> {
     let mut rows = client.rows(&LIST, params_of(filter)).await?;
     let mut emails = Vec::new();
@@ -282,9 +282,9 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
     let rows: Vec<_> = report
         .addresses
         .iter()
-        .map(|it| {
-            let result = if it.was_known { "erased" } else { "not known" };
-            vec![result.to_owned(), it.email.clone()]
+        .map(|row| {
+            let result = if row.was_known { "erased" } else { "not known" };
+            vec![result.to_owned(), row.email.clone()]
         })
         .collect();
     output.table(&[text("Result"), text("Address")], &rows)?;
@@ -318,7 +318,7 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
     Ok(())
 }
 
-/// The addresses of a file, one a line.
+/// The addresses in a file, one per line.
 async fn addresses(path: &Path) -> Result<Vec<EmailAddress>, CommandError> {
     let lines = read_lines(path).await?.into_iter();
     let path = path.display();
@@ -333,7 +333,7 @@ async fn addresses(path: &Path) -> Result<Vec<EmailAddress>, CommandError> {
         .collect()
 }
 
-/// The format that a flag names, or the ending of a file.
+/// The format given by a flag, or by the file's extension.
 fn format_of(named: Option<&str>, file: &Path) -> FileFormat {
     let ending = file.extension().and_then(|ending| ending.to_str());
     match named.or(ending) {

@@ -18,7 +18,7 @@ const NO_SERVICE: &str = "no service runs: the limits are those of LANDING_LIMIT
 const ALL_NODES: &str = "the counts are those of all nodes; the limits are those of LANDING_LIMIT, or the \
                          defaults, and not those of the nodes' flags";
 
-/// Runs one of them, on windows that `are_shared` by several nodes or not.
+/// Runs one of them, on windows that may be shared by several nodes (`are_shared`).
 pub(super) async fn run(
     command: LimitsCommand,
     are_shared: bool,
@@ -49,11 +49,11 @@ async fn show(
     output::show(form, &rows, |output| {
         if is_about_one {
             print_clients(output, &rows, true)?;
-            // All rows are about the same one.
+            // All rows are about the same client.
             let name = rows
                 .iter()
                 .flat_map(|row| &row.clients)
-                .find_map(|it| it.name.as_deref());
+                .find_map(|row| row.name.as_deref());
             let Some(name) = name else { return Ok(()) };
             output.line("")?;
             output.fields(&[("In the log", name)])
@@ -129,7 +129,7 @@ async fn reset(args: ResetLimits, client: &Client) -> Result<Done, CommandError>
     show_members(&RESET, params, &members, args.consent.form, client).await
 }
 
-/// The parameters that name a client, and `others`.
+/// The parameters that identify a client, and `others`.
 async fn params_of<const N: usize>(
     whose: Whose,
     others: [(&str, Value); N],

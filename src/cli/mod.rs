@@ -1,13 +1,15 @@
-//! What the program does: it serves, or runs a command of the operator.
+//! The program's tasks: serving, and the operator's commands.
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! |---|---|
 //! | [`serve`] | the service |
-//! | `client` | what answers commands: the running service, or this process |
-//! | `output`, `list`, `outcome` | printing, and how commands end |
-//! | `source`, `contact_file`, `import_columns`, `consent`, `signals` | what commands read and ask, and what ends them |
-//! | `admin`, `block`, `contacts`, `keys`, `limits`, `mail`, `migration`, `status`, `store` | a file for each group of commands |
-//! | `check`, `network`, `findings` | what is wrong with flags, files and the machine |
+//! | `client` | the other end of commands: the running service, or this process |
+//! | `output`, `list`, `outcome` | printing, and the outcomes of commands |
+//! | `source`, `contact_file`, `import_columns`, `consent`, `signals` | input of commands, confirmations, and
+//! interruption |
+//! | `admin`, `block`, `contacts`, `keys`, `limits`, `mail`, `migration`, `status`, `store` | a file for each
+//! group of commands |
+//! | `check`, `network`, `findings` | checks of flags, files and the machine |
 //! | `handbook` | the handbook, which is part of the program |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
@@ -49,10 +51,10 @@ pub use self::outcome::{CommandError, Done};
 pub use self::output::report;
 use self::signals::unless_interrupted;
 
-/// Runs a command. `args` name the data directory, if the command needs one.
+/// Runs a command. `args` give the data directory, if the command needs one.
 ///
 /// # Errors
-/// [`CommandError`] when the command did nothing of what was asked for.
+/// [`CommandError`] when the command did nothing of what was asked.
 pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
     let dir = args.and_then(|args| args.data_dir.as_deref());
     match command {
@@ -60,7 +62,7 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
             let args = known(args)?;
             let work = async |client: &Client| status::run(watch, form, args, client).await;
             match with_client(Some(args), work).await {
-                // A signal is how it ends.
+                // A signal is its normal end.
                 Err(CommandError::Interrupted) if watch => Ok(Done::Whole),
                 ended => ended,
             }
@@ -135,7 +137,7 @@ fn ledger_dir(dir: Option<&Path>) -> Result<&Path, CommandError> {
     })
 }
 
-/// Does `work` with what answers commands.
+/// Runs `work` with the other end of commands.
 async fn with_client(
     args: Option<&Args>,
     work: impl AsyncFnOnce(&Client) -> Result<Done, CommandError>,
@@ -143,7 +145,7 @@ async fn with_client(
     work_with(Client::open(known(args)?, false).await?, work).await
 }
 
-/// Does `work` with `client`, and closes that.
+/// Runs `work` with `client`, and closes that.
 async fn work_with(
     client: Client,
     work: impl AsyncFnOnce(&Client) -> Result<Done, CommandError>,

@@ -1,4 +1,4 @@
-//! Checks through the network: what `doctor` adds to `check`.
+//! Checks through the network: those that `doctor` adds to `check`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const HEALTH: &str = "/api/v1/health";
 /// An address for documentation (RFC 5737), which no client has.
 const FORGED: &str = "203.0.113.250";
 
-/// Asks what the service that `args` are of depends on, except for the model and the mail account.
+/// Checks the dependencies of the service that `args` are of, except the model and the email account.
 pub(super) async fn check(args: &Args, is_running: bool, findings: &mut Findings) {
     check_engines(args, findings).await;
     check_base_url(args, is_running, findings).await;
@@ -33,7 +33,7 @@ pub(super) async fn check(args: &Args, is_running: bool, findings: &mut Findings
     }
 }
 
-/// Asks the engines that several nodes share.
+/// Checks the engines shared by several nodes.
 async fn check_engines(args: &Args, findings: &mut Findings) {
     if args.engines.store.is_some() {
         findings.add("store", store(&args.engines).await);
@@ -91,7 +91,7 @@ async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) 
         if let Ok(Some(OwnCertificate::Acme(acme))) = wiring::own_certificate(args) {
             findings.add("name", name(base_url, &acme, args.listen).await);
         }
-        // At the address listened on, the certificate is valid for another name, and there is no proxy.
+        // At the listening address, the certificate is valid for another name, and there is no proxy.
         match ask_outside(base_url).await {
             Ok(outside) => {
                 findings.add(SUBJECT, ok(format!("{base_url} answers")));
@@ -111,8 +111,7 @@ async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) 
     }
 }
 
-/// Looks whose certificate is presented at the public address: the proof that the authority asks for has to pass
-/// the same way.
+/// Checks the certificate presented at the public address: the authority's validation takes the same way.
 async fn name(base_url: &str, acme: &AcmeCertificate, listen: SocketAddr) -> Checked {
     let host = base_url.rsplit('/').next().unwrap_or_default();
     let host = host.split(':').next().unwrap_or_default();
@@ -137,7 +136,7 @@ async fn name(base_url: &str, acme: &AcmeCertificate, listen: SocketAddr) -> Che
     }
 }
 
-/// Asks for health at the public address and at the one listened on, which must be the same service.
+/// Requests health at the public address and at the listening one, which must be the same service.
 async fn reach(base_url: &str, args: &Args) -> Result<[ProbeAnswer; 2], Checked> {
     let listen = args.listen;
     let outside = ask_outside(base_url).await?;
@@ -155,7 +154,7 @@ async fn reach(base_url: &str, args: &Args) -> Result<[ProbeAnswer; 2], Checked>
     }
 }
 
-/// Asks for health at the public address.
+/// Requests health at the public address.
 async fn ask_outside(base_url: &str) -> Result<ProbeAnswer, Checked> {
     let outside = ask(base_url, None).await.map_err(|error| {
         failed(format!(
@@ -174,7 +173,7 @@ async fn ask(base: &str, header: Option<(&str, &str)>) -> Result<ProbeAnswer, St
     probe::get(&format!("{base}{HEALTH}"), header, wiring::roots(base)?).await
 }
 
-/// Two responses come from one process: the ids of its requests begin with the same random digits.
+/// True if two responses come from one process: its request ids begin with the same random digits.
 fn is_same_process(one: &ProbeAnswer, other: &ProbeAnswer) -> bool {
     let [one, other] = [one, other].map(|answer| answer.header("x-request-id")?.get(..13));
     one.is_some() && one == other
@@ -190,7 +189,7 @@ fn https(base_url: &str, outside: &ProbeAnswer) -> Checked {
     }
 }
 
-/// Compares by whom requests are counted: each answer tells what is left of the client's limit.
+/// Checks how clients are told apart, by the remaining limit in each response.
 async fn proxy(base_url: &str, outside: &ProbeAnswer, direct: &ProbeAnswer) -> Checked {
     let forged = ask(base_url, Some(("X-Forwarded-For", FORGED))).await;
     let left = |answer: &ProbeAnswer| answer.header("ratelimit-remaining")?.parse::<u64>().ok();
@@ -215,7 +214,7 @@ async fn proxy(base_url: &str, outside: &ProbeAnswer, direct: &ProbeAnswer) -> C
     ok("clients are told apart, and cannot forge their address")
 }
 
-/// The model, asked a question if `asks`.
+/// Checks the model, with a question if `asks`.
 pub(super) async fn model(args: &Args, site: &Site, asks: bool) -> Checked {
     let interrupt = CancellationToken::new();
     if args.model.is_none() {
@@ -251,7 +250,7 @@ async fn webhook(args: &Args) -> Checked {
     }
 }
 
-/// Judges a channel that the running service has paused.
+/// Reports a channel that the running service has paused.
 async fn paused(args: &Args) -> Option<Checked> {
     let client = Client::open(args, false).await.ok()?;
     let status: StatusReport = client.one(&SHOW, serde_json::json!({})).await.ok()?;
@@ -261,7 +260,7 @@ async fn paused(args: &Args) -> Option<Checked> {
     Some(failed(format!("sending is paused until {until}: {reason}")))
 }
 
-/// The account that sends mail, tried if `asks`.
+/// Checks the email account, with a connection if `asks`.
 pub(super) async fn mail(args: &Args, asks: bool) -> Checked {
     match wiring::smtp_mail_sender(args) {
         Ok(None) => ok("none: no mail is sent"),

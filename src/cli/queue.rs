@@ -1,4 +1,4 @@
-//! Commands about what is to be delivered.
+//! Commands about pending deliveries.
 
 use serde_json::json;
 

@@ -22,12 +22,12 @@ use super::client::Client;
 use super::outcome::{CommandError, Done};
 use super::output::{Output, grouped, short_minute, short_time};
 
-/// How often the status is shown anew.
+/// Refresh interval of the status.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Has a terminal show a second screen, empty, and again the first one, as it was.
+/// Switches a terminal to an empty second screen, and back to the first one, unchanged.
 const SCREENS: [&str; 2] = ["\x1b[?1049h\x1b[H\x1b[2J", "\x1b[?1049l"];
 
-/// Shows the status of the service that `args` name, `watch` until the command is stopped.
+/// Shows the status of the service of `args`, with `watch` until the command is stopped.
 pub(super) async fn run(
     watch: bool,
     form: OutputForm,
@@ -35,7 +35,8 @@ pub(super) async fn run(
     client: &Client,
 ) -> Result<Done, CommandError> {
     let dir = args.data_dir.as_deref();
-    // A stopped directory is locked while it is watched: no service could start on it. Shared engines are not.
+    // A stopped directory is locked while it is watched: no service could start on it. Shared engines are
+    // not.
     let watch = watch && (client.is_running() || dir.is_none());
     let mut output = Output::new(form);
     let has_screen = watch && !form.json && io::stdout().is_terminal();
@@ -57,7 +58,7 @@ pub(super) async fn run(
     }
 }
 
-/// The second screen of the terminal. Dropping it brings the first one back.
+/// The terminal's second screen. Dropping it switches back to the first one.
 struct SecondScreen;
 
 impl Drop for SecondScreen {
@@ -84,7 +85,7 @@ async fn report(data_dir: Option<&Path>, client: &Client) -> Result<StatusReport
     })
 }
 
-/// What is said where no service answers. Others may run on a store that several nodes share.
+/// The message if no service answers. Others may run on a store shared by several nodes.
 fn no_service(args: &Args) -> &'static str {
     match (&args.engines.store, &args.data_dir) {
         (None, _) => "does not run",
@@ -105,9 +106,8 @@ fn print(output: &mut Output, report: &StatusReport, no_service: &str) -> Result
         fields.push(("Nodes", grouped(nodes)));
     }
     let engines = report.engines.iter();
-    fields.extend(engines.map(|it| ("Engine", engine(it, report.is_running))));
-    let used =
-        |it: &&QueueRow| it.waiting + it.given_up > 0 || it.is_held || it.paused_until.is_some();
+    fields.extend(engines.map(|row| ("Engine", engine(row, report.is_running))));
+    let used = |q: &&QueueRow| q.waiting + q.given_up > 0 || q.is_held || q.paused_until.is_some();
     let queues = report.queues.iter().filter(used);
     fields.extend(queues.map(|queue| ("Deliveries", deliveries(queue))));
     if let Some(contacts) = &report.contacts {
@@ -158,7 +158,7 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
         fields.push(("Failing", format!("{failing}: restarted; see the log")));
     }
     if let Some(until) = &service.certificate_expires_at {
-        let days = Timestamp::parse(until).map(|it| it.ms_since(SystemClock.now()) / DAY_MS);
+        let days = Timestamp::parse(until).map(|end| end.ms_since(SystemClock.now()) / DAY_MS);
         let days = days.unwrap_or_default();
         let until = format!("valid until {} UTC: {days} days", short_minute(until));
         fields.push(("Certificate", until));
@@ -188,7 +188,7 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
     fields
 }
 
-/// How many contacts there are, and how many of them get no newsletter.
+/// Number of contacts, and of those that get no newsletter.
 fn in_statuses(contacts: &ContactsRow) -> String {
     let mut words = vec![grouped(contacts.total)];
     if contacts.pending > 0 {
@@ -206,7 +206,7 @@ fn in_statuses(contacts: &ContactsRow) -> String {
     words.join(", ")
 }
 
-/// How an engine is. A command has not watched it.
+/// State of an engine. A command has not watched it.
 fn engine(engine: &EngineRow, is_watched: bool) -> String {
     let state = if engine.is_away { "away" } else { "answers" };
     let (name, losses) = (&engine.name, engine.losses);
@@ -216,21 +216,21 @@ fn engine(engine: &EngineRow, is_watched: bool) -> String {
     }
 }
 
-/// What double opt-in costs.
+/// Confirmation rates of double opt-in.
 fn opt_in(confirmations: &ConfirmationsRow) -> String {
     let ConfirmationsRow {
         mails_taken,
         pages_shown,
         confirmed,
     } = confirmations;
-    let [mails, pages, confirmed] = [mails_taken, pages_shown, confirmed].map(|it| grouped(*it));
+    let [mails, pages, confirmed] = [mails_taken, pages_shown, confirmed].map(|n| grouped(*n));
     format!("{mails} mails taken, {pages} pages shown, {confirmed} confirmed")
 }
 
-/// What is to be delivered by a channel.
+/// State of a channel's queue.
 fn deliveries(queue: &QueueRow) -> String {
     let oldest = queue.oldest_at.as_deref().map(short_minute);
-    let oldest = oldest.map_or_else(String::new, |it| format!(", the oldest since {it} UTC"));
+    let oldest = oldest.map_or_else(String::new, |time| format!(", the oldest since {time} UTC"));
     let held = match queue.is_held {
         true => "; held: `queue release` lets them leave",
         false => "",
@@ -248,7 +248,7 @@ fn deliveries(queue: &QueueRow) -> String {
     format!("{channel}: {waiting} waiting{oldest}, {given_up} given up{held}{paused}")
 }
 
-/// How the last order of a certificate went.
+/// Outcome of the last order of a certificate.
 fn certificate_order(order: &CertificateOrderRow) -> String {
     let next = short_minute(&order.next_at);
     let last = order.at.as_deref().map(short_minute);
@@ -267,7 +267,7 @@ fn certificate_order(order: &CertificateOrderRow) -> String {
     }
 }
 
-/// What happened in all `hours` together.
+/// Total activity of `hours`.
 fn in_all(hours: &[HourRow]) -> String {
     if hours.is_empty() {
         return "unknown: the counts cannot be read".to_owned();

@@ -1,4 +1,4 @@
-//! Commands about the data directory as a whole. Most of them work on its files, and do not ask the service.
+//! Commands about the whole data directory. Most of them work on its files, and don't ask the service.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub(super) async fn back_up(
     Ok(completeness(&written))
 }
 
-/// Whether a backup has everything. What it lacks is named on standard error: on standard output may be the backup.
+/// Completeness of a backup. Missing parts are reported on standard error: standard output may be the backup.
 fn completeness(written: &Written) -> Done {
     for name in &written.left_out {
         note(&format!(
@@ -86,7 +86,7 @@ pub(super) async fn restore(
     };
     let held = match restored.held {
         0 => "none".to_owned(),
-        // They may have been made after the backup.
+        // They may have been sent after the backup was made.
         count => format!("{}: `queue release` lets them leave", grouped(count)),
     };
     let fields = [
@@ -139,12 +139,12 @@ pub(super) async fn repair(consent: Consent, data_dir: &Path) -> Result<Done, Co
     show(form, &repair, |output| output.fields(&fields))
 }
 
-/// Has the ledger compacted.
+/// Compacts the ledger.
 pub(super) async fn compact(form: OutputForm, client: &Client) -> Result<Done, CommandError> {
     let progress = Progress::of_time("Compacting the ledger");
     let report: Value = client.one(&COMPACT, json!({})).await?;
     drop(progress);
-    let number = |name| member(&report, name).map(|it| it.as_u64().unwrap_or_default());
+    let number = |name| member(&report, name).map(|value| value.as_u64().unwrap_or_default());
     let change = |before: String, after: String| format!("{before} before, {after} now");
     let size = |bytes| HumanBytes(bytes).to_string();
     let entries = change(

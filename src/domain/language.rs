@@ -33,7 +33,7 @@ impl Language {
     /// The language of a tag, in any case and with any subtags: `de-AT` and `de_AT` are German.
     pub fn of_tag(tag: &str) -> Option<Self> {
         let (primary, _subtags) = tag.split_once(['-', '_']).unwrap_or((tag, ""));
-        let is_meant = |it: &Self| it.tag().eq_ignore_ascii_case(primary);
+        let is_meant = |language: &Self| language.tag().eq_ignore_ascii_case(primary);
         Self::ALL.into_iter().find(is_meant)
     }
 }

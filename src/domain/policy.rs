@@ -78,7 +78,7 @@ policies! {
     /// Past it the sign-up is accepted, but no further email goes to the address.
     Mail "mail": 2 in DAY_S, Address,
         "mails that ask to confirm, by e-mail address, from all networks together";
-    /// Past it the sign-up is accepted, and its email waits.
+    /// Past it the sign-up is taken, and its mail waits.
     MailAll "mail-all": 500 in HOUR_S, Everyone, "mails that ask to confirm, all together";
 }
 
@@ -114,7 +114,7 @@ names! {
         Visitor => "for each visitor",
         /// The sign-ups of one address from one network.
         SignUp => "for each e-mail address and network",
-        /// Requests about one mailbox, from any network.
+        /// What concerns one mailbox, from whatever network.
         Address => "for each e-mail address",
         /// The requests of one IPv4 address or IPv6 /56.
         Network => "for each network",

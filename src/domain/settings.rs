@@ -22,8 +22,8 @@ names! {
 pub struct Settings {
     /// Origin under which clients reach the service, without a trailing slash.
     pub base_url: String,
-    /// True if the operator set it. Otherwise it is the address that the service listens on, which must not
-    /// appear in links in emails and files.
+    /// Whether the operator named it. Otherwise it is the address that the service listens on, which links in
+    /// mails and files must not have.
     pub is_base_url_given: bool,
     pub service_name: String,
     /// URL of the ERP, if published.

@@ -69,7 +69,7 @@ impl RequestContext {
         &self.parts.headers
     }
 
-    /// The visitor in the quota cookie.
+    /// The visitor that the quota cookie names.
     pub(crate) fn visitor(&self) -> ChatIdentity {
         let (is_https, secrets) = (self.app().settings.is_https(), &self.app().secrets);
         identity::visitor(self.headers(), is_https, &secrets.quota_token)

@@ -12,7 +12,7 @@ pub static LIST: Operation = Operation::new("block list", |request| Box::pin(lis
 pub static ADD: Operation = Operation::new("block add", |request| Box::pin(add(request)));
 pub static REMOVE: Operation = Operation::new("block remove", |request| Box::pin(remove(request)));
 
-/// The most networks that are blocked.
+/// Maximum number of blocked networks.
 const BLOCKS_MAX: usize = 10_000;
 
 /// A blocked network.
@@ -53,12 +53,12 @@ async fn add(request: OperatorRequest) -> Result<Answer, OperatorError> {
     }
     let is_new = blocks.add(network, request.app.clock.now()).await?;
     let result = if is_new { "blocked" } else { "blocked before" };
-    // The log holds no address.
+    // The log contains no address.
     tracing::info!(command = ADD.name, result, "operator");
     Answer::one(&json!({"network": network.to_string(), "result": result}))
 }
 
-/// Removes the block of `network`. Another may still hold some of its addresses.
+/// Removes the block of `network`. Another one may still cover some of its addresses.
 async fn remove(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (blocks, network) = (&request.app.blocks, network(&request.params)?);
     let is_of_flag = |block: &Block| block.network == network && block.since.is_none();

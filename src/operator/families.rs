@@ -5,8 +5,7 @@ use crate::metrics::{self, StatusClass};
 
 use super::status::Status;
 
-/// Samples that belong together: type, name and description; the samples are none where the service does not have what
-/// is counted.
+/// A metric family: type, name and description; without samples where the service lacks the thing counted.
 pub(super) type Family = (
     &'static str,
     &'static str,
@@ -25,7 +24,7 @@ pub(super) type Sample<'a> = (Vec<(&'static str, &'a str)>, Value<'a>);
 pub(super) enum Value<'a> {
     Whole(u64),
     Seconds(f64),
-    /// A distribution, and how many of its units one in the samples is.
+    /// A distribution, and the number of its units in one unit of the samples.
     Distribution(&'a metrics::Histogram, f64),
 }
 
@@ -41,7 +40,7 @@ pub(super) const FAMILIES: &[Family] = &[
             .collect()),
     (COUNTER, "landing_api_charges_total", "Charges to rate-limit policies by decision.",
         charges),
-    // One number: two would tell whoever signs an address up whether it was known.
+    // One number: two would reveal if an address was known to whoever signs it up.
     (COUNTER, "landing_api_sign_ups_total", "Newsletter sign-ups stored.",
         |status| one(status.app.metrics.sign_ups.get() + status.app.metrics.renewals.get())),
     (COUNTER, "landing_api_leavings_total", "Unsubscribes by link.",
@@ -73,7 +72,7 @@ pub(super) const FAMILIES: &[Family] = &[
         delivery_attempts),
     (GAUGE, "landing_api_model_available", "1 if the model is available, 0 while it is paused after failures.",
         |status| one(!status.app.model.is_paused())),
-    // A proxy that speaks TLS for the service leaves these without samples.
+    // A proxy that terminates TLS for the service leaves these without samples.
     (COUNTER, "landing_api_tls_handshakes_total", "TLS handshakes by how they ended.",
         |status| {
             let tls = &status.app.metrics.tls;
@@ -94,7 +93,7 @@ pub(super) const FAMILIES: &[Family] = &[
         |status| vec![(Vec::new(), Value::Distribution(&status.app.metrics.ledger.batches, 1.0))]),
     (COUNTER, "landing_api_ledger_commit_failures_total", "Failed ledger commits.",
         |status| one(status.app.metrics.ledger.failed.get())),
-    // To the byte it would tell, too, whether a sign-up was of a known address.
+    // A size to the byte would also reveal if a sign-up was of a known address.
     (GAUGE, "landing_api_ledger_bytes", "The length of the ledger, in whole MiB.",
         |status| one(status.app.metrics.ledger.bytes().next_multiple_of(1024 * 1024))),
     (GAUGE, "landing_api_deliveries_waiting", "Deliveries that are due or will be.",
@@ -135,7 +134,7 @@ pub(super) const FAMILIES: &[Family] = &[
         |status| perhaps(status.disk.map(|disk| disk.free_bytes))),
     (GAUGE, "landing_api_disk_size_bytes", "The size of the data directory's disk.",
         |status| perhaps(status.disk.map(|disk| disk.size_bytes))),
-    // Under the names that all Prometheus clients use.
+    // Names common to all Prometheus clients.
     (COUNTER, "process_cpu_seconds_total", "Time on processors.",
         |status| status.process.map(|process| (Vec::new(), Value::Seconds(process.cpu_s))).into_iter().collect()),
     (GAUGE, "process_resident_memory_bytes", "Memory in RAM.",

@@ -6,7 +6,7 @@ use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
 pub static LINK: Operation = Operation::new("admin link", |request| Box::pin(link(request)));
 
-/// Answers a `url`, which is a secret until it is used, and when it `expires_at`, in RFC 3339.
+/// Answers a `url`, which is a secret until it is used, and its expiry `expires_at`, in RFC 3339.
 async fn link(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let sessions = request.sessions.ok_or_else(|| {
         OperatorError::NotFound(

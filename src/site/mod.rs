@@ -15,7 +15,7 @@
 //! | `site_file` | the operator's own files |
 //! | [`image`] | the operator's images |
 //! | `page` | a page in the site's frame, its Markdown, its passages |
-//! | [`page_writer`] | pages rendered per request |
+//! | [`page_writer`] | pages that are rendered while a request is answered |
 //! | `markdown` | Markdown to HTML, and to the plain text that the assistant quotes |
 //! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `reference` | the API reference, arranged from the description |

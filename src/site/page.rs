@@ -143,7 +143,7 @@ impl Page {
         let body = templates.fill_in(text.language, layout, article)?;
         let body = with_form(templates, text.language, body)?;
         let languages = self.texts.iter().map(|text| text.language);
-        let language = |it: Language| context! { tag => it.tag(), name => it.name() };
+        let language = |lang: Language| context! { tag => lang.tag(), name => lang.name() };
         let frame = context! {
             title => lead.title.as_str(),
             description => text.description(),
@@ -185,7 +185,7 @@ impl Page {
         let url = format!("{base_url}{}", self.path);
         let mut passages = Vec::new();
         for text in &self.texts {
-            let is_same = |it: &&PageText| it.article.markdown == text.article.markdown;
+            let is_same = |other: &&PageText| other.article.markdown == text.article.markdown;
             let mut same = self.texts.iter().filter(is_same);
             let is_first = same.next().is_some_and(|one| one.language == text.language);
             if is_first {

@@ -26,7 +26,7 @@ impl PageWriter {
         Self { templates, values }
     }
 
-    /// The wording of the newsletter's form on this service's pages.
+    /// What the newsletter's form asks with, on the pages of this service.
     pub fn consent_text(&self, language: Language, sign_ups: SignUpsGo) -> Option<String> {
         let text = |key: &str| self.templates.text(language, key).ok();
         let kept = format!("home-newsletter-{}", sign_ups.as_str());

@@ -38,8 +38,8 @@ const MODULES: [(&str, &str); 5] = modules! {
 const STYLE: &str = "STYLE=\"\"";
 const TEXTS: &str = "TEXTS={}";
 
-/// Tokens whose spaces are only for readers. No string or regular expression of the elements may contain one:
-/// a test refuses it.
+/// What has spaces for people alone. No string and no regular expression of the elements has it in it: a test
+/// refuses one.
 const SPACED: [&str; 7] = [" = ", ", ", "{ ", " }", ") {", " ? ", " : "];
 
 /// The arguments that scripts fill in themselves.
@@ -53,7 +53,7 @@ pub(super) struct Scripts {
 }
 
 impl Scripts {
-    /// Joins the elements, with those messages of `locales` that the scripts use, and the colours `accent`.
+    /// Joins the elements, with the messages of `locales` that the scripts name, and the colours `accent`.
     ///
     /// # Errors
     /// [`SiteError`] when a message takes an argument that no script fills in.
@@ -114,7 +114,7 @@ fn compact(text: &str) -> String {
         !line.is_empty() && *line != "*/" && !is_left_out
     };
     let kept = lines.filter(is_kept).flat_map(|line| [line, "\n"]);
-    let tight = |text: String, it: &&str| text.replace(it, &it.replace(' ', ""));
+    let tight = |text: String, token: &&str| text.replace(token, &token.replace(' ', ""));
     SPACED.iter().fold(kept.collect(), tight)
 }
 
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// The strings and regular expressions in a line of a script, with their surroundings.
+    /// The strings and regular expressions in a line of a script, with what is around them.
     fn literals(line: &str) -> Vec<&str> {
         let mut literals = Vec::new();
         let mut before = '(';

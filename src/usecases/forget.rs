@@ -7,7 +7,7 @@ use super::notices::Notices;
 
 /// Erases the contacts with these addresses, and all pending deliveries about them. The operator's program is
 /// notified of each erasure by the contact's former token: the event contains no address, and is stored
-/// first, so that no contact is erased here and forgotten there.
+/// first, so that no contact is erased here and stays stored there.
 pub async fn forget(
     contacts: &dyn ContactStore,
     deliveries: &dyn DeliveryQueue,

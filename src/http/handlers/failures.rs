@@ -9,15 +9,15 @@ use crate::usecases::issue_token::IssueTokenError;
 use crate::usecases::meter::ChargeError;
 use crate::usecases::subscribe::SubscribeError;
 
-/// Detail of [`StoreError::Full`] for clients.
+/// What clients learn of [`StoreError::Full`].
 const DISK_FULL: &str = "The disk is full: sign-ups, keys and revocations cannot be kept until the \
     operator has made room. Everything else works.";
 
-/// Detail of [`StoreError::Displaced`] for clients.
+/// What clients learn of [`StoreError::Displaced`].
 const DISPLACED: &str = "The store's file was removed, replaced or changed under the running service. \
      Its operator has to act; the log says how.";
 
-/// Detail of [`StoreError::Overloaded`] for clients.
+/// What clients learn of [`StoreError::Overloaded`].
 const BUSY: &str = "The store is busy: changes wait for it. Everything else works.";
 
 /// A failure after the request was charged, which the decision shows.

@@ -42,7 +42,7 @@ pub(crate) const LEAVE: Endpoint = Endpoint {
 /// Asks the contact to confirm the unsubscribe.
 async fn ask(context: RequestContext) -> Result<Reply, Problem> {
     let contact = contact(&context).await?;
-    let can_leave = |it: &Contact| it.status() != ContactStatus::Unsubscribed;
+    let can_leave = |contact: &Contact| contact.status() != ContactStatus::Unsubscribed;
     let can_leave = contact.as_ref().is_some_and(can_leave);
     page(&context, contact, can_leave)
 }

@@ -65,7 +65,7 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
         language: fields::language(context),
         layout: "parts/thanks.html",
         title: "thanks-title",
-        // Not meant for search engines.
+        // Nobody should find it by search.
         path: None,
         values: json!({ "back": back, "site": site.map(|(_scheme, host)| host) }),
     };
