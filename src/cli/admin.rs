@@ -17,7 +17,7 @@ pub(super) async fn link(form: OutputForm, client: &Client) -> Result<Done, Comm
     // Alone on its line, for terminals and scripts.
     show(form, &link, |output| output.line(url))?;
     if !form.json {
-        note(&format!("It opens the admin page once, until {until}."));
+        note(&format!("The link works once and expires at {until}."));
     }
     Ok(Done::Whole)
 }

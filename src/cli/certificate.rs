@@ -26,7 +26,7 @@ fn tell(files: &CertificateFiles, now: Timestamp, metrics: &Metrics) {
         tracing::warn!(
             from,
             until,
-            "the certificate of --tls-cert is not valid now: clients refuse it; renew it, or set the clock"
+            "the certificate of --tls-cert is not valid now, so clients refuse it: renew it, or set the clock"
         );
     } else {
         tracing::info!(until, "the certificate of --tls-cert is valid");
@@ -56,7 +56,7 @@ pub(super) async fn watch(
             Ok(Ok(false)) => {}
             Ok(Err(error)) if told.as_ref() == Some(&error) => continue,
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the certificate is not replaced, and the old one stays");
+                tracing::warn!(%error, "cannot load the new certificate; the old one stays in use");
                 told = Some(error);
                 continue;
             }

@@ -41,7 +41,7 @@ pub(super) async fn keep_renewed(
             }
             continue;
         }
-        tracing::info!("a certificate is ordered");
+        tracing::info!("ordering a certificate");
         let outcome = acme.order(now).await;
         let next = tell(&acme, clock.now(), &metrics);
         match outcome {

@@ -108,8 +108,8 @@ impl Client {
         };
         if passes_sign_ups_on && operation.name.starts_with("contacts ") {
             note(
-                "the service passes sign-ups on to --newsletter-webhook and keeps no contacts; \
-                 those here are from before, or were imported",
+                "the service passes sign-ups on to --newsletter-webhook and stores no contacts; \
+                 these are older, or were imported",
             );
         }
         Ok(lines)
@@ -188,7 +188,7 @@ impl From<Failure> for CommandError {
 
 fn broken_off(error: &io::Error) -> CommandError {
     CommandError::Failed(format!(
-        "the connection to the service broke off before the command was done: {error}"
+        "the connection to the service was lost before the command was done: {error}"
     ))
 }
 
@@ -200,7 +200,7 @@ pub(super) fn member<'a>(answer: &'a Value, name: &str) -> Result<&'a Value, Com
 
 pub(super) fn other_version(what: impl std::fmt::Display) -> CommandError {
     CommandError::Failed(format!(
-        "the service that runs on the data directory is another version than this program: {what}; \
+        "the service on the data directory is a different version than this program: {what}; \
          restart it, or use its own program"
     ))
 }

@@ -16,7 +16,7 @@ pub(super) async fn obtain(consent: Consent, what: &str) -> Result<(), CommandEr
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(CommandError::Input(format!(
-            "there is no terminal to ask on: give --yes to {what}"
+            "there is no terminal to confirm on: pass --yes to {what}"
         )));
     }
     let question = format!("Really {what}? [y/N] ");

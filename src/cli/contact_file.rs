@@ -209,7 +209,7 @@ fn read_csv<R: Read>(
             bad(
                 line,
                 format!(
-                    "a quote opens in this row, and with it {lines} lines (to line {last}) are one cell: close it \
+                    "a quote opened in this row turns {lines} lines (up to line {last}) into one cell: close it \
                      or remove it, and import the file again"
                 ),
             )
@@ -222,7 +222,7 @@ fn read_csv<R: Read>(
             let (found, count) = (record.len(), columns.len());
             bad(
                 line,
-                format!("the row has {found} cells, and the header {count}"),
+                format!("the row has {found} cells, but the header has {count}"),
             )
         } else if let Some((name, _)) = further.iter().find(is_flag).and_then(|i| columns.get(*i)) {
             let names = name.clone();

@@ -23,7 +23,7 @@ use super::consent::obtain;
 use super::contact_file::{ContactFileEnd, FileFormat};
 use super::list::{Cell, ListColumn, print_rows, show_members};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, Progress, grouped, note, show, text};
+use super::output::{Output, Progress, grouped, note, plural, show, text};
 use super::source::read_lines;
 
 /// Maximum number of contacts that are sorted: they are in memory then, with their consents.
@@ -41,17 +41,17 @@ const COLUMNS: [ListColumn; 4] = [
 /// Proof of a consent: fields and headings.
 const PROOF: [(&str, &str); 12] = [
     ("Consent", "consent_at"),
-    ("By", "consent_by"),
+    ("Origin", "consent_by"),
     ("Language", "language"),
     ("Page", "source"),
-    ("Asked with", "consent_text"),
+    ("Wording", "consent_text"),
     ("IP address", "ip"),
-    ("Left", "left_at"),
-    ("Mail taken", "mailed_at"),
-    ("Mail refused", "undeliverable_at"),
+    ("Unsubscribed", "left_at"),
+    ("Email accepted", "mailed_at"),
+    ("Email refused", "undeliverable_at"),
     ("Confirmed", "confirmed_at"),
     ("Confirmed from", "confirmed_ip"),
-    ("To leave", "unsubscribe_url"),
+    ("Unsubscribe", "unsubscribe_url"),
 ];
 
 /// Runs one of them.
@@ -109,8 +109,8 @@ async fn sorted(
         if keyed.len() > most {
             let most = grouped(most as u64);
             return Err(CommandError::Failed(format!(
-                "these are more than {most} contacts, which are not sorted: narrow them with --since and \
-                 --until, or sort what is printed without --sort"
+                "more than {most} contacts cannot be sorted: narrow them down with --since and \
+                 --until, or sort the output without --sort"
             )));
         }
     }
@@ -169,8 +169,8 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     output.flush()?;
     if let Some(file) = file {
         file.finish().await?;
-        let (contacts, path) = (grouped(contacts), args.output.display());
-        note(&format!("{contacts} contacts are in {path}"));
+        let (contacts, path) = (plural(contacts, "contact"), args.output.display());
+        note(&format!("exported {contacts} to {path}"));
     }
     Ok(Done::Whole)
 }
@@ -187,7 +187,7 @@ pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), Comma
         })?;
     }
     if DataDir::make(dir)? {
-        note(&format!("{} is a new data directory", dir.display()));
+        note(&format!("created the data directory {}", dir.display()));
     }
     Ok(())
 }
@@ -200,7 +200,7 @@ async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError
     let (mut report, ignored) = end.of(answered)?;
     report.ignored_columns = ignored.into_iter().take(NAMED_MAX).collect();
     for name in &report.ignored_columns {
-        note(&format!("not read: {}", name.escape_debug()));
+        note(&format!("ignored: {}", name.escape_debug()));
     }
     show(args.form, &report, |output| print_import(output, &report))?;
     Ok(match report.bad {
@@ -219,9 +219,9 @@ fn print_import(output: &mut Output, report: &ImportReport) -> Result<(), Comman
     }
     output.fields(&[
         ("Added", &grouped(report.created)),
-        ("Known before", &grouped(report.known)),
+        ("Existing", &grouped(report.known)),
         ("Unsubscribed", &grouped(report.unsubscribed)),
-        ("Erased before", &grouped(report.forgotten)),
+        ("Skipped (erased)", &grouped(report.forgotten)),
         ("Bad rows", &grouped(report.bad)),
     ])
 }
@@ -238,9 +238,9 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     emails.dedup();
     if emails.is_empty() {
         return Err(if args.filter.is_given() {
-            CommandError::Failed("no contact is one of these: nothing was erased".to_owned())
+            CommandError::Failed("no matching contacts: nothing was erased".to_owned())
         } else {
-            CommandError::Input("the file has no address".to_owned())
+            CommandError::Input("the file contains no addresses".to_owned())
         });
     }
     let addresses = match emails.len() {
@@ -249,7 +249,7 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     };
     obtain(args.consent, &format!("erase {addresses} for good")).await?;
     let emails: Vec<_> = emails.iter().map(EmailAddress::as_str).collect();
-    let progress = Progress::of_time("Writing the ledger without them");
+    let progress = Progress::of_time("Erasing");
     let report: ErasureReport = client.one(&FORGET, json!({"email": emails})).await?;
     drop(progress);
     show(args.consent.form, &report, |output| {
@@ -283,20 +283,20 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
         .addresses
         .iter()
         .map(|row| {
-            let result = if row.was_known { "erased" } else { "not known" };
+            let result = if row.was_known { "erased" } else { "unknown" };
             vec![result.to_owned(), row.email.clone()]
         })
         .collect();
     output.table(&[text("Result"), text("Address")], &rows)?;
     output.line("")?;
     let rewritten = match report.rewritten.as_slice() {
-        [] => "no file".to_owned(),
+        [] => "none".to_owned(),
         files => files.join(", "),
     };
     let complete = if report.is_complete {
-        "in no file any more"
+        "complete"
     } else {
-        "not complete"
+        "incomplete"
     };
     let in_flight = match report.in_flight {
         0 => "none".to_owned(),
@@ -304,14 +304,14 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
     };
     output.fields(&[
         ("Erasure", complete),
-        ("Written anew", &rewritten),
-        ("Deliveries on their way", &in_flight),
+        ("Compacted", &rewritten),
+        ("Deliveries in flight", &in_flight),
         ("Time", &report.at),
         ("Version", &report.version),
     ])?;
     for kept in &report.remaining {
         note(&format!(
-            "{} may still hold an address: {}",
+            "{} may still contain an address: {}",
             kept.file, kept.reason
         ));
     }

@@ -73,7 +73,7 @@ impl Delivering {
             }
         };
         if timeout(FINISH_DEADLINE, finished).await.is_err() {
-            tracing::warn!("deliveries under way are not waited for: they are made again");
+            tracing::warn!("deliveries in flight were interrupted and will be repeated");
         }
     }
 }
@@ -116,7 +116,7 @@ async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationT
         }
     }
     if let Err(error) = stop_mailing(app.deliveries(), mailing).await {
-        tracing::warn!(%error, "undecided mails are tried again");
+        tracing::warn!(%error, "undecided emails will be retried");
     }
 }
 
@@ -128,9 +128,9 @@ async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
             Ok(0) => {}
             Ok(count) => {
                 app.metrics.confirmations.expired.add(count);
-                tracing::info!(count, "contacts that have not confirmed in time are gone");
+                tracing::info!(count, "unconfirmed contacts have expired");
             }
-            Err(error) => tracing::warn!(%error, "contacts that have not confirmed in time stay"),
+            Err(error) => tracing::warn!(%error, "cannot expire unconfirmed contacts"),
         }
         pause(TRIM_INTERVAL, &stop).await;
     }
@@ -152,7 +152,7 @@ async fn trim(app: Arc<App>, stop: CancellationToken) {
         match app.deliveries.drop_dead(app.clock.now()).await {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "dropped failed deliveries"),
-            Err(error) => tracing::warn!(%error, "failed deliveries were not dropped"),
+            Err(error) => tracing::warn!(%error, "cannot drop failed deliveries"),
         }
         pause(TRIM_INTERVAL, &stop).await;
     }
@@ -168,12 +168,12 @@ async fn pause(length: Duration, stop: &CancellationToken) {
 /// Logs the first of several failures, and their end.
 fn log(round: &Result<usize, DeliverError>, is_failing: &mut bool) {
     match round {
-        Ok(_) if std::mem::take(is_failing) => tracing::info!("deliveries are made again"),
+        Ok(_) if std::mem::take(is_failing) => tracing::info!("deliveries work again"),
         Ok(_) => {}
         Err(_) if *is_failing => {}
         Err(error) => {
             *is_failing = true;
-            tracing::warn!(%error, "deliveries are not made");
+            tracing::warn!(%error, "deliveries are failing");
         }
     }
 }

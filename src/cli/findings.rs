@@ -9,7 +9,7 @@ use crate::config::OutputForm;
 use crate::domain::in_words;
 
 use super::outcome::{CommandError, Done};
-use super::output::{ERROR, GOOD, NOTE, Output};
+use super::output::{ERROR, GOOD, NOTE, Output, plural};
 
 const FAILED: &str = "failed";
 
@@ -62,10 +62,9 @@ impl Findings {
         }
         output.flush()?;
         let failed = self.0.iter().filter(|(_, checked)| checked.0 == FAILED);
-        match failed.count() {
+        match failed.count() as u64 {
             0 => Ok(Done::Whole),
-            1 => Err(error("one check failed, see above".to_owned())),
-            count => Err(error(format!("{count} checks failed, see above"))),
+            count => Err(error(plural(count, "check") + " failed, see above")),
         }
     }
 }

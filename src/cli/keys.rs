@@ -91,7 +91,7 @@ async fn name(
     let unknown = answers.iter().filter(|answer| answer.key.is_none()).count();
     if unknown == answers.len() {
         return Err(CommandError::Failed(
-            "no key has this name: keys list shows the ids of all".to_owned(),
+            "no such key: `keys list` shows all ids".to_owned(),
         ));
     }
     Ok(match unknown {

@@ -25,7 +25,7 @@ use super::output::{Output, Progress, grouped, number, show, text};
 use super::signals::unless_interrupted;
 
 /// Revocations and erasures in one of two copies would be undone by the other.
-const NOT_EMPTY: &str = "the database holds data already: move needs an empty one. To repeat a move, \
+const NOT_EMPTY: &str = "the database already contains data: move needs an empty one. To repeat a move, \
                          first TRUNCATE contact, delivery, held_channel, consent_text, tombstone, api_key, revocation, \
                          hourly_count";
 
@@ -40,7 +40,7 @@ pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, Comma
     let value = json!({"before": before, "after": after, "secret_replaced": secret_replaced});
     let before = before.map_or_else(|| "none".to_owned(), |number| format!("version {number}"));
     let secret = if secret_replaced {
-        "the first of the file, in place of another"
+        "the first of the file, replacing another one"
     } else {
         "the first of the file"
     };
@@ -60,13 +60,13 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
         ));
     };
     let secret = engines::shared_secret(&args.engines)?;
-    obtain(consent, "fill the database of --store from this directory").await?;
+    obtain(consent, "copy this directory to the database of --store").await?;
     let data_dir = DataDir::open_existing(dir)?;
     if !secret.contains(data_dir.secret()) {
         let dir = dir.display();
         return Err(CommandError::Input(format!(
-            "--secret-file holds another secret than {dir}/secret, without which keys, tokens and \
-             cookies would no longer be good: give that file, or a copy of it, to all nodes"
+            "--secret-file has a different secret than {dir}/secret, so keys, tokens and cookies \
+             would become invalid: use that file, or a copy of it, on all nodes"
         )));
     }
     let ledger = LedgerStore::open(&data_dir)?;
@@ -89,7 +89,7 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
         }
     } else {
         let rows = copied.map(|(what, count)| vec![what.to_owned(), grouped(count)]);
-        output.table(&[text("What"), number("Copied")], &rows)?;
+        output.table(&[text("Data"), number("Copied")], &rows)?;
     }
     output.flush()?;
     Ok(Done::Whole)

@@ -130,8 +130,8 @@ fn known(args: Option<&Args>) -> Result<&Args, CommandError> {
 fn ledger_dir(dir: Option<&Path>) -> Result<&Path, CommandError> {
     dir.ok_or_else(|| {
         CommandError::Input(
-            "the command is about the ledger in a data directory; with --store use the tools of \
-             PostgreSQL, such as pg_dump and pg_restore"
+            "this command is for the ledger in a data directory; with --store use PostgreSQL's own \
+             tools, such as pg_dump and pg_restore"
                 .to_owned(),
         )
     })

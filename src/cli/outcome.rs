@@ -43,7 +43,7 @@ pub enum CommandError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A signal ended it.
-    #[error("interrupted: what was not printed may not have been done")]
+    #[error("interrupted: anything not printed may not have been done")]
     Interrupted,
     /// Nobody reads standard output any more, for example behind `| head`. Not a failure.
     #[error("standard output was closed")]

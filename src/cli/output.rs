@@ -7,7 +7,7 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use textwrap::termwidth;
 
@@ -275,6 +275,17 @@ pub(super) fn short_minute(rfc3339: &str) -> String {
 /// A number with separators, such as 1,234,567.
 pub(super) fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
+}
+
+/// A number of things, such as `1 contact` or `2 contacts`.
+pub(super) fn plural(number: u64, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(number))
+}
+
+/// A duration in the largest unit that is precise enough, such as `6 minutes`.
+pub(super) fn span(seconds: u64) -> String {
+    HumanDuration(Duration::from_secs(seconds)).to_string()
 }
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ async fn keep_certificate(certificate: Arc<OwnCertificate>, metrics: Arc<Metrics
         }
     };
     if let Err(error) = ended {
-        tracing::error!(%error, "SIGHUP cannot be waited for");
+        tracing::error!(%error, "cannot wait for SIGHUP");
     }
 }
 
@@ -199,7 +199,7 @@ impl Sockets {
                 Some(WebListener::from_std(listener)?)
             }
             (Some(_), _) => {
-                let open = "the service manager passed a socket for the admin page that others can reach: \
+                let open = "the service manager passed a public socket for the admin page: \
                             give its .socket unit a loopback address, such as 127.0.0.1:9090";
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, open).into());
             }
@@ -265,7 +265,7 @@ impl AdminSide {
     /// Starts answering the commands on the data directory, and browsers that connect to `web`.
     fn start(args: &Args, app: &Arc<App>, web: Option<WebListener>) -> Result<Self, ServeError> {
         let bind = |dir: &Path| {
-            let what = format!("cannot make {}/admin.sock", dir.display());
+            let what = format!("cannot create {}/admin.sock", dir.display());
             AdminSocket::bind(dir).map_err(at(what))
         };
         let socket = args.data_dir.as_deref().map(bind).transpose()?;
@@ -276,7 +276,7 @@ impl AdminSide {
             let page_sessions = Arc::new(Sessions::new(Arc::clone(&app.entropy), address));
             sessions = Some(Arc::clone(&page_sessions));
             let page = Arc::new(AdminPage::new(Arc::clone(app), page_sessions)?);
-            tracing::info!(%address, "the admin page is there: see landing-api admin link");
+            tracing::info!(%address, "the admin page is listening: see landing-api admin link");
             let listener = Arc::new(listener);
             let serving = move |stop| serve_web(Arc::clone(&listener), Arc::clone(&page), stop);
             served = Some(supervise(Worker::AdminPage, &app.metrics, &stop, serving));

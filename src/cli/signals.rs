@@ -52,8 +52,8 @@ pub(super) fn outlive_others(has_certificate: bool) {
             continue;
         };
         let effect = match has_certificate && number == Other::HUP.as_raw() {
-            true => "the certificate is read again",
-            false => "nothing changes",
+            true => "rereading the certificate",
+            false => "ignored",
         };
         tokio::spawn(async move {
             while received.recv().await.is_some() {

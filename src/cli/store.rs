@@ -52,7 +52,7 @@ pub(super) async fn back_up(
 fn completeness(written: &Written) -> Done {
     for name in &written.left_out {
         note(&format!(
-            "{name} is not in the backup: it is no file, or larger than the service writes it. \
+            "{name} is not in the backup: it is not a file, or larger than any the service writes. \
              Copy it yourself if you need it."
         ));
     }
@@ -87,12 +87,12 @@ pub(super) async fn restore(
     let held = match restored.held {
         0 => "none".to_owned(),
         // They may have been sent after the backup was made.
-        count => format!("{}: `queue release` lets them leave", grouped(count)),
+        count => format!("{}, until `queue release`", grouped(count)),
     };
     let fields = [
         ("Entries", grouped(restored.entries)),
         ("Files", restored.files.join(", ")),
-        ("Deliveries held", held),
+        ("Deliveries on hold", held),
     ];
     show(consent.form, &restored, |output| output.fields(&fields))
 }
@@ -104,7 +104,7 @@ pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, Co
     let known = |number: Option<u64>| number.map_or_else(|| "unknown".to_owned(), grouped);
     let fields = [
         ("Format", known(report.format)),
-        ("Written anew", known(report.generation)),
+        ("Compactions", known(report.generation)),
         ("Entries", grouped(report.entries)),
         ("Contacts", grouped(report.contacts)),
         ("Size", HumanBytes(report.bytes).to_string()),
@@ -120,21 +120,21 @@ pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, Co
 /// Repairs the ledger in `data_dir`.
 pub(super) async fn repair(consent: Consent, data_dir: &Path) -> Result<Done, CommandError> {
     let form = consent.form;
-    obtain(consent, "give up what is damaged in the ledger").await?;
+    obtain(consent, "remove the damaged parts of the ledger").await?;
     let path = data_dir.to_owned();
     let Some(repair) = blocking(move || repair_ledger(&path)).await? else {
-        let fields = [("Result", "nothing is damaged".to_owned())];
+        let fields = [("Result", "no damage found".to_owned())];
         let value = json!({"damage": null});
         return show(form, &value, |output| output.fields(&fields));
     };
     let kept = repair.kept.as_ref().map_or_else(
-        || "no: it held an address that was erased".to_owned(),
+        || "none: it contained an erased address".to_owned(),
         |kept| kept.display().to_string(),
     );
     let fields = [
         ("Damage", repair.damage.clone()),
-        ("Kept as it was", kept),
-        ("Entries that stay", grouped(repair.entries)),
+        ("Original copy", kept),
+        ("Entries left", grouped(repair.entries)),
     ];
     show(form, &repair, |output| output.fields(&fields))
 }

@@ -153,7 +153,7 @@ fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
         return Ok(());
     };
     let name = early.get_long().unwrap_or_default();
-    let text = format!("--{name} stands before the command; give flags after it");
+    let text = format!("--{name} must come after the command");
     Err(command().error(ErrorKind::ArgumentConflict, text))
 }
 

@@ -43,11 +43,11 @@ impl CeilingWarnings {
                 used,
                 "{}",
                 if threshold == 100 {
-                    "all clients together have used up a policy: everybody is refused until places \
-                     are free. If they are genuine, raise it with --limit"
+                    "all clients together have used up a policy: everybody is refused until older \
+                     requests expire. If the traffic is genuine, raise the limit with --limit"
                 } else {
                     "all clients together have used 80 % of a policy: at 100 % everybody is refused. \
-                     If they are genuine, raise it with --limit"
+                     If the traffic is genuine, raise the limit with --limit"
                 }
             );
         }

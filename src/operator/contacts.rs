@@ -146,9 +146,9 @@ impl Rows {
 
 /// Shows the contact with the address `email`, with `proof` all stored details of its consent.
 async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let [email] = emails(&request.params)?.try_into().map_err(|_emails| {
-        OperatorError::Input("one address is shown, not none and not several".to_owned())
-    })?;
+    let [email] = emails(&request.params)?
+        .try_into()
+        .map_err(|_emails| OperatorError::Input("give exactly one address".to_owned()))?;
     let (contacts, now) = (&request.app.contacts, request.app.clock.now());
     let suppressed_until = contacts.suppressed_until(&email, now).await?;
     let suppressed_until = suppressed_until.map(Timestamp::to_rfc3339);

@@ -42,7 +42,7 @@ async fn ready(app: &App) -> Response<PageBody> {
     }
     plain(
         StatusCode::SERVICE_UNAVAILABLE,
-        "the store takes no writes; the log says why\n",
+        "the store is not writable; see the log\n",
     )
 }
 

@@ -104,7 +104,7 @@ async fn import(mut request: OperatorRequest) -> Result<Answer, OperatorError> {
         Ok(()) => Answer::one(&report),
         Err(error) if report.created == 0 => Err(error),
         Err(error) => Err(OperatorError::InPart(format!(
-            "{error}. {} contacts were added before; import the same file again, which goes on where this \
+            "{error}. Contacts added so far: {}; import the same file again to continue where this \
              ended",
             report.created
         ))),

@@ -149,7 +149,7 @@ async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
         (None, None, Some(policy)) => app.limiter.reset(WindowSet::Policy(policy)).await?,
         (None, None, None) if params.is_set("all") => app.limiter.reset(WindowSet::All).await?,
         _ => {
-            let whose = "say whose limits are to be reset".to_owned();
+            let whose = "say whose limits to reset".to_owned();
             return Err(OperatorError::Input(whose));
         }
     };
@@ -181,9 +181,8 @@ fn policy(params: &Params) -> Result<Option<PolicyName>, OperatorError> {
 }
 
 fn client(params: &Params) -> Result<Option<LimitKey>, OperatorError> {
-    let parse = |hash: &str| {
-        LimitKey::from_hex(hash).ok_or("--client must be a hash that limits show prints")
-    };
+    let parse =
+        |hash: &str| LimitKey::from_hex(hash).ok_or("--client must be a hash from `limits show`");
     params.parsed("client", parse)
 }
 

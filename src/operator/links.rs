@@ -10,8 +10,8 @@ pub static LINK: Operation = Operation::new("admin link", |request| Box::pin(lin
 async fn link(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let sessions = request.sessions.ok_or_else(|| {
         OperatorError::NotFound(
-            "there is no admin page: no service runs with --admin-listen on this data directory; start \
-             it with --admin-listen 127.0.0.1:9090, then ask for a link again"
+            "there is no admin page: no service with --admin-listen is running on this data directory; start \
+             it with --admin-listen 127.0.0.1:9090, then request a link again"
                 .to_owned(),
         )
     })?;

@@ -194,6 +194,6 @@ pub enum OperatorError {
     #[error(transparent)]
     Mail(#[from] MailError),
     /// A bug.
-    #[error("the answer cannot be written: {0}")]
+    #[error("cannot write the answer: {0}")]
     Unwritable(#[from] io::Error),
 }

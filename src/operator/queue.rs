@@ -147,15 +147,15 @@ fn id(params: &Params) -> Result<Option<DeliveryId>, OperatorError> {
     params.parsed("id", parse)
 }
 
-const NO_ID: &str = "not an id: `queue list` shows them, msg_ and 32 digits each";
+const NO_ID: &str = "not an id: give msg_ and 32 digits, as shown by `queue list`";
 
 fn missing() -> OperatorError {
-    OperatorError::Input("say which delivery".to_owned())
+    OperatorError::Input("give the id of a delivery".to_owned())
 }
 
 fn unknown() -> OperatorError {
     let none =
-        "no delivery has this id: it was delivered or dropped; `queue list` shows what there is";
+        "no delivery has this id: it was delivered or dropped; `queue list` shows the others";
     OperatorError::NotFound(none.to_owned())
 }
 

@@ -155,7 +155,7 @@ async fn answer(
             while let Some(lines) = rows.next().await {
                 // The command sees that it was broken off, but not why.
                 let lines = lines.map_err(|error| {
-                    tracing::error!(%error, "an answer to the operator was broken off");
+                    tracing::error!(%error, "an answer to the operator was cut short");
                     io::Error::other(error)
                 })?;
                 writer.write_all(&lines).await?;

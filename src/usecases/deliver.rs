@@ -49,7 +49,7 @@ pub enum DeliverError {
     #[error("the email account cannot be used: {reason}")]
     Account { reason: String, wait_ms: u64 },
     /// The policy `mail-all` is used up. The remaining emails wait for this many seconds.
-    #[error("all mails of the policy mail-all are sent, the next one in {0} s")]
+    #[error("the policy mail-all is used up, next email in {0} s")]
     Limit(u64),
     /// The limiter can't decide if an email may be sent.
     #[error(transparent)]
@@ -94,7 +94,7 @@ pub async fn deliver_to_webhook(
     if ended.iter().any(|(_, is_gone)| *is_gone) {
         tracing::error!(
             delivery.channel = Channel::Webhook.as_str(),
-            "the other side wants no more messages: they are held until `landing-api queue release`"
+            "the receiver refuses further messages: the channel is on hold until `landing-api queue release`"
         );
         queue.hold(Channel::Webhook, true).await?;
     }
@@ -288,7 +288,7 @@ async fn prepare(
     mailing: &mut Mailing,
 ) -> Result<Result<Mail, Attempt>, DeliverError> {
     let Some(to) = delivery.email.clone() else {
-        return Ok(Err(Attempt::refused("it is for nobody".to_owned())));
+        return Ok(Err(Attempt::refused("it has no recipient".to_owned())));
     };
     if is_needless(contacts, &to).await {
         return Ok(Err(Attempt::Needless));
@@ -379,7 +379,7 @@ fn fail(deliveries: Deliveries<'_>, delivery: &mut Delivery, failure: Failure, n
             delivery.id = %delivery.id,
             delivery.kind = delivery.kind.as_str(),
             error = delivery.last_error.as_deref(),
-            "a delivery was given up: see `landing-api queue list`"
+            "a delivery failed for good: see `landing-api queue list`"
         );
     }
 }

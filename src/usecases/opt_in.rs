@@ -53,7 +53,7 @@ impl OptIn<'_> {
         let mail = match self.mail.write(&letter) {
             Ok(mail) => mail,
             Err(error) => {
-                tracing::warn!(%error, "a contact cannot be asked to confirm");
+                tracing::warn!(%error, "cannot ask a contact to confirm");
                 return Ok(None);
             }
         };

@@ -27,20 +27,20 @@ pub(super) enum FileError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(
-        "line {line}: no column is named email. The first row must name the columns, which commas, semicolons or \
-         tabs separate, such as email,subscribed_at; --column NAME=email names another one"
+        "line {line}: no column is named email. The first row must contain the names of the columns, separated by \
+         commas, semicolons or tabs, such as email,subscribed_at; for another name give --column NAME=email"
     )]
     Header { line: u64 },
     #[error(
-        "line {line}: what {} means is unknown, and it may tell who must not be written to. Nothing of this row and \
-         those after it was imported. Say what a yes in it means, for each: --column NAME=unsubscribed, \
-         NAME=subscribed or NAME=confirmed; NAME=status if it has words, NAME=ignore if none of these",
+        "line {line}: the meaning of {} is unknown, and it may mark people who must not be emailed. This row and \
+         those after it were not imported. Give the meaning of a yes in each: --column NAME=unsubscribed, \
+         NAME=subscribed or NAME=confirmed; NAME=status if it holds words, NAME=ignore if none of these",
         quoted(names.as_bytes(), None)
     )]
     Consent { line: u64, names: String },
-    #[error("the file has no column {0}, which --column names")]
+    #[error("the file has no column {0}, given with --column")]
     Missing(String),
-    #[error("line {0}: the file is not UTF-8: save it as CSV UTF-8, and import it again")]
+    #[error("line {0}: the file is not UTF-8: save it as CSV UTF-8 and import it again")]
     Encoding(u64),
 }
 

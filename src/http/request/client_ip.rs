@@ -157,8 +157,8 @@ impl ProxyWarnings {
             Forwarding::Untrusted if is_private(peer) => (
                 &self.untrusted,
                 "a request came from a private address with forwarding headers that are not \
-                 trusted: if that is your proxy, name its network with --trusted-proxy, or all its \
-                 visitors are counted as one",
+                 trusted: if that is your proxy, list its network in --trusted-proxy, or all its \
+                 visitors count as one",
             ),
             Forwarding::Missing if is_probe => return,
             Forwarding::Missing | Forwarding::Unusable => (
