@@ -5,10 +5,8 @@
 //! | [`serve`] | the service |
 //! | `client` | the other end of commands: the running service, or this process |
 //! | `output`, `list`, `outcome` | printing, and the outcomes of commands |
-//! | `source`, `contact_file`, `import_columns`, `consent`, `signals` | input of commands, confirmations, and
-//! interruption |
-//! | `admin`, `block`, `contacts`, `keys`, `limits`, `mail`, `migration`, `status`, `store` | a file for each
-//! group of commands |
+//! | `source`, `contact_file`, `import_columns`, `consent`, `signals` | input of commands, confirmations, and interruption |
+//! | `admin`, `block`, `contacts`, `keys`, `limits`, `mail`, `migration`, `status`, `store` | a file for each group of commands |
 //! | `check`, `network`, `findings` | checks of flags, files and the machine |
 //! | `handbook` | the handbook, which is part of the program |
 //!

@@ -33,7 +33,7 @@ const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
 /// Maximum width of help, in characters.
 const HELP_WIDTH: usize = 80;
 
-/// The task on the command line.
+/// What the command line asks for.
 #[derive(Clone, Debug)]
 pub enum Invocation {
     /// Run the service.
@@ -153,7 +153,7 @@ fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
         return Ok(());
     };
     let name = early.get_long().unwrap_or_default();
-    let text = format!("--{name} must come after the command");
+    let text = format!("--{name} stands before the command; give flags after it");
     Err(command().error(ErrorKind::ArgumentConflict, text))
 }
 

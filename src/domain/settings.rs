@@ -49,7 +49,7 @@ pub struct Settings {
     pub falls_back: bool,
     /// Confirmation period of contacts, in milliseconds; `None` without confirmation.
     pub opt_in_ms: Option<u64>,
-    /// Where sign-ups go.
+    /// Destination of sign-ups.
     pub sign_ups: SignUpsGo,
     /// Other origins whose pages may read responses.
     pub allowed_origins: Vec<String>,

@@ -2,8 +2,7 @@
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | `pipeline`, `context`, `peer` | the path of every request, its data, and the other end of its connection
-//! |
+//! | `pipeline`, `context`, `peer` | the path of every request, its data, and the other end of its connection |
 //! | [`endpoint`], [`endpoints`] | the declaration of an endpoint; the table of all, and the router |
 //! | [`service`], `state` | set at start; shared by all requests |
 //! | `log`, `log_throttle` | a request's log line, and the maximum rate of lines |

@@ -4,9 +4,7 @@
 //! | Module | Contents |
 //! |---|---|
 //! | [`operation`] | a request, its answer, and its errors |
-//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`queue`],
-//! [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the
-//! log |
+//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`queue`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
