@@ -12,12 +12,12 @@ use super::output::{note, show};
 /// Prints a link.
 pub(super) async fn link(form: OutputForm, client: &Client) -> Result<Done, CommandError> {
     let link: Value = client.one(&LINK, json!({})).await?;
-    let text = |name| member(&link, name).map(|it| it.as_str().unwrap_or_default());
+    let text = |name| member(&link, name).map(|value| value.as_str().unwrap_or_default());
     let (url, until) = (text("url")?, text("expires_at")?);
     // Alone on its line, for terminals and scripts.
     show(form, &link, |output| output.line(url))?;
     if !form.json {
-        note(&format!("It opens the admin page once, until {until}."));
+        note(&format!("The link works once and expires at {until}."));
     }
     Ok(Done::Whole)
 }

@@ -23,7 +23,7 @@ pub(super) async fn run(command: BlockCommand, client: &Client) -> Result<Done, 
         BlockCommand::List(form) => {
             if !client.is_running() {
                 note(
-                    "no service runs: the networks of LANDING_BLOCK are shown, and not those of the \
+                    "no service is running: these are the networks of LANDING_BLOCK, not those of the \
                      service's flags",
                 );
             }

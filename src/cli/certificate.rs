@@ -1,4 +1,4 @@
-//! The certificate of the service's own TLS while it serves: read again at SIGHUP and once a minute.
+//! The service's own TLS certificate while it serves: reread at SIGHUP and once a minute.
 
 use std::io;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::Clock;
 
-/// How often the files are looked at without a signal.
+/// Interval of checks without a signal.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Tells the metrics when the certificate expires, and the log if it is not valid now. It is used
+/// Reports the certificate's expiry to the metrics, and to the log if it isn't valid now. It is used
 /// nevertheless: the clock may be wrong, and there is no better one.
 fn tell(files: &CertificateFiles, now: Timestamp, metrics: &Metrics) {
     let validity = files.validity();
@@ -26,17 +26,17 @@ fn tell(files: &CertificateFiles, now: Timestamp, metrics: &Metrics) {
         tracing::warn!(
             from,
             until,
-            "the certificate of --tls-cert is not valid now: clients refuse it; renew it, or set the clock"
+            "the certificate of --tls-cert is not valid now, so clients refuse it: renew it, or set the clock"
         );
     } else {
         tracing::info!(until, "the certificate of --tls-cert is valid");
     }
 }
 
-/// Reads the certificate's `files` again, from now on.
+/// Rereads the certificate's `files` from now on.
 ///
 /// # Errors
-/// When SIGHUP cannot be waited for.
+/// When SIGHUP can't be waited for.
 pub(super) async fn watch(
     files: Arc<CertificateFiles>,
     clock: Arc<dyn Clock>,
@@ -56,7 +56,7 @@ pub(super) async fn watch(
             Ok(Ok(false)) => {}
             Ok(Err(error)) if told.as_ref() == Some(&error) => continue,
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the certificate is not replaced, and the old one stays");
+                tracing::warn!(%error, "cannot load the new certificate; the old one stays in use");
                 told = Some(error);
                 continue;
             }

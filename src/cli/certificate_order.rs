@@ -1,4 +1,4 @@
-//! The certificate that the service orders itself: ordered and renewed while it serves, and judged.
+//! The certificate that the service orders itself: ordered and renewed while it serves, and checked.
 
 use std::io;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::Clock;
 
-/// The longest time until the clock is looked at again: it may be set.
+/// Maximum time between looks at the clock: it may be set.
 const INTERVAL_MS: u64 = 60_000;
 
-/// Orders a certificate when there is none, and another one before it expires, from now on. SIGHUP, with which
-/// others are told to read their certificates again, looks at once.
+/// Orders a certificate when there is none, and another one before it expires, from now on. SIGHUP, which
+/// makes other services reread their certificates, triggers a check at once.
 ///
 /// # Errors
-/// When SIGHUP cannot be waited for.
+/// When SIGHUP can't be waited for.
 pub(super) async fn keep_renewed(
     acme: Arc<AcmeCertificate>,
     clock: Arc<dyn Clock>,
@@ -35,13 +35,13 @@ pub(super) async fn keep_renewed(
                 _ = hang_ups.recv() => {}
                 () = sleep(Duration::from_millis(wait_ms.min(INTERVAL_MS))) => {}
             }
-            // Told when it failed first, and shown by `status` until it succeeds.
+            // Logged at the first failure, and shown by `status` until it succeeds.
             if acme.keep().await.is_ok() {
                 tell(&acme, clock.now(), &metrics);
             }
             continue;
         }
-        tracing::info!("a certificate is ordered");
+        tracing::info!("ordering a certificate");
         let outcome = acme.order(now).await;
         let next = tell(&acme, clock.now(), &metrics);
         match outcome {
@@ -56,7 +56,7 @@ pub(super) async fn keep_renewed(
     }
 }
 
-/// Tells the metrics until when the certificate is valid, and how the last order went. Returns when the next one
+/// Reports the certificate's expiry and the last order's outcome to the metrics. Returns when the next order
 /// is due.
 fn tell(acme: &AcmeCertificate, now: Timestamp, metrics: &Metrics) -> String {
     if let Some(validity) = acme.validity() {

@@ -1,5 +1,5 @@
-//! `check` and `doctor`: one list of checks. `check` looks at flags and files, `doctor` also at the machine and, through
-//! the network, at what the service depends on. Neither changes anything.
+//! `check` and `doctor`: one list of checks. `check` looks at flags and files, `doctor` also at the machine
+//! and, through the network, at the service's dependencies. Neither changes anything.
 
 use std::ops::Range;
 use std::path::Path;
@@ -27,15 +27,16 @@ use super::findings::{Checked, Findings, failed, ok, warning};
 use super::network;
 use super::outcome::{CommandError, Done};
 
-/// Less free disk is warned of.
+/// Minimum free disk space without a warning.
 const FREE_MIN: u64 = 256 * 1024 * 1024;
-/// The clock may lag behind a ledger that was written a moment ago on a network's disk.
+/// Tolerated lag of the clock behind the ledger, which may have been written a moment ago on a network disk.
 const CLOCK_LAG_MAX_MS: u64 = 2_000;
-/// What renews certificates does it while a third of their lifetime is left. This part is too little.
+/// Renewal usually happens with a third of the lifetime left. With less than this part left, it must have
+/// failed.
 const SHORT_PART: u64 = 6;
 
-/// Checks flags and files; with `goes_out` also the machine and the network. The flags are those of the service that
-/// runs on the data directory, unless some were given.
+/// Checks flags and files; with `goes_out` also the machine and the network. The flags are those of the
+/// service that runs on the data directory, unless some were given.
 pub(super) async fn check(
     args: &Args,
     goes_out: bool,
@@ -46,10 +47,10 @@ pub(super) async fn check(
     findings.add(
         "flags",
         match &of_service {
-            Ok(Some(_args)) => ok("those of the running service"),
-            Ok(None) => ok("those of this command are valid"),
+            Ok(Some(_args)) => ok("the running service's flags are valid"),
+            Ok(None) => ok("this command's flags are valid"),
             Err(error) => warning(format!(
-                "those of this command, because those of the service cannot be read: {error}"
+                "checking this command's flags, because the service's cannot be read: {error}"
             )),
         },
     );
@@ -58,14 +59,14 @@ pub(super) async fn check(
     let interrupt = CancellationToken::new();
     let settings = args.settings(args.listen);
     let site = wiring::site(args, &settings, &problem::pages());
-    let made = site.as_ref().map(|_site| "every document can be made");
+    let made = site.as_ref().map(|_site| "all documents can be rendered");
     findings.add("site", made);
     if let Ok(site) = &site {
         findings.add("model", network::model(args, site, goes_out).await);
     }
     if args.engines.store.is_some() && !goes_out {
         let checked = engines::check_flags(&args.engines);
-        let told = "their addresses and files can be used; doctor tries them";
+        let told = "their URLs and files are valid; doctor connects to them";
         findings.add("engines", checked.map(|()| told));
     }
     if args.speaks_tls() {
@@ -91,8 +92,8 @@ pub(super) async fn check(
             findings.add(
                 "service",
                 match connected {
-                    Ok(Some(_stream)) => ok("runs on the data directory"),
-                    Ok(None) => warning("none runs on the data directory; start it"),
+                    Ok(Some(_stream)) => ok("is running on the data directory"),
+                    Ok(None) => warning("is not running on the data directory; start it"),
                     Err(error) => failed(format!("admin.sock: {error}")),
                 },
             );
@@ -107,8 +108,8 @@ pub(super) async fn check(
     }
 }
 
-/// The flags of the service that runs on the data directory, and its working directory entered; none if no service
-/// runs there, or if more than the data directory was given.
+/// The flags of the service that runs on the data directory, after entering its working directory; `None` if
+/// no service runs there, or if more than the data directory was given.
 async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     let Some(dir) = &args.data_dir else {
         return Ok(None);
@@ -120,9 +121,9 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     let owner = inspect(dir).map_err(|error| error.to_string())?;
     let owner = owner.map(|inspected| inspected.owner);
     if let Some(owner) = owner.filter(|owner| *owner != user_id()) {
-        // Files that the flags name would be read, and keys sent, with rights that the service does not have.
+        // Files from the flags would be read, and keys sent, with rights that the service doesn't have.
         return Err(format!(
-            "it runs as user {owner}; run this as that one, for example with `sudo -u '#{owner}'`"
+            "it runs as user {owner}; run this command as that user, for example with `sudo -u '#{owner}'`"
         ));
     }
     let service = Client::There(dir.clone());
@@ -138,18 +139,20 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     parsed
 }
 
-/// Where sign-ups go.
+/// Destination of sign-ups.
 fn sign_ups(args: &Args, interrupt: &CancellationToken) -> Checked {
     let place = match args.engines.store {
         Some(_) => "the database",
         None => "the data directory",
     };
-    let told = "the webhook's address and secret can be used";
+    let told = "the webhook's URL and secret are valid";
     let webhook = wiring::newsletter_webhook(args, interrupt);
     let goes = webhook.map(|webhook| match webhook {
-        NewsletterWebhook::None => format!("are kept in {place}"),
-        NewsletterWebhook::Queued(_) => format!("are kept in {place}, and told; {told}"),
-        NewsletterWebhook::Direct(_) => format!("are passed on and not kept; {told}"),
+        NewsletterWebhook::None => format!("are stored in {place}"),
+        NewsletterWebhook::Queued(_) => {
+            format!("are stored in {place}, and the webhook is notified; {told}")
+        }
+        NewsletterWebhook::Direct(_) => format!("are passed on and not stored; {told}"),
     });
     goes.into()
 }
@@ -159,18 +162,18 @@ fn address(args: &Args, is_running: bool) -> Checked {
     match PublicSocket::open(None, listen) {
         Ok(_socket) => ok(format!("{listen} is free")),
         Err(_in_use) if is_running => ok(format!(
-            "{listen} is taken, and a service runs on the data directory"
+            "{listen} is in use, and a service is running on the data directory"
         )),
-        Err(error) => warning(format!("{error}; a service may be running there already")),
+        Err(error) => warning(format!("{error}; a service may already be running there")),
     }
 }
 
-/// Whether the data directory can be opened, and by whom.
+/// Checks that the data directory can be opened, and by whom.
 fn directory(path: &Path, inspected: &std::io::Result<Option<Inspected>>) -> Checked {
     let dir = path.display();
     let inspected = match inspected {
         Ok(Some(inspected)) => inspected,
-        Ok(None) => return ok(format!("{dir} does not exist; the first start makes it")),
+        Ok(None) => return ok(format!("{dir} does not exist; the first start creates it")),
         Err(error) => {
             return failed(format!(
                 "{dir}: {error}; run this as the service's user, or as root"
@@ -182,12 +185,12 @@ fn directory(path: &Path, inspected: &std::io::Result<Option<Inspected>>) -> Che
     if let Some(foreign) = &inspected.foreign {
         let foreign = foreign.display();
         return failed(format!(
-            "{foreign} is of another user; chown -R {owner} {dir}"
+            "{foreign} belongs to another user; chown -R {owner} {dir}"
         ));
     }
     if user != 0 && *owner != user {
         return failed(format!(
-            "{dir} belongs to user {owner}, and this is user {user}; run as {owner}"
+            "{dir} belongs to user {owner}, but this is user {user}; run as {owner}"
         ));
     }
     if mode & 0o077 != 0 {
@@ -196,7 +199,7 @@ fn directory(path: &Path, inspected: &std::io::Result<Option<Inspected>>) -> Che
         ));
     }
     let ledger = match inspected.behind_ledger_ms {
-        Some(_) => "it can be read",
+        Some(_) => "it is readable",
         None => "it is empty",
     };
     ok(format!("{dir} is private to user {owner}; {ledger}"))
@@ -205,8 +208,8 @@ fn directory(path: &Path, inspected: &std::io::Result<Option<Inspected>>) -> Che
 fn disk(free_bytes: u64) -> Checked {
     let free_mib = free_bytes / (1024 * 1024);
     match free_bytes {
-        0 => failed("full: nothing can be stored; make room"),
-        1..FREE_MIN => warning(format!("only {free_mib} MiB are free; make room")),
+        0 => failed("full: nothing can be stored; free some space"),
+        1..FREE_MIN => warning(format!("only {free_mib} MiB are free; free some space")),
         FREE_MIN.. => ok(format!("{free_mib} MiB are free")),
     }
 }
@@ -216,28 +219,28 @@ fn clock(inspected: &Inspected) -> Checked {
     if behind_ms > CLOCK_LAG_MAX_MS {
         let behind_s = behind_ms / 1000;
         return failed(format!(
-            "{behind_s} s behind the newest event of the ledger; set it, and keep it by NTP"
+            "{behind_s} s behind the newest event of the ledger; set it, and enable NTP"
         ));
     }
     match is_clock_synchronized() {
         Some(true) => ok("synchronised by NTP"),
         Some(false) => warning("not synchronised yet; see timedatectl"),
-        None => ok("not behind the ledger; whether by NTP cannot be seen here"),
+        None => ok("not behind the ledger; the state of NTP is unknown here"),
     }
 }
 
-/// The certificate that the flags ask for.
+/// The certificate of the flags.
 fn certificate(args: &Args) -> Checked {
     let now = SystemClock.now();
     match wiring::own_certificate(args) {
         Ok(Some(OwnCertificate::Files(files))) => validity(&files.validity(), now),
         Ok(Some(OwnCertificate::Acme(acme))) => ordered(&acme, now),
-        Ok(None) => ok("none: a proxy speaks TLS, or nobody"),
+        Ok(None) => ok("none: no TLS, unless a proxy provides it"),
         Err(error) => failed(error),
     }
 }
 
-/// A certificate that fits its key.
+/// Checks a certificate that fits its key.
 fn validity(validity: &Range<Timestamp>, now: Timestamp) -> Checked {
     let (from, until) = (validity.start.to_rfc3339(), validity.end.to_rfc3339());
     let lifetime_ms = validity.end.ms_since(validity.start);
@@ -245,15 +248,15 @@ fn validity(validity: &Range<Timestamp>, now: Timestamp) -> Checked {
         return failed(format!("is not valid before {from}; set the clock"));
     }
     match validity.end.ms_since(now) {
-        0 => failed(format!("has expired at {until}; renew it")),
+        0 => failed(format!("expired at {until}; renew it")),
         left_ms if left_ms < lifetime_ms / SHORT_PART => {
-            warning(format!("expires at {until}; see why it is not renewed"))
+            warning(format!("expires at {until}; check why it was not renewed"))
         }
         _ => ok(format!("fits its key and is valid until {until}")),
     }
 }
 
-/// A certificate that the service orders.
+/// The certificate ordered by the service.
 fn ordered(acme: &AcmeCertificate, now: Timestamp) -> Checked {
     let order = acme.last_order(now);
     let next = order.next_at.to_rfc3339();
@@ -262,12 +265,10 @@ fn ordered(acme: &AcmeCertificate, now: Timestamp) -> Checked {
         (Some(known), Some(error)) => {
             let until = known.end.to_rfc3339();
             failed(format!(
-                "is valid until {until}, but the last order failed, or lacks names: {error}; the next order is at {next}"
+                "is valid until {until}, but the last order failed or lacks names: {error}; next order at {next}"
             ))
         }
-        (None, Some(error)) => failed(format!(
-            "there is none: {error}; the next order is at {next}"
-        )),
-        (None, None) => warning("there is none yet; the running service orders it"),
+        (None, Some(error)) => failed(format!("there is none: {error}; next order at {next}")),
+        (None, None) => warning("there is none yet; the running service will order it"),
     }
 }

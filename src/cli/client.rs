@@ -1,5 +1,5 @@
-//! How commands ask: the service that runs on the data directory, or, if none does, the stores, which this
-//! process then opens. Both answer the same.
+//! The other end of commands: the service that runs on the data directory, or, if none does, the stores
+//! opened by this process. Both answer the same.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ use crate::wiring::stores::{Stores, open_stopped};
 use super::outcome::{CommandError, blocking};
 use super::output::note;
 
-/// How much is read from the socket at a time.
+/// Bytes read from the socket at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// What answers a command.
+/// The other end of a command.
 pub(super) enum Client {
     /// The stores, opened by this process.
     Here(Arc<App>, Stores),
@@ -38,8 +38,8 @@ pub(super) enum Client {
 }
 
 impl Client {
-    /// Finds the service on the data directory of `args`, or opens the directory, `with_windows` also what
-    /// the limiter has counted.
+    /// Finds the service on the data directory of `args`, or opens the directory, with `with_windows`
+    /// including the limiter's counts.
     pub(super) async fn open(args: &Args, with_windows: bool) -> Result<Self, CommandError> {
         if let Some(dir) = &args.data_dir
             && connect(dir)?.is_some()
@@ -50,7 +50,7 @@ impl Client {
         Ok(Self::Here(Arc::new(app), stores))
     }
 
-    /// Whether a service runs on the data directory.
+    /// True if a service runs on the data directory.
     pub(super) const fn is_running(&self) -> bool {
         matches!(self, Self::There(_))
     }
@@ -108,8 +108,8 @@ impl Client {
         };
         if passes_sign_ups_on && operation.name.starts_with("contacts ") {
             note(
-                "the service passes sign-ups on to --newsletter-webhook and keeps no contacts; \
-                 those here are from before, or were imported",
+                "the service passes sign-ups on to --newsletter-webhook and stores no contacts; \
+                 these are older, or were imported",
             );
         }
         Ok(lines)
@@ -142,9 +142,9 @@ async fn ask_service(
     };
     let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);
     match write_message(&mut writer, &head, rows).await {
-        // What it needs no more of the request to answer, the service answers at once.
+        // The service may respond before it has read the whole request.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        // It waits for the rest of a request that is not whole.
+        // It waits for the rest of an incomplete request.
         written => written.map_err(|error| broken_off(&error))?,
     }
     let head = read_head::<AnswerHead>(&mut reader).await;
@@ -188,11 +188,11 @@ impl From<Failure> for CommandError {
 
 fn broken_off(error: &io::Error) -> CommandError {
     CommandError::Failed(format!(
-        "the connection to the service broke off before the command was done: {error}"
+        "the connection to the service was lost before the command was done: {error}"
     ))
 }
 
-/// A member that every answer of this version has.
+/// A field that every answer of this version has.
 pub(super) fn member<'a>(answer: &'a Value, name: &str) -> Result<&'a Value, CommandError> {
     let missing = || other_version(format!("missing field `{name}`"));
     answer.get(name).ok_or_else(missing)
@@ -200,7 +200,7 @@ pub(super) fn member<'a>(answer: &'a Value, name: &str) -> Result<&'a Value, Com
 
 pub(super) fn other_version(what: impl std::fmt::Display) -> CommandError {
     CommandError::Failed(format!(
-        "the service that runs on the data directory is another version than this program: {what}; \
+        "the service on the data directory is a different version than this program: {what}; \
          restart it, or use its own program"
     ))
 }

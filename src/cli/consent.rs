@@ -1,4 +1,4 @@
-//! What is asked before a command destroys something.
+//! Confirmation before a command destroys something.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
@@ -6,7 +6,7 @@ use crate::config::Consent;
 
 use super::outcome::{CommandError, blocking};
 
-/// Asks whether to do `what`, such as "erase this address for good", unless that was consented to.
+/// Asks for confirmation of `what`, such as "erase this address for good", unless it was already given.
 ///
 /// # Errors
 /// When the answer is no, or when there is no terminal to ask on.
@@ -16,11 +16,11 @@ pub(super) async fn obtain(consent: Consent, what: &str) -> Result<(), CommandEr
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(CommandError::Input(format!(
-            "there is no terminal to ask on: give --yes to {what}"
+            "there is no terminal to confirm on: pass --yes to {what}"
         )));
     }
     let question = format!("Really {what}? [y/N] ");
-    // On a thread of its own, so that a signal ends the command meanwhile.
+    // On a thread of its own, so that a signal can end the command in the meantime.
     let is_wanted = blocking(move || {
         let mut err = anstream::stderr();
         err.write_all(question.as_bytes())?;

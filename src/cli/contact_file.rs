@@ -1,5 +1,5 @@
-//! Reads contacts from a file, CSV or JSON Lines, as the rows of an import. What cannot be read is named by
-//! its line.
+//! Reads contacts from a file, CSV or JSON Lines, as the rows of an import. Rows that can't be read are
+//! reported by line.
 
 mod source;
 
@@ -34,30 +34,29 @@ use super::import_columns::{
 use super::outcome::CommandError;
 use super::output::Progress;
 
-/// How many pieces may wait to be sent.
+/// Maximum number of pieces waiting to be sent.
 const PIECES_MAX: usize = 4;
 
-/// The most columns.
+/// Maximum number of columns.
 const COLUMNS_MAX: usize = 1024;
 
-/// Names of columns, and what each means.
+/// Names of columns, and their meanings.
 pub(super) type Columns = Vec<(String, ColumnMeaning)>;
 
-/// A form of files with contacts.
+/// A format of contact files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileFormat {
     /// Comma-separated values, with a header row.
     Csv,
-    /// A JSON object a line.
+    /// One JSON object per line.
     JsonLines,
 }
 
-/// How reading a file ended, once it has: the names of the columns or members that were not read, or why it
-/// failed.
+/// The outcome of reading a file, once it has ended: the ignored columns or fields, or the error.
 pub(super) struct ContactFileEnd(oneshot::Receiver<Result<Vec<String>, CommandError>>);
 
 impl ContactFileEnd {
-    /// Begins to read the file at `path`, `-` for standard input. Returns its rows, each an [`ImportRow`].
+    /// Starts reading the file at `path`, `-` for standard input. Returns its rows, each an [`ImportRow`].
     pub(super) async fn open(
         path: &Path,
         format: FileFormat,
@@ -97,7 +96,7 @@ impl ContactFileEnd {
             // Fails only if nobody waits for the rows.
             let _ = ended.send(read);
             if !is_whole {
-                // What was read so far is no whole file. Fails only if nobody reads it.
+                // The rows read so far are not a whole file. Fails only if nobody reads them.
                 let _ = sender.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
             }
         });
@@ -105,10 +104,10 @@ impl ContactFileEnd {
         Ok((rows.boxed(), Self(end)))
     }
 
-    /// What the service `answered`, and the names of the columns or members that were not read.
+    /// The service's answer, and the ignored columns or fields.
     ///
     /// # Errors
-    /// Why the file could not be read, before why the service failed.
+    /// The error of reading the file, if any, before the service's.
     pub(super) fn of<T>(
         mut self,
         answered: Result<T, CommandError>,
@@ -134,7 +133,7 @@ fn bad(line: u64, reason: impl Into<String>) -> ImportRow<'static> {
     }
 }
 
-/// `row` with what these cells say, each of a column of this meaning and name.
+/// `row` with the values of these cells, each of a column of this meaning and name.
 fn contact<'a, 'b>(
     mut row: ImportRow<'a>,
     cells: impl Iterator<Item = (ColumnMeaning, &'b str, Cow<'a, str>)>,
@@ -162,7 +161,7 @@ fn contact<'a, 'b>(
     row
 }
 
-/// Reads the rows of a file. Returns the names of the columns that are not read.
+/// Reads the rows of a file. Returns the ignored columns.
 fn read_csv<R: Read>(
     source: Source<R>,
     delimiter: u8,
@@ -188,7 +187,7 @@ fn read_csv<R: Read>(
         let line = reader.position().line() - lines;
         let is_too_long = record.as_slice().len() > ROW_BYTES_MAX || record.len() > COLUMNS_MAX;
         if columns.is_empty() {
-            // Excel names the delimiter so, before the header.
+            // Excel's declaration of the delimiter, before the header.
             if record.get(0) == Some(b"sep=") {
                 continue;
             }
@@ -210,7 +209,7 @@ fn read_csv<R: Read>(
             bad(
                 line,
                 format!(
-                    "a quote opens in this row, and with it {lines} lines (to line {last}) are one cell: close it \
+                    "a quote opened in this row turns {lines} lines (up to line {last}) into one cell: close it \
                      or remove it, and import the file again"
                 ),
             )
@@ -223,10 +222,9 @@ fn read_csv<R: Read>(
             let (found, count) = (record.len(), columns.len());
             bad(
                 line,
-                format!("the row has {found} cells, and the header {count}"),
+                format!("the row has {found} cells, but the header has {count}"),
             )
-        } else if let Some((name, _)) = further.iter().find(is_flag).and_then(|it| columns.get(*it))
-        {
+        } else if let Some((name, _)) = further.iter().find(is_flag).and_then(|i| columns.get(*i)) {
             let names = name.clone();
             return Err(FileError::Consent { line, names });
         } else {
@@ -239,7 +237,7 @@ fn read_csv<R: Read>(
     Ok(columns.into_iter().map(|(name, _)| name).collect())
 }
 
-/// A cell with a line that looks like a row: one with an address.
+/// True if a cell contains a line that looks like a row: one with an address.
 fn swallows(record: &ByteRecord, delimiter: u8) -> bool {
     let is_address = |part: &[u8]| {
         let part = str::from_utf8(part).unwrap_or_default();
@@ -256,15 +254,14 @@ fn swallows(record: &ByteRecord, delimiter: u8) -> bool {
 /// The columns of a file.
 struct Header {
     columns: Columns,
-    /// The numbers of further columns of addresses, which are not read. In one that holds anything else, that may be
-    /// a flag.
+    /// Numbers of further columns of addresses, which are ignored. One with any other content may be a flag.
     further: Vec<usize>,
-    /// Whether the first row has their names.
+    /// True if the first row contains their names.
     is_there: bool,
 }
 
-/// Reads the header, in `line`. A row of one column that is an address is no header, and the column is that of
-/// addresses.
+/// Reads the header, in `line`. A single cell that is an address is no header, but the first row of a column
+/// of addresses.
 fn parse_header(record: &ByteRecord, given: &Columns, line: u64) -> Result<Header, FileError> {
     let names = record
         .iter()
@@ -320,7 +317,7 @@ fn parse_header(record: &ByteRecord, given: &Columns, line: u64) -> Result<Heade
     }
 }
 
-/// Only what is read has to be UTF-8. Cells that are missing at the end of a row are empty.
+/// Only cells that are read must be UTF-8. Missing cells at the end of a row are empty.
 fn row<'a>(line: u64, record: &'a ByteRecord, columns: &Columns) -> ImportRow<'a> {
     let all = record.iter().chain(repeat(&b""[..]));
     let cells = columns.iter().zip(all);
@@ -350,7 +347,7 @@ struct JsonRow<'a> {
     others: Vec<(String, Value)>,
 }
 
-/// All members: of several by one name, the one that forbids counts.
+/// All fields; of several with the same name, the one that forbids counts.
 fn members<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Vec<(String, Value)>, D::Error> {
     struct Members;
 
@@ -372,7 +369,7 @@ fn members<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Vec<(String, Valu
     deserializer.deserialize_map(Members)
 }
 
-/// The meaning of a field, or its name if it may carry consent and would not be imported.
+/// The meaning of a field, or its name as an error if it may carry consent and would not be imported.
 fn clear_meaning(
     name: &str,
     value: &Value,
@@ -380,7 +377,7 @@ fn clear_meaning(
     given: &Columns,
 ) -> Result<ColumnMeaning, String> {
     match meaning {
-        // The address is in `email`: a value that is not another address may be a flag.
+        // The address is in `email`: a value that isn't another address may be a flag.
         Some(ColumnMeaning::Email) if !is_other_address(value) => Err(name.to_owned()),
         Some(ColumnMeaning::Ignore) if given_meaning(name, given).is_none() => {
             match hidden_consent(value) {
@@ -392,7 +389,7 @@ fn clear_meaning(
     }
 }
 
-/// Reads the lines of a file. Returns the names of the members that are not read.
+/// Reads the lines of a file. Returns the ignored fields.
 fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<String>, FileError> {
     let mut reader = BufReader::with_capacity(PIECE_BYTES, source);
     let (mut text, mut line) = (Vec::new(), 0);

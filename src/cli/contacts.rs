@@ -23,12 +23,12 @@ use super::consent::obtain;
 use super::contact_file::{ContactFileEnd, FileFormat};
 use super::list::{Cell, ListColumn, print_rows, show_members};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, Progress, grouped, note, show, text};
+use super::output::{Output, Progress, grouped, note, plural, show, text};
 use super::source::read_lines;
 
-/// The most contacts that are sorted: they are in memory then, with their consents.
+/// Maximum number of contacts that are sorted: they are in memory then, with their consents.
 const SORTED_MAX: usize = 200_000;
-/// The most columns of a file that are named.
+/// Maximum number of columns reported.
 const NAMED_MAX: usize = 100;
 
 const COLUMNS: [ListColumn; 4] = [
@@ -38,20 +38,20 @@ const COLUMNS: [ListColumn; 4] = [
     ListColumn("Address", "email", 0, Cell::Text),
 ];
 
-/// What can be shown of a consent.
+/// Proof of a consent: fields and headings.
 const PROOF: [(&str, &str); 12] = [
     ("Consent", "consent_at"),
-    ("By", "consent_by"),
+    ("Origin", "consent_by"),
     ("Language", "language"),
     ("Page", "source"),
-    ("Asked with", "consent_text"),
+    ("Wording", "consent_text"),
     ("IP address", "ip"),
-    ("Left", "left_at"),
-    ("Mail taken", "mailed_at"),
-    ("Mail refused", "undeliverable_at"),
+    ("Unsubscribed", "left_at"),
+    ("Email accepted", "mailed_at"),
+    ("Email refused", "undeliverable_at"),
     ("Confirmed", "confirmed_at"),
     ("Confirmed from", "confirmed_ip"),
-    ("To leave", "unsubscribe_url"),
+    ("Unsubscribe", "unsubscribe_url"),
 ];
 
 /// Runs one of them.
@@ -89,7 +89,7 @@ pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Don
     }
 }
 
-/// The rows in this order, which is the admin page's, at most so many.
+/// The rows in this order, which is the admin page's, at most `limit`.
 async fn sorted(
     mut rows: Lines<CommandError>,
     order: ContactOrder,
@@ -109,8 +109,8 @@ async fn sorted(
         if keyed.len() > most {
             let most = grouped(most as u64);
             return Err(CommandError::Failed(format!(
-                "these are more than {most} contacts, which are not sorted: narrow them with --since and \
-                 --until, or sort what is printed without --sort"
+                "more than {most} contacts cannot be sorted: narrow them down with --since and \
+                 --until, or sort the output without --sort"
             )));
         }
     }
@@ -139,7 +139,7 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     };
     let format = format_of(args.format.as_deref(), &args.output);
     let mut filter = args.filter.clone();
-    // Whoever gets the file mails to all that are in it.
+    // The file's readers email everyone in it.
     filter
         .status
         .get_or_insert_with(|| ContactStatus::Subscribed.as_str().to_owned());
@@ -169,13 +169,13 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     output.flush()?;
     if let Some(file) = file {
         file.finish().await?;
-        let (contacts, path) = (grouped(contacts), args.output.display());
-        note(&format!("{contacts} contacts are in {path}"));
+        let (contacts, path) = (plural(contacts, "contact"), args.output.display());
+        note(&format!("exported {contacts} to {path}"));
     }
     Ok(Done::Whole)
 }
 
-/// Makes the data directory that an import is for, if there is none yet.
+/// Creates the data directory for an import, if there is none yet.
 pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), CommandError> {
     let (Some(dir), None) = (&args.data_dir, &args.engines.store) else {
         return Ok(());
@@ -187,7 +187,7 @@ pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), Comma
         })?;
     }
     if DataDir::make(dir)? {
-        note(&format!("{} is a new data directory", dir.display()));
+        note(&format!("created the data directory {}", dir.display()));
     }
     Ok(())
 }
@@ -200,7 +200,7 @@ async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError
     let (mut report, ignored) = end.of(answered)?;
     report.ignored_columns = ignored.into_iter().take(NAMED_MAX).collect();
     for name in &report.ignored_columns {
-        note(&format!("not read: {}", name.escape_debug()));
+        note(&format!("ignored: {}", name.escape_debug()));
     }
     show(args.form, &report, |output| print_import(output, &report))?;
     Ok(match report.bad {
@@ -219,9 +219,9 @@ fn print_import(output: &mut Output, report: &ImportReport) -> Result<(), Comman
     }
     output.fields(&[
         ("Added", &grouped(report.created)),
-        ("Known before", &grouped(report.known)),
+        ("Existing", &grouped(report.known)),
         ("Unsubscribed", &grouped(report.unsubscribed)),
-        ("Erased before", &grouped(report.forgotten)),
+        ("Skipped (erased)", &grouped(report.forgotten)),
         ("Bad rows", &grouped(report.bad)),
     ])
 }
@@ -238,9 +238,9 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     emails.dedup();
     if emails.is_empty() {
         return Err(if args.filter.is_given() {
-            CommandError::Failed("no contact is one of these: nothing was erased".to_owned())
+            CommandError::Failed("no matching contacts: nothing was erased".to_owned())
         } else {
-            CommandError::Input("the file has no address".to_owned())
+            CommandError::Input("the file contains no addresses".to_owned())
         });
     }
     let addresses = match emails.len() {
@@ -249,13 +249,13 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     };
     obtain(args.consent, &format!("erase {addresses} for good")).await?;
     let emails: Vec<_> = emails.iter().map(EmailAddress::as_str).collect();
-    let progress = Progress::of_time("Writing the ledger without them");
+    let progress = Progress::of_time("Erasing");
     let report: ErasureReport = client.one(&FORGET, json!({"email": emails})).await?;
     drop(progress);
     show(args.consent.form, &report, |output| {
         print_erasure(output, &report)
     })?;
-    let all_known = report.addresses.iter().all(|it| it.was_known);
+    let all_known = report.addresses.iter().all(|row| row.was_known);
     Ok(if all_known && report.is_complete {
         Done::Whole
     } else {
@@ -263,8 +263,8 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     })
 }
 
-/// The addresses of the contacts that are listed. What is counted, shown and erased are these alone, whoever
-/// signs up meanwhile.
+/// The addresses of the contacts listed. Only these are counted, shown and erased, regardless of sign-ups in
+/// the meantime.
 async fn found(filter: &ContactFilter, client: &Client) -> Result<Vec<EmailAddress>, CommandError> {
     let mut rows = client.rows(&LIST, params_of(filter)).await?;
     let mut emails = Vec::new();
@@ -282,21 +282,21 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
     let rows: Vec<_> = report
         .addresses
         .iter()
-        .map(|it| {
-            let result = if it.was_known { "erased" } else { "not known" };
-            vec![result.to_owned(), it.email.clone()]
+        .map(|row| {
+            let result = if row.was_known { "erased" } else { "unknown" };
+            vec![result.to_owned(), row.email.clone()]
         })
         .collect();
     output.table(&[text("Result"), text("Address")], &rows)?;
     output.line("")?;
     let rewritten = match report.rewritten.as_slice() {
-        [] => "no file".to_owned(),
+        [] => "none".to_owned(),
         files => files.join(", "),
     };
     let complete = if report.is_complete {
-        "in no file any more"
+        "complete"
     } else {
-        "not complete"
+        "incomplete"
     };
     let in_flight = match report.in_flight {
         0 => "none".to_owned(),
@@ -304,21 +304,21 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
     };
     output.fields(&[
         ("Erasure", complete),
-        ("Written anew", &rewritten),
-        ("Deliveries on their way", &in_flight),
+        ("Compacted", &rewritten),
+        ("Deliveries in flight", &in_flight),
         ("Time", &report.at),
         ("Version", &report.version),
     ])?;
     for kept in &report.remaining {
         note(&format!(
-            "{} may still hold an address: {}",
+            "{} may still contain an address: {}",
             kept.file, kept.reason
         ));
     }
     Ok(())
 }
 
-/// The addresses of a file, one a line.
+/// The addresses in a file, one per line.
 async fn addresses(path: &Path) -> Result<Vec<EmailAddress>, CommandError> {
     let lines = read_lines(path).await?.into_iter();
     let path = path.display();
@@ -333,7 +333,7 @@ async fn addresses(path: &Path) -> Result<Vec<EmailAddress>, CommandError> {
         .collect()
 }
 
-/// The format that a flag names, or the ending of a file.
+/// The format given by a flag, or by the file's extension.
 fn format_of(named: Option<&str>, file: &Path) -> FileFormat {
     let ending = file.extension().and_then(|ending| ending.to_str());
     match named.or(ending) {

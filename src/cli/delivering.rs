@@ -1,4 +1,4 @@
-//! Delivering what is due, while the service runs.
+//! Delivering pending events and emails while the service runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,22 +17,22 @@ use crate::usecases::deliver::{
 };
 use crate::usecases::opt_in::expire_unconfirmed;
 
-/// How often a worker looks for what is due.
+/// Interval of a worker's look at its queue.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often what is over is dropped.
+/// Interval of removing expired records.
 const TRIM_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// After so many of these rounds, addresses are erased from the files: within a day.
+/// After this many rounds, addresses are erased from the files: within a day.
 const ERASING_ROUNDS: u32 = 23;
 
-/// How long mail waits, at most, before it is looked whether there may be more.
+/// Maximum time that emails wait before the limit is checked again.
 const LIMIT_PAUSE_MAX: Duration = Duration::from_secs(600);
 
-/// How long the deliveries under way may take at a stop.
+/// Time for deliveries in flight to finish at a stop.
 const FINISH_DEADLINE: Duration = Duration::from_secs(5);
 
-/// The workers, one for each channel that the flags have.
+/// The workers, one for each configured channel.
 pub(super) struct Delivering {
     stop: CancellationToken,
     workers: Vec<JoinHandle<()>>,
@@ -63,22 +63,22 @@ impl Delivering {
         Self { stop, workers }
     }
 
-    /// Ends them. What is under way and does not end soon is due again at the next start.
+    /// Stops them. Deliveries in flight that don't end soon are due again at the next start.
     pub(super) async fn finish(self) {
         self.stop.cancel();
         let finished = async {
             for worker in self.workers {
-                // Fails only if it panicked, which the log tells.
+                // Fails only if it panicked, which the log shows.
                 let _ = worker.await;
             }
         };
         if timeout(FINISH_DEADLINE, finished).await.is_err() {
-            tracing::warn!("deliveries under way are not waited for: they are made again");
+            tracing::warn!("deliveries in flight were interrupted and will be repeated");
         }
     }
 }
 
-/// Tells the operator's program what is due, until `stop` is cancelled.
+/// Sends pending events to the operator's program, until `stop` is cancelled.
 async fn tell_webhook(app: Arc<App>, webhook: Arc<dyn WebhookSender>, stop: CancellationToken) {
     let mut is_failing = false;
     // An earlier run of this worker may have taken some.
@@ -93,8 +93,8 @@ async fn tell_webhook(app: Arc<App>, webhook: Arc<dyn WebhookSender>, stop: Canc
     }
 }
 
-/// Sends the mail that is due, until `stop` is cancelled. An account that cannot be used is left alone until its pause
-/// ends, which the operator may end earlier, and so it is when all mails of a time are sent.
+/// Sends pending emails, until `stop` is cancelled. An unusable account is paused until its pause ends, which
+/// the operator may end earlier. The same applies when the limit is used up.
 async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationToken) {
     let (mut is_failing, mut mailing) = (false, Mailing::default());
     app.deliveries.release(Channel::Mail);
@@ -116,11 +116,11 @@ async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationT
         }
     }
     if let Err(error) = stop_mailing(app.deliveries(), mailing).await {
-        tracing::warn!(%error, "undecided mails are tried again");
+        tracing::warn!(%error, "undecided emails will be retried");
     }
 }
 
-/// Lets those go who have not confirmed in time, until `stop` is cancelled.
+/// Expires unconfirmed contacts, until `stop` is cancelled.
 async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
     while !stop.is_cancelled() {
         let now = app.clock.now();
@@ -128,17 +128,18 @@ async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
             Ok(0) => {}
             Ok(count) => {
                 app.metrics.confirmations.expired.add(count);
-                tracing::info!(count, "contacts that have not confirmed in time are gone");
+                tracing::info!(count, "unconfirmed contacts have expired");
             }
-            Err(error) => tracing::warn!(%error, "contacts that have not confirmed in time stay"),
+            Err(error) => tracing::warn!(%error, "cannot expire unconfirmed contacts"),
         }
         pause(TRIM_INTERVAL, &stop).await;
     }
 }
 
-/// Drops what was given up long ago, and erases from the files who refused or expired, until `stop` is cancelled.
+/// Removes old failed deliveries, and erases refused and expired addresses from the files, until `stop` is
+/// cancelled.
 async fn trim(app: Arc<App>, stop: CancellationToken) {
-    // A start has finished the erasures before it.
+    // The start has finished all earlier erasures.
     let mut rounds = ERASING_ROUNDS;
     while !stop.is_cancelled() {
         rounds = rounds.saturating_sub(1);
@@ -151,7 +152,7 @@ async fn trim(app: Arc<App>, stop: CancellationToken) {
         match app.deliveries.drop_dead(app.clock.now()).await {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "dropped failed deliveries"),
-            Err(error) => tracing::warn!(%error, "failed deliveries were not dropped"),
+            Err(error) => tracing::warn!(%error, "cannot drop failed deliveries"),
         }
         pause(TRIM_INTERVAL, &stop).await;
     }
@@ -167,12 +168,12 @@ async fn pause(length: Duration, stop: &CancellationToken) {
 /// Logs the first of several failures, and their end.
 fn log(round: &Result<usize, DeliverError>, is_failing: &mut bool) {
     match round {
-        Ok(_) if std::mem::take(is_failing) => tracing::info!("deliveries are made again"),
+        Ok(_) if std::mem::take(is_failing) => tracing::info!("deliveries work again"),
         Ok(_) => {}
         Err(_) if *is_failing => {}
         Err(error) => {
             *is_failing = true;
-            tracing::warn!(%error, "deliveries are not made");
+            tracing::warn!(%error, "deliveries are failing");
         }
     }
 }

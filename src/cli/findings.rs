@@ -1,4 +1,4 @@
-//! What a check finds: a verdict and why, in a line that says what to do.
+//! Findings of a check: a verdict and its reason, in a line that says what to do.
 
 use std::fmt::Display;
 
@@ -9,23 +9,23 @@ use crate::config::OutputForm;
 use crate::domain::in_words;
 
 use super::outcome::{CommandError, Done};
-use super::output::{ERROR, GOOD, NOTE, Output};
+use super::output::{ERROR, GOOD, NOTE, Output, plural};
 
 const FAILED: &str = "failed";
 
-/// A verdict, its colour, and why.
+/// A verdict, its colour, and its reason.
 pub(super) struct Checked(&'static str, Style, String);
 
 pub(super) fn ok(text: impl Into<String>) -> Checked {
     Checked("ok", GOOD, text.into())
 }
 
-/// Something that may be meant so.
+/// Possibly unintended.
 pub(super) fn warning(text: impl Into<String>) -> Checked {
     Checked("warning", NOTE, text.into())
 }
 
-/// Something that does not work.
+/// Broken.
 pub(super) fn failed(text: impl Display) -> Checked {
     Checked(FAILED, ERROR, in_words(&text.to_string()))
 }
@@ -36,7 +36,7 @@ impl<T: Into<String>, E: Display> From<Result<T, E>> for Checked {
     }
 }
 
-/// What was found of each subject, in order.
+/// Findings by subject, in order.
 #[derive(Default)]
 pub(super) struct Findings(Vec<(&'static str, Checked)>);
 
@@ -45,7 +45,7 @@ impl Findings {
         self.0.push((subject, checked.into()));
     }
 
-    /// Prints them. If one failed, the command ends with `error` of its number.
+    /// Prints them. If any failed, the command ends with `error` of their number.
     pub(super) fn print(
         &self,
         form: OutputForm,
@@ -62,10 +62,9 @@ impl Findings {
         }
         output.flush()?;
         let failed = self.0.iter().filter(|(_, checked)| checked.0 == FAILED);
-        match failed.count() {
+        match failed.count() as u64 {
             0 => Ok(Done::Whole),
-            1 => Err(error("one check failed, see above".to_owned())),
-            count => Err(error(format!("{count} checks failed, see above"))),
+            count => Err(error(plural(count, "check") + " failed, see above")),
         }
     }
 }

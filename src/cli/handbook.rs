@@ -25,7 +25,7 @@ const fn text(topic: Topic) -> &'static str {
     }
 }
 
-/// Prints the file of `topic` as it is, or the list of topics.
+/// Prints the file of `topic` unchanged, or the list of topics.
 pub(super) fn print(topic: Option<Topic>) -> Result<Done, CommandError> {
     match topic {
         Some(topic) => output::print(text(topic).as_bytes()),

@@ -1,6 +1,6 @@
-//! The columns of exports of other programs, and the words in them that say who may be written to.
+//! The columns of other programs' exports, and the words in them that say who may be written to.
 //!
-//! A column that may carry consent is never just not read: it is known, or the operator says what it means.
+//! A column that may carry consent is never silently ignored: it is known, or the operator gives its meaning.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn has(kind: &str, text: &str) -> bool {
     any_of(kind, |part| text.contains(part))
 }
 
-/// The letters of a name, small and without accents.
+/// The letters of a name, in lower case and without accents.
 fn letters(name: &str) -> String {
     let plain = |letter: char| match letter {
         'à'..='å' | 'ā' | 'ă' | 'ą' => 'a',
@@ -51,7 +51,7 @@ fn letters(name: &str) -> String {
     letters.filter(char::is_ascii_lowercase).collect()
 }
 
-/// The meaning of the column `name`: as the operator has `given` it, or as it is known. `None` if it may carry consent.
+/// The meaning of the column `name`: `given` by the operator, or known. `None` if it may carry consent.
 pub(super) fn meaning_of(name: &str, given: &[(String, ColumnMeaning)]) -> Option<ColumnMeaning> {
     if let Some(meaning) = given_meaning(name, given) {
         return Some(meaning);
@@ -68,7 +68,7 @@ pub(super) fn meaning_of(name: &str, given: &[(String, ColumnMeaning)]) -> Optio
     }
 }
 
-/// The meaning that the operator has `given` the column `name`.
+/// The meaning `given` by the operator to the column `name`.
 pub(super) fn given_meaning(
     name: &str,
     given: &[(String, ColumnMeaning)],
@@ -77,17 +77,17 @@ pub(super) fn given_meaning(
     given.iter().find(is_given).map(|(_, meaning)| *meaning)
 }
 
-/// A second address, or nothing. Anything else under such a name may be a flag.
+/// A second address, or empty. Any other content of a column of addresses may be a flag.
 pub(super) fn may_be_address(text: &str) -> bool {
     text.trim().is_empty() || text.contains('@')
 }
 
-/// The same of a value in JSON.
+/// The same for a JSON value.
 pub(super) fn is_other_address(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(may_be_address)
 }
 
-/// Some letters are not Latin: [`letters`] drops them.
+/// True if some letters are not Latin: [`letters`] drops them.
 pub(super) fn is_of_other_script(name: &str) -> bool {
     let mut letters = name.chars().filter(|letter| letter.is_alphabetic());
     letters.any(|letter| letter > '\u{24f}')
@@ -118,7 +118,8 @@ pub(super) fn hidden_consent(value: &Value) -> Option<String> {
     }
 }
 
-/// A cell says that the contact must not be written to any more, in a column of this meaning and name.
+/// True if a cell says that the contact must not be written to any more, in a column of this meaning and
+/// name.
 ///
 /// # Errors
 /// When it says that the contact has not confirmed, or its word is unknown, in words.

@@ -41,7 +41,7 @@ pub(super) async fn run(command: KeysCommand, client: &Client) -> Result<Done, C
     }
 }
 
-/// Names keys to `operation`, which may need consent, and prints what it says about each.
+/// Sends key ids to `operation`, which may need consent, and prints each result.
 async fn name(
     args: NamedKeys,
     form: OutputForm,
@@ -58,7 +58,7 @@ async fn name(
             names.push(name);
         }
     }
-    // One that is given twice would be revoked before.
+    // A duplicate would appear as revoked before.
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
     if names.is_empty() {
@@ -91,7 +91,7 @@ async fn name(
     let unknown = answers.iter().filter(|answer| answer.key.is_none()).count();
     if unknown == answers.len() {
         return Err(CommandError::Failed(
-            "no key has this name: keys list shows the ids of all".to_owned(),
+            "no such key: `keys list` shows all ids".to_owned(),
         ));
     }
     Ok(match unknown {

@@ -10,15 +10,15 @@ use super::client::Client;
 use super::consent::obtain;
 use super::list::show_members;
 use super::outcome::{CommandError, Done};
-use super::output::{self, Output, grouped, note, number, text};
+use super::output::{self, Output, grouped, note, number, span, text};
 use super::source::read_lines;
 
-const NO_SERVICE: &str = "no service runs: the limits are those of LANDING_LIMIT, or the defaults, and not \
+const NO_SERVICE: &str = "no service is running: the limits are those of LANDING_LIMIT or the defaults, not \
                           those of the service's flags";
-const ALL_NODES: &str = "the counts are those of all nodes; the limits are those of LANDING_LIMIT, or the \
-                         defaults, and not those of the nodes' flags";
+const ALL_NODES: &str = "the counts are those of all nodes; the limits are those of LANDING_LIMIT or the \
+                         defaults, not those of the nodes' flags";
 
-/// Runs one of them, on windows that `are_shared` by several nodes or not.
+/// Runs one of them, on windows that may be shared by several nodes (`are_shared`).
 pub(super) async fn run(
     command: LimitsCommand,
     are_shared: bool,
@@ -49,14 +49,14 @@ async fn show(
     output::show(form, &rows, |output| {
         if is_about_one {
             print_clients(output, &rows, true)?;
-            // All rows are about the same one.
+            // All rows are about the same client.
             let name = rows
                 .iter()
                 .flat_map(|row| &row.clients)
-                .find_map(|it| it.name.as_deref());
+                .find_map(|row| row.name.as_deref());
             let Some(name) = name else { return Ok(()) };
             output.line("")?;
-            output.fields(&[("In the log", name)])
+            output.fields(&[("Name in the log", name)])
         } else {
             print_policies(output, &rows)
         }
@@ -75,7 +75,7 @@ fn print_policies(output: &mut Output, rows: &[PolicyRow]) -> Result<(), Command
     output.table(&columns, &table)?;
     for row in rows.iter().filter(|row| !row.clients.is_empty()) {
         output.line("")?;
-        output.heading(&format!("Busiest of {}", row.policy))?;
+        output.heading(&format!("Heaviest clients of {}", row.policy))?;
         print_clients(output, std::slice::from_ref(row), false)?;
     }
     Ok(())
@@ -95,7 +95,7 @@ fn print_clients(
     if names_policy {
         columns.insert(0, text("Policy"));
     } else {
-        columns.push(text("In the log"));
+        columns.push(text("Name in the log"));
     }
     let mut table = Vec::new();
     for row in rows {
@@ -103,7 +103,7 @@ fn print_clients(
             let mut cells = vec![
                 grouped(client.used.into()),
                 grouped(client.remaining.into()),
-                format!("{} s", grouped(client.reset_s)),
+                span(client.reset_s),
                 client.client.clone(),
             ];
             if names_policy {
@@ -124,12 +124,12 @@ async fn reset(args: ResetLimits, client: &Client) -> Result<Done, CommandError>
         ("all", json!(args.all)),
     ];
     let params = params_of(args.whose, others).await?;
-    let members = [("Windows forgotten", "windows")];
-    obtain(args.consent, "forget what was counted").await?;
+    let members = [("Windows reset", "windows")];
+    obtain(args.consent, "reset these counts").await?;
     show_members(&RESET, params, &members, args.consent.form, client).await
 }
 
-/// The parameters that name a client, and `others`.
+/// The parameters that identify a client, and `others`.
 async fn params_of<const N: usize>(
     whose: Whose,
     others: [(&str, Value); N],

@@ -1,4 +1,5 @@
-//! Printing what operations answer, in columns or fields that are data: lists as they arrive, and single values.
+//! Printing answers of operations, in columns or fields declared as data: lists as they arrive, and single
+//! values.
 
 use std::io::{self, IsTerminal as _};
 
@@ -12,7 +13,7 @@ use super::client::{self, Client};
 use super::outcome::{CommandError, Done};
 use super::output::{Output, grouped, short_minute, short_time, show};
 
-/// A column: its heading, the member of a row that it shows, its width, and how.
+/// A column: its heading, the field of a row that it shows, its width, and its format.
 pub(super) struct ListColumn(
     pub(super) &'static str,
     pub(super) &'static str,
@@ -20,7 +21,7 @@ pub(super) struct ListColumn(
     pub(super) Cell,
 );
 
-/// How a text is shown.
+/// Format of a text.
 #[derive(Clone, Copy)]
 pub(super) enum Cell {
     Text,
@@ -43,7 +44,7 @@ impl ListColumn {
     }
 }
 
-/// Prints the rows that `operation` answers: as they are, or in `columns`.
+/// Prints the rows that `operation` answers: unchanged, or in `columns`.
 pub(super) async fn list(
     operation: &Operation,
     params: Value,
@@ -88,10 +89,10 @@ pub(super) async fn print_rows(
     Ok(Done::Whole)
 }
 
-/// The field that is left out for people where it has no value: few contacts have one.
+/// The field that is omitted for people if it has no value: few contacts have one.
 const SHOWN_IF_SET: &str = "suppressed_until";
 
-/// Prints the one value that `operation` answers: as it is, or the members of these headings.
+/// Prints the single value that `operation` answers: unchanged, or its fields under these headings.
 pub(super) async fn show_members(
     operation: &Operation,
     params: Value,

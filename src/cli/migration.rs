@@ -1,4 +1,4 @@
-//! Commands about the database that several nodes share: its tables, and the move of a data directory there.
+//! Commands about the database shared by several nodes: its tables, and the move of a data directory to it.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use super::outcome::{CommandError, Done, blocking};
 use super::output::{Output, Progress, grouped, number, show, text};
 use super::signals::unless_interrupted;
 
-/// What one of two copies had revoked or erased meanwhile, the other would bring back.
-const NOT_EMPTY: &str = "the database holds data already: move needs an empty one. To repeat a move, \
+/// Revocations and erasures in one of two copies would be undone by the other.
+const NOT_EMPTY: &str = "the database already contains data: move needs an empty one. To repeat a move, \
                          first TRUNCATE contact, delivery, held_channel, consent_text, tombstone, api_key, revocation, \
                          hourly_count";
 
-/// Makes or updates the tables.
+/// Creates or updates the tables.
 pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, CommandError> {
     let secret = engines::shared_secret(&args.engines)?;
     let Migration {
@@ -38,9 +38,9 @@ pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, Comma
         secret_replaced,
     } = engines::migrate_store(&args.engines, &secret).await?;
     let value = json!({"before": before, "after": after, "secret_replaced": secret_replaced});
-    let before = before.map_or_else(|| "none".to_owned(), |it| format!("version {it}"));
+    let before = before.map_or_else(|| "none".to_owned(), |number| format!("version {number}"));
     let secret = if secret_replaced {
-        "the first of the file, in place of another"
+        "the first of the file, replacing another one"
     } else {
         "the first of the file"
     };
@@ -52,7 +52,7 @@ pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, Comma
     show(form, &value, |output| output.fields(&fields))
 }
 
-/// Copies what the data directory keeps to the database: all of it, or nothing if it breaks off.
+/// Copies the data directory to the database: all of it, or nothing if it breaks off.
 pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done, CommandError> {
     let Some(dir) = args.data_dir.as_deref() else {
         return Err(CommandError::Input(
@@ -60,13 +60,13 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
         ));
     };
     let secret = engines::shared_secret(&args.engines)?;
-    obtain(consent, "fill the database of --store from this directory").await?;
+    obtain(consent, "copy this directory to the database of --store").await?;
     let data_dir = DataDir::open_existing(dir)?;
     if !secret.contains(data_dir.secret()) {
         let dir = dir.display();
         return Err(CommandError::Input(format!(
-            "--secret-file holds another secret than {dir}/secret, without which keys, tokens and \
-             cookies would no longer be good: give that file, or a copy of it, to all nodes"
+            "--secret-file has a different secret than {dir}/secret, so keys, tokens and cookies \
+             would become invalid: use that file, or a copy of it, on all nodes"
         )));
     }
     let ledger = LedgerStore::open(&data_dir)?;
@@ -89,13 +89,13 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
         }
     } else {
         let rows = copied.map(|(what, count)| vec![what.to_owned(), grouped(count)]);
-        output.table(&[text("What"), number("Copied")], &rows)?;
+        output.table(&[text("Data"), number("Copied")], &rows)?;
     }
     output.flush()?;
     Ok(Done::Whole)
 }
 
-/// Copies everything, and returns how much there was. The database says of each row whether it was added.
+/// Copies everything, and returns the numbers. The database reports for each row if it was added.
 async fn copy(
     ledger: &LedgerStore,
     counts: &FileCountStore,
@@ -115,7 +115,7 @@ async fn copy(
         let contacts = contacts.await?;
         copier.copy(ledger.consent_texts().await?).await?;
         let deliveries = copier.copy(DeliveryQueue::list(ledger).await?).await?;
-        // Some may have been made when the next node runs.
+        // Some may have been sent when the next node runs.
         if deliveries > 0 {
             filling.add(&Channel::ALL).await?;
         }
@@ -145,7 +145,7 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// Copies a list, and returns how long it is.
+    /// Copies a list, and returns its length.
     async fn copy<T: Stored>(&self, mut pages: PageStream<T>) -> Result<u64, StoreError> {
         let mut count = 0;
         while let Some(page) = pages.next().await {

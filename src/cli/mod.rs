@@ -1,13 +1,13 @@
-//! What the program does: it serves, or runs a command of the operator.
+//! The program's tasks: serving, and the operator's commands.
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! |---|---|
 //! | [`serve`] | the service |
-//! | `client` | what answers commands: the running service, or this process |
-//! | `output`, `list`, `outcome` | printing, and how commands end |
-//! | `source`, `contact_file`, `import_columns`, `consent`, `signals` | what commands read and ask, and what ends them |
+//! | `client` | the other end of commands: the running service, or this process |
+//! | `output`, `list`, `outcome` | printing, and the outcomes of commands |
+//! | `source`, `contact_file`, `import_columns`, `consent`, `signals` | input of commands, confirmations, and interruption |
 //! | `admin`, `block`, `contacts`, `keys`, `limits`, `mail`, `migration`, `status`, `store` | a file for each group of commands |
-//! | `check`, `network`, `findings` | what is wrong with flags, files and the machine |
+//! | `check`, `network`, `findings` | checks of flags, files and the machine |
 //! | `handbook` | the handbook, which is part of the program |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
@@ -49,10 +49,10 @@ pub use self::outcome::{CommandError, Done};
 pub use self::output::report;
 use self::signals::unless_interrupted;
 
-/// Runs a command. `args` name the data directory, if the command needs one.
+/// Runs a command. `args` give the data directory, if the command needs one.
 ///
 /// # Errors
-/// [`CommandError`] when the command did nothing of what was asked for.
+/// [`CommandError`] when the command did nothing of what was asked.
 pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
     let dir = args.and_then(|args| args.data_dir.as_deref());
     match command {
@@ -60,7 +60,7 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
             let args = known(args)?;
             let work = async |client: &Client| status::run(watch, form, args, client).await;
             match with_client(Some(args), work).await {
-                // A signal is how it ends.
+                // A signal is its normal end.
                 Err(CommandError::Interrupted) if watch => Ok(Done::Whole),
                 ended => ended,
             }
@@ -128,14 +128,14 @@ fn known(args: Option<&Args>) -> Result<&Args, CommandError> {
 fn ledger_dir(dir: Option<&Path>) -> Result<&Path, CommandError> {
     dir.ok_or_else(|| {
         CommandError::Input(
-            "the command is about the ledger in a data directory; with --store use the tools of \
-             PostgreSQL, such as pg_dump and pg_restore"
+            "this command is for the ledger in a data directory; with --store use PostgreSQL's own \
+             tools, such as pg_dump and pg_restore"
                 .to_owned(),
         )
     })
 }
 
-/// Does `work` with what answers commands.
+/// Runs `work` with the other end of commands.
 async fn with_client(
     args: Option<&Args>,
     work: impl AsyncFnOnce(&Client) -> Result<Done, CommandError>,
@@ -143,7 +143,7 @@ async fn with_client(
     work_with(Client::open(known(args)?, false).await?, work).await
 }
 
-/// Does `work` with `client`, and closes that.
+/// Runs `work` with `client`, and closes that.
 async fn work_with(
     client: Client,
     work: impl AsyncFnOnce(&Client) -> Result<Done, CommandError>,

@@ -1,4 +1,4 @@
-//! Checks through the network: what `doctor` adds to `check`.
+//! Checks through the network: those that `doctor` adds to `check`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const HEALTH: &str = "/api/v1/health";
 /// An address for documentation (RFC 5737), which no client has.
 const FORGED: &str = "203.0.113.250";
 
-/// Asks what the service that `args` are of depends on, except for the model and the mail account.
+/// Checks the dependencies of the service that `args` are of, except the model and the email account.
 pub(super) async fn check(args: &Args, is_running: bool, findings: &mut Findings) {
     check_engines(args, findings).await;
     check_base_url(args, is_running, findings).await;
@@ -33,7 +33,7 @@ pub(super) async fn check(args: &Args, is_running: bool, findings: &mut Findings
     }
 }
 
-/// Asks the engines that several nodes share.
+/// Checks the engines shared by several nodes.
 async fn check_engines(args: &Args, findings: &mut Findings) {
     if args.engines.store.is_some() {
         findings.add("store", store(&args.engines).await);
@@ -55,10 +55,10 @@ async fn check_engines(args: &Args, findings: &mut Findings) {
             risk: Some(risk), ..
         }) => warning(risk),
         Ok(RedisSurvey { server, .. }) => ok(format!(
-            "{server} takes writes and forgets no window; {} ms to connect and ask",
+            "{server} is writable and evicts no windows; {} ms to connect and query",
             asked.elapsed().as_millis()
         )),
-        Err(error) => failed(format!("{error}; nodes decide alone")),
+        Err(error) => failed(format!("{error}; each node limits on its own")),
     };
     findings.add("limits", checked);
 }
@@ -72,7 +72,7 @@ async fn store(args: &EngineArgs) -> Checked {
     };
     let opened = opened.await.map(|_store| {
         let ms = asked.elapsed().as_millis();
-        format!("takes writes, {ms} ms to connect; its tables and the secret fit")
+        format!("is writable, {ms} ms to connect; its tables and the secret match")
     });
     opened.into()
 }
@@ -80,18 +80,18 @@ async fn store(args: &EngineArgs) -> Checked {
 async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) {
     const SUBJECT: &str = "base URL";
     let Some(base_url) = &args.public_origin() else {
-        let none = warning("no --base-url: documents name the address listened on");
+        let none = warning("no --base-url: documents contain the listening address");
         return findings.add(SUBJECT, none);
     };
     if !is_running {
-        let unasked = warning("not asked, because the service does not run");
+        let unasked = warning("not checked, because the service is not running");
         return findings.add(SUBJECT, unasked);
     }
     if args.speaks_tls() {
         if let Ok(Some(OwnCertificate::Acme(acme))) = wiring::own_certificate(args) {
             findings.add("name", name(base_url, &acme, args.listen).await);
         }
-        // At the address listened on, the certificate is valid for another name, and there is no proxy.
+        // At the listening address, the certificate is valid for another name, and there is no proxy.
         match ask_outside(base_url).await {
             Ok(outside) => {
                 findings.add(SUBJECT, ok(format!("{base_url} answers")));
@@ -111,8 +111,7 @@ async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) 
     }
 }
 
-/// Looks whose certificate is presented at the public address: the proof that the authority asks for has to pass
-/// the same way.
+/// Checks the certificate presented at the public address: the authority's validation takes the same way.
 async fn name(base_url: &str, acme: &AcmeCertificate, listen: SocketAddr) -> Checked {
     let host = base_url.rsplit('/').next().unwrap_or_default();
     let host = host.split(':').next().unwrap_or_default();
@@ -127,35 +126,35 @@ async fn name(base_url: &str, acme: &AcmeCertificate, listen: SocketAddr) -> Che
         )),
         (_, _) if unheard.is_some() => failed(unheard.unwrap_or_default()),
         (Ok(_), _) => failed(format!(
-            "{base_url} presents another certificate: the name leads elsewhere, or a CDN or a load balancer is in \
-             front, such as Cloudflare's proxy, through which no certificate can be ordered; have it pass TLS on \
-             as it is, or do without --https-domain"
+            "{base_url} presents another certificate: the name resolves elsewhere, or a CDN or load balancer is in \
+             front, such as Cloudflare's proxy, through which no certificate can be ordered; have it pass TLS \
+             through, or do without --https-domain"
         )),
         (Err(error), _) => failed(format!(
-            "{base_url}: {error}; the authority must reach port 443 of the name, and there this service"
+            "{base_url}: {error}; the certificate authority must reach this service at port 443 of the name"
         )),
     }
 }
 
-/// Asks for health at the public address and at the one listened on, which must be the same service.
+/// Requests health at the public address and at the listening one, which must be the same service.
 async fn reach(base_url: &str, args: &Args) -> Result<[ProbeAnswer; 2], Checked> {
     let listen = args.listen;
     let outside = ask_outside(base_url).await?;
     let direct = ask(&format!("http://{listen}"), None).await;
     let direct = direct.map_err(|_error| {
         warning(format!(
-            "answers, but {listen} does not; give this command the service's --listen"
+            "responds, but {listen} does not; give this command the service's --listen"
         ))
     })?;
     match is_same_process(&outside, &direct) {
         true => Ok([outside, direct]),
         false => Err(failed(format!(
-            "{base_url} is answered by another process; point the proxy to {listen}"
+            "{base_url} reaches another process; point the proxy to {listen}"
         ))),
     }
 }
 
-/// Asks for health at the public address.
+/// Requests health at the public address.
 async fn ask_outside(base_url: &str) -> Result<ProbeAnswer, Checked> {
     let outside = ask(base_url, None).await.map_err(|error| {
         failed(format!(
@@ -165,7 +164,7 @@ async fn ask_outside(base_url: &str) -> Result<ProbeAnswer, Checked> {
     match outside.status {
         200 => Ok(outside),
         status => Err(failed(format!(
-            "{base_url}{HEALTH} answers {status}; see the log of the service and of a proxy in front of it"
+            "{base_url}{HEALTH} responds with {status}; see the logs of the service and of the proxy in front of it"
         ))),
     }
 }
@@ -174,7 +173,7 @@ async fn ask(base: &str, header: Option<(&str, &str)>) -> Result<ProbeAnswer, St
     probe::get(&format!("{base}{HEALTH}"), header, wiring::roots(base)?).await
 }
 
-/// Two responses come from one process: the ids of its requests begin with the same random digits.
+/// True if two responses come from one process: its request ids begin with the same random digits.
 fn is_same_process(one: &ProbeAnswer, other: &ProbeAnswer) -> bool {
     let [one, other] = [one, other].map(|answer| answer.header("x-request-id")?.get(..13));
     one.is_some() && one == other
@@ -182,40 +181,40 @@ fn is_same_process(one: &ProbeAnswer, other: &ProbeAnswer) -> bool {
 
 fn https(base_url: &str, outside: &ProbeAnswer) -> Checked {
     if !base_url.starts_with("https://") {
-        return warning("the base URL is http: sign-ups and keys cross the network in the open");
+        return warning("the base URL is http: sign-ups and keys cross the network unencrypted");
     }
     match outside.header("strict-transport-security") {
-        None => warning("browsers are not told to insist on it; see --hsts"),
-        Some(_) => ok("the certificate is valid, and browsers are told to insist on it"),
+        None => warning("browsers are not told to require it; see --hsts"),
+        Some(_) => ok("the certificate is valid, and browsers are told to require it"),
     }
 }
 
-/// Compares by whom requests are counted: each answer tells what is left of the client's limit.
+/// Checks how clients are told apart, by the remaining limit in each response.
 async fn proxy(base_url: &str, outside: &ProbeAnswer, direct: &ProbeAnswer) -> Checked {
     let forged = ask(base_url, Some(("X-Forwarded-For", FORGED))).await;
     let left = |answer: &ProbeAnswer| answer.header("ratelimit-remaining")?.parse::<u64>().ok();
     let forged = forged.ok().and_then(|answer| left(&answer));
     let (Some(first), Some(second), Some(forged)) = (left(outside), left(direct), forged) else {
-        return warning("not judged: answers tell no limit (default=off)");
+        return warning("not checked: responses show no limit (default=off)");
     };
     // The same client would have less left than before.
     if forged >= first {
         return failed(
-            "a client that writes X-Forwarded-For itself is believed; have the proxy replace the \
-             header, and name nothing but the proxy with --trusted-proxy",
+            "clients can forge X-Forwarded-For; have the proxy replace the header, and list only \
+             the proxy in --trusted-proxy",
         );
     }
     if second + 1 == first {
         return warning(
-            "a request through it counts like one from the proxy itself: unless this machine's \
-             requests come from the same address, name the proxy with --trusted-proxy and have it \
-             send X-Forwarded-For",
+            "requests through it count as the proxy's own: unless this machine's requests come \
+             from the same address, list the proxy in --trusted-proxy and have it send \
+             X-Forwarded-For",
         );
     }
-    ok("clients are told apart, and cannot forge their address")
+    ok("clients are distinguished, and cannot forge their address")
 }
 
-/// The model, asked a question if `asks`.
+/// Checks the model, with a question if `asks`.
 pub(super) async fn model(args: &Args, site: &Site, asks: bool) -> Checked {
     let interrupt = CancellationToken::new();
     if args.model.is_none() {
@@ -223,9 +222,7 @@ pub(super) async fn model(args: &Args, site: &Site, asks: bool) -> Checked {
     }
     if !asks {
         let client = wiring::model_client(args, site, &interrupt);
-        return client
-            .map(|_client| "its address and files can be used")
-            .into();
+        return client.map(|_client| "its URL and files are valid").into();
     }
     let asked = Instant::now();
     let answer = wiring::ask_model(args, site, &interrupt).await;
@@ -238,7 +235,7 @@ pub(super) async fn model(args: &Args, site: &Site, asks: bool) -> Checked {
 
 async fn webhook(args: &Args) -> Checked {
     let Some(url) = &args.newsletter_webhook else {
-        return ok("none: nobody is told of sign-ups");
+        return ok("none: nobody is notified of sign-ups");
     };
     let url = url.as_str();
     let connected = match wiring::roots(url) {
@@ -251,7 +248,7 @@ async fn webhook(args: &Args) -> Checked {
     }
 }
 
-/// Judges a channel that the running service has paused.
+/// Reports a channel that the running service has paused.
 async fn paused(args: &Args) -> Option<Checked> {
     let client = Client::open(args, false).await.ok()?;
     let status: StatusReport = client.one(&SHOW, serde_json::json!({})).await.ok()?;
@@ -261,13 +258,13 @@ async fn paused(args: &Args) -> Option<Checked> {
     Some(failed(format!("sending is paused until {until}: {reason}")))
 }
 
-/// The account that sends mail, tried if `asks`.
+/// Checks the email account, with a connection if `asks`.
 pub(super) async fn mail(args: &Args, asks: bool) -> Checked {
     match wiring::smtp_mail_sender(args) {
-        Ok(None) => ok("none: no mail is sent"),
-        Ok(Some(_sender)) if !asks => ok("its account and files can be used; doctor tries them"),
+        Ok(None) => ok("none: no email is sent"),
+        Ok(Some(_sender)) if !asks => ok("its account and files are valid; doctor connects to it"),
         Ok(Some(sender)) => {
-            let accepted = "the relay accepts the account; `mail test ADDRESS` sends a mail";
+            let accepted = "the relay accepts the account; `mail test ADDRESS` sends an email";
             sender.check().await.map(|()| accepted).into()
         }
         Err(error) => failed(error),

@@ -1,4 +1,4 @@
-//! How a command ends.
+//! Outcomes of commands.
 
 use std::fmt::Display;
 use std::io;
@@ -8,12 +8,12 @@ use tokio::task::spawn_blocking;
 use crate::adapters::files::open_error::OpenError;
 use crate::wiring::StoresError;
 
-/// How a command ended that did not fail.
+/// Outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
     /// Everything was done.
     Whole,
-    /// Something was left out, which the output names.
+    /// Something was skipped, as shown in the output.
     InPart,
 }
 
@@ -30,22 +30,22 @@ impl Done {
 /// Why a command failed, in one line that says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The command line asks for something that makes no sense.
+    /// The command line makes no sense.
     #[error("{0}")]
     Input(String),
-    /// What was asked for was not done.
+    /// The command's task failed.
     #[error("{0}")]
     Failed(String),
-    /// The data directory cannot be opened.
+    /// The data directory can't be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Something could not be read or written.
+    /// Something couldn't be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A signal ended it.
-    #[error("interrupted: what was not printed may not have been done")]
+    #[error("interrupted: anything not printed may not have been done")]
     Interrupted,
-    /// Nobody reads standard output any more, such as behind `| head`. That is no failure.
+    /// Nobody reads standard output any more, for example behind `| head`. Not a failure.
     #[error("standard output was closed")]
     OutputClosed,
 }
@@ -62,7 +62,7 @@ impl From<StoresError> for CommandError {
 }
 
 impl CommandError {
-    /// What was asked for was not done, because of `error`.
+    /// The task failed because of `error`.
     pub(super) fn failed(error: impl Display) -> Self {
         Self::Failed(error.to_string())
     }
@@ -73,13 +73,13 @@ impl CommandError {
             Self::OutputClosed => 0,
             Self::Failed(_) | Self::Open(_) | Self::Io(_) => 1,
             Self::Input(_) => 2,
-            // As shells report a process that SIGINT ended.
+            // Like shells report a process ended by SIGINT.
             Self::Interrupted => 130,
         }
     }
 }
 
-/// Runs work that blocks. A signal does not wait for it.
+/// Runs blocking work. A signal doesn't wait for it.
 pub(super) async fn blocking<T: Send + 'static, E: Display + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, CommandError> {

@@ -1,4 +1,4 @@
-//! Printing: for people, or as JSON; and progress on standard error, if that is a terminal.
+//! Printing, for people or as JSON; and progress on standard error, if that is a terminal.
 
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use textwrap::termwidth;
 
@@ -21,17 +21,17 @@ pub(super) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(super) const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 
-/// How much is printed at a time.
+/// Bytes printed at a time.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Standard output. It has no colours where nobody sees them, or where `NO_COLOR` forbids them.
+/// Standard output. Without colours if it isn't a terminal, or if `NO_COLOR` is set.
 pub(super) struct Output {
     out: BufWriter<AutoStream<Stdout>>,
-    /// Whether it prints JSON.
+    /// True if it prints JSON.
     pub(super) is_json: bool,
 }
 
-/// A column of a table: its name, and whether it has numbers, which stand on the right.
+/// A column of a table: its name, and true if it holds numbers, which are right-aligned.
 pub(super) struct Column(&'static str, bool);
 
 /// A column of texts.
@@ -60,7 +60,7 @@ impl Output {
         self.bytes(&line)
     }
 
-    /// Prints names and values, a line each.
+    /// Prints names and values, one per line.
     pub(super) fn fields(&mut self, lines: &[(&str, impl AsRef<str>)]) -> Result<(), CommandError> {
         let width = lines.iter().map(|(name, _)| name.len()).max();
         let width = width.unwrap_or_default();
@@ -70,7 +70,7 @@ impl Output {
         Ok(())
     }
 
-    /// Prints a name in a style, which takes `width` columns, and a value. For people its lines are folded.
+    /// Prints a name in a style, padded to `width` columns, and a value. For people its lines are folded.
     pub(super) fn field(
         &mut self,
         (style, name): (Style, &str),
@@ -84,7 +84,7 @@ impl Output {
         self.styled(&format!("{style}{name:width$}{style:#}  {value}"))
     }
 
-    /// Prints a table. Without rows it is its headings.
+    /// Prints a table; only its headings if it has no rows.
     pub(super) fn table(
         &mut self,
         columns: &[Column],
@@ -131,7 +131,7 @@ impl Output {
         writeln!(self.out, "{line}").map_err(unwritten)
     }
 
-    /// Prints whole lines, as they are unless a terminal shows them.
+    /// Prints whole lines, unchanged unless a terminal shows them.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         if !io::stdout().is_terminal() {
             return self.out.write_all(bytes).map_err(unwritten);
@@ -141,18 +141,18 @@ impl Output {
         self.out.write_all(text.as_bytes()).map_err(unwritten)
     }
 
-    /// Prints codes that control the terminal.
+    /// Prints terminal control codes.
     pub(super) fn control(&mut self, codes: &str) -> Result<(), CommandError> {
         self.out.write_all(codes.as_bytes()).map_err(unwritten)
     }
 
-    /// Prints what is in the buffer. A command ends with it: an error after that would be lost.
+    /// Prints the buffer. A command ends with it: an error after that would be lost.
     pub(super) fn flush(&mut self) -> Result<(), CommandError> {
         self.out.flush().map_err(unwritten)
     }
 }
 
-/// Prints `value` as JSON, or what `print` does for people.
+/// Prints `value` as JSON, or for people with `print`.
 pub(super) fn show(
     form: OutputForm,
     value: &impl Serialize,
@@ -183,7 +183,7 @@ fn unwritten(error: io::Error) -> CommandError {
     CommandError::Failed(format!("cannot write to standard output: {error}"))
 }
 
-/// A bar. Dropping it removes it from the terminal.
+/// A progress bar. Dropping it removes it from the terminal.
 #[derive(Clone, Debug)]
 pub(super) struct Progress(ProgressBar);
 
@@ -200,13 +200,13 @@ impl Progress {
         }
     }
 
-    /// Counts things, of which nobody knows how many there are.
+    /// Counts things whose total is unknown.
     pub(super) fn of_things(what: &'static str) -> Self {
         let template = "{msg} {spinner} {human_pos}, {per_sec}";
         Self::new(ProgressBar::no_length(), what, template)
     }
 
-    /// Tells how long something takes of which nobody knows how much is done.
+    /// Shows the elapsed time of a task of unknown length.
     pub(super) fn of_time(what: &'static str) -> Self {
         let template = "{msg} {spinner} {elapsed}";
         Self::new(ProgressBar::no_length(), what, template)
@@ -236,13 +236,14 @@ impl Drop for Progress {
     }
 }
 
-/// `text` in lines that leave room for `indent` columns before each. The first one has something there.
+/// `text` in lines that leave room for `indent` columns before each. The first line's indent is already in
+/// use.
 fn fold(text: &str, indent: usize) -> String {
     let lines = textwrap::wrap(text, termwidth().saturating_sub(indent));
     lines.join(&format!("\n{:indent$}", ""))
 }
 
-/// Tells the operator something that is no result, on standard error.
+/// Notes something for the operator that isn't a result, on standard error.
 pub(super) fn note(text: &str) {
     // There is no other place to report a failure.
     let text = printable(text, &[]);
@@ -259,7 +260,7 @@ pub fn report(error: &CommandError) {
     }
 }
 
-/// An instant in RFC 3339, without what people do not need: a date and a time in UTC.
+/// An instant in RFC 3339, shortened for people: a date and a time in UTC.
 pub(super) fn short_time(rfc3339: &str) -> String {
     let seconds = rfc3339.get(.."2026-11-23T08:30:00".len());
     seconds.unwrap_or(rfc3339).replace('T', " ")
@@ -274,6 +275,17 @@ pub(super) fn short_minute(rfc3339: &str) -> String {
 /// A number with separators, such as 1,234,567.
 pub(super) fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
+}
+
+/// A number of things, such as `1 contact` or `2 contacts`.
+pub(super) fn plural(number: u64, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(number))
+}
+
+/// A duration in the largest unit that is precise enough, such as `6 minutes`.
+pub(super) fn span(seconds: u64) -> String {
+    HumanDuration(Duration::from_secs(seconds)).to_string()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Commands about what is to be delivered.
+//! Commands about pending deliveries.
 
 use serde_json::json;
 
@@ -14,20 +14,20 @@ const COLUMNS: [ListColumn; 5] = [
     ListColumn("Id", "id", 36, Cell::Text),
     ListColumn("State", "state", 8, Cell::Text),
     ListColumn("Next (UTC)", "due_at", 16, Cell::Minute),
-    ListColumn("Says", "kind", 23, Cell::Text),
+    ListColumn("Event", "kind", 23, Cell::Text),
     ListColumn("Last error", "last_error", 0, Cell::Text),
 ];
 
 const MEMBERS: [(&str, &str); 9] = [
     ("Id", "id"),
-    ("By", "channel"),
-    ("Says", "kind"),
+    ("Channel", "channel"),
+    ("Event", "kind"),
     ("State", "state"),
     ("Queued", "queued_at"),
     ("Next attempt", "due_at"),
     ("Failed attempts", "attempts"),
     ("Last error", "last_error"),
-    ("Sent", "body"),
+    ("Body", "body"),
 ];
 
 /// Runs one of them.
@@ -43,7 +43,7 @@ pub(super) async fn run(command: QueueCommand, client: &Client) -> Result<Done, 
             show_members(&RETRY, params, &[("Due now", "retried")], form, client).await
         }
         QueueCommand::Drop { id, consent } => {
-            obtain(consent, "drop this delivery, so that nobody is told").await?;
+            obtain(consent, "drop this delivery, so that it is never sent").await?;
             let members = [("Id", "id"), ("Result", "result")];
             show_members(&DROP, json!({ "id": id }), &members, consent.form, client).await
         }

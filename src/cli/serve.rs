@@ -53,13 +53,13 @@ const DEADLINES: RequestDeadlines = RequestDeadlines {
     model_reader: SLOW_READER_GRACE,
 };
 
-/// How long the removal of the commands' socket may take at the stop.
+/// Maximum time to remove the commands' socket at the stop.
 const REMOVAL_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Why the service does not run.
 #[derive(Debug)]
 pub enum ServeError {
-    /// A flag names something that cannot be used.
+    /// A flag has an unusable value.
     Flag(String),
     /// Anything else.
     Run(Box<dyn Error>),
@@ -71,11 +71,11 @@ impl<E: Error + 'static> From<E> for ServeError {
     }
 }
 
-/// Serves until asked to stop, on the sockets that were `passed` if there are any. What is to be closed then is
-/// in `stores`. They block the thread while they open: no request is served then.
+/// Serves until asked to stop, on the sockets that were `passed` if there are any. Stores to close afterwards
+/// are put into `stores`. Opening them blocks the thread: no request is served at that time.
 ///
 /// # Errors
-/// [`ServeError`] when something that the service needs cannot be had.
+/// [`ServeError`] when something that the service needs is unavailable.
 pub async fn serve_until_stopped(
     args: &Args,
     passed: PassedSockets,
@@ -83,7 +83,7 @@ pub async fn serve_until_stopped(
     stores: &mut Stores,
 ) -> Result<(), ServeError> {
     signals::outlive_others(args.speaks_tls());
-    // Raises the limit on open files, so it comes before any is opened.
+    // Raises the limit on open files, so it comes before any file is opened.
     let connections_max = fit_connections(u64::from(args.connections_max));
     // An address in use is reported before the data directory is touched.
     let sockets = Sockets::open(args, passed).await?;
@@ -155,7 +155,7 @@ fn keep_supervised(certificate: OwnCertificate, metrics: &Arc<Metrics>) {
     supervise(Worker::Certificate, metrics, &never, keeping);
 }
 
-/// Reads the certificate again now and then, or renews it.
+/// Rereads the certificate now and then, or renews it.
 async fn keep_certificate(certificate: Arc<OwnCertificate>, metrics: Arc<Metrics>) {
     let clock = Arc::new(SystemClock);
     let ended = match &*certificate {
@@ -165,11 +165,11 @@ async fn keep_certificate(certificate: Arc<OwnCertificate>, metrics: Arc<Metrics
         }
     };
     if let Err(error) = ended {
-        tracing::error!(%error, "SIGHUP cannot be waited for");
+        tracing::error!(%error, "cannot wait for SIGHUP");
     }
 }
 
-/// Where the service will listen, and with which certificate.
+/// The listening sockets and the certificate.
 struct Sockets {
     web: PublicSocket,
     redirect: Option<PublicSocket>,
@@ -179,7 +179,7 @@ struct Sockets {
 }
 
 impl Sockets {
-    /// Those that were `passed`, and those that the flags name.
+    /// The sockets that were `passed`, and those given by flags.
     async fn open(args: &Args, passed: PassedSockets) -> Result<Self, ServeError> {
         let web = PublicSocket::open(passed.web, args.listen)?;
         let redirect = match (passed.redirect, args.redirect_listen) {
@@ -199,7 +199,7 @@ impl Sockets {
                 Some(WebListener::from_std(listener)?)
             }
             (Some(_), _) => {
-                let open = "the service manager passed a socket for the admin page that others can reach: \
+                let open = "the service manager passed a public socket for the admin page: \
                             give its .socket unit a loopback address, such as 127.0.0.1:9090";
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, open).into());
             }
@@ -221,7 +221,7 @@ impl Sockets {
     }
 }
 
-/// What answers visitors.
+/// The service for visitors.
 fn public_service(args: &Args, app: Arc<App>, site: &Site) -> Result<LandingService, ServeError> {
     let id_seed = random(&SystemEntropy)?;
     let hsts_max_age_s = args.hsts_max_age_s(&app.settings);
@@ -231,16 +231,16 @@ fn public_service(args: &Args, app: Arc<App>, site: &Site) -> Result<LandingServ
         .insisting_on_https(hsts_max_age_s))
 }
 
-/// An error that says what failed.
+/// Adds the failed step to an error.
 fn at(what: String) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// Tells the service manager, the log and standard output that the service listens.
+/// Notifies the service manager, the log and standard output that the service listens.
 fn announce(args: &Args, bound: SocketAddr) {
     let listening = format!("listening on {}://{bound}", args.scheme());
     systemd::notify(Some(NotifyState::Ready), &listening);
-    // Not before: a start that fails is one line.
+    // Not earlier: a failed start is one line.
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         flags = args.given.to_string(),
@@ -253,7 +253,7 @@ fn announce(args: &Args, bound: SocketAddr) {
     });
 }
 
-/// What answers the operator's commands and shows the admin page.
+/// The operator's side: commands and the admin page.
 struct AdminSide {
     /// Its file is removed on drop. A node without a directory has none.
     socket: Option<AdminSocket>,
@@ -262,10 +262,10 @@ struct AdminSide {
 }
 
 impl AdminSide {
-    /// Begins to answer the commands on the data directory, and browsers that connect to `web`.
+    /// Starts answering the commands on the data directory, and browsers that connect to `web`.
     fn start(args: &Args, app: &Arc<App>, web: Option<WebListener>) -> Result<Self, ServeError> {
         let bind = |dir: &Path| {
-            let what = format!("cannot make {}/admin.sock", dir.display());
+            let what = format!("cannot create {}/admin.sock", dir.display());
             AdminSocket::bind(dir).map_err(at(what))
         };
         let socket = args.data_dir.as_deref().map(bind).transpose()?;
@@ -276,7 +276,7 @@ impl AdminSide {
             let page_sessions = Arc::new(Sessions::new(Arc::clone(&app.entropy), address));
             sessions = Some(Arc::clone(&page_sessions));
             let page = Arc::new(AdminPage::new(Arc::clone(app), page_sessions)?);
-            tracing::info!(%address, "the admin page is there: see landing-api admin link");
+            tracing::info!(%address, "the admin page is listening: see landing-api admin link");
             let listener = Arc::new(listener);
             let serving = move |stop| serve_web(Arc::clone(&listener), Arc::clone(&page), stop);
             served = Some(supervise(Worker::AdminPage, &app.metrics, &stop, serving));
@@ -302,20 +302,20 @@ impl AdminSide {
         })
     }
 
-    /// Interrupts the commands that have not finished, and lets the admin page finish what was begun.
+    /// Interrupts unfinished commands, and lets the admin page finish changes that have begun.
     async fn stop(self) {
         self.stop.cancel();
         if let Some(web) = self.web {
-            // Fails only if it panicked, which the log tells.
+            // Fails only if it panicked, which the log shows.
             let _ = web.await;
         }
-        // A disk that hangs is not waited for: the next start replaces the file.
+        // A hanging disk is not waited for: the next start replaces the file.
         let removed = spawn_blocking(move || drop(self.socket));
         let _ = timeout(REMOVAL_DEADLINE, removed).await;
     }
 }
 
-/// Ready at the first SIGTERM or SIGINT, after the time in which load balancers are told; the second cancels
+/// Resolves at the first SIGTERM or SIGINT, after the time for load balancers to notice; the second cancels
 /// `interrupt`.
 fn stop_signal(
     interrupt: CancellationToken,

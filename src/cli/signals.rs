@@ -1,5 +1,5 @@
-//! The effects of signals. SIGTERM, SIGINT and SIGQUIT stop the service; no other one ends it that can be caught and
-//! is not a fault of the program.
+//! The effects of signals. SIGTERM, SIGINT and SIGQUIT stop the service. No other signal ends it, unless it
+//! can't be caught or reports a fault of the program.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::outcome::CommandError;
 
-/// SIGTERM, SIGINT and SIGQUIT, from the moment that it is made.
+/// SIGTERM, SIGINT and SIGQUIT, caught from creation on.
 pub(super) struct StopSignals {
     terminations: Signal,
     interruptions: Signal,
@@ -25,7 +25,7 @@ impl StopSignals {
         })
     }
 
-    /// Ready at the next one.
+    /// Resolves at the next one.
     pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminations.recv() => {}
@@ -35,8 +35,8 @@ impl StopSignals {
     }
 }
 
-/// Signals whose default is to end the process: those with a name, two of Linux that POSIX does not have (STKFLT and
-/// PWR), and the real-time ones of glibc.
+/// Signals whose default is to end the process: those with a name, two of Linux that POSIX doesn't have
+/// (STKFLT and PWR), and the real-time ones of glibc.
 #[rustfmt::skip]
 const OTHERS: [i32; 11] = [
     Other::HUP.as_raw(), Other::USR1.as_raw(), Other::USR2.as_raw(), Other::ALARM.as_raw(), Other::VTALARM.as_raw(),
@@ -52,8 +52,8 @@ pub(super) fn outlive_others(has_certificate: bool) {
             continue;
         };
         let effect = match has_certificate && number == Other::HUP.as_raw() {
-            true => "the certificate is read again",
-            false => "nothing changes",
+            true => "rereading the certificate",
+            false => "ignored",
         };
         tokio::spawn(async move {
             while received.recv().await.is_some() {
@@ -63,7 +63,7 @@ pub(super) fn outlive_others(has_certificate: bool) {
     }
 }
 
-/// Does `work` of a command, unless a signal ends it.
+/// Runs `work` of a command, unless a signal ends it.
 pub(super) async fn unless_interrupted<T>(
     work: impl Future<Output = Result<T, CommandError>>,
 ) -> Result<T, CommandError> {

@@ -1,4 +1,4 @@
-//! What commands read: lists of names.
+//! Lists of names that commands read.
 
 use std::io;
 use std::path::Path;
@@ -9,11 +9,11 @@ use crate::adapters::files::part_file;
 
 use super::outcome::CommandError;
 
-/// The longest file that is read whole.
+/// Maximum size of a file that is read whole.
 const WHOLE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// The lines of a file, `-` for standard input, with their numbers, without white space at their ends.
-/// Empty ones are left out.
+/// The lines of a file, `-` for standard input, with their numbers and without surrounding white space. Empty
+/// ones are left out.
 pub(super) async fn read_lines(path: &Path) -> Result<Vec<(usize, String)>, CommandError> {
     let mut text = String::new();
     let read = if path == Path::new("-") {

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use indicatif::{HumanBytes, HumanDuration};
+use indicatif::HumanBytes;
 use tokio::time::sleep;
 
 use crate::adapters::files::data_dir::sizes;
@@ -20,14 +20,14 @@ use crate::ports::Clock as _;
 
 use super::client::Client;
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, short_minute, short_time};
+use super::output::{Output, grouped, plural, short_minute, short_time, span};
 
-/// How often the status is shown anew.
+/// Refresh interval of the status.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Has a terminal show a second screen, empty, and again the first one, as it was.
+/// Switches a terminal to an empty second screen, and back to the first one, unchanged.
 const SCREENS: [&str; 2] = ["\x1b[?1049h\x1b[H\x1b[2J", "\x1b[?1049l"];
 
-/// Shows the status of the service that `args` name, `watch` until the command is stopped.
+/// Shows the status of the service of `args`, with `watch` until the command is stopped.
 pub(super) async fn run(
     watch: bool,
     form: OutputForm,
@@ -35,7 +35,8 @@ pub(super) async fn run(
     client: &Client,
 ) -> Result<Done, CommandError> {
     let dir = args.data_dir.as_deref();
-    // A stopped directory is locked while it is watched: no service could start on it. Shared engines are not.
+    // A stopped directory is locked while it is watched: no service could start on it. Shared engines are
+    // not.
     let watch = watch && (client.is_running() || dir.is_none());
     let mut output = Output::new(form);
     let has_screen = watch && !form.json && io::stdout().is_terminal();
@@ -57,7 +58,7 @@ pub(super) async fn run(
     }
 }
 
-/// The second screen of the terminal. Dropping it brings the first one back.
+/// The terminal's second screen. Dropping it switches back to the first one.
 struct SecondScreen;
 
 impl Drop for SecondScreen {
@@ -84,12 +85,12 @@ async fn report(data_dir: Option<&Path>, client: &Client) -> Result<StatusReport
     })
 }
 
-/// What is said where no service answers. Others may run on a store that several nodes share.
+/// The message if no service answers. Others may run on a store shared by several nodes.
 fn no_service(args: &Args) -> &'static str {
     match (&args.engines.store, &args.data_dir) {
-        (None, _) => "does not run",
-        (Some(_), Some(_)) => "does not run on this data directory; below: all nodes",
-        (Some(_), None) => "not asked, without a --data-dir; below: all nodes",
+        (None, _) => "not running",
+        (Some(_), Some(_)) => "not running on this data directory; below: all nodes",
+        (Some(_), None) => "not checked, without a --data-dir; below: all nodes",
     }
 }
 
@@ -98,16 +99,15 @@ fn print(output: &mut Output, report: &StatusReport, no_service: &str) -> Result
         Some(service) => fields(&report.version, service),
         None => vec![
             ("Service", no_service.to_owned()),
-            ("Version", format!("{} of this program", report.version)),
+            ("Version", format!("{} (this program)", report.version)),
         ],
     };
     if let Some(nodes) = report.nodes {
         fields.push(("Nodes", grouped(nodes)));
     }
     let engines = report.engines.iter();
-    fields.extend(engines.map(|it| ("Engine", engine(it, report.is_running))));
-    let used =
-        |it: &&QueueRow| it.waiting + it.given_up > 0 || it.is_held || it.paused_until.is_some();
+    fields.extend(engines.map(|row| ("Engine", engine(row, report.is_running))));
+    let used = |q: &&QueueRow| q.waiting + q.given_up > 0 || q.is_held || q.paused_until.is_some();
     let queues = report.queues.iter().filter(used);
     fields.extend(queues.map(|queue| ("Deliveries", deliveries(queue))));
     if let Some(contacts) = &report.contacts {
@@ -126,18 +126,17 @@ fn print(output: &mut Output, report: &StatusReport, no_service: &str) -> Result
 
 fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)> {
     let since = service.started_at.as_deref().map(short_minute);
-    let uptime = service.uptime_s.unwrap_or_default();
-    let (days, hours, minutes) = (uptime / 86_400, uptime / 3600 % 24, uptime / 60 % 60);
+    let uptime = span(service.uptime_s.unwrap_or_default());
     let runs = match since {
-        Some(since) => format!("runs since {since} UTC: {days} d {hours} h {minutes} min"),
-        None => "runs".to_owned(),
+        Some(since) => format!("running for {uptime}, since {since} UTC"),
+        None => "running".to_owned(),
     };
     let stores = match service.takes_writes {
-        true => "take changes",
-        false => "take no changes: the log says why",
+        true => "writable",
+        false => "read-only: see the log",
     };
     let paused = match service.is_model_paused {
-        true => ", left alone for a while after failures",
+        true => ", paused after failures",
         false => "",
     };
     let turns = counts(&service.chat_turns).replace('_', " ");
@@ -147,7 +146,7 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
     let mut fields = vec![
         ("Service", runs),
         ("Version", version.to_owned()),
-        ("Stores", stores.to_owned()),
+        ("Storage", stores.to_owned()),
         (
             "Model",
             format!("{}{paused}; chat turns: {turns}", service.model),
@@ -155,12 +154,12 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
     ];
     if !service.failing_workers.is_empty() {
         let failing = service.failing_workers.join(", ");
-        fields.push(("Failing", format!("{failing}: restarted; see the log")));
+        fields.push(("Failing", format!("{failing}: restarting; see the log")));
     }
     if let Some(until) = &service.certificate_expires_at {
-        let days = Timestamp::parse(until).map(|it| it.ms_since(SystemClock.now()) / DAY_MS);
-        let days = days.unwrap_or_default();
-        let until = format!("valid until {} UTC: {days} days", short_minute(until));
+        let days = Timestamp::parse(until).map(|end| end.ms_since(SystemClock.now()) / DAY_MS);
+        let days = plural(days.unwrap_or_default(), "day");
+        let until = format!("valid until {} UTC ({days})", short_minute(until));
         fields.push(("Certificate", until));
     }
     if let Some(order) = &service.certificate_order {
@@ -171,7 +170,7 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
     }
     let error = service.last_error.as_ref().map(|error| {
         let ago = Timestamp::parse(&error.at).map(|at| SystemClock.now().ms_since(at));
-        let ago = HumanDuration(Duration::from_millis(ago.unwrap_or_default()));
+        let ago = span(ago.unwrap_or_default() / 1000);
         format!(
             "{}, {ago} ago: {}",
             short_time(&error.at),
@@ -188,51 +187,45 @@ fn fields(version: &str, service: &ServiceStatus) -> Vec<(&'static str, String)>
     fields
 }
 
-/// How many contacts there are, and how many of them get no newsletter.
+/// Number of contacts, and of those that get no newsletter.
 fn in_statuses(contacts: &ContactsRow) -> String {
     let mut words = vec![grouped(contacts.total)];
     if contacts.pending > 0 {
-        words.push(format!(
-            "{} of them to be confirmed",
-            grouped(contacts.pending)
-        ));
+        words.push(format!("{} unconfirmed", grouped(contacts.pending)));
     }
     if contacts.unsubscribed > 0 {
-        words.push(format!(
-            "{} of them unsubscribed",
-            grouped(contacts.unsubscribed)
-        ));
+        words.push(format!("{} unsubscribed", grouped(contacts.unsubscribed)));
     }
     words.join(", ")
 }
 
-/// How an engine is. A command has not watched it.
+/// State of an engine. A command has not watched it.
 fn engine(engine: &EngineRow, is_watched: bool) -> String {
-    let state = if engine.is_away { "away" } else { "answers" };
-    let (name, losses) = (&engine.name, engine.losses);
+    let state = if engine.is_away { "down" } else { "up" };
+    let (name, losses) = (&engine.name, plural(engine.losses, "outage"));
     match is_watched {
-        true => format!("{name} {state}; lost {losses} times since the start"),
+        true => format!("{name} {state}; {losses} since the start"),
         false => format!("{name} {state}"),
     }
 }
 
-/// What double opt-in costs.
+/// Confirmation rates of double opt-in.
 fn opt_in(confirmations: &ConfirmationsRow) -> String {
     let ConfirmationsRow {
         mails_taken,
         pages_shown,
         confirmed,
     } = confirmations;
-    let [mails, pages, confirmed] = [mails_taken, pages_shown, confirmed].map(|it| grouped(*it));
-    format!("{mails} mails taken, {pages} pages shown, {confirmed} confirmed")
+    let [mails, pages, confirmed] = [mails_taken, pages_shown, confirmed].map(|n| grouped(*n));
+    format!("confirmation emails sent {mails}, opened {pages}, confirmed {confirmed}")
 }
 
-/// What is to be delivered by a channel.
+/// State of a channel's queue.
 fn deliveries(queue: &QueueRow) -> String {
     let oldest = queue.oldest_at.as_deref().map(short_minute);
-    let oldest = oldest.map_or_else(String::new, |it| format!(", the oldest since {it} UTC"));
+    let oldest = oldest.map_or_else(String::new, |time| format!(" since {time} UTC"));
     let held = match queue.is_held {
-        true => "; held: `queue release` lets them leave",
+        true => "; on hold until `queue release`",
         false => "",
     };
     let (waiting, given_up) = (grouped(queue.waiting), grouped(queue.given_up));
@@ -245,37 +238,36 @@ fn deliveries(queue: &QueueRow) -> String {
         let (until, reason) = (short_minute(until), in_words(reason));
         format!("; paused until {until} UTC: {reason}")
     });
-    format!("{channel}: {waiting} waiting{oldest}, {given_up} given up{held}{paused}")
+    format!("{channel}: {waiting} pending{oldest}, {given_up} failed{held}{paused}")
 }
 
-/// How the last order of a certificate went.
+/// Outcome of the last order of a certificate.
 fn certificate_order(order: &CertificateOrderRow) -> String {
     let next = short_minute(&order.next_at);
     let last = order.at.as_deref().map(short_minute);
     match (last, &order.error) {
-        (None, _) => "no certificate was ordered yet".to_owned(),
+        (None, _) => "no certificate has been ordered yet".to_owned(),
         (Some(last), None) => {
-            format!("a certificate was given at {last} UTC; the next order is at {next}")
+            format!("certificate issued at {last} UTC; next order at {next}")
         }
         (Some(last), Some(error)) => {
-            let failures = order.failures;
+            let failures = plural(order.failures.into(), "time");
             let error = in_words(error);
-            format!(
-                "no certificate was given at {last} UTC, {failures} times in a row: {error}; the next order is at {next}"
-            )
+            format!("failed {failures} in a row, last at {last} UTC: {error}; next order at {next}")
         }
     }
 }
 
-/// What happened in all `hours` together.
+/// Total activity of `hours`.
 fn in_all(hours: &[HourRow]) -> String {
     if hours.is_empty() {
-        return "unknown: the counts cannot be read".to_owned();
+        return "unknown: the counts are unreadable".to_owned();
     }
-    let sum = |value: fn(&HourRow) -> u64| grouped(hours.iter().map(value).sum());
-    let (sign_ups, chats) = (sum(|hour| hour.sign_ups), sum(|hour| hour.chats));
-    let requests = sum(|hour| hour.requests);
-    format!("{sign_ups} sign-ups, {chats} chats, {requests} requests")
+    let sum = |value: fn(&HourRow) -> u64, noun: &str| plural(hours.iter().map(value).sum(), noun);
+    let sign_ups = sum(|hour| hour.sign_ups, "sign-up");
+    let chats = sum(|hour| hour.chats, "chat");
+    let requests = sum(|hour| hour.requests, "request");
+    format!("{sign_ups}, {chats}, {requests}")
 }
 
 fn counts(rows: &[CountRow]) -> String {

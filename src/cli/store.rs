@@ -1,4 +1,4 @@
-//! Commands about the data directory as a whole. Most of them work on its files, and do not ask the service.
+//! Commands about the whole data directory. Most of them work on its files, and don't ask the service.
 
 use std::path::{Path, PathBuf};
 
@@ -48,11 +48,11 @@ pub(super) async fn back_up(
     Ok(completeness(&written))
 }
 
-/// Whether a backup has everything. What it lacks is named on standard error: on standard output may be the backup.
+/// Completeness of a backup. Missing parts are reported on standard error: standard output may be the backup.
 fn completeness(written: &Written) -> Done {
     for name in &written.left_out {
         note(&format!(
-            "{name} is not in the backup: it is no file, or larger than the service writes it. \
+            "{name} is not in the backup: it is not a file, or larger than any the service writes. \
              Copy it yourself if you need it."
         ));
     }
@@ -86,13 +86,13 @@ pub(super) async fn restore(
     };
     let held = match restored.held {
         0 => "none".to_owned(),
-        // They may have been made after the backup.
-        count => format!("{}: `queue release` lets them leave", grouped(count)),
+        // They may have been sent after the backup was made.
+        count => format!("{}, until `queue release`", grouped(count)),
     };
     let fields = [
         ("Entries", grouped(restored.entries)),
         ("Files", restored.files.join(", ")),
-        ("Deliveries held", held),
+        ("Deliveries on hold", held),
     ];
     show(consent.form, &restored, |output| output.fields(&fields))
 }
@@ -104,7 +104,7 @@ pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, Co
     let known = |number: Option<u64>| number.map_or_else(|| "unknown".to_owned(), grouped);
     let fields = [
         ("Format", known(report.format)),
-        ("Written anew", known(report.generation)),
+        ("Compactions", known(report.generation)),
         ("Entries", grouped(report.entries)),
         ("Contacts", grouped(report.contacts)),
         ("Size", HumanBytes(report.bytes).to_string()),
@@ -120,31 +120,31 @@ pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, Co
 /// Repairs the ledger in `data_dir`.
 pub(super) async fn repair(consent: Consent, data_dir: &Path) -> Result<Done, CommandError> {
     let form = consent.form;
-    obtain(consent, "give up what is damaged in the ledger").await?;
+    obtain(consent, "remove the damaged parts of the ledger").await?;
     let path = data_dir.to_owned();
     let Some(repair) = blocking(move || repair_ledger(&path)).await? else {
-        let fields = [("Result", "nothing is damaged".to_owned())];
+        let fields = [("Result", "no damage found".to_owned())];
         let value = json!({"damage": null});
         return show(form, &value, |output| output.fields(&fields));
     };
     let kept = repair.kept.as_ref().map_or_else(
-        || "no: it held an address that was erased".to_owned(),
+        || "none: it contained an erased address".to_owned(),
         |kept| kept.display().to_string(),
     );
     let fields = [
         ("Damage", repair.damage.clone()),
-        ("Kept as it was", kept),
-        ("Entries that stay", grouped(repair.entries)),
+        ("Original copy", kept),
+        ("Entries left", grouped(repair.entries)),
     ];
     show(form, &repair, |output| output.fields(&fields))
 }
 
-/// Has the ledger compacted.
+/// Compacts the ledger.
 pub(super) async fn compact(form: OutputForm, client: &Client) -> Result<Done, CommandError> {
     let progress = Progress::of_time("Compacting the ledger");
     let report: Value = client.one(&COMPACT, json!({})).await?;
     drop(progress);
-    let number = |name| member(&report, name).map(|it| it.as_u64().unwrap_or_default());
+    let number = |name| member(&report, name).map(|value| value.as_u64().unwrap_or_default());
     let change = |before: String, after: String| format!("{before} before, {after} now");
     let size = |bytes| HumanBytes(bytes).to_string();
     let entries = change(

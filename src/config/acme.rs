@@ -1,4 +1,4 @@
-//! The flags of the certificate that the service orders itself.
+//! The flags of the certificate ordered by the service itself.
 
 use clap::error::ErrorKind;
 use url::{Host, Url};
@@ -8,7 +8,7 @@ use crate::domain::{EmailAddress, host::rootless};
 /// Let's Encrypt.
 const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
 
-/// The certificate that the service orders itself. Without `--https-domain` it orders none.
+/// The certificate ordered by the service itself. Without `--https-domain` it orders none.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 #[command(next_help_heading = "HTTPS")]
@@ -33,22 +33,22 @@ pub struct AcmeArgs {
 }
 
 impl AcmeArgs {
-    /// Whether the service orders a certificate.
+    /// True if the service orders a certificate.
     pub fn is_given(&self) -> bool {
         !self.domains.is_empty()
     }
 
-    /// The address of the authority's directory.
+    /// URL of the authority's directory.
     pub fn directory(&self) -> &str {
         self.directory.as_deref().unwrap_or(DEFAULT_DIRECTORY)
     }
 
-    /// The origin of the first name: authorities come to port 443, so clients can, too.
+    /// The origin of the first name: authorities connect to port 443, so clients can, too.
     pub(super) fn origin(&self) -> Option<String> {
         self.domains.first().map(|name| format!("https://{name}"))
     }
 
-    /// Checks that the flags beside it do not contradict it.
+    /// Checks that other flags don't contradict these.
     pub(super) fn check(
         &self,
         base_url: Option<&str>,

@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 
 use crate::domain::macros::hidden;
 
-/// The address of an engine, which its adapter parses. It may hold a password, so `Debug` shows none of it.
+/// The URL of an engine, parsed by its adapter. It may hold a password, so `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EngineUrl(String);
 
@@ -25,8 +25,8 @@ impl From<String> for EngineUrl {
 
 hidden!(EngineUrl);
 
-/// Where several nodes keep what they share. All commands take these flags, so only their long help shows
-/// them. `check` has checked that what belongs together is there.
+/// The engines that several nodes share. All commands take these flags, so only their long help shows them.
+/// `check` makes sure that flags that belong together are given together.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Several nodes")]
@@ -73,11 +73,11 @@ pub struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// Checks that what belongs together is there. A command, which `is_operating`, needs no --nodes: it takes no
-    /// share of the limits.
+    /// Checks that flags that belong together are given together. A command, which `is_operating`, needs no
+    /// --nodes: it takes no share of the limits.
     ///
     /// # Errors
-    /// What is missing, in words.
+    /// The missing flags, in words.
     pub(super) fn check(&self, is_operating: bool) -> Result<(), (ErrorKind, String)> {
         let missing = |why: &str| Err((ErrorKind::MissingRequiredArgument, why.to_owned()));
         if self.limits.is_some() && self.store.is_none() {

@@ -1,4 +1,4 @@
-//! What is made from the definitions of flags and commands: completions and the man page.
+//! Completions and the man page, generated from the definitions of flags and commands.
 
 use std::io;
 
@@ -13,7 +13,7 @@ const PROGRAM: &str = "landing-api";
 pub(super) fn completions(shell: Shell, mut command: clap::Command) -> Vec<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, PROGRAM, &mut script);
-    // For bash it takes the hyphen in the program's name for a blank where it looks words up.
+    // Bash's completions read the hyphen in the program's name as a blank when they look words up.
     let script = String::from_utf8_lossy(&script);
     script
         .replace("landing__subcmd__api", "landing__api")
@@ -37,7 +37,7 @@ pub(super) fn man_page(mut command: clap::Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Adds the commands under `parent` that have none under them, without the `flags` described before.
+/// Adds the leaf commands under `parent`, without the `flags` described before.
 fn add_commands(parent: &clap::Command, flags: &[&Id], page: &mut Vec<u8>) -> io::Result<()> {
     for command in parent.get_subcommands() {
         if command.get_name() == "help" || command.is_hide_set() {

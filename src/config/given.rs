@@ -1,4 +1,4 @@
-//! The flags of the service that were given, for the log and for commands that ask the service.
+//! The service's flags as given, for the log and for commands that ask the service.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 
 use crate::domain::macros::hidden;
 
-/// A flag that has another value than the default, from the command line or the environment.
+/// A flag with a value other than the default, from the command line or the environment.
 #[derive(Clone)]
 struct GivenFlag {
     /// Its name, such as `--base-url`.
@@ -18,13 +18,13 @@ struct GivenFlag {
     is_secret: bool,
 }
 
-/// The flags that were given. Shown as in the log, such as `--limit=keys=off,ip=off`: values that may hold secrets,
-/// or name clients, are hidden.
+/// The flags as given. Displayed as in the log, such as `--limit=keys=off,ip=off`: values that may hold
+/// secrets or identify clients are hidden.
 #[derive(Clone, Default)]
 pub struct GivenFlags(Vec<GivenFlag>);
 
 impl GivenFlags {
-    /// Those of `command`.
+    /// The flags given to `command`.
     pub(super) fn of(command: &clap::Command, matches: &ArgMatches) -> Self {
         let given = |arg: &clap::Arg| {
             let id = arg.get_id().as_str();
@@ -45,12 +45,12 @@ impl GivenFlags {
         Self(command.get_arguments().filter_map(given).collect())
     }
 
-    /// Whether there is none but `name`.
+    /// True if no flag other than `name` was given.
     pub fn are_only(&self, name: &str) -> bool {
         self.0.iter().all(|flag| flag.name == name)
     }
 
-    /// The words of a command line that gives the same, with every secret.
+    /// The words of an equivalent command line, with every secret.
     pub fn words(&self) -> Vec<String> {
         let words = |flag: &GivenFlag| match &flag.values[..] {
             [] => vec![flag.name.clone()],
@@ -67,7 +67,7 @@ impl fmt::Display for GivenFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.0.iter().map(|flag| {
             let (name, value) = (&flag.name, flag.values.join(","));
-            // A user and a password stand before an @. No log line holds a client's address.
+            // An @ ends a user and password. No log line holds a client's address.
             if flag.is_secret || value.contains('@') || name == "--block" {
                 format!("{name}=(hidden)")
             } else if value.is_empty() {

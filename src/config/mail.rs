@@ -1,4 +1,4 @@
-//! The flags of the account that sends mail.
+//! The flags of the email account.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use url::{Host, Url};
 
 use crate::domain::{Relay, RelaySecurity, Sender};
 
-/// The account that sends mail. Without `--smtp-url`, giving any of the others is an error.
+/// The email account. Without `--smtp-url`, giving any of the others is an error.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
 #[command(next_help_heading = "Mail")]
@@ -55,7 +55,7 @@ pub struct MailArgs {
 }
 
 impl MailArgs {
-    /// Checks that there is a password for a user, and none without one.
+    /// Checks that a password is given with a user, and only then.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         match (&self.smtp_url.user, &self.smtp_password_file) {
             (Some(_user), None) => {
@@ -113,9 +113,9 @@ fn hello(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Whether nothing that is sent there leaves this machine.
+/// True if traffic to `host` stays on this machine.
 fn is_this_machine(host: &Host<&str>) -> bool {
-    // The scheme is none of those whose addresses the parser knows.
+    // The parser knows none of this scheme's addresses.
     let text = host.to_string();
     let address = text.trim_matches(['[', ']']).parse::<IpAddr>();
     text == "localhost" || address.is_ok_and(|address| address.is_loopback())

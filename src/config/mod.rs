@@ -27,10 +27,10 @@ pub use given::GivenFlags;
 pub use mail::MailArgs;
 pub use values::{ModelParams, WebhookUrl};
 
-/// What the help of each command ends with, under `# ` and its name; that of the program has none.
+/// End of each command's help, under `# ` and its name; the program's own has no name.
 const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
 
-/// The widest help, in characters.
+/// Maximum width of help, in characters.
 const HELP_WIDTH: usize = 80;
 
 /// The flags that `-h` shows: those that most owners need.
@@ -50,14 +50,14 @@ const COMMON_FLAGS: [&str; 10] = [
 /// What the command line asks for.
 #[derive(Clone, Debug)]
 pub enum Invocation {
-    /// Serve.
+    /// Run the service.
     Serve(Box<Args>),
     /// Run a command.
     Operate {
         /// The command.
         command: Command,
-        /// The data directory, and the settings of a service on it as far as they are in the
-        /// environment. Only commands that need no data directory may have none.
+        /// The data directory, and the settings of a service on it as far as they are in the environment.
+        /// Only commands that need no data directory may have none.
         args: Option<Box<Args>>,
     },
 }
@@ -85,7 +85,7 @@ impl Invocation {
             let checked = args.check(is_operating);
             checked.map_err(|(kind, text)| command().error(kind, text))?;
             let has_store = args.engines.store.is_some();
-            // Only the service has to know where requests are counted.
+            // Only the service needs the place where requests are counted.
             let has_limits = is_operating || args.engines.limits.is_some();
             if args.data_dir.is_none() && !(has_store && has_limits) {
                 let missing = if has_store {
@@ -114,7 +114,8 @@ impl Invocation {
     }
 }
 
-/// The parser: that of clap's derive, with the commands and a variable for each flag of the service.
+/// The parser: that of clap's derive, with the commands and an environment variable for each flag of the
+/// service.
 fn command() -> clap::Command {
     let with_variable = |arg: clap::Arg| {
         let long = arg.get_long().unwrap_or_default();
@@ -139,7 +140,7 @@ fn command() -> clap::Command {
     with_examples(command, "#")
 }
 
-/// `command` and all below it, each with the end of its help, which stands under `heading` in [`EXAMPLES`].
+/// `command` and all below it, each with the end of its help, found under `heading` in [`EXAMPLES`].
 fn with_examples(command: clap::Command, heading: &str) -> clap::Command {
     let from_heading = EXAMPLES.lines().skip_while(|line| *line != heading);
     let text = from_heading
@@ -156,8 +157,7 @@ fn with_examples(command: clap::Command, heading: &str) -> clap::Command {
     }
 }
 
-/// Fails if a flag stands before a command that takes all of them. Those that all commands take may stand
-/// anywhere.
+/// Fails if a service flag precedes a command, unless all commands accept it: those may appear anywhere.
 fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
     let flags = Args::command();
     let is_typed = |arg: &&clap::Arg| {

@@ -1,4 +1,4 @@
-//! Value parsers of the flags. An error says what the value must be; clap adds the flag's name.
+//! Value parsers of the flags. An error says what is allowed; clap adds the flag's name.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ use crate::domain::{
     DAY_MS, PolicyName, Quota, Timestamp, macros::hidden, time::parse_duration_ms,
 };
 
-/// The webhook's URL. Providers put secrets in its path or query, so `Debug` shows none of it.
+/// The webhook's URL. Providers put secrets in its path or query, so `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookUrl(Url);
 
@@ -26,8 +26,7 @@ impl WebhookUrl {
 
 hidden!(WebhookUrl);
 
-/// The members that one value of `--model-param` names, in order. They may hold secrets, so `Debug`
-/// shows none of them.
+/// The fields of one value of `--model-param`, in order. They may hold secrets, so `Debug` hides them.
 #[derive(Clone, PartialEq)]
 pub struct ModelParams(pub Vec<(String, Value)>);
 
@@ -55,7 +54,7 @@ pub(super) fn link(text: &str) -> Result<String, String> {
     http_url(text).map(|url| trimmed(&url))
 }
 
-/// The address of a page, or the path of one on this site.
+/// The URL of a page, or a path of this site.
 pub(super) fn page_link(text: &str) -> Result<String, String> {
     let is_path_byte = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\".contains(&byte);
     if text.starts_with('/') && !text.starts_with("//") && text.bytes().all(is_path_byte) {
@@ -68,7 +67,7 @@ pub(super) fn page_link(text: &str) -> Result<String, String> {
 fn origin(text: &str) -> Result<String, String> {
     let url = http_url(text)?;
     let origin = url.origin().ascii_serialization();
-    // The parser adds the slash of an empty path, so one that was typed needs a check of its own.
+    // The parser adds the slash of an empty path, so a typed one needs a check of its own.
     if trimmed(&url) != origin || text.ends_with('/') {
         return Err("must be an origin such as https://example.com, without a path".to_owned());
     }
@@ -86,7 +85,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// An address that only this machine reaches.
+/// An address reachable only from this machine.
 pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text
         .parse()
@@ -163,8 +162,7 @@ pub(super) fn network(text: &str) -> Result<IpNet, String> {
     Ok(canonical(network.trunc()))
 }
 
-/// Converts a network of IPv4-mapped addresses to IPv4, which is the form of the addresses it is compared
-/// with.
+/// Converts a network of IPv4-mapped addresses to IPv4, the form of the addresses it is compared with.
 fn canonical(network: IpNet) -> IpNet {
     const MAPPED_BITS: u8 = 96;
     let IpNet::V6(v6) = network else {
@@ -230,7 +228,7 @@ pub(super) fn time(text: &str) -> Result<Timestamp, &'static str> {
         .ok_or("must be a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31")
 }
 
-/// How long browsers are told to insist on `https`, in seconds; `None` tells them nothing.
+/// `max-age` of Strict-Transport-Security, in seconds; `None` sends no header.
 pub(super) type HstsMaxAge = Option<u64>;
 
 pub(super) fn hsts_max_age(text: &str) -> Result<HstsMaxAge, String> {
@@ -257,7 +255,7 @@ pub(super) fn up_to_a_minute(text: &str) -> Result<Duration, String> {
 }
 
 fn time_ms(text: &str, range_ms: RangeInclusive<u64>, words: &str) -> Result<u64, String> {
-    let time_ms = parse_duration_ms(text).filter(|it| range_ms.contains(it));
+    let time_ms = parse_duration_ms(text).filter(|time_ms| range_ms.contains(time_ms));
     time_ms.ok_or_else(|| format!("must be {words}"))
 }
 

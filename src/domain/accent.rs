@@ -1,5 +1,5 @@
-//! The colour of links and buttons, one for light pages and one for dark ones. Both can be read on the
-//! backgrounds of the pages: WCAG 2.2, success criterion 1.4.3, level AA.
+//! The colour of links and buttons, one for light pages and one for dark ones. Both are legible on the pages'
+//! backgrounds: WCAG 2.2, success criterion 1.4.3, level AA.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Color([u8; 3]);
 
-/// The colours of links and buttons.
+/// Colours of links and buttons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accent {
     light: Color,
     dark: Color,
 }
 
-/// The least contrast of text of any size.
+/// Minimum contrast of text of any size.
 const CONTRAST_MIN: f64 = 4.5;
 
-/// The colours of the style sheets of the service, on light pages and on dark ones.
+/// The service's own colours, on light pages and on dark ones.
 const OWN_LIGHT: &str = "#0b665e";
 const OWN_DARK: &str = "#62cdbf";
 
-/// The backgrounds of the style sheet that leave least contrast: those of code.
+/// The least contrasting backgrounds of the style sheet: those of code.
 const LIGHT_BACKGROUND: Color = Color([0xf0, 0xf3, 0xf3]);
 const DARK_BACKGROUND: Color = Color([0x1f, 0x26, 0x2a]);
 
 impl Accent {
-    /// Parses `#RRGGBB`, the colour on light pages; on dark ones a lighter shade of it is taken.
+    /// Parses `#RRGGBB`, the colour on light pages. Dark pages get a lighter shade of it.
     ///
     /// # Errors
-    /// What is wrong, and what to do.
+    /// The fault and its fix, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let light = Color::parse(text)?;
         let contrast = light.contrast(LIGHT_BACKGROUND);
@@ -44,7 +44,7 @@ impl Accent {
         Ok(Self { light, dark })
     }
 
-    /// `style` with these instead of the service's own colours.
+    /// `style` with these colours in place of the service's own.
     pub fn applied_to(&self, style: &str) -> String {
         let style = style.replace(OWN_LIGHT, &self.light.to_string());
         style.replace(OWN_DARK, &self.dark.to_string())
@@ -61,7 +61,7 @@ impl Color {
         Ok(Self([red, green, blue]))
     }
 
-    /// The first shade on the way to black or white that can be read on `background`.
+    /// The first shade on the way to black or white that is legible on `background`.
     fn towards(self, end: u8, background: Self) -> Self {
         const STEPS: u32 = 32;
         let mix = |from, step| {
@@ -73,13 +73,13 @@ impl Color {
         found.unwrap_or(Self([end; 3]))
     }
 
-    /// The contrast ratio of the two, from 1 to 21.
+    /// Contrast ratio of the two, from 1 to 21.
     fn contrast(self, other: Self) -> f64 {
         let (one, two) = (self.luminance() + 0.05, other.luminance() + 0.05);
         one.max(two) / one.min(two)
     }
 
-    /// The relative luminance, from 0 to 1.
+    /// Relative luminance, from 0 to 1.
     fn luminance(self) -> f64 {
         let [red, green, blue] = self.0.map(|channel| match f64::from(channel) / 255.0 {
             dim if dim <= 0.04045 => dim / 12.92,
@@ -110,7 +110,7 @@ mod tests {
             let accent = Accent::parse(given).unwrap();
             let styled = accent.applied_to("a #0b665e b #62cdbf");
             assert_eq!(styled, format!("a {light} b {dark}"));
-            // What stands on a button.
+            // Text on a button.
             assert!(accent.light.contrast(Color([0xff; 3])) >= CONTRAST_MIN);
             assert!(accent.dark.contrast(Color([0x11, 0x15, 0x18])) >= CONTRAST_MIN);
         }

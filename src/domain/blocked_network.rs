@@ -1,4 +1,4 @@
-//! Networks whose requests the operator has refused.
+//! Networks blocked by the operator.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,11 +13,11 @@ use super::time::Timestamp;
 pub struct BlockedNetwork(IpNet);
 
 impl BlockedNetwork {
-    /// Parses a network such as `192.0.2.0/24`, or an address. One in an IPv6 form of IPv4 is the network of
-    /// IPv4 that it stands for, which is the form of the addresses it is compared with.
+    /// Parses a network such as `192.0.2.0/24`, or an address. An IPv6 form of an IPv4 network becomes that
+    /// IPv4 network, the form in which client addresses are compared.
     ///
     /// # Errors
-    /// What is wrong, and what to write, in words.
+    /// The fault and its fix, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parsed = text.parse::<IpNet>();
         let network = parsed
@@ -42,7 +42,7 @@ impl BlockedNetwork {
     }
 }
 
-/// The network of IPv4 that an IPv6 form of it stands for; any other as it is.
+/// The IPv4 network embedded in an IPv6 form, any other unchanged.
 fn embedded(network: IpNet) -> IpNet {
     const FORM_BITS: u8 = 96;
     match (network, canonical(network.network())) {
@@ -61,29 +61,29 @@ impl fmt::Display for BlockedNetwork {
     }
 }
 
-/// It names clients, which no log line does.
+/// Hidden: it identifies clients, and no log line may.
 impl fmt::Debug for BlockedNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("BlockedNetwork(..)")
     }
 }
 
-/// A network that is blocked.
+/// A blocked network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     pub network: BlockedNetwork,
-    /// When a command added it; `None` if a flag names it.
+    /// When a command added it; `None` if a flag did.
     pub since: Option<Timestamp>,
 }
 
-/// Which addresses some networks hold together.
+/// Union of the blocked networks.
 #[derive(Clone, Debug, Default)]
 pub struct BlockedAddresses(Vec<IpNet>);
 
 impl FromIterator<BlockedNetwork> for BlockedAddresses {
     fn from_iter<I: IntoIterator<Item = BlockedNetwork>>(networks: I) -> Self {
-        let networks: Vec<_> = networks.into_iter().map(|it| it.0).collect();
-        // Merged, no two of them overlap.
+        let networks: Vec<_> = networks.into_iter().map(|network| network.0).collect();
+        // After merging, no two of them overlap.
         let mut merged = IpNet::aggregate(&networks);
         merged.sort_unstable_by_key(IpNet::network);
         Self(merged)
@@ -96,10 +96,10 @@ impl BlockedAddresses {
         self.0.is_empty()
     }
 
-    /// Whether `address` is one of them.
+    /// True if `address` is blocked.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = canonical(address);
-        let begun = self.0.partition_point(|it| it.network() <= address);
+        let begun = self.0.partition_point(|net| net.network() <= address);
         let last = begun.checked_sub(1).and_then(|at| self.0.get(at));
         last.is_some_and(|network| network.contains(&address))
     }

@@ -1,28 +1,27 @@
-//! When the service orders a certificate, as a rule on times alone.
+//! When to order a certificate: a rule on times alone.
 
 use std::ops::Range;
 
 use super::time::{DAY_MS, Timestamp};
 
-/// How long the service waits after the first order that failed. The pause doubles with each one more.
+/// Pause after the first failed order. It doubles with each further failure.
 const PAUSE_MIN_MS: u64 = 10 * 60 * 1000;
 
-/// The last order. It is kept as one that failed before it begins, so that a process that is killed meanwhile
-/// waits as well.
+/// The last order. Stored as failed before it begins, so that a process killed in the middle waits as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastOrder {
     /// When it began.
     pub at: Timestamp,
-    /// How many have failed in a row. 0 if it succeeded.
+    /// Failures in a row, 0 after a success.
     pub failures: u32,
 }
 
 /// When the next order is due.
 ///
-/// `validity` is that of the certificate in use; `None` if there is none, or if it is not the one that the flags
-/// ask for. It is renewed while at least a third of its lifetime is left. `jitter` brings that forward by up to a
-/// thirtieth of it, so that not everybody orders at the same time. A `last` order in the future says that the
-/// clock was wrong then, and does not count.
+/// `validity` is that of the certificate in use: `None` without one, or if it isn't the one the flags ask
+/// for. It is renewed while at least a third of its lifetime is left. `jitter` brings that forward by up to a
+/// thirtieth, so that installations don't all order at the same time. A `last` order in the future means that
+/// the clock was wrong, and doesn't count.
 pub fn order_due(
     validity: Option<&Range<Timestamp>>,
     last: Option<LastOrder>,
@@ -42,8 +41,8 @@ pub fn order_due(
     wanted.max(allowed)
 }
 
-/// How long the service waits after an order. If it succeeded, the pause matters only where the clock is wrong:
-/// every new certificate seems to expire at once then.
+/// Pause after an order. After a success it matters only if the clock is wrong: then every new certificate
+/// seems to expire at once.
 fn pause_ms(failures: u32, validity: Option<&Range<Timestamp>>) -> u64 {
     match (failures.checked_sub(1), validity) {
         (Some(doublings), _) => {
@@ -107,7 +106,7 @@ mod tests {
             assert_eq!(due(None, Some((0, failures)), 0), minutes * 60_000);
         }
         assert_eq!(due(None, Some((0, u32::MAX)), 0), DAY_MS);
-        // One that is expiring is tried again no sooner, and one that is not does not hurry.
+        // One that is expiring is not retried any sooner, and one that isn't expiring is not rushed.
         let late = Timestamp::from_ms(NOW.as_ms() - 80 * DAY_MS)..NOW.plus_ms(10 * DAY_MS);
         assert_eq!(due(Some(&late), Some((0, 2)), 0), 20 * 60_000);
         assert_eq!(due(Some(&days(90)), Some((0, 1)), 0), 60 * DAY_MS);
@@ -115,19 +114,19 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_years_off_makes_neither_a_storm_nor_a_wait_of_years() {
-        // Ahead: what was issued a moment ago has expired.
+        // Clock ahead: a certificate issued a moment ago has expired.
         let expired = Timestamp::from_ms(NOW.as_ms() - 900 * DAY_MS)
             ..Timestamp::from_ms(NOW.as_ms() - 810 * DAY_MS);
         assert_eq!(due(Some(&expired), Some((0, 0)), 0), DAY_MS);
         let short = expired.start..expired.start.plus_ms(6 * HOUR_MS);
         assert_eq!(due(Some(&short), Some((0, 0)), 0), 2 * HOUR_MS);
-        // It was ahead at the last order, and has been set right.
+        // The clock was ahead at the last order, and has been corrected.
         let last = LastOrder {
             at: NOW.plus_ms(900 * DAY_MS),
             failures: 3,
         };
         assert_eq!(order_due(None, Some(last), 0, NOW), Timestamp::default());
-        // Behind: what is not valid yet is not ordered again.
+        // Clock behind: a certificate that is not valid yet is not ordered again.
         let coming = NOW.plus_ms(900 * DAY_MS)..NOW.plus_ms(990 * DAY_MS);
         assert_eq!(due(Some(&coming), None, 0), 960 * DAY_MS);
         // Nothing overflows.

@@ -1,21 +1,21 @@
-//! A conversation with the landing assistant, as the client states it.
+//! A conversation with the landing assistant, as sent by the client.
 
 use super::language::Language;
 use super::macros::names;
 use super::text::Text;
 
-/// The most turns of a request.
+/// Maximum number of turns in a request.
 pub const MESSAGES_MAX: usize = 12;
 
 /// The text of a turn: 1 to 2000 Unicode scalar values.
 pub type Content = Text<2000>;
 
 names! {
-    /// The author of a turn. The client states it, so an `Assistant` turn proves nothing.
+    /// The author of a turn. The client sets it, so an `Assistant` turn proves nothing.
     pub enum Role {
         /// The visitor.
         User => "user",
-        /// The assistant, as the client claims.
+        /// The assistant, according to the client.
         Assistant => "assistant",
     }
 }
@@ -37,7 +37,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Takes the turns, oldest first: `None` for no turn or more than [`MESSAGES_MAX`].
+    /// Takes the turns, oldest first. `None` for no turn or more than [`MESSAGES_MAX`].
     pub fn parse(messages: Vec<Message>) -> Option<Self> {
         (1..=MESSAGES_MAX).contains(&messages.len()).then(|| Self {
             messages,
@@ -45,14 +45,14 @@ impl Conversation {
         })
     }
 
-    /// Says in which language the visitor reads the page.
+    /// Sets the language of the visitor's page.
     #[must_use]
     pub fn on_page_in(mut self, language: Language) -> Self {
         self.language = language;
         self
     }
 
-    /// The language of the visitor's page: that of a turn, if the turn does not tell.
+    /// Language of the visitor's page: the fallback for turns whose own language is unclear.
     pub fn language(&self) -> Language {
         self.language
     }

@@ -12,10 +12,10 @@ use super::policy::PolicyName;
 use super::quota_token::QuotaToken;
 use super::secret::MacKey;
 
-/// The part of an IP address that is counted: a whole IPv4 address, or the /56 of an IPv6 address, which is
-/// what many providers assign to a home (RFC 6177).
+/// The counted part of an IP address: a whole IPv4 address, or the /56 of an IPv6 address, which is what many
+/// providers assign to a home (RFC 6177).
 ///
-/// IPv4 addresses in an IPv6 form (mapped, RFC 4291; NAT64's `64:ff9b::/96`, RFC 6052) are the IPv4
+/// IPv4 addresses in an IPv6 form (mapped, RFC 4291; NAT64's `64:ff9b::/96`, RFC 6052) count as the IPv4
 /// address they embed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Network {
@@ -23,7 +23,7 @@ pub enum Network {
     V4([u8; 4]),
     /// An IPv6 /56.
     V6([u8; 7]),
-    /// The network of requests that a proxy forwards without a usable client address.
+    /// Requests that a proxy forwards without a usable client address.
     Unknown,
 }
 
@@ -40,12 +40,12 @@ impl From<IpAddr> for Network {
 }
 
 impl Network {
-    /// A keyed hash. Equal networks have equal hashes; nothing else can be learnt from it.
+    /// A keyed hash. Equal networks have equal hashes, and it reveals nothing else.
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         key.hash16(&[b"network", self.as_bytes()])
     }
 
-    /// The group of the network: its IPv4 /24 or IPv6 /48.
+    /// Its group: the IPv4 /24 or IPv6 /48.
     pub const fn group(self, key: &MacKey) -> ClientGroup<'_> {
         let network = match self {
             Self::V4([a, b, c, _]) => Self::V4([a, b, c, 0]),
@@ -74,7 +74,7 @@ impl fmt::Debug for Network {
     }
 }
 
-/// The IPv4 address that one in an IPv6 form embeds; any other as it is.
+/// The IPv4 address embedded in an IPv6 form, any other unchanged.
 pub(super) fn canonical(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(v6) => embedded_v4(v6).map_or(address, IpAddr::V4),
@@ -102,7 +102,7 @@ pub struct ClientGroup<'a> {
 }
 
 impl ClientGroup<'_> {
-    /// The hash. Computed on demand, because most requests do not need it.
+    /// Its hash. Computed on demand, because most requests don't need it.
     pub fn hashed(&self) -> [u8; 16] {
         let network = self.network.as_bytes();
         self.key.hash16(&[b"group", network])
@@ -111,16 +111,16 @@ impl ClientGroup<'_> {
 
 hidden!(ClientGroup<'_>);
 
-/// The sender of a request, as far as it is known.
+/// The sender of a request, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// The network that the request came from.
+    /// Network of the request.
     pub network: Network,
-    /// Its hash; several policies count by it.
+    /// Hash of the network; several policies count by it.
     pub network_hash: [u8; 16],
-    /// The valid credential that it presented.
+    /// The valid credential presented with it, if any.
     pub credential: Option<Fingerprint>,
-    /// The network may be a proxy's, and so be shared by clients who must not learn of each other.
+    /// The network may belong to a proxy, and so be shared by clients who must not learn of each other.
     pub may_be_shared: bool,
 }
 
@@ -135,7 +135,7 @@ impl Client {
         }
     }
 
-    /// What tells this client from others: its credential, or its network if it presents none.
+    /// The client's identity: its credential, or its network if it presents none.
     pub fn subject(&self) -> Subject<'_> {
         match &self.credential {
             Some(fingerprint) => Subject::Credential(fingerprint),
@@ -149,7 +149,7 @@ impl Client {
     }
 }
 
-/// What a policy counts by.
+/// The unit that a policy counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subject<'a> {
     /// A network.
@@ -158,20 +158,20 @@ pub enum Subject<'a> {
     NetworkHash([u8; 16]),
     /// A credential.
     Credential(&'a Fingerprint),
-    /// A network together with an address that is signed up from it.
+    /// A network together with an address signed up from it.
     SignUp(Network, &'a EmailAddress),
     /// The mailbox of an address ([`EmailAddress::mailbox`]).
     Mailbox(&'a EmailAddress),
     /// A visitor of the assistant.
     Visitor(&'a QuotaToken),
-    /// The IPv4 /24 or IPv6 /48 of a network: its group ([`Network::group`]).
+    /// A network's group, its IPv4 /24 or IPv6 /48 ([`Network::group`]).
     Prefix(Network),
     /// All requests together.
     Everyone,
 }
 
 impl Subject<'_> {
-    /// A keyed hash. Equal subjects have equal hashes; nothing else can be learnt from it.
+    /// A keyed hash. Equal subjects have equal hashes, and it reveals nothing else.
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         match self {
             Self::Network(network) => network.hashed(key),
@@ -188,8 +188,8 @@ impl Subject<'_> {
     }
 }
 
-/// The key of a window: the policy's tag and 120 bits of keyed BLAKE3, so that neither memory nor
-/// the store reveals who is counted.
+/// Key of a window: the policy's tag and 120 bits of keyed BLAKE3, so that neither memory nor the store
+/// reveals the client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LimitKey([u8; 16]);
 
@@ -199,7 +199,7 @@ impl LimitKey {
         Self::tagged(policy, subject.hashed(key))
     }
 
-    /// A key that was stored.
+    /// A stored key.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
@@ -209,13 +209,13 @@ impl LimitKey {
         &self.0
     }
 
-    /// The policy.
+    /// Its policy; `None` if no policy has its tag.
     pub fn policy(&self) -> Option<PolicyName> {
         let [tag, ..] = self.0;
         PolicyName::ALL.get(usize::from(tag)).copied()
     }
 
-    /// A key that was shown, in 32 hexadecimal digits.
+    /// Parses 32 hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Self> {
         let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
         Some(Self(bytes.try_into().ok()?)).filter(|key| key.policy().is_some())
@@ -226,7 +226,7 @@ impl LimitKey {
         HEXLOWER.encode(&self.0)
     }
 
-    /// The key under `policy` of what has this hash, such as [`Subject::hashed`].
+    /// The key under `policy` of a hash such as [`Subject::hashed`].
     pub const fn tagged(policy: PolicyName, mut hash: [u8; 16]) -> Self {
         let [first, ..] = &mut hash;
         *first = policy.tag();

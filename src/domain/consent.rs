@@ -1,4 +1,4 @@
-//! How somebody came to be a contact, as far as it can be shown, and by what they leave.
+//! Consent: its origin as far as it can be proved, its confirmation and its withdrawal.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,40 +10,40 @@ use super::macros::{hidden, names};
 use super::time::Timestamp;
 
 names! {
-    /// By what an address was signed up.
+    /// Origin of a sign-up.
     pub enum SignUpWay {
-        /// A plain form, here or on any page.
+        /// A plain HTML form, here or on any page.
         Form => "form",
-        /// A page's script, such as the element.
+        /// A page's script, such as the custom element.
         Element => "element",
-        /// A program that calls the API.
+        /// A client of the API.
         Api => "api",
-        /// An agent, as a tool of the Model Context Protocol.
+        /// An agent, through a tool of the Model Context Protocol.
         Tool => "tool",
-        /// The operator, from a file.
+        /// An import by the operator.
         Import => "import",
     }
 }
 
-/// What is known of a consent: that of the first sign-up, or of the first one after the contact left.
+/// Details of a consent: that of the first sign-up, or of the first one after an unsubscribe.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Consent {
     /// When it was given.
     pub at: Timestamp,
-    /// By what.
+    /// Origin of the sign-up.
     pub way: SignUpWay,
-    /// The language in which it was asked for.
+    /// Language of the request.
     pub language: Option<Language>,
-    /// What it was asked for with, if a page of this service did.
+    /// Wording shown, if a page of this service showed it.
     pub text: Option<TextDigest>,
     /// The page.
     pub source: Option<Source>,
-    /// The client's address, if the operator wants it kept.
+    /// The client's address, if the operator stores it.
     pub ip: Option<IpAddr>,
 }
 
 impl Consent {
-    /// One of which no more is known.
+    /// A consent without further details.
     pub const fn bare(at: Timestamp, way: SignUpWay) -> Self {
         Self {
             at,
@@ -56,35 +56,35 @@ impl Consent {
     }
 }
 
-/// What a mail to the address showed: that whoever gave the consent reads it.
+/// Confirmation by email: proof that the consent came from the mailbox's reader.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Confirmation {
-    /// When the relay took the mail that asks for it.
+    /// When the relay accepted the email that asks for it.
     pub mailed_at: Option<Timestamp>,
-    /// When that mail was refused for good, if the last one was.
+    /// When that email was refused for good, if the last one was.
     pub undeliverable_at: Option<Timestamp>,
     /// When it was given.
     pub confirmed_at: Option<Timestamp>,
-    /// The address from which it was given, if the operator wants it kept.
+    /// Address of the client that gave it, if the operator stores it.
     pub ip: Option<IpAddr>,
 }
 
-/// How a mail ended.
+/// Final outcome of an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MailOutcome {
-    /// The relay took it.
+    /// Accepted by the relay.
     Taken,
-    /// It is refused for good: nobody reads mail at the address, or the relay does not send it there.
+    /// Refused for good: the mailbox doesn't exist, or the relay doesn't deliver to it.
     Refused,
 }
 
 impl Confirmation {
-    /// When the mail that asks for it ended, one way or the other.
+    /// When the email that asks for it ended, whatever the outcome.
     pub fn mail_ended_at(&self) -> Option<Timestamp> {
         self.mailed_at.max(self.undeliverable_at)
     }
 
-    /// The mail that asks for it has ended.
+    /// Records the end of the email that asks for it.
     pub const fn note_mail(&mut self, outcome: MailOutcome, at: Timestamp) {
         match outcome {
             MailOutcome::Taken => (self.mailed_at, self.undeliverable_at) = (Some(at), None),
@@ -93,18 +93,18 @@ impl Confirmation {
     }
 }
 
-/// By which a text is kept once, however many contacts name it: the first half of its BLAKE3 hash.
+/// Key of a consent text, which is stored once for all its contacts: the first half of its BLAKE3 hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextDigest([u8; 16]);
 
 impl TextDigest {
-    /// That of `text`.
+    /// Digest of `text`.
     pub fn of(text: &str) -> Self {
         let hash = blake3::hash(text.as_bytes());
         Self(*hash.as_bytes().first_chunk().unwrap_or(&[0; 16]))
     }
 
-    /// A digest that was stored.
+    /// A stored digest.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
@@ -115,16 +115,16 @@ impl TextDigest {
     }
 }
 
-/// The page that an address was signed up on: a name that its owner gave it, or its origin and path.
+/// The page of a sign-up: a name chosen by its owner, or its origin and path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source(String);
 
 impl Source {
-    /// The longest one, in characters.
+    /// Maximum length, in characters.
     pub const LENGTH_MAX: usize = 64;
 
-    /// Takes `text`, or nothing if it is empty, too long, or has other characters than letters and digits of
-    /// ASCII and those of paths.
+    /// Parses a source. `None` if it is empty, too long, or has characters other than ASCII letters and
+    /// digits and those of paths.
     pub fn parse(text: &str) -> Option<Self> {
         let is_taken = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/@%+".contains(&byte);
         let is_source = (1..=Self::LENGTH_MAX).contains(&text.len()) && text.bytes().all(is_taken);
@@ -137,17 +137,17 @@ impl Source {
     }
 }
 
-/// By what a contact leaves: random, and good as long as the consent that it came with.
+/// Token in unsubscribe links: random, and valid as long as the consent it came with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LeaveToken([u8; 16]);
 
 impl LeaveToken {
-    /// One of random bytes, or one that was stored.
+    /// From random or stored bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Reads 32 lowercase hexadecimal digits.
+    /// Parses 32 lowercase hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = HEXLOWER.decode(text.as_bytes()).ok()?;
         bytes.try_into().ok().map(Self)
@@ -166,45 +166,45 @@ impl fmt::Display for LeaveToken {
 }
 
 names! {
-    /// Whether a contact gets the newsletter.
+    /// State of a subscription.
     pub enum ContactStatus {
-        /// It will, once it is confirmed.
+        /// Unconfirmed.
         Pending => "pending",
-        /// It does.
+        /// Receives the newsletter.
         Subscribed => "subscribed",
-        /// It left.
+        /// Unsubscribed.
         Unsubscribed => "unsubscribed",
     }
 }
 
-/// How many contacts get no newsletter.
+/// Numbers of contacts that don't receive the newsletter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatusCounts {
-    /// Those that are to be confirmed.
+    /// Unconfirmed contacts.
     pub pending: u64,
-    /// Those that left.
+    /// Unsubscribed contacts.
     pub unsubscribed: u64,
 }
 
-/// What became of a wish to be confirmed.
+/// Outcome of a confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirming {
-    /// The contact is confirmed.
+    /// The contact is now confirmed.
     Confirmed,
-    /// It gets the newsletter already.
+    /// It was already subscribed.
     ConfirmedBefore,
-    /// No contact that gets it, or is to be confirmed, has the token.
+    /// No pending or subscribed contact has the token.
     Unknown,
 }
 
-/// What became of a wish to leave.
+/// Outcome of an unsubscribe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
-    /// The contact has left.
+    /// The contact is now unsubscribed.
     Left,
-    /// It had left before.
+    /// It had unsubscribed before.
     LeftBefore,
-    /// No contact has the token: it was erased, or has given a new consent.
+    /// No contact has the token: it was erased, or gave a new consent.
     Unknown,
 }
 

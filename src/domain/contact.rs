@@ -1,4 +1,4 @@
-//! Contacts, and what may be revealed about them.
+//! Contacts, and the rules for what may be revealed about them.
 
 use std::net::IpAddr;
 
@@ -11,31 +11,31 @@ use super::macros::names;
 use super::secret::MacKey;
 use super::time::{DAY_MS, Timestamp};
 
-/// How far the clock of another service may be ahead: a day, which also covers a wrong time zone.
+/// Tolerated clock error of another service: a day, which also covers a wrong time zone.
 const CLOCK_ERROR_MS: u64 = DAY_MS;
 
-/// A request to sign an address up.
+/// A request to sign up an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignUp {
     /// The address.
     pub email: EmailAddress,
     /// The client.
     pub origin: Origin,
-    /// When.
+    /// When it was made.
     pub at: Timestamp,
-    /// What is known of the consent.
+    /// Details of the consent.
     pub consent: Consent,
-    /// The text that it names.
+    /// The text of the consent's digest.
     pub consent_text: Option<String>,
-    /// By what the contact leaves, if the consent is a new one.
+    /// Unsubscribe token, if the consent is a new one.
     pub leave_token: LeaveToken,
-    /// What is to be delivered, if the consent is the one that comes with that token.
+    /// Event or email to deliver, if the consent is the one that comes with that token.
     pub notice: Option<Delivery>,
-    /// Whether the contact gets nothing before it is confirmed.
+    /// True if the contact receives nothing before it is confirmed.
     pub is_to_be_confirmed: bool,
 }
 
-/// The client that signed a contact up, as keyed hashes: they only show whether two are the same.
+/// The client that signed up a contact, as keyed hashes: they only show whether two are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The network.
@@ -44,21 +44,20 @@ pub struct Origin {
     pub credential: Option<OriginHash>,
 }
 
-/// 63 bits of a keyed hash, and whether the client was behind a proxy. Collisions cannot be searched for
-/// without the key. A sign-up is compared with at most 8 hashes, so the probability of a collision by chance
-/// is 2^-60.
+/// 63 bits of a keyed hash, and a bit for "behind a proxy". Collisions can't be searched for without the key.
+/// A sign-up is compared with at most 8 hashes, so the probability of a chance collision is 2^-60.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginHash([u8; 8]);
 
 impl OriginHash {
-    /// That of the network or the credential that limits count under `hash`, of which the first byte is left
-    /// out: a policy's tag stands there in what they keep.
+    /// From the `hash` under which limits count the network or credential. Its first byte is dropped: limits
+    /// store the policy's tag in its place.
     pub fn new(key: &MacKey, [_, hash @ ..]: &[u8; 16]) -> Self {
         let [a, b, c, d, e, f, g, h, ..] = key.hash16(&[b"origin", hash]);
         Self([a, b, c, d, e, f, g, h]).in_front_of_proxy()
     }
 
-    /// The same client, behind a proxy in its network: it is another than one in front.
+    /// The same client behind a proxy in its network, which is not the client in front of it.
     #[must_use]
     pub const fn behind_proxy(self) -> Self {
         let Self([a, b, c, d, e, f, g, h]) = self;
@@ -72,7 +71,7 @@ impl OriginHash {
         Self([a, b, c, d, e, f, g, h & !1])
     }
 
-    /// A hash that was stored.
+    /// A stored hash.
     pub const fn from_bytes(bytes: [u8; 8]) -> Self {
         Self(bytes)
     }
@@ -84,23 +83,24 @@ impl OriginHash {
 }
 
 impl Origin {
-    /// Whether `other` shares the network or the credential.
+    /// True if both have the same network or the same credential.
     pub fn is_shared_with(&self, other: &Self) -> bool {
         self.network == other.network
             || (self.credential.is_some() && self.credential == other.credential)
     }
 }
 
-/// The last four clients that signed a contact up, the newest at the end.
+/// The last four clients that signed up a contact, the newest at the end.
 ///
-/// Whether a client is among the four depends only on the sign-ups after its own. So a client cannot
+/// A client's place among the four depends only on the sign-ups after its own. So a client can't learn from
+/// its own sign-ups if the contact existed before the first of them.
 /// learn from its own sign-ups whether the contact existed before the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signers(ArrayVec<Origin, 4>);
 
 impl Signers {
-    /// Adds `origin` as the newest, and removes the oldest if there are four others. Returns whether its
-    /// client was among them.
+    /// Adds `origin` as the newest, and removes the oldest if there are four others. True if its client was
+    /// among them.
     pub fn renew(&mut self, origin: Origin) -> bool {
         let was_among = self.0.iter().any(|signer| signer.is_shared_with(&origin));
         self.0.retain(|signer| *signer != origin);
@@ -127,7 +127,7 @@ impl FromIterator<Origin> for Signers {
     }
 }
 
-/// The outcome of a sign-up.
+/// Outcome of a sign-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subscription {
     /// The address is new.
@@ -144,24 +144,24 @@ pub enum Subscription {
 pub struct Contact {
     /// The address.
     pub email: EmailAddress,
-    /// The last clients that signed it up; none if it was imported and did not sign up since.
+    /// The last clients that signed it up. Empty for an imported contact without a later sign-up.
     pub signers: Signers,
-    /// When it was first signed up.
+    /// Time of the first sign-up.
     pub subscribed_at: Timestamp,
-    /// When it was last signed up; the same instant if only once.
+    /// Time of the last sign-up; the same instant if there was only one.
     pub last_seen_at: Timestamp,
-    /// What is known of the consent; nothing of contacts that were kept before it was asked for.
+    /// Details of the consent; `None` for contacts stored before those were recorded.
     pub consent: Option<Consent>,
-    /// How it was confirmed, or that it is to be; none if nobody asked for that.
+    /// Its confirmation, given or pending; `None` if nobody asked for one.
     pub confirmation: Option<Confirmation>,
-    /// When it left, if it did since it gave that consent, or if it is to be confirmed first.
+    /// When it unsubscribed, if that was after this consent, or if it has yet to be confirmed.
     pub left_at: Option<Timestamp>,
-    /// By what it leaves, and is confirmed.
+    /// Token of its unsubscribe and confirmation links.
     pub leave_token: Option<LeaveToken>,
 }
 
 impl Contact {
-    /// The contact that a sign-up creates.
+    /// A contact created by a sign-up.
     pub fn created(sign_up: SignUp) -> Self {
         Self {
             email: sign_up.email,
@@ -175,7 +175,7 @@ impl Contact {
         }
     }
 
-    /// The contact that an import creates.
+    /// A contact created by an import.
     pub fn imported(row: ImportedContact) -> Self {
         Self {
             email: row.email,
@@ -189,9 +189,10 @@ impl Contact {
         }
     }
 
-    /// It was signed up again. A contact that had left gives a new consent by that, with a new token. While it has
-    /// not, the first ones stand: anybody can sign it up again, and the links in mails that were sent have to
-    /// work. One that is to be confirmed stays as it is until then. Returns whether the client is one of the [`Signers`].
+    /// Applies another sign-up. It is a new consent, with a new token, if the contact was unsubscribed.
+    /// Otherwise the first consent and token remain: anybody can sign the address up again, and the links in
+    /// emails already sent have to work. An unconfirmed contact stays unconfirmed. True if the client is one
+    /// of the [`Signers`].
     pub fn renew(&mut self, sign_up: SignUp) -> bool {
         self.last_seen_at = sign_up.at;
         if self.status() == ContactStatus::Unsubscribed {
@@ -208,12 +209,12 @@ impl Contact {
         self.signers.renew(sign_up.origin)
     }
 
-    /// Whether its consent is the one that came with this token.
+    /// True if its consent is the one that came with this token.
     pub fn consents_by(&self, token: LeaveToken) -> bool {
         self.leave_token == Some(token)
     }
 
-    /// Whether it gets the newsletter.
+    /// State of its subscription.
     pub fn status(&self) -> ContactStatus {
         match self.left_at {
             _ if self.is_pending() => ContactStatus::Pending,
@@ -222,13 +223,13 @@ impl Contact {
         }
     }
 
-    /// Whether it is to be confirmed.
+    /// True if it is unconfirmed.
     pub fn is_pending(&self) -> bool {
         let confirmation = self.confirmation.as_ref();
-        confirmation.is_some_and(|it| it.confirmed_at.is_none())
+        confirmation.is_some_and(|confirmation| confirmation.confirmed_at.is_none())
     }
 
-    /// Whoever reads its mail confirms it. Returns whether that changes anything.
+    /// Confirms it, on behalf of the mailbox's reader. True if that changes anything.
     pub fn confirm(&mut self, now: Timestamp, ip: Option<IpAddr>) -> bool {
         let is_pending = self.is_pending();
         if let Some(confirmation) = self.confirmation.as_mut().filter(|_| is_pending) {
@@ -238,14 +239,15 @@ impl Contact {
         is_pending
     }
 
-    /// It was not confirmed in time. Returns whether it stays, as one that had left before.
+    /// Applies the end of the confirmation period. True if the contact remains, because it had unsubscribed
+    /// before.
     pub fn expire(&mut self) -> bool {
         (self.confirmation, self.consent) = (None, None);
         self.left_at.is_some()
     }
 
-    /// Start of the confirmation period: when its email was accepted or refused for good. An email that was not accepted
-    /// in all its attempts starts none.
+    /// Start of the confirmation period: when its email was accepted or refused for good. An email that
+    /// failed in all its attempts starts none.
     pub fn pending_since(&self) -> Option<Timestamp> {
         let confirmation = self.confirmation.as_ref()?;
         let asked_at = self.consent.as_ref().map_or(self.last_seen_at, |it| it.at);
@@ -255,12 +257,12 @@ impl Contact {
     }
 }
 
-/// What remains of an address that was forgotten.
+/// The trace of an erased address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tombstone {
-    /// Its keyed hash ([`EmailAddress::tombstone`]).
+    /// Keyed hash of the address ([`EmailAddress::tombstone`]).
     pub address: [u8; 16],
-    /// When whoever reads its mail wanted none, if that is why.
+    /// When the mailbox's reader refused further emails, if that is the reason.
     pub refused_at: Option<Timestamp>,
 }
 
@@ -271,22 +273,22 @@ pub struct ImportedContact {
     pub email: EmailAddress,
     /// When it was signed up there.
     pub subscribed_at: Timestamp,
-    /// When it left, if it has.
+    /// When it unsubscribed, if it did.
     pub left_at: Option<Timestamp>,
-    /// By what it leaves here.
+    /// Unsubscribe token here.
     pub leave_token: Option<LeaveToken>,
 }
 
-// Why the time of a row cannot be taken.
+// The fault of a row's time.
 const BAD_TIME: &str = "the time of sign-up must be like 2026-01-31T12:00:00Z or 2026-01-31";
 const FUTURE: &str = "the time of sign-up is in the future";
 
 impl ImportedContact {
-    /// Parses a row. White space around its parts is ignored. Without a time, the contact was signed up
+    /// Parses a row. White space around its parts is ignored. Without a time, the sign-up counts as made
     /// `now`.
     ///
     /// # Errors
-    /// Why the address or the time cannot be taken, in words that do not repeat them.
+    /// The fault of the address or the time, in words that don't repeat them.
     pub fn parse(email: &str, subscribed_at: Option<&str>, now: Timestamp) -> Result<Self, String> {
         let email = EmailAddress::parse(email.trim());
         let email = email.map_err(|error| format!("the address {error}"))?;
@@ -307,49 +309,49 @@ impl ImportedContact {
     }
 }
 
-/// What an import did with one address.
+/// Outcome of an import for one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportOutcome {
     /// The contact is new.
     Created,
-    /// There was one, which was left as it is.
+    /// The contact exists, and is unchanged.
     Known,
-    /// The address was erased on request, so it was left out.
+    /// Skipped: the address was erased on request.
     Forgotten,
 }
 
-/// What the erasure of some addresses did.
+/// Outcome of an erasure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erasure {
-    /// For each address, in the order given, whether there was a contact.
+    /// For each address, in the given order: true if there was a contact.
     pub was_known: Vec<bool>,
-    /// The files that held one of the addresses and were written anew without it, or had it blanked. None of a
-    /// database's own files, log and backups is known.
+    /// Files compacted without the addresses, or in which they were blanked. A database's own files, log and
+    /// backups are unknown here.
     pub rewritten: Vec<String>,
-    /// How many deliveries with one of the addresses were on their way. All others are dropped.
+    /// Number of deliveries to one of the addresses that were in flight. All others are dropped.
     pub in_flight: u64,
-    /// The files in which one of the addresses may still be found.
+    /// Files that may still contain one of the addresses.
     pub remaining: Vec<Remainder>,
 }
 
 impl Erasure {
-    /// Whether none of the addresses is in any file of the store any more.
+    /// True if no file of the store contains any of the addresses.
     pub fn is_complete(&self) -> bool {
         self.remaining.is_empty()
     }
 }
 
-/// A file that could not be rid of erased addresses.
+/// A file that may still contain erased addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remainder {
-    /// Its name.
+    /// File name.
     pub file: String,
-    /// Why, and what removes them, in one sentence for the operator. It holds no address.
+    /// The reason and the remedy, in one sentence for the operator, without any address.
     pub reason: String,
 }
 
 names! {
-    /// Who learns that an address was signed up before. Others get the same answer as for a new address.
+    /// Clients that learn an address was signed up before. Others get the same response as for a new address.
     pub enum RevealExisting {
         /// Nobody.
         Never => "never",

@@ -1,8 +1,8 @@
 //! Free API keys: `lak_`, 30 random base62 characters, 6 check digits.
 //!
-//! The shape follows GitHub's token format: a prefix that secret scanners can find, underscores
-//! only, so that a double click selects the whole key, and a checksum (CRC-32 of everything before
-//! it, in base62) that tells a mistyped key without a look-up. 30 characters of 62 are 178 bits.
+//! The shape follows GitHub's token format: a prefix that secret scanners can find, underscores only, so that
+//! a double click selects the whole key, and a checksum (CRC-32 of everything before it, in base62) that
+//! catches a mistyped key without a look-up. 30 characters of 62 are 178 bits.
 //!
 //! The first 8 characters after `lak_` are the key's public id ([`KeyId`]): logs and lists show it. The
 //! other 22 random characters, 130 bits, stay secret.
@@ -30,7 +30,7 @@ impl ApiKey {
     /// likely.
     ///
     /// # Errors
-    /// Whatever `fill` returns.
+    /// Those of `fill`.
     pub fn mint<E>(mut fill: impl FnMut(&mut [u8]) -> Result<(), E>) -> Result<Self, E> {
         let mut key = String::with_capacity(KEY_LEN);
         key.push_str(PREFIX);
@@ -46,7 +46,7 @@ impl ApiKey {
         Ok(Self(key))
     }
 
-    /// Reads a key and verifies its check digits. `None` for anything that [`ApiKey::mint`] cannot return:
+    /// Parses a key and verifies its check digits. `None` for anything that [`ApiKey::mint`] can't return:
     /// another prefix, length or alphabet, or wrong check digits.
     pub fn parse(text: &str) -> Option<Self> {
         let body = text.strip_prefix(PREFIX)?;
@@ -63,7 +63,7 @@ impl ApiKey {
         &self.0
     }
 
-    /// Identifies the key everywhere else.
+    /// The key's hash, which identifies it everywhere else.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.0)
     }
@@ -79,8 +79,8 @@ impl ApiKey {
     }
 }
 
-/// BLAKE3 of a whole key, or of an agent's client id. A plain fast hash is enough for 128 random
-/// bits and more.
+/// BLAKE3 of a whole key, or of an agent's client id. A plain fast hash is enough for 128 random bits or
+/// more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 
@@ -102,15 +102,15 @@ impl Fingerprint {
 
 hidden!(ApiKey, Fingerprint);
 
-/// A key's public id: the 8 characters after `lak_`. It names the key to people and proves nothing. Two
-/// keys may have the same one, which is as likely as two equal numbers of 47 bits.
+/// A key's public id: the 8 characters after `lak_`. It identifies the key to people and proves nothing. Two
+/// keys share one as rarely as two random 47-bit numbers are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyId([u8; KeyId::LEN]);
 
 impl KeyId {
     const LEN: usize = 8;
 
-    /// Reads an id, with or without `lak_` before it. `None` unless it is 8 letters and digits.
+    /// Parses an id, with or without `lak_` before it. `None` unless it is 8 letters and digits.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix(PREFIX).unwrap_or(text);
         let id = <[u8; Self::LEN]>::try_from(text.as_bytes()).ok()?;
@@ -127,23 +127,23 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// What an operator names a key by.
+/// A key, as the operator refers to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyName {
-    /// Its public id. If several keys happen to have the same one, it names the first.
+    /// Its public id. If several keys share it, the first of them.
     Public(KeyId),
     /// The key itself.
     Whole(ApiKey),
 }
 
 impl KeyName {
-    /// Reads an id or a whole key. `None` if the text is neither.
+    /// Parses an id or a whole key. `None` if the text is neither.
     pub fn parse(text: &str) -> Option<Self> {
         let whole = ApiKey::parse(text).map(Self::Whole);
         whole.or_else(|| KeyId::parse(text).map(Self::Public))
     }
 
-    /// Whether it names this key.
+    /// True if it refers to this key.
     pub fn is_of(&self, record: &KeyRecord) -> bool {
         match self {
             Self::Public(id) => record.id == *id,
@@ -160,25 +160,25 @@ impl KeyName {
     }
 }
 
-/// An issued key, as it is stored.
+/// A stored key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRecord {
     /// Identifies the key.
     pub fingerprint: Fingerprint,
     /// Its public id.
     pub id: KeyId,
-    /// The caller's name for it.
+    /// The owner's name for it.
     pub label: Option<Label>,
     /// When it was issued.
     pub issued_at: Timestamp,
     /// From this instant on it is refused.
     pub expires_at: Timestamp,
-    /// Set once it has been revoked.
+    /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
 }
 
 impl KeyRecord {
-    /// What has become of the key at `now`. A revoked key stays revoked after it has expired.
+    /// State of the key at `now`. A revoked key stays revoked after it has expired.
     pub fn state(&self, now: Timestamp) -> KeyState {
         match self.revoked_at {
             Some(_) => KeyState::Revoked,
@@ -187,20 +187,20 @@ impl KeyRecord {
         }
     }
 
-    /// Whether the key is valid at `now`.
+    /// True if the key is valid at `now`.
     pub fn is_active(&self, now: Timestamp) -> bool {
         self.state(now) == KeyState::Active
     }
 }
 
 names! {
-    /// What has become of an issued key.
+    /// State of an issued key.
     pub enum KeyState {
-        /// It is accepted.
+        /// Accepted.
         Active => "active",
-        /// It was not revoked, and is refused because its time is over.
+        /// Refused: past its expiry, and not revoked.
         Expired => "expired",
-        /// It was revoked, and is refused.
+        /// Refused: revoked.
         Revoked => "revoked",
     }
 }

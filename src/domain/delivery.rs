@@ -1,5 +1,5 @@
-//! What leaves the house because of a contact: made once, kept until it is delivered or given up. When it is tried
-//! again is a rule on times alone.
+//! Outgoing events and emails: created once, stored until delivered or failed for good. Retries follow a rule
+//! on times alone.
 
 use std::fmt;
 
@@ -12,33 +12,34 @@ use super::macros::{hidden, names};
 use super::time::{DAY_MS, Timestamp};
 
 names! {
-    /// By what deliveries leave. Each channel has a worker of its own, so that one that hangs holds up no other.
+    /// A channel of deliveries. Each has its own worker, so that a channel that hangs doesn't hold up
+    /// another.
     pub enum Channel {
         /// The operator's own program.
         Webhook => "webhook",
-        /// Mail, by the operator's account.
+        /// Email, through the operator's account.
         Mail => "mail",
     }
 }
 
 names! {
-    /// What a delivery says.
+    /// Event type.
     pub enum DeliveryKind {
         /// An address was signed up.
         Subscribed => "newsletter.subscribed",
         /// A contact was confirmed.
         Confirmed => "newsletter.confirmed",
-        /// A contact has left.
+        /// A contact unsubscribed.
         Unsubscribed => "newsletter.unsubscribed",
         /// A contact was erased.
         Erased => "newsletter.erased",
-        /// The mail that asks a contact to confirm.
+        /// The email that asks a contact to confirm.
         ConfirmationMail => "mail.confirmation",
     }
 }
 
 impl DeliveryKind {
-    /// By what it leaves.
+    /// The channel.
     pub const fn channel(self) -> Channel {
         match self {
             Self::Subscribed | Self::Confirmed | Self::Unsubscribed | Self::Erased => {
@@ -49,12 +50,12 @@ impl DeliveryKind {
     }
 }
 
-/// What a delivery is recognised by, also by whoever gets it: the same in each attempt, and nobody can guess it.
+/// Identifies a delivery, also to its receiver: the same in each attempt, and impossible to guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryId([u8; 16]);
 
 impl DeliveryId {
-    /// That of what is said at this time about the contact with this token.
+    /// Id of an event at this time about the contact with this token.
     pub fn new(kind: DeliveryKind, token: &LeaveToken, at: Timestamp) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(token.as_bytes());
@@ -64,12 +65,12 @@ impl DeliveryId {
         Self(*hash.as_bytes().first_chunk().unwrap_or(&[0; 16]))
     }
 
-    /// One that was made elsewhere, or was stored.
+    /// A stored id, or one from elsewhere.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Reads `msg_` and 32 lowercase hexadecimal digits.
+    /// Parses `msg_` and 32 lowercase hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("msg_")?;
         let bytes = HEXLOWER.decode(digits.as_bytes()).ok()?;
@@ -88,73 +89,73 @@ impl fmt::Display for DeliveryId {
     }
 }
 
-/// Something to be delivered, with what became of its attempts.
+/// A delivery and the state of its attempts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// What it is recognised by.
+    /// Its id, the same in each attempt.
     pub id: DeliveryId,
-    /// What it says.
+    /// Event type.
     pub kind: DeliveryKind,
-    /// Whose address is in it, if one is: its erasure drops the delivery.
+    /// The address it contains, if any. Erasing the address drops the delivery.
     pub email: Option<EmailAddress>,
-    /// What is sent, the same in each attempt.
+    /// Body sent, the same in each attempt.
     pub body: String,
-    /// The IPv4 /24 or IPv6 /48 that asked for it, if networks take turns: the key that its mails are counted under.
+    /// The IPv4 /24 or IPv6 /48 that caused it, if networks take turns: the limiter key of its emails.
     pub network: Option<LimitKey>,
-    /// When it was made.
+    /// When it was created.
     pub queued_at: Timestamp,
     /// When the next attempt is due.
     pub due_at: Timestamp,
-    /// How many have failed.
+    /// Number of failed attempts.
     pub attempts: u32,
-    /// Why the last one failed, without any address.
+    /// Error of the last failed attempt, without any address.
     pub last_error: Option<String>,
-    /// When it was given up, if it was.
+    /// When it failed for good, if it did.
     pub dead_at: Option<Timestamp>,
 }
 
-/// Why an attempt failed. The texts hold no address.
+/// Why an attempt failed. The texts contain no address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The next one may succeed.
+    /// A retry may succeed.
     Later {
-        /// Why, in words.
+        /// The reason, in words.
         error: String,
-        /// How long the other side wants to be left alone.
+        /// Pause requested by the other side.
         wait_ms: Option<u64>,
     },
     /// No attempt will succeed.
     Final(String),
 }
 
-/// How long a delivery waits after each attempt that failed, in seconds. After the tenth, three days after the
-/// first one, it is given up. As Standard Webhooks 1.0 has it.
+/// Pause after each failed attempt, in seconds. After the tenth, three days after the first one, the delivery
+/// has failed for good. The schedule of Standard Webhooks 1.0.
 const WAITS_S: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/// The same of a mail: a mailbox that does not know the sender takes it only some minutes later.
+/// The same for emails: greylisting mailboxes accept a new sender only after some minutes.
 const MAIL_WAITS_S: [u64; 9] = [
     300, 900, 1_800, 3_600, 14_400, 28_800, 43_200, 79_200, 86_400,
 ];
 
-/// The most characters of an error that are stored.
+/// Maximum length of a stored error, in characters.
 const ERROR_LENGTH_MAX: usize = 400;
 
-/// The longest wait that the other side can ask for.
+/// Longest pause the other side can request.
 const ASKED_WAIT_MS_MAX: u64 = 3_600_000;
 
-/// No wait is longer. What is due later than that was put off by a clock that was wrong.
+/// Upper bound of any pause. A later due date means that the clock was wrong when it was set.
 const WAIT_MS_MAX: u64 = DAY_MS + DAY_MS / 10;
 
 impl Delivery {
-    /// How long one that was given up is kept, and how many are.
+    /// Retention and maximum number of deliveries that failed for good.
     pub const DEAD_KEPT_MS: u64 = 30 * DAY_MS;
     /// See [`Self::DEAD_KEPT_MS`].
     pub const DEAD_KEPT_MAX: usize = 10_000;
 
-    /// In which time all attempts are made.
+    /// Time within which all attempts are made.
     pub const ATTEMPTS_MS_MAX: u64 = 4 * DAY_MS;
 
-    /// One that is due at once.
+    /// A delivery that is due at once.
     pub const fn new(
         id: DeliveryId,
         kind: DeliveryKind,
@@ -176,12 +177,13 @@ impl Delivery {
         }
     }
 
-    /// Whether an attempt is due.
+    /// True if an attempt is due.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.dead_at.is_none() && is_due(self.due_at, now)
     }
 
-    /// An attempt has failed. `jitter` puts the next one off by up to a tenth, so that not all come at once.
+    /// Records a failed attempt. `jitter` delays the next one by up to a tenth, so that they don't all run at
+    /// once.
     pub fn fail(&mut self, failure: Failure, jitter: u8, now: Timestamp) {
         let waits_s = match self.kind.channel() {
             Channel::Webhook => &WAITS_S,
@@ -197,7 +199,7 @@ impl Delivery {
             }
             (Failure::Later { error, .. } | Failure::Final(error), _) => (error, None),
         };
-        // A store has room for so much of it, whatever it is.
+        // Stores have room for a bounded text of any content.
         let error = error.chars().filter(|char| !char.is_control());
         self.last_error = Some(error.take(ERROR_LENGTH_MAX).collect());
         match wait_ms {
@@ -206,51 +208,52 @@ impl Delivery {
         }
     }
 
-    /// The attempt does not count, and others come first.
+    /// Puts it behind the others, without counting the attempt.
     pub const fn put_back(&mut self, now: Timestamp) {
         self.due_at = now;
     }
 
-    /// It is due at once, with all its attempts.
+    /// Makes it due at once, with all its attempts.
     pub fn retry(&mut self, now: Timestamp) {
         (self.due_at, self.attempts, self.dead_at) = (now, 0, None);
     }
 }
 
-/// Whether an attempt that is due at `due_at` is to be made. A clock that was set back holds up nothing.
+/// True if an attempt due at `due_at` may be made. A clock that was set back delays nothing.
 pub fn is_due(due_at: Timestamp, now: Timestamp) -> bool {
     due_at <= now || due_at > now.plus_ms(WAIT_MS_MAX)
 }
 
-/// Which network's turn it is. The networks take turns, so that one with many deliveries holds up no other.
+/// The network to serve next. Networks take turns, so that one with many deliveries doesn't hold up the
+/// others.
 #[derive(Clone, Debug, Default)]
 pub struct Turn {
-    /// The network whose turn was the last.
+    /// The network served last.
     pub after: Option<LimitKey>,
     /// Networks that have used up their share.
     pub without: Vec<LimitKey>,
 }
 
 impl Turn {
-    /// The place of a network in the order of turns. None if it has to wait.
+    /// Sort key of a network in the order of turns. `None` if it has to wait.
     pub fn rank(&self, network: Option<LimitKey>) -> Option<(bool, Option<LimitKey>)> {
         let has_to_wait = network.is_some_and(|key| self.without.contains(&key));
         (!has_to_wait).then_some((network <= self.after, network))
     }
 }
 
-/// The ends of deliveries that were taken.
+/// Outcomes of the deliveries attempted.
 #[derive(Clone, Debug, Default)]
 pub struct Settled {
-    /// They are removed.
+    /// To be removed.
     pub made: Vec<DeliveryId>,
-    /// They are stored as they are now.
+    /// To be stored as they are now.
     pub failed: Vec<Delivery>,
-    /// The outcomes of the emails that ask these addresses to confirm.
+    /// Outcomes of confirmation emails, by address.
     pub mails: Vec<(EmailAddress, MailOutcome)>,
 }
 
-/// Why no delivery of a channel is attempted, and until when.
+/// A pause of a whole channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelPause {
     /// The other side's words, without any address.
@@ -259,16 +262,16 @@ pub struct ChannelPause {
     pub until: Timestamp,
 }
 
-/// How the deliveries of one channel stand.
+/// State of a channel's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueStanding {
-    /// How many are to be delivered.
+    /// Pending deliveries.
     pub waiting: u64,
-    /// When the oldest of them was made.
+    /// When the oldest of them was created.
     pub oldest: Option<Timestamp>,
-    /// How many were given up and are still kept.
+    /// Failed deliveries still stored.
     pub dead: u64,
-    /// Whether none leaves until the operator says so.
+    /// True if the operator has paused the channel.
     pub is_held: bool,
 }
 
@@ -306,7 +309,7 @@ mod tests {
             delivery.fail(later(None), jitter, now);
             assert_eq!((delivery.attempts, delivery.dead_at), (10, Some(now)));
             assert!(!delivery.is_due(now.plus_ms(1_000_000_000)));
-            // Whoever tries it again gives it all attempts again.
+            // A retry by hand resets the attempts.
             delivery.retry(now);
             assert!(delivery.is_due(now));
             assert_eq!(delivery.attempts, 0);
@@ -341,7 +344,7 @@ mod tests {
         for _ in 0..9 {
             delivery.fail(later(None), u8::MAX, START);
         }
-        // A day and a tenth, the longest wait, is kept.
+        // The longest pause, a day and a tenth, is accepted.
         assert!(!delivery.is_due(START));
         let year_ms = 365 * DAY_MS;
         let year_before = Timestamp::from_ms(START.as_ms() - year_ms);

@@ -1,9 +1,9 @@
 //! The address a visitor signs up with.
 //!
-//! Two grammars must accept it: RFC 5321/5322 as `email_address` implements it, and the narrower one
-//! that mail servers take in practice: a dot-atom of ASCII, `@`, and a host name. An
-//! internationalised domain is converted to its ASCII form (UTS 46), so that one mailbox has one
-//! spelling and no look-alike letters are stored.
+//! Two grammars must accept it: RFC 5321/5322 as `email_address` implements it, and the narrower one that
+//! mail servers accept in practice: a dot-atom of ASCII, `@`, and a host name. An internationalised domain is
+//! converted to its ASCII form (UTS 46), so that one mailbox has one spelling and no look-alike letters are
+//! stored.
 
 use std::borrow::Cow;
 
@@ -13,16 +13,16 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use super::macros::hidden;
 use super::secret::MacKey;
 
-/// The longest address, in octets (RFC 5321, section 4.5.3.1.3).
+/// Maximum length of an address, in octets (RFC 5321, section 4.5.3.1.3).
 pub const LENGTH_MAX: usize = 254;
 
-/// A deliverable-looking address: ASCII, lowercase, at most [`LENGTH_MAX`] characters.
+/// An address that looks deliverable: ASCII, lowercase, at most [`LENGTH_MAX`] characters.
 ///
-/// Nothing but letter case is normalised.
+/// Only letter case is normalised.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EmailAddress(String);
 
-/// Why an address was refused.
+/// The fault of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmailError {
     /// Too many characters, as sent or with its domain in ASCII form.
@@ -34,7 +34,7 @@ pub enum EmailError {
 }
 
 impl EmailAddress {
-    /// Reads an address. Nothing is trimmed.
+    /// Parses an address. Nothing is trimmed.
     ///
     /// # Errors
     /// [`EmailError`] when it is too long or not an address of the narrower grammar.
@@ -65,13 +65,13 @@ impl EmailAddress {
         Self(address)
     }
 
-    /// The hash by which the address is remembered when it is forgotten.
+    /// Hash under which an erased address is remembered.
     pub fn tombstone(&self, key: &MacKey) -> [u8; 16] {
         key.hash16(&[self.0.as_bytes()])
     }
 
-    /// What is the same for all spellings of a mailbox that big providers know: without what follows a plus, and
-    /// at Google without dots. For counting only.
+    /// The mailbox behind the spellings that big providers treat alike: without a plus suffix, and at Google
+    /// without dots. For counting only.
     pub fn mailbox(&self) -> String {
         let (local, domain) = self.0.rsplit_once('@').unwrap_or((&self.0, ""));
         let local = local.split('+').next().unwrap_or(local);
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    // The tables of addresses are in tests/it/email.rs, beside the pattern that is published.
+    // The tables of addresses are in tests/it/email.rs, next to the published pattern.
 
     #[test]
     fn length_is_bounded_as_sent_and_as_stored() {
@@ -157,7 +157,7 @@ mod tests {
             EmailAddress::parse(&format!("{local}@{}", domain(255 - 65))),
             Err(EmailError::TooLong)
         );
-        // Short as sent, too long once the domain is in ASCII form.
+        // Short as sent, too long with its domain in ASCII form.
         let swelling = format!(
             "{local}@{}.de",
             vec![format!("ä{}", "b".repeat(55)); 3].join(".")
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(format!("{address:?}"), "EmailAddress(..)");
     }
 
-    /// Of the narrower grammar, or close to it.
+    /// Matches the narrower grammar, or almost.
     const NARROW: &str = "[a-z0-9!#$%&'*+/=?^_`{|}~-]{1,20}(\\.[a-z0-9!#$%&'*+/=?^_`{|}~-]{1,43}){0,3}\
                           @([a-z0-9][a-z0-9-]{0,61}[a-z0-9]?\\.){1,4}[a-z0-9-]{0,20}[a-z0-9]";
 

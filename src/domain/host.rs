@@ -1,12 +1,12 @@
-//! Hosts and origins compared as names, however they are spelled.
+//! Hosts and origins, compared regardless of spelling.
 
-/// Compares two host names: letter case and the dot of the root do not count (RFC 1034, section 3.1).
+/// Compares two host names, ignoring letter case and the root's dot (RFC 1034, section 3.1).
 pub fn is_same_host(one: &str, other: &str) -> bool {
     rootless(one).eq_ignore_ascii_case(rootless(other))
 }
 
-/// Compares two origins, such as `https://example.com:8443` (RFC 6454, section 5). They are the same if their hosts
-/// are, and a port that is left out is the scheme's. `null` is no origin.
+/// Compares two origins, such as `https://example.com:8443` (RFC 6454, section 5), by scheme, host and port.
+/// A missing port is the scheme's default. `null` is no origin.
 pub fn is_same_origin(one: &str, other: &str) -> bool {
     let (Some(one), Some(other)) = (parts(one), parts(other)) else {
         return false;
@@ -14,7 +14,7 @@ pub fn is_same_origin(one: &str, other: &str) -> bool {
     one.0.eq_ignore_ascii_case(other.0) && is_same_host(one.1, other.1) && one.2 == other.2
 }
 
-/// A host name without the dot of the root.
+/// A host name without the root's dot.
 pub fn rootless(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }

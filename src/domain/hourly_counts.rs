@@ -1,36 +1,36 @@
-//! How much happened in each hour.
+//! Activity per hour.
 
 use super::macros::names;
 use super::time::Timestamp;
 
 names! {
-    /// What is counted by the hour.
+    /// Hourly counters.
     pub enum Counted {
-        /// Requests that were answered.
+        /// Requests handled.
         Requests => "requests",
-        /// Those answered with an error of the client, refusals among them.
+        /// Requests that ended in a client error, refusals among them.
         ClientErrors => "client_errors",
-        /// Those answered with an error of the service.
+        /// Requests that ended in a server error.
         ServerErrors => "server_errors",
-        /// Charges that a policy refused.
+        /// Requests refused by a policy.
         Refusals => "refusals",
-        /// Sign-ups of new addresses, or those that a provider took.
+        /// Sign-ups of new addresses, or sign-ups accepted by a provider.
         SignUps => "sign_ups",
         /// Sign-ups of addresses that were signed up already.
         Renewals => "renewals",
-        /// Keys that were issued.
+        /// Keys issued.
         Keys => "keys",
-        /// Agents that were registered.
+        /// Agents registered.
         Agents => "agents",
-        /// Chat turns that were answered.
+        /// Chat turns answered.
         Chats => "chats",
-        /// Chat turns that failed.
+        /// Chat turns failed.
         FailedChats => "failed_chats",
-        /// Charges that were refunded.
+        /// Charges refunded.
         Refunds => "refunds",
-        /// Chat turns in which the assistant said that it knows no answer.
+        /// Chat turns to which the assistant knew no answer.
         UnansweredChats => "unanswered_chats",
-        /// Contacts that the operator imported.
+        /// Contacts imported by the operator.
         Imports => "imports",
     }
 }
@@ -59,7 +59,7 @@ impl Counts {
         }
     }
 
-    /// What was counted since `earlier`.
+    /// The difference to an `earlier` reading.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut difference = Self::default();
         for (counted, number) in self.iter() {
@@ -68,12 +68,12 @@ impl Counts {
         difference
     }
 
-    /// Whether all numbers are 0.
+    /// True if all numbers are 0.
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Every number.
+    /// Every counter and its number.
     pub fn iter(&self) -> impl Iterator<Item = (Counted, u64)> {
         Counted::ALL.into_iter().zip(self.0)
     }
@@ -91,7 +91,7 @@ impl Hour {
         Self(at.as_ms() / HOUR_MS)
     }
 
-    /// The hour of this name.
+    /// Parses a name.
     pub fn from_name(name: &str) -> Option<Self> {
         let start: jiff::Timestamp = format!("{name}:00:00Z").parse().ok()?;
         let start_ms = u64::try_from(start.as_millisecond()).ok()?;
@@ -99,15 +99,15 @@ impl Hour {
         (hour.name() == name).then_some(hour)
     }
 
-    /// Its date and hour, such as `2026-11-23T01`. The first 7 characters are its month. Empty beyond
-    /// the year 9999.
+    /// Its date and hour, such as `2026-11-23T01`; the first 7 characters are the month. Empty beyond the
+    /// year 9999.
     pub fn name(self) -> String {
         let start = self.start().to_rfc3339();
         let hour = start.split_once(':').map(|(hour, _minutes)| hour);
         hour.unwrap_or_default().to_owned()
     }
 
-    /// When it began.
+    /// Its first instant.
     pub const fn start(self) -> Timestamp {
         Timestamp::from_ms(self.0.saturating_mul(HOUR_MS))
     }
@@ -118,19 +118,19 @@ impl Hour {
         Self(self.0.saturating_add(1))
     }
 
-    /// How many hours after `earlier` it is, 0 if that is later.
+    /// Hours since `earlier`, 0 if that is later.
     pub const fn hours_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The hour that was this many `hours` before.
+    /// The hour `hours` before.
     #[must_use]
     pub const fn minus(self, hours: u64) -> Self {
         Self(self.0.saturating_sub(hours))
     }
 }
 
-/// What was counted in one hour.
+/// The counts of one hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HourlyCounts {
     /// The hour.
@@ -139,7 +139,7 @@ pub struct HourlyCounts {
     pub counts: Counts,
 }
 
-/// How long hourly counts are kept, in hours: 400 days.
+/// Retention of hourly counts, in hours: 400 days.
 pub const KEPT_HOURS: u64 = 400 * 24;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! The languages that pages are written in.
+//! The languages of the pages.
 
 use super::macros::names;
 
 names! {
-    /// A language of the pages, by its tag (RFC 5646), in the order that pages list them.
+    /// A language of the pages, by its tag (RFC 5646), in the order of the pages' menu.
     #[derive(Default, PartialOrd, Ord)]
     pub enum Language {
-        /// For whoever asks for none of the others.
+        /// The default.
         #[default]
         English => "en",
         German => "de",
@@ -20,7 +20,7 @@ impl Language {
         self.as_str()
     }
 
-    /// Its name, as its speakers call it.
+    /// Its name in the language itself.
     pub const fn name(self) -> &'static str {
         match self {
             Self::English => "English",
@@ -30,10 +30,10 @@ impl Language {
         }
     }
 
-    /// The language of a tag, in any case and with any subtags: `de-AT` is German, and so is `de_AT`.
+    /// The language of a tag, in any case and with any subtags: `de-AT` and `de_AT` are German.
     pub fn of_tag(tag: &str) -> Option<Self> {
         let (primary, _subtags) = tag.split_once(['-', '_']).unwrap_or((tag, ""));
-        let is_meant = |it: &Self| it.tag().eq_ignore_ascii_case(primary);
+        let is_meant = |language: &Self| language.tag().eq_ignore_ascii_case(primary);
         Self::ALL.into_iter().find(is_meant)
     }
 }

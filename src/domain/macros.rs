@@ -1,13 +1,12 @@
-//! What the compiler does not derive.
+//! Derives that the standard library lacks.
 
-/// An enum as a table of its values and their names: each is written once, and whoever needs all of them
-/// walks `ALL`.
+/// An enum with a name for each value, and all values in `ALL`: each is written once.
 ///
 /// ```text
 /// names! {
-///     /// What it is.
+///     /// A fruit.
 ///     pub enum Fruit {
-///         /// What this one is.
+///         /// Malus domestica.
 ///         Apple => "apple",
 ///     }
 /// }
@@ -23,7 +22,7 @@ macro_rules! names {
 
         #[allow(dead_code, reason = "not every set needs all of it")]
         impl $set {
-            /// All of them, in the order of the table.
+            /// All values, in the order of the table.
             $visible const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
 
             $visible const fn as_str(self) -> &'static str {
@@ -31,13 +30,13 @@ macro_rules! names {
             }
 
             $visible fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.into_iter().find(|it| it.as_str() == name)
+                Self::ALL.into_iter().find(|value| value.as_str() == name)
             }
         }
     };
 }
 
-/// `Debug` of types that hold secrets or personal data: the type's name alone.
+/// `Debug` for types that hold secrets or personal data: prints the type's name alone.
 macro_rules! hidden {
     ($($of:ty),+) => {
         $(impl std::fmt::Debug for $of {

@@ -1,47 +1,47 @@
-//! Mail that the service sends.
+//! Emails sent by the service.
 
 use super::email::EmailAddress;
 use super::macros::hidden;
 use super::text::Text;
 use super::time::Timestamp;
 
-/// The longest name of a sender, in characters.
+/// Maximum length of a sender's name, in characters.
 const NAME_LENGTH_MAX: usize = 100;
 
-/// Where mail is handed over: the operator's account with a relay.
+/// The operator's account with a mail relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relay {
-    /// Its name or address.
+    /// Host name or address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// How the connection is protected.
+    /// Protection of the connection.
     pub security: RelaySecurity,
-    /// The account's name, if the relay wants a log-in.
+    /// Account name, if the relay requires a login.
     pub user: Option<String>,
 }
 
-/// How a connection to a relay is protected.
+/// Protection of a connection to a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelaySecurity {
     /// TLS from the first byte.
     Tls,
-    /// TLS after `STARTTLS`, without which nothing is sent.
+    /// TLS after `STARTTLS`; without it nothing is sent.
     StartTls,
     /// None: the relay is on this machine.
     Clear,
 }
 
-/// Who sends mail: an address, and a name that people see before it.
+/// Sender of emails: an address, and optionally a display name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
-    /// The name, which may be missing.
+    /// Display name.
     pub name: Option<String>,
     /// The address.
     pub address: EmailAddress,
 }
 
-/// Why a sender was refused.
+/// The fault of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "must be 'NAME <ADDRESS>' or an address such as news@example.com; the name has up to {NAME_LENGTH_MAX} \
@@ -50,7 +50,7 @@ pub struct Sender {
 pub struct SenderError;
 
 impl Sender {
-    /// Reads `NAME <ADDRESS>` or an address alone.
+    /// Parses `NAME <ADDRESS>` or an address alone.
     ///
     /// # Errors
     /// [`SenderError`] when it is neither.
@@ -74,41 +74,41 @@ impl Sender {
     }
 }
 
-/// What a mail says, before it has the form of one.
+/// An email's content, before it is encoded.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Letter {
-    /// Whom it is for.
+    /// Recipient.
     pub to: EmailAddress,
-    /// Its subject, a line.
+    /// Subject, one line.
     pub subject: String,
-    /// The text.
+    /// Plain text.
     pub text: String,
     /// The same as HTML.
     pub html: String,
     /// When it was written.
     pub at: Timestamp,
-    /// By what relays and mailboxes recognise a second copy of it.
+    /// Identifies the email, so that relays and mailboxes recognise a second copy.
     pub id: [u8; 16],
-    /// Where whoever gets it leaves by one click (RFC 8058).
+    /// One-click unsubscribe URL (RFC 8058).
     pub leave_url: Option<String>,
 }
 
-/// What a mail says in one language, but for the link in it.
+/// An email's content in one language, except for its link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LetterTemplate {
-    /// Its subject, a line.
+    /// Subject, one line.
     pub subject: String,
-    /// The text.
+    /// Plain text.
     pub text: String,
     /// The same as HTML.
     pub html: String,
 }
 
 impl LetterTemplate {
-    /// What stands for the link in text and HTML.
+    /// Placeholder for the link in text and HTML.
     pub const LINK: &str = "https://link.invalid/";
 
-    /// The letter with its link, which has no character that HTML knows.
+    /// The letter with its link, which has no character special to HTML.
     pub fn fill(
         &self,
         to: EmailAddress,
@@ -129,12 +129,12 @@ impl LetterTemplate {
     }
 }
 
-/// A mail in the form in which it is sent (RFC 5322), made once: each try sends the same bytes.
+/// An encoded email (RFC 5322), encoded once: each attempt sends the same bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Mail {
-    /// Whom it is for.
+    /// Recipient.
     pub to: EmailAddress,
-    /// Head and body, with the lines' ends of the RFC.
+    /// Header and body, with CRLF line endings.
     pub message: Vec<u8>,
 }
 

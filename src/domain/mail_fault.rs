@@ -1,47 +1,47 @@
-//! Whose fault a refused mail is: the recipient's, or the account's. A relay that refuses without saying why is judged
-//! by its other answers.
+//! The fault behind a refused email: the recipient's, or the account's. A refusal that leaves it open is
+//! judged by the relay's other responses.
 
 use std::collections::HashMap;
 
 use super::email::EmailAddress;
 
-/// As many different recipients in a row that are refused with the same code are the account's fault.
+/// This many different recipients refused in a row with the same code are the account's fault.
 const ROW_MAX: usize = 3;
 
-/// As many with a code of the account's, where the account has just worked.
+/// The same for an account code, when the account has just worked.
 const DENIED_ROW_MAX: usize = 2;
 
-/// Stands for every code of the account's.
+/// Stands for every account code.
 const DENIED: u16 = 0;
 
-/// Most refusals that are remembered. Past it the judge starts over.
+/// Maximum number of refusals remembered. Past it the judge starts over.
 const REFUSALS_MAX: usize = 1000;
 
-/// The pauses of an account at fault, in minutes, and the one after these.
+/// Pauses of an account at fault, in minutes, and the one after these.
 const ACCOUNT_WAITS_MIN: [u64; 3] = [1, 5, 15];
 const ACCOUNT_WAIT_MIN_MAX: u64 = 60;
 
-/// Whose fault a refusal is.
+/// The fault behind a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// This mail is refused for good.
+    /// This email is refused for good.
     Recipient,
-    /// Every mail would be refused.
+    /// Every email would be refused.
     Account,
-    /// The next mails decide.
+    /// The next emails decide.
     Undecided,
-    /// This mail is refused for now.
+    /// This email is refused for now.
     Moment,
 }
 
-/// Judges refusals that do not tell the recipient's fault from the account's.
+/// Judges refusals that could be the recipient's or the account's fault.
 #[derive(Debug, Default)]
 pub struct FaultJudge {
-    /// The number of mails that the relay has accepted.
+    /// Number of emails accepted by the relay.
     accepted: u64,
-    /// The last refusal of each recipient.
+    /// Last refusal of each recipient.
     refused: HashMap<EmailAddress, Refusal>,
-    /// The number of faults of the account since the relay last accepted a mail.
+    /// Number of account faults since the relay last accepted an email.
     account_faults: usize,
 }
 
@@ -62,9 +62,9 @@ impl FaultJudge {
         self.account_faults = 0;
     }
 
-    /// The relay has refused a mail to `to` with `code`. A recipient who was refused before is at fault if the relay
-    /// has accepted others since, unless the account was at fault then: it may be again. An earlier
-    /// temporary refusal (4xx), or one with an account code, doesn't make a permanent one the recipient's fault.
+    /// Judges a refusal of an email to `to` with `code`. A recipient refused before is at fault if the relay
+    /// has accepted others since, unless the account was at fault then: it may be again. An earlier temporary
+    /// refusal (4xx), or one with an account code, doesn't make a permanent one the recipient's fault.
     pub fn judge(&mut self, to: &EmailAddress, code: u16) -> Fault {
         if let Some(before) = self.refused.get(to).filter(|refusal| {
             refusal.accepted < self.accepted && (refusal.code >= 500 || code < 500)
@@ -80,9 +80,10 @@ impl FaultJudge {
         }
     }
 
-    /// The relay has refused a mail to `to` with a code of the account's. If the account has just worked, another
-    /// recipient decides. One who was refused before is alone at fault if others were accepted since, or nobody else
-    /// was refused: otherwise anybody could stop all mail with an address that the account may not write to.
+    /// Judges a refusal of an email to `to` with an account code. If the account has just worked, another
+    /// recipient decides. A recipient refused before is at fault alone if others were accepted since, or
+    /// nobody else was refused: otherwise anybody could stop all email with an address the account may not
+    /// write to.
     pub fn judge_denied(&mut self, to: &EmailAddress) -> Fault {
         let before = self.refused.get(to).map(|refusal| refusal.accepted);
         let works = self.accepted > 0 && self.account_faults == 0;
@@ -96,7 +97,8 @@ impl FaultJudge {
         }
     }
 
-    /// Remembers a refusal. Returns how many recipients were refused with this code since the relay accepted a mail.
+    /// Remembers a refusal. Returns the number of recipients refused with this code since the relay last
+    /// accepted an email.
     fn remember(&mut self, to: &EmailAddress, code: u16) -> usize {
         if self.refused.len() >= REFUSALS_MAX {
             self.refused.clear();
@@ -113,7 +115,7 @@ impl FaultJudge {
             .count()
     }
 
-    /// The account is at fault. Returns how long it is left alone, in milliseconds.
+    /// Records an account fault. Returns the pause, in milliseconds.
     pub fn pause_ms(&mut self) -> u64 {
         for refusal in self.refused.values_mut() {
             refusal.is_doubtful |= refusal.accepted == self.accepted;
@@ -132,7 +134,7 @@ mod tests {
     #[test]
     #[allow(clippy::too_many_lines, reason = "rows of a table")]
     fn refusals_are_judged_by_what_else_the_relay_says() {
-        // Each mail is a recipient and the code of its refusal; 0 is one that the relay accepts, 571 the account's.
+        // Each email is a recipient and the code of its refusal: 0 for none, 571 for an account code.
         type Row<'a> = (&'a str, &'a [(&'a str, u16)], &'a [Fault]);
         let rows: [Row<'_>; 17] = [
             ("an account that never worked", &[("a", 571)], &[Account]),

@@ -1,31 +1,34 @@
-//! The rules of the service without any I/O, and values that are validated when constructed.
-//! Nothing here reads a clock, draws a random number, waits, or depends on HTTP, JSON or a store.
+//! The rules of the service without any I/O, and values validated on construction. Nothing here reads a
+//! clock, draws a random number, waits, or depends on HTTP, JSON or a store.
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! |---|---|
-//! | `macros` | enums as tables of names, and `Debug` of what no log may show |
+//! | `macros` | enums as tables of names, and `Debug` for types that must stay out of logs |
+//! | [`accent`] | the colour of links and buttons |
 //! | [`time`] | instants and the calendar-free arithmetic on them |
 //! | [`text`] | texts of bounded length |
 //! | [`email`] | the address a visitor signs up with |
-//! | [`contact`] | contacts and what may be disclosed about them |
+//! | [`consent`] | consents, their confirmation and withdrawal |
+//! | [`contact`] | contacts, and the rules for disclosing them |
 //! | [`chat`] | a conversation with the assistant |
 //! | [`credential`] | free API keys and their fingerprints |
 //! | [`agent`] | registrations of agents, their client secrets and access tokens |
 //! | [`secret`] | the keys derived from the data directory's secret |
 //! | [`client`] | clients, and the keys they are counted under |
-//! | [`blocked_network`] | networks whose requests the operator has refused |
-//! | [`pseudonym`] | what the operator calls a client |
+//! | [`blocked_network`] | networks blocked by the operator |
+//! | [`pseudonym`] | the operator's names for clients |
 //! | [`quota_token`] | the token that a visitor's chat turns are counted under |
-//! | [`policy`] | the named rate limits and how one is written on the command line |
+//! | [`policy`] | the named rate limits and their syntax on the command line |
 //! | [`window`] | the sliding window itself |
-//! | [`decision`] | what the limiter decided about one request |
-//! | [`delivery`] | what leaves the house, and when it is tried again |
-//! | [`mail_fault`] | whose fault a refused mail is |
+//! | [`decision`] | the limiter's decision on one request |
+//! | [`delivery`] | outgoing events and emails, and their retries |
+//! | [`mail`] | emails, their sender and relay |
+//! | [`mail_fault`] | the fault behind a refused email |
 //! | [`host`] | hosts and origins, compared as names |
-//! | [`hourly_counts`] | how much happened in each hour |
-//! | [`settings`] | what the operator decided |
+//! | [`hourly_counts`] | activity per hour |
+//! | [`settings`] | the operator's settings |
 //! | [`language`] | the languages of the pages |
-//! | [`certificate_order`] | when a certificate is ordered |
+//! | [`certificate_order`] | when to order a certificate |
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
 pub mod accent;

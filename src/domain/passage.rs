@@ -5,22 +5,22 @@ use super::language::Language;
 /// A section of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// The title of its page.
+    /// Title of its page.
     pub page: String,
-    /// The section's heading.
+    /// Heading of the section.
     pub title: String,
     /// Its URL, with the anchor.
     pub url: String,
     /// Plain text in blocks, separated by an empty line. The lines of a code example, and no others,
     /// begin with [`Passage::CODE_INDENT`].
     pub text: String,
-    /// Other words for it, by whoever wrote the page: never quoted.
+    /// Synonyms by the page's author: never quoted.
     pub hints: Vec<String>,
-    /// What visitors say or ask who mean it: learned from, never quoted.
+    /// Sample questions of visitors: learned from, never quoted.
     pub examples: Vec<&'static str>,
-    /// Whether it is the operator's own, of which there are few examples.
+    /// True for the operator's own pages, which have few examples.
     pub is_own: bool,
-    /// What it is written in; `None` if it is for readers of any language.
+    /// Its language; `None` if it is for readers of any language.
     pub language: Option<Language>,
 }
 
@@ -28,14 +28,14 @@ impl Passage {
     /// The indent of each line of a code example.
     pub const CODE_INDENT: &str = "    ";
 
-    /// What it is called: its title, its hints and its examples.
+    /// Its names: title, hints and examples.
     pub fn topics(&self) -> impl Iterator<Item = &str> {
         let title = std::iter::once(self.title.as_str());
         let hints = self.hints.iter().map(String::as_str);
         title.chain(hints).chain(self.examples.iter().copied())
     }
 
-    /// The texts that tell what it is about: its title, the paragraphs of its prose, its hints and its examples.
+    /// The texts about its subject: title, paragraphs of prose, hints and examples.
     pub fn prose(&self) -> impl Iterator<Item = &str> {
         let lines = self.text.lines();
         let lines = lines.filter(|line| !line.starts_with(Self::CODE_INDENT));
@@ -44,46 +44,46 @@ impl Passage {
     }
 }
 
-/// What visitors say that is no question, such as thanks.
+/// A visitor's message that is no question, such as thanks, and its reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Courtesy {
-    /// The words that say it.
+    /// Its words.
     pub words: Vec<&'static str>,
-    /// What is answered.
+    /// The assistant's reply.
     pub reply: String,
 }
 
-/// What the assistant needs beside the passages, in one language.
+/// The assistant's texts and word lists in one language, besides the passages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssistantTexts {
     /// The language.
     pub language: Language,
     /// Questions that no passage answers, by subject, to learn from.
     pub other_subjects: Vec<Vec<&'static str>>,
-    /// Words that say how a question is asked, not what it is about.
+    /// Stop words: they shape a question without saying its subject.
     pub stop_words: Vec<&'static str>,
-    /// Those of them after which comes what is asked for.
+    /// Those of them that precede the subject.
     pub question_words: Vec<&'static str>,
-    /// Words that may be on any subject: of no weight in a question unless a page has them.
+    /// Words that fit any subject: of no weight in a question unless a page has them.
     pub vague_words: Vec<&'static str>,
     /// Groups of words and phrases that visitors use for the same thing.
     pub synonyms: Vec<Vec<&'static str>>,
-    /// What is said without a question, the most telling first.
+    /// Messages that are no question, the most distinctive first.
     pub courtesies: Vec<Courtesy>,
-    /// Words beside those of courtesies.
+    /// Fillers next to courtesies.
     pub fillers: Vec<&'static str>,
-    /// That the pages do not answer the question.
+    /// Says that the pages don't answer the question.
     pub unanswered: String,
-    /// Asks what the visitor wants to know.
+    /// Asks for the visitor's question.
     pub question: String,
-    /// Before some topics.
+    /// Introduces some topics.
     pub topics: String,
-    /// Before the URL of all topics.
+    /// Introduces the URL of all topics.
     pub all: String,
-    /// Before the URL of the passage.
+    /// Introduces the URL of the passage.
     pub more: String,
-    /// That there are no pages.
+    /// Says that there are no pages.
     pub no_pages: String,
-    /// That the operator's model is away, and the pages answer.
+    /// Says that the operator's model is unavailable, and the pages answer.
     pub away: String,
 }

@@ -12,23 +12,23 @@ macro_rules! policies {
         $policy:ident $name:literal: $count:literal in $window_s:expr, $by:ident, $counted:literal;
     )+) => {
         names! {
-            /// The name of a policy, as in answers, documents and flags.
+            /// The name of a policy, as in responses, documents and flags.
             pub enum PolicyName { $($(#[$doc])* $policy => $name,)+ }
         }
 
         impl PolicyName {
-            /// The quota unless the operator configures another.
+            /// Default quota.
             pub const fn default_quota(self) -> Quota {
                 let (count, window_s) = match self { $(Self::$policy => ($count, $window_s),)+ };
                 Quota { count, window_ms: 1000 * window_s }
             }
 
-            /// Which requests share a window.
+            /// The requests that share a window.
             pub const fn counted_by(self) -> CountedBy {
                 match self { $(Self::$policy => CountedBy::$by,)+ }
             }
 
-            /// What is counted, and by whom, in the words of the documents.
+            /// The requests counted and their key, in the words of the documents.
             pub const fn counted(self) -> &'static str {
                 match self { $(Self::$policy => $counted,)+ }
             }
@@ -40,7 +40,7 @@ const MINUTE_S: u64 = TimeUnit::Minute.seconds();
 const HOUR_S: u64 = TimeUnit::Hour.seconds();
 const DAY_S: u64 = TimeUnit::Day.seconds();
 
-// All there is to a policy but its use. Stored keys hold the places in the table, so a new one is the last.
+// All of a policy but its use. Stored keys contain positions in the table, so a new policy goes last.
 policies! {
     Default "default": 600 in MINUTE_S, Client,
         "every request, by valid credential, else by IP address";
@@ -61,13 +61,13 @@ policies! {
     AssistantAll "assistant-all": 5000 in DAY_S, Everyone,
         "chat messages sent to the language model, all visitors together";
     /// Bounds what a client with many networks can store: more than a very busy launch day needs, and less
-    /// than one IPv6 /48 could send. The window is short, because a client that uses it up locks all
-    /// others out.
+    /// than one IPv6 /48 could send. The window is short, because a client that uses it up locks out all
+    /// others.
     NewsletterAll "newsletter-all": 10_000 in HOUR_S, Everyone,
         "newsletter sign-ups, all clients together";
-    /// Bounds the same.
+    /// The same bound for keys.
     KeysAll "keys-all": 5000 in HOUR_S, Everyone, "API keys issued, all clients together";
-    /// Past it the mails of that network wait, and those of others leave.
+    /// Past it the emails of that network wait, while those of others go out.
     MailPrefix "mail-prefix": 125 in HOUR_S, Prefix,
         "confirmation emails, by IPv4 /24 or IPv6 /48";
     NewsletterPrefix "newsletter-prefix": 2500 in HOUR_S, Prefix,
@@ -75,7 +75,7 @@ policies! {
     KeysPrefix "keys-prefix": 1250 in HOUR_S, Prefix, "API keys issued, by IPv4 /24 or IPv6 /48";
     AssistantPrefix "assistant-prefix": 1250 in DAY_S, Prefix,
         "chat messages sent to the language model, by IPv4 /24 or IPv6 /48";
-    /// Past it the sign-up is taken, and no further mail goes to the address.
+    /// Past it the sign-up is accepted, but no further email goes to the address.
     Mail "mail": 2 in DAY_S, Address,
         "confirmation emails, by email address, from all networks together";
     /// Past it the sign-up is taken, and its mail waits.
@@ -92,25 +92,25 @@ const PREFIX_POLICIES: [(PolicyName, PolicyName); 4] = [
 ];
 
 impl PolicyName {
-    /// A stable number, for stored keys: the place in the table.
+    /// A stable number for stored keys: the position in the table.
     pub const fn tag(self) -> u8 {
         self as u8
     }
 
-    /// Whether it counts by network alone. When a model or a provider fails, its charges are not
-    /// refunded, which bounds the refunds under every other policy.
+    /// True if it counts by network alone. When a model or a provider fails, its charges are not refunded,
+    /// which bounds the refunds under every other policy.
     pub const fn counts_networks(self) -> bool {
         matches!(self.counted_by(), CountedBy::Network)
     }
 }
 
 names! {
-    /// Which requests a policy counts together, in words as in "the policy allows 10 in 60 seconds for each
+    /// Key by which a policy groups requests, in words as in "the policy allows 10 in 60 seconds for each
     /// network".
     pub enum CountedBy {
-        /// The requests of one credential, or of one network without any.
+        /// The requests of one credential, or of one network without a credential.
         Client => "for each client",
-        /// The turns of one visitor; of programs, those of one client.
+        /// The turns of one visitor, or of one client that is a program.
         Visitor => "for each visitor",
         /// The sign-ups of one address from one network.
         SignUp => "for each email address and network",
@@ -125,7 +125,7 @@ names! {
     }
 }
 
-// What is wrong with a quota.
+// The fault of a quota.
 const MALFORMED: &str = "must be COUNT/WINDOW, such as 8/15m";
 const BAD_COUNT: &str = "COUNT must be 1 to 1000000000";
 const BAD_WINDOW: &str = "WINDOW must be a number with s, m, h or d, from 1s to 366d";
@@ -184,7 +184,7 @@ impl FromStr for Quota {
     }
 }
 
-/// The form of the command line, in the largest unit that divides the window.
+/// The command line's form, in the largest unit that divides the window.
 impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (number, unit) = TimeUnit::largest(self.window_s());
@@ -192,7 +192,7 @@ impl fmt::Display for Quota {
     }
 }
 
-/// The quota of each policy; a policy that is off has none.
+/// The quota of each policy; `None` if it is off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policies([Option<Quota>; PolicyName::ALL.len()]);
 
@@ -203,12 +203,12 @@ impl Default for Policies {
 }
 
 impl Policies {
-    /// The quota of `policy`; none if it is off.
+    /// The quota of `policy`; `None` if it is off.
     pub fn quota(&self, policy: PolicyName) -> Option<Quota> {
         self.0.get(usize::from(policy.tag())).copied().flatten()
     }
 
-    /// Sets or removes each of `given`, the last of one name counts; the policies by prefix follow those of
+    /// Sets or removes each of `given`; the last one of a name counts. The policies by prefix follow those of
     /// all clients together.
     pub fn configure(&mut self, given: &[(PolicyName, Option<Quota>)]) {
         for &(policy, quota) in given {

@@ -1,9 +1,9 @@
-//! What the operator calls a client, whose address must not stand there: the log, `limits show` and the filter
-//! of contacts have the same name for it.
+//! The operator's name for a client where its address must not appear: the log, `limits show` and the filter
+//! of contacts use the same one.
 //!
-//! Each hash is made of the one before, so that whatever is kept of a client leads to its name: the hash that
-//! limits count it under ([`LimitKey`]), the one that a contact keeps of its signers ([`OriginHash`]), and the
-//! name of a day.
+//! Each hash is made from the previous one, so that any stored trace of a client leads to its name: the hash
+//! that limits count it under ([`LimitKey`]), the hash that a contact stores of its signers ([`OriginHash`]),
+//! and the name of a day.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use super::policy::CountedBy;
 use super::secret::SecretKeys;
 use super::time::{DAY_MS, Timestamp};
 
-/// The name of a client, which hides who it is and is the same for one day (UTC).
+/// The name of a client: hides its identity, and is the same for one day (UTC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pseudonym([u8; 4]);
 
@@ -26,13 +26,13 @@ impl Pseudonym {
         Self::of_network_hash(keys, network.hashed(&keys.limiter), at)
     }
 
-    /// The same of a network by its [`Network::hashed`].
+    /// The same from a network's [`Network::hashed`].
     pub fn of_network_hash(keys: &SecretKeys, hash: [u8; 16], at: Timestamp) -> Self {
         Self::of_origin(keys, OriginHash::new(&keys.origin, &hash), at)
     }
 
-    /// The name of what limits count under `key`; none unless that is a network. What may be a credential has
-    /// none, because the log names networks.
+    /// The name of a limiter's `key`; `None` unless that is a network's. A possible credential has none,
+    /// because the log names networks.
     pub fn of_key(keys: &SecretKeys, key: LimitKey, at: Timestamp) -> Option<Self> {
         let is_network = key.policy()?.counted_by() == CountedBy::Network;
         let origin = origin_of_key(keys, key).filter(|_| is_network);
@@ -47,7 +47,7 @@ impl Pseudonym {
         Self([a, b, c, d])
     }
 
-    /// A name that was shown, in 8 hexadecimal digits.
+    /// Parses 8 hexadecimal digits.
     fn parse(text: &str) -> Option<Self> {
         let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
         Some(Self(bytes.try_into().ok()?))
@@ -64,7 +64,7 @@ fn origin_of(keys: &SecretKeys, network: Network) -> OriginHash {
     OriginHash::new(&keys.origin, &network.hashed(&keys.limiter))
 }
 
-/// The client that limits count under `key`; none unless that is a network or a credential.
+/// The client of a limiter's `key`; `None` unless that is a network or a credential.
 fn origin_of_key(keys: &SecretKeys, key: LimitKey) -> Option<OriginHash> {
     match key.policy()?.counted_by() {
         CountedBy::Client | CountedBy::Network => {
@@ -78,7 +78,7 @@ fn origin_of_key(keys: &SecretKeys, key: LimitKey) -> Option<OriginHash> {
     }
 }
 
-/// Who is looked for among the signers of contacts.
+/// A client to look for among the signers of contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SoughtSigner {
     Client(OriginHash),
@@ -87,10 +87,10 @@ pub enum SoughtSigner {
 }
 
 impl SoughtSigner {
-    /// Parses a name as the log has it, a hash that `limits show` prints, or an IP address.
+    /// Parses a name from the log, a hash from `limits show`, or an IP address.
     ///
     /// # Errors
-    /// What to give, in words.
+    /// The accepted forms, in words.
     pub fn parse(text: &str, keys: &SecretKeys) -> Result<Self, &'static str> {
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(Self::Client(origin_of(keys, Network::from(address))));
@@ -108,7 +108,7 @@ impl SoughtSigner {
         )
     }
 
-    /// Whether it is among the last clients that signed `contact` up.
+    /// True if it is among the last clients that signed up `contact`.
     pub fn has_signed(&self, contact: &Contact, keys: &SecretKeys, now: Timestamp) -> bool {
         let days = [now, contact.subscribed_at, contact.last_seen_at];
         let signers = contact.signers.iter();

@@ -12,7 +12,7 @@ use super::secret::{MacKey, TokenKey};
 
 const VERSION: &str = "v1";
 const ID_LEN: usize = 16;
-/// `v1`, two dots, twice 22 characters for 16 bytes.
+/// `v1`, two dots, and twice 22 characters for 16 bytes.
 const ENCODED_LEN: usize = VERSION.len() + 2 + 2 * 22;
 
 /// A visitor of the assistant.
@@ -32,14 +32,14 @@ impl QuotaToken {
         &self.id
     }
 
-    /// The text that the visitor is given.
+    /// The text given to the visitor.
     pub fn encode(&self, key: &TokenKey) -> String {
         let id = URL_SAFE_NO_PAD.encode(self.id);
         let tag = URL_SAFE_NO_PAD.encode(self.tag(key.current()));
         format!("{VERSION}.{id}.{tag}")
     }
 
-    /// Parses what a visitor presents; none unless [`QuotaToken::encode`] made it with this key.
+    /// Parses a visitor's token; `None` unless [`QuotaToken::encode`] made it with this key.
     pub fn decode(value: &str, key: &TokenKey) -> Option<Self> {
         if value.len() != ENCODED_LEN {
             return None;

@@ -15,7 +15,7 @@ impl Secret {
         Self(bytes)
     }
 
-    /// The bytes, for the file that holds them.
+    /// The bytes, for the secret's file.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -52,27 +52,27 @@ impl Secret {
     }
 }
 
-/// The secret of several nodes, and another whose tokens are believed, too: the one before it, or, while not
-/// all nodes have it yet, the next.
+/// The secret of several nodes, and a second one whose tokens are accepted as well: the previous one, or the
+/// next while some nodes don't have it yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedSecret {
     current: Secret,
     other: Option<Secret>,
 }
 
-/// Why a file holds no secret.
+/// The fault of a secret's file.
 const NO_SECRET: &str = "holds no secret: it must have a line of 64 hexadecimal digits, as \
      `openssl rand -hex 32` makes them, and may have a second one, or be a copy of a data directory's file \
      `secret`";
 
 impl SharedSecret {
-    /// Parses a secret's file: one or two lines of 64 hexadecimal digits, the current secret first; or the
-    /// 32 bytes of a data directory's secret.
+    /// Parses a secret's file: one or two lines of 64 hexadecimal digits, the current secret first; or the 32
+    /// bytes of a data directory's secret.
     ///
     /// # Errors
-    /// When it is neither, in words.
+    /// Says that it is neither.
     pub fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
-        // 32 random bytes are never all printable; 32 letters are no secret.
+        // 32 random bytes are never all printable, so 32 letters are no secret.
         let is_typed = bytes.iter().all(u8::is_ascii_graphic);
         if let (false, Ok(bytes)) = (is_typed, bytes.try_into()) {
             let (current, other) = (Secret::new(bytes), None);
@@ -92,7 +92,7 @@ impl SharedSecret {
         }
     }
 
-    /// The keys, which believe what either secret made.
+    /// The keys, which accept values made with either secret.
     pub fn keys(&self) -> SecretKeys {
         self.current.keys_beside(self.other.as_ref())
     }
@@ -102,12 +102,12 @@ impl SharedSecret {
         self.all().map(|secret| secret.keys().tombstone).collect()
     }
 
-    /// What identifies the secrets, the current first.
+    /// The ids of the secrets, the current first.
     pub fn ids(&self) -> Vec<String> {
         self.all().map(Secret::id).collect()
     }
 
-    /// Whether `secret` is one of them.
+    /// True if `secret` is one of them.
     pub fn contains(&self, secret: &Secret) -> bool {
         self.all().any(|one| one == secret)
     }
@@ -130,13 +130,13 @@ pub struct SecretKeys {
     pub access_token: TokenKey,
     /// Derives the client secret of a client id.
     pub client_secret: TokenKey,
-    /// Pseudonymises the clients that signed a contact up.
+    /// Pseudonymises the clients that signed up a contact.
     pub origin: MacKey,
-    /// Hashes addresses that were erased, so that an import does not bring them back.
+    /// Hashes erased addresses, so that an import doesn't bring them back.
     pub tombstone: MacKey,
 }
 
-/// A key for what clients are given, and another whose marks are believed, too.
+/// A key for tokens given to clients, and a second one whose tokens are accepted as well.
 #[derive(Clone, Debug)]
 pub struct TokenKey {
     current: MacKey,
@@ -144,12 +144,12 @@ pub struct TokenKey {
 }
 
 impl TokenKey {
-    /// The key that marks.
+    /// The key for new tokens.
     pub const fn current(&self) -> &MacKey {
         &self.current
     }
 
-    /// Whether one of the keys fits.
+    /// True if `fits` accepts one of the keys.
     pub fn any(&self, fits: impl FnMut(&MacKey) -> bool) -> bool {
         std::iter::once(&self.current).chain(&self.other).any(fits)
     }

@@ -1,4 +1,4 @@
-//! Operator settings that both answers and documents show.
+//! Operator settings that both responses and documents show.
 
 use super::accent::Accent;
 use super::contact::RevealExisting;
@@ -6,13 +6,13 @@ use super::macros::names;
 use super::policy::Policies;
 
 names! {
-    /// Where sign-ups go.
+    /// Destination of sign-ups.
     pub enum SignUpsGo {
-        /// They are kept here, and nobody is told.
+        /// Stored here, without notifications.
         Kept => "kept",
-        /// They are kept here, and the operator's program is told of them.
+        /// Stored here, and the operator's program is notified.
         Told => "told",
-        /// They are passed on while visitors wait, and no contact is kept.
+        /// Passed on while the visitor waits; no contact is stored.
         PassedOn => "passed-on",
     }
 }
@@ -20,55 +20,55 @@ names! {
 /// The operator's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The origin under which clients reach the service, without a slash at its end.
+    /// Origin under which clients reach the service, without a trailing slash.
     pub base_url: String,
     /// Whether the operator named it. Otherwise it is the address that the service listens on, which links in
     /// mails and files must not have.
     pub is_base_url_given: bool,
     pub service_name: String,
-    /// Where the ERP is, if that is published.
+    /// URL of the ERP, if published.
     pub erp_url: Option<String>,
-    /// Where the imprint is, if pages link to one: an address, or a path of this site.
+    /// URL or local path of the imprint, if pages link to one.
     pub imprint_url: Option<String>,
-    /// The same of the privacy notice.
+    /// URL or local path of the privacy notice.
     pub privacy_url: Option<String>,
-    /// The colour of links and buttons, if it is not the service's own.
+    /// Colour of links and buttons, if not the service's own.
     pub accent: Option<Accent>,
-    /// Whether navigation and home page leave out what is for developers.
+    /// True if the navigation and home page leave out the parts for developers.
     pub hides_developers: bool,
     pub policies: Policies,
     /// The lifetime of an API key.
     pub key_lifetime_ms: u64,
-    /// Which clients learn that an address was signed up before.
+    /// Clients that learn an address was signed up before.
     pub reveal_existing: RevealExisting,
-    /// Whether the address of a client that signs up is kept with its consent.
+    /// True if the address of a client that signs up is stored with its consent.
     pub keeps_consent_ip: bool,
-    /// Whether the operator's model answers visitors, rather than a search of the guide.
+    /// True if the operator's model answers visitors, rather than a search of the guide.
     pub has_model: bool,
-    /// Whether a search of the pages answers while that model is away.
+    /// True if a search of the pages answers while that model is unavailable.
     pub falls_back: bool,
-    /// How long contacts can confirm, in milliseconds; none if they need not.
+    /// Confirmation period of contacts, in milliseconds; `None` without confirmation.
     pub opt_in_ms: Option<u64>,
-    /// Where sign-ups go.
+    /// Destination of sign-ups.
     pub sign_ups: SignUpsGo,
-    /// The other origins whose pages may read the answers.
+    /// Other origins whose pages may read responses.
     pub allowed_origins: Vec<String>,
-    /// Whether proxies are trusted to name the client.
+    /// True if proxies are trusted to report the client's address.
     pub trusts_proxies: bool,
 }
 
 impl Settings {
-    /// Whether no contact is kept.
+    /// True if no contact is stored.
     pub fn passes_sign_ups_on(&self) -> bool {
         self.sign_ups == SignUpsGo::PassedOn
     }
 
-    /// The host of the base URL, without its port; an IPv6 address stands in brackets.
+    /// Host of the base URL, without its port; IPv6 addresses keep their brackets.
     pub fn host(&self) -> &str {
         host(&self.base_url)
     }
 
-    /// Whether clients reach the service over TLS.
+    /// True if clients reach the service over TLS.
     pub fn is_https(&self) -> bool {
         self.base_url.starts_with("https://")
     }

@@ -12,16 +12,16 @@ pub type Label = Text<64>;
 /// The message that the sandbox echoes.
 pub type EchoMessage = Text<2000>;
 
-/// Why a text is refused.
+/// The fault of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// It has no character.
+    /// It is empty.
     #[error("must not be empty")]
     Empty,
     /// It has too many characters.
     #[error("must be at most {max} characters long")]
     TooLong {
-        /// The most characters allowed.
+        /// Maximum number of characters.
         max: usize,
     },
     /// It has a character that [`Text::parse_name`] refuses.
@@ -29,7 +29,7 @@ pub enum TextError {
     Unprintable,
 }
 
-/// `text` with the errors of the system as a sentence has them: `connection refused` in place of
+/// `text` with the system's errors phrased as part of a sentence: `connection refused` in place of
 /// `Connection refused (os error 111)`.
 pub fn in_words(text: &str) -> String {
     let mut words = String::new();
@@ -48,8 +48,8 @@ pub fn in_words(text: &str) -> String {
     words + rest
 }
 
-/// `text` as a terminal and a log can show it: a character that would act on them is spelled as in JSON, unless it is
-/// one of `kept`.
+/// `text` made safe for terminals and logs: characters that would act on them are escaped as in JSON, except
+/// those in `kept`.
 pub fn printable<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
     let acts = |c: char| is_unprintable(c) && !kept.contains(&c);
     if !text.contains(acts) {
@@ -63,14 +63,14 @@ pub fn printable<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
     Cow::Owned(spelled.collect())
 }
 
-/// The most characters that are repeated of another program's words.
+/// Maximum number of characters quoted from another program.
 const QUOTED_MAX: usize = 200;
 
-/// The words of another program on one line, safe for a terminal, a log and a store: at most 200 characters, bytes
-/// that are not UTF-8 replaced, control and bidi characters left out. A word with an address, or with `name` (the
-/// local part of the address at hand) as a part of its own, is replaced.
+/// The words of another program on one line, safe for a terminal, a log and a store: at most 200 characters,
+/// bytes that are not UTF-8 replaced, control and bidi characters removed. A word with an address, or with
+/// `name` (the local part of the address at hand) as a part of its own, is replaced.
 pub fn quoted(words: &[u8], name: Option<&str>) -> String {
-    // Four bytes a character, and as many again for what is left out.
+    // Four bytes a character, and as many again for removed ones.
     let words = words.get(..8 * QUOTED_MAX).unwrap_or(words);
     let words = String::from_utf8_lossy(words).replace(is_unprintable, " ");
     let name = name.map(str::to_lowercase).unwrap_or_default();
@@ -82,7 +82,7 @@ pub fn quoted(words: &[u8], name: Option<&str>) -> String {
     words.join(" ").chars().take(QUOTED_MAX).collect()
 }
 
-/// `part` is in `word`, with neither a letter nor a digit beside it.
+/// True if `word` contains `part` with neither a letter nor a digit next to it.
 fn has_part(word: &str, part: &str) -> bool {
     let is_end = |side: Option<char>| side.is_none_or(|c| !c.is_alphanumeric());
     !part.is_empty()
@@ -94,7 +94,7 @@ fn has_part(word: &str, part: &str) -> bool {
 }
 
 impl<const MAX: usize> Text<MAX> {
-    /// The most Unicode scalar values.
+    /// Maximum length in Unicode scalar values.
     pub const LENGTH_MAX: usize = MAX;
 
     /// Takes `text` unchanged.
@@ -112,8 +112,8 @@ impl<const MAX: usize> Text<MAX> {
         Ok(Self(text))
     }
 
-    /// Takes `text` unchanged, as a name that is shown in a list or on a terminal. No character may begin
-    /// a new line or change how the text around it is shown.
+    /// Takes `text` unchanged, as a name for a list or a terminal. No character may begin a new line or
+    /// change the look of the text around it.
     ///
     /// # Errors
     /// [`TextError`], also when it has such a character.

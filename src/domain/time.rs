@@ -1,4 +1,4 @@
-//! Instants, and lengths of time. The clock is a port; elsewhere the time is an argument.
+//! Instants and durations. The clock is a port; elsewhere the time is an argument.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ impl TimeUnit {
         }
     }
 
-    /// The largest unit that divides `seconds`, with the number of it.
+    /// The largest unit that divides `seconds`, and the number of it.
     pub fn largest(seconds: u64) -> (u64, Self) {
         let divides = |unit: &Self| seconds > 0 && seconds.is_multiple_of(unit.seconds());
         let unit = Self::ALL.into_iter().rfind(divides);
@@ -83,7 +83,7 @@ impl TimeUnit {
         (seconds / unit.seconds(), unit)
     }
 
-    /// The same for people: one day is 24 hours, because "in any day" could be taken for a calendar day.
+    /// The same for people: one day is 24 hours, because "in any day" could mean a calendar day.
     pub fn in_words(seconds: u64) -> (u64, Self) {
         match Self::largest(seconds) {
             (1, Self::Day) => (24, Self::Hour),
@@ -96,7 +96,7 @@ impl TimeUnit {
     }
 }
 
-/// Parses a whole number with one unit, such as `15m` or `24h`; none if it does not fit.
+/// Parses a whole number with one unit, such as `15m` or `24h`; `None` if it doesn't fit.
 pub fn parse_duration_ms(text: &str) -> Option<u64> {
     let letter = text.chars().next_back()?;
     let unit = TimeUnit::ALL.into_iter().find(|it| it.letter() == letter)?;
@@ -104,7 +104,7 @@ pub fn parse_duration_ms(text: &str) -> Option<u64> {
     number.checked_mul(unit.seconds())?.checked_mul(1000)
 }
 
-/// A number of digits alone: `parse` would accept a sign too.
+/// A number of digits alone: `parse` would accept a sign, too.
 pub(super) fn parse_digits(text: &str) -> Option<u64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()

@@ -1,14 +1,14 @@
-//! Warnings when all clients together use up what a policy allows them.
+//! Warnings before all clients together use up a policy.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::domain::{CountedBy, Decision, PolicyName, Standing};
 
 /// Warns when a policy that counts all clients together is used to 80 % and to 100 %. Each warning comes
-/// once, until the use has fallen below 50 %.
+/// once, until usage has fallen below 50 %.
 #[derive(Debug, Default)]
 pub(super) struct CeilingWarnings {
-    /// The percentage of each policy in its last warning, or 0.
+    /// Percentage in the last warning about each policy, or 0.
     warned: [AtomicU8; PolicyName::ALL.len()],
 }
 
@@ -43,11 +43,11 @@ impl CeilingWarnings {
                 used,
                 "{}",
                 if threshold == 100 {
-                    "all clients together have used up a policy: everybody is refused until places \
-                     are free. If they are genuine, raise it with --limit"
+                    "all clients together have used up a policy: everybody is refused until older \
+                     requests expire. If the traffic is genuine, raise the limit with --limit"
                 } else {
                     "all clients together have used 80 % of a policy: at 100 % everybody is refused. \
-                     If they are genuine, raise it with --limit"
+                     If the traffic is genuine, raise the limit with --limit"
                 }
             );
         }

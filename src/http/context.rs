@@ -30,15 +30,15 @@ pub(crate) struct RequestContext {
     pub(crate) client: Client,
     /// The client's address.
     pub(crate) address: IpAddr,
-    /// When the request came, or its body had arrived.
+    /// Arrival of the request, or of its body.
     pub(crate) now: Timestamp,
-    /// Cancelled once nobody waits for the head of the answer. Only handlers with effects have it,
-    /// because others are dropped then.
+    /// Cancelled once nobody waits for the head of the response. Only handlers with effects have it, because
+    /// others are dropped then.
     pub(crate) abandoned: Option<CancellationToken>,
 }
 
 impl RequestContext {
-    /// That of a request, and how its client is known.
+    /// The context of a request, and the source of its client's address.
     pub(super) fn new(peer: &Arc<Peer>, parts: Parts) -> (Self, Forwarding) {
         let area = Area::of(parts.uri.path());
         let head = Head::read(&parts, area);
@@ -76,7 +76,7 @@ impl RequestContext {
             .map_or(ChatIdentity::NewVisitor, ChatIdentity::Visitor)
     }
 
-    /// Resolves once nobody waits for the head of the answer.
+    /// Resolves once nobody waits for the head of the response.
     pub(crate) async fn abandoned(&self) {
         match &self.abandoned {
             Some(token) => token.cancelled().await,

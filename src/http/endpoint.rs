@@ -1,4 +1,4 @@
-//! What is declared of an endpoint, and how its handler is run.
+//! The declaration of an endpoint, and running its handler.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -18,13 +18,13 @@ use crate::site::tools::Tool;
 
 use crate::http::{Code, Problem, Reply, RequestContext};
 
-/// Stands for a token in the last segment of a path.
+/// Placeholder for a token in the last segment of a path.
 pub(crate) const TOKEN: &str = "{token}";
 
 /// The future of a handler.
 pub(crate) type HandlerFuture<T> = BoxFuture<'static, Result<T, Problem>>;
 
-/// Reads a request and its body, calls one use case, and writes the answer.
+/// Reads a request and its body, calls one use case, and writes the response.
 pub(crate) type Handler = fn(&RequestContext, Bytes) -> Handled;
 
 /// A handler's outcome, or its future.
@@ -45,7 +45,7 @@ impl Handled {
     /// The outcome, if it comes within `deadline`.
     ///
     /// # Errors
-    /// The problem to be answered.
+    /// The problem to respond with.
     pub(crate) async fn outcome_within(self, deadline: Duration) -> Result<Reply, Problem> {
         match self {
             Self::Now(outcome) => outcome,
@@ -56,7 +56,7 @@ impl Handled {
     }
 }
 
-/// One endpoint: a constant beside its handler, and a row of [`crate::http::endpoints::ENDPOINTS`].
+/// One endpoint: a constant next to its handler, and a row of [`crate::http::endpoints::ENDPOINTS`].
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoint {
     /// Its name in the log.
@@ -65,26 +65,26 @@ pub struct Endpoint {
     pub method: Verb,
     /// Its paths, matched exactly; none if `is_document`.
     pub paths: &'static [&'static str],
-    /// Whether it serves the documents, whose paths the site knows.
+    /// True if it serves the documents, whose paths the site has.
     pub is_document: bool,
-    /// What its body may be; `None` if a body is ignored.
+    /// The accepted body; `None` if a body is ignored.
     pub body: Option<BodyRule>,
-    /// How long the handler may take once the body has arrived.
+    /// Deadline of the handler once the body has arrived.
     pub deadline: Duration,
-    /// Whether it changes more than counts, so that the handler must finish once it has begun.
+    /// True if it changes more than counts, so that the handler must finish once it has begun.
     pub has_effects: bool,
-    /// Whether the description of the API has it. Forms for people are left out.
+    /// True if it is in the API's description. Forms for people are left out.
     pub is_described: bool,
-    /// The pipeline counts nothing and looks at no credential.
+    /// The pipeline counts nothing and checks no credential.
     pub is_free: bool,
-    /// Looks up the standings that every answer shows beside those of the door.
+    /// Looks up the standings that every response shows besides those of the door.
     pub(crate) shows: Option<fn(&RequestContext) -> HandlerFuture<Decision>>,
-    /// The path to use instead, if it will be removed. The description of the API names it, and marks the
+    /// The path to use instead, if this one will be removed. The API's description mentions it, and marks the
     /// operation as `deprecated`.
     pub replacement: Option<&'static str>,
-    /// When it may be removed, as an HTTP date: at least 90 days after the notice.
+    /// Earliest removal, as an HTTP date: at least 90 days after the notice.
     pub sunset: Option<&'static str>,
-    /// Whether pages of foreign origins are refused.
+    /// True if pages of foreign origins are refused.
     pub checks_origin: bool,
     /// The same operation as a tool of the Model Context Protocol.
     pub tool: Option<McpTool>,
@@ -94,7 +94,7 @@ pub struct Endpoint {
 names! {
     /// The method of an endpoint.
     pub enum Verb {
-        /// And so `HEAD`.
+        /// `HEAD`, too.
         Get => "GET",
         Post => "POST",
     }
@@ -105,12 +105,12 @@ names! {
 pub struct McpTool {
     /// The tool.
     pub tool: Tool,
-    /// Is given the arguments, a JSON object, as its body.
+    /// Receives the arguments, a JSON object, as its body.
     pub(crate) handler: Handler,
 }
 
 impl Endpoint {
-    /// What most endpoints of GET have in common.
+    /// Defaults of GET endpoints.
     pub(crate) const fn get(handler: Handler) -> Self {
         Self {
             name: "",
@@ -131,7 +131,7 @@ impl Endpoint {
         }
     }
 
-    /// What most endpoints of POST have in common.
+    /// Defaults of POST endpoints.
     pub(crate) const fn post(handler: Handler) -> Self {
         Self {
             method: Verb::Post,
@@ -154,7 +154,7 @@ impl Endpoint {
             let _guard = abandoned.drop_guard();
             let unfinished = context.state().unfinished.clone();
             let task = unfinished.spawn(async move {
-                // A busy scheduler may have let the request wait.
+                // A busy scheduler may have delayed the request.
                 context.now = context.app().clock.now();
                 match handler(&context, body) {
                     Handled::Now(outcome) => outcome,
@@ -180,7 +180,7 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Problem {
     Problem::fault(format!("panicked: {message}"))
 }
 
-/// Awaits `future` and catches its panic. State that requests share is behind locks that a panic releases, or
+/// Awaits `future` and catches its panic. State shared by requests is behind locks that a panic releases, or
 /// is changed in one step.
 pub(crate) fn catch_panic<F: Future>(
     future: F,
@@ -188,7 +188,7 @@ pub(crate) fn catch_panic<F: Future>(
     AssertUnwindSafe(future).catch_unwind()
 }
 
-/// Like [`timeout`], but sets no timer for what is ready at once, as most is.
+/// Like [`timeout`], but sets no timer for futures that are ready at once, as most are.
 pub(crate) async fn within<F: Future>(deadline: Duration, future: F) -> Result<F::Output, Elapsed> {
     let mut future = pin!(future);
     match future.as_mut().now_or_never() {
@@ -197,10 +197,10 @@ pub(crate) async fn within<F: Future>(deadline: Duration, future: F) -> Result<F
     }
 }
 
-/// What a request's body may be.
+/// The accepted body of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyRule {
-    /// Its media types; the first one counts for a body that names none. None stands for any.
+    /// Accepted media types; the first one applies to a body without a type. An empty list accepts any.
     pub media_types: &'static [&'static str],
     /// Its largest size, in bytes.
     pub bytes_max: usize,
@@ -226,7 +226,7 @@ impl BodyRule {
         }
     }
 
-    /// Whatever somebody sends: what it says does not matter.
+    /// Any body: its content doesn't matter.
     pub(crate) const fn any(kib_max: usize) -> Self {
         Self {
             media_types: &[],
@@ -234,7 +234,7 @@ impl BodyRule {
         }
     }
 
-    /// A form as browsers send it.
+    /// A form as sent by browsers.
     pub(crate) const fn html_form(kib_max: usize) -> Self {
         Self {
             media_types: &[FORM, "multipart/form-data"],
@@ -243,14 +243,14 @@ impl BodyRule {
     }
 }
 
-/// Where a method and a path lead.
+/// The route of a method and a path.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     /// Its name in the log.
     pub name: &'static str,
-    /// None if the path or the method is unknown.
+    /// `None` if the path or the method is unknown.
     pub endpoint: Option<&'static Endpoint>,
-    /// The path of the endpoint or of the document, as its table has it.
+    /// The path of the endpoint or of the document, as in its table.
     pub path: Option<&'static str>,
     /// The value of `Allow`; empty for an unknown path.
     pub allow: &'static str,

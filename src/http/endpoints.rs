@@ -1,6 +1,6 @@
-//! The table of endpoints, and the router made of it.
+//! The table of endpoints, and the router built from it.
 //!
-//! To add an endpoint, declare it beside its handler (a new file of handlers is listed in
+//! To add an endpoint, declare it next to its handler (a new file of handlers is listed in
 //! `handlers/mod.rs`), list it here, and describe it in `data/openapi.yaml`.
 
 use std::collections::HashMap;
@@ -19,8 +19,7 @@ use crate::http::handlers::{
 use crate::http::mcp;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
 
-/// Every endpoint. Paths match exactly: a trailing slash, a doubled slash or another case is another
-/// path.
+/// Every endpoint. Paths match exactly: a trailing slash, a doubled slash or another case is another path.
 pub const ENDPOINTS: &[&Endpoint] = &[
     &health::HEALTH,
     &health::LIVEZ,
@@ -47,19 +46,19 @@ pub const ENDPOINTS: &[&Endpoint] = &[
     &pages::DOCUMENT,
 ];
 
-/// The names that requests have in the log: those of the endpoints, and of requests that reach none.
+/// Names of requests in the log: those of the endpoints, and of requests that reach none.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let others = [Route::UNKNOWN, Route::WRONG_METHOD, Route::PREFLIGHT];
-    ENDPOINTS.iter().map(|it| it.name).chain(others)
+    ENDPOINTS.iter().map(|endpoint| endpoint.name).chain(others)
 }
 
-/// The tools of the Model Context Protocol. It stands here because it calls the other endpoints.
+/// The tools of the Model Context Protocol. It is declared here because it calls the other endpoints.
 const MCP: Endpoint = Endpoint {
     name: "mcp",
     paths: &["/mcp"],
     // The arguments of a tool are bodies of other endpoints; the message around them is small.
     body: Some(BodyRule::json(320)),
-    // Longer than that of any tool, which answers its own timeout.
+    // Longer than that of any tool, which handles its own timeout.
     deadline: Duration::from_secs(335),
     checks_origin: true,
     ..Endpoint::post(|context, body| later(answer_message(context.clone(), body)))
@@ -71,14 +70,13 @@ async fn answer_message(context: RequestContext, body: Bytes) -> Result<Reply, P
     mcp::answer(toolbox, context.id, headers, &body, run).await
 }
 
-/// Runs `tool` as its endpoint is run. `arguments`, a JSON object, take the place of the body; the
-/// answer is JSON.
+/// Runs `tool` like its endpoint. `arguments`, a JSON object, replace the body; the response is JSON.
 async fn run_tool(
     tool: Tool,
     context: &RequestContext,
     arguments: Bytes,
 ) -> Result<Reply, Problem> {
-    let mut tools = ENDPOINTS.iter().filter_map(|it| Some((it, it.tool?)));
+    let mut tools = ENDPOINTS.iter().filter_map(|row| Some((row, row.tool?)));
     let Some((endpoint, found)) = tools.find(|(_, found)| found.tool == tool) else {
         return Err(Problem::fault("a tool without an endpoint"));
     };
@@ -98,7 +96,7 @@ struct Methods {
 }
 
 impl Router {
-    /// Leads to these endpoints and documents. It lives as long as the process, and so do its paths.
+    /// A router to these endpoints and documents. It lives as long as the process, and so do its paths.
     pub fn new<'a>(
         endpoints: &[&'static Endpoint],
         documents: impl IntoIterator<Item = &'a str>,
@@ -120,7 +118,7 @@ impl Router {
         Self(by_path)
     }
 
-    /// Where a method and a path lead.
+    /// The route of a method and a path.
     pub fn find(&self, method: &Method, path: &str) -> Route {
         let found = self.0.get_key_value(path).or_else(|| self.of_token(path));
         let Methods { get, post } = found.map_or_else(Methods::default, |(_, methods)| *methods);
@@ -162,7 +160,7 @@ impl Router {
 mod tests {
     use super::*;
 
-    /// What is found, by name, and whether it is a document.
+    /// Name of the endpoint found, and true if it is a document.
     fn found(method: &Method, path: &str) -> (&'static str, bool) {
         let route = Router::new(ENDPOINTS, ["/docs"]).find(method, path);
         (route.name, route.is_document)
@@ -179,8 +177,8 @@ mod tests {
                 endpoint.name
             );
         }
-        let documents = ENDPOINTS.iter().filter(|it| it.is_document);
-        assert!(documents.map(|it| it.name).eq([pages::DOCUMENT.name]));
+        let documents = ENDPOINTS.iter().filter(|row| row.is_document);
+        assert!(documents.map(|row| row.name).eq([pages::DOCUMENT.name]));
     }
 
     #[test]
@@ -209,8 +207,8 @@ mod tests {
 
     #[test]
     fn the_tools_are_those_that_the_documents_show() {
-        let tools = ENDPOINTS.iter().filter_map(|it| it.tool);
-        let mut names: Vec<_> = tools.map(|it| it.tool.as_str()).collect();
+        let tools = ENDPOINTS.iter().filter_map(|row| row.tool);
+        let mut names: Vec<_> = tools.map(|row| row.tool.as_str()).collect();
         let mut shown = Tool::ALL.map(Tool::as_str);
         names.sort_unstable();
         shown.sort_unstable();

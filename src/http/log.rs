@@ -12,7 +12,7 @@ use crate::domain::Decision;
 use crate::http::endpoint::Route;
 use crate::http::{Code, Problem, Reply, ReplyBody, RequestContext};
 
-/// The line of a request. It holds no personal data: no path, query, address or credential.
+/// The line of a request. It contains no personal data: no path, query, address or credential.
 pub(super) struct LogLine<'a> {
     pub(super) context: &'a RequestContext,
     pub(super) route: Route,
@@ -36,14 +36,14 @@ impl LogLine<'_> {
             Ok(reply) => (reply.tool, reply.problem.as_deref()),
             Err(problem) => (None, Some(problem)),
         };
-        // A tool's failure is an answer of status 200.
+        // A tool's failure is a response of status 200.
         let is_fault = problem.is_some_and(|problem| problem.code.kind().status.as_u16() >= 500);
         if !is_fault && !tracing::enabled!(Level::INFO) {
             return;
         }
         let throttle = &self.context.state().log_throttle;
         throttle.report();
-        // A fault with a cause always has its line, which may be the only word of what is wrong.
+        // A fault with a cause is always logged: it may be the only hint at the error.
         let is_limited = |problem: &Problem| {
             problem.code == Code::Overloaded || is_fault && problem.cause.is_none()
         };
@@ -88,7 +88,7 @@ impl LogLine<'_> {
         }
     }
 
-    /// The method, unless the client made it up.
+    /// The method, unless the client invented it.
     fn method(&self) -> &'static str {
         const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
         let method = &self.context.parts.method;

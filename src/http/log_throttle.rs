@@ -1,21 +1,21 @@
-//! The most log lines about requests that nothing else limits.
+//! Maximum rate of log lines about requests that nothing else limits.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::time::Instant;
 
-/// Most lines a second about requests whose number no policy limits, or that are not served.
+/// Maximum lines per second about requests that no policy limits, or that are not served.
 const LINES_PER_SECOND_MAX: u64 = 1000;
 
-/// Limits the lines about requests that are refused, free, or not served for want of a store. The lines above
-/// the limit are replaced by one line a second with their number.
+/// Throttles the lines about requests that are refused, free, or not served because a store is unavailable.
+/// Lines above the limit are replaced by one line a second with their number.
 #[derive(Debug)]
 pub(crate) struct LogThrottle {
     began: Instant,
     /// The upper half: the second of the newest line, counted from `began`. The lower half: the lines in
     /// that second.
     current: AtomicU64,
-    /// Lines that were suppressed and not yet reported.
+    /// Lines suppressed and not yet reported.
     suppressed: AtomicU64,
 }
 
@@ -28,7 +28,7 @@ impl LogThrottle {
         }
     }
 
-    /// Whether a line may be written. Counts it in either case.
+    /// True if a line may be written. Counts it in either case.
     pub(crate) fn admit(&self) -> bool {
         let second = self.began.elapsed().as_secs();
         let taken = self.current.fetch_update(Relaxed, Relaxed, |current| {
@@ -45,7 +45,7 @@ impl LogThrottle {
         taken.is_ok()
     }
 
-    /// Reports the lines that were suppressed in a second that is over. Called before every line.
+    /// Reports the lines suppressed in a past second. Called before every line.
     pub(crate) fn report(&self) {
         if self.suppressed.load(Relaxed) > 0
             && self.began.elapsed().as_secs() > self.current.load(Relaxed) >> 32
@@ -63,7 +63,7 @@ impl LogThrottle {
 }
 
 impl Drop for LogThrottle {
-    /// No line may have followed the last ones that were suppressed.
+    /// The last suppressed lines may have had no successor.
     fn drop(&mut self) {
         self.report_all();
     }

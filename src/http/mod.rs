@@ -1,15 +1,15 @@
-//! HTTP for visitors and agents: the only place that knows their status codes, header names and JSON members.
+//! HTTP for visitors and agents: the only place that knows their status codes, header names and JSON fields.
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! |---|---|
-//! | `pipeline`, `context`, `peer` | the path of every request, what it carries, and who is at the other end |
-//! | [`endpoint`], [`endpoints`] | what is declared of an endpoint; the table of all, and the router |
+//! | `pipeline`, `context`, `peer` | the path of every request, its data, and the other end of its connection |
+//! | [`endpoint`], [`endpoints`] | the declaration of an endpoint; the table of all, and the router |
 //! | [`service`], `state` | set at start; shared by all requests |
-//! | `log`, `log_throttle` | a request's log line, and the most of them |
+//! | `log`, `log_throttle` | a request's log line, and the maximum rate of lines |
 //! | `ceilings` | warnings when all clients together reach a limit |
 //! | [`server`] | connections: caps, deadlines, drain |
-//! | [`request`] | what a request says |
-//! | [`answer`] | how an answer is written |
+//! | [`request`] | the content of a request |
+//! | [`answer`] | writing responses |
 //! | `handlers` | a handler each, with its row |
 //! | `mcp` | the same handlers as tools of the Model Context Protocol |
 

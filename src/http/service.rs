@@ -1,4 +1,4 @@
-//! The service: what is set once, at start.
+//! The service: settings and state made once, at start.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
 use crate::http::state::ServerState;
 use crate::http::{AllowedOrigins, Endpoint, Peer};
 
-/// Answers requests, whatever transport they came over (`pipeline.rs`).
+/// Answers requests, over any transport (`pipeline.rs`).
 #[derive(Debug)]
 pub struct LandingService {
     pub(super) state: Arc<ServerState>,
@@ -54,7 +54,7 @@ impl LandingService {
         self
     }
 
-    /// The same service, whose answers pages of these origins may read.
+    /// The same service, whose responses pages of these origins may read.
     #[must_use]
     pub fn allowing(self, origins: AllowedOrigins) -> Self {
         self.change(|state| state.origins = origins)
@@ -72,13 +72,12 @@ impl LandingService {
         self
     }
 
-    /// The peer at `address`. Each connection has one of its own.
+    /// The peer at `address`. Each connection has its own.
     pub fn peer(&self, address: IpAddr) -> Arc<Peer> {
         Peer::new(&self.state, address)
     }
 
-    /// The same service, whose answers tell browsers to use `https` alone for this many seconds
-    /// (RFC 6797).
+    /// The same service, whose responses tell browsers to use only `https` for this many seconds (RFC 6797).
     #[must_use]
     pub fn insisting_on_https(mut self, max_age_s: Option<u64>) -> Self {
         let value = max_age_s.map(|max_age_s| format!("max-age={max_age_s}"));
@@ -86,19 +85,19 @@ impl LandingService {
         self
     }
 
-    /// What clients hold now: the bytes of bodies that are being read and of heads that wait for a body,
-    /// and the turns of the model.
+    /// Resources held by clients: the bytes of bodies being read and of heads waiting for a body, and the
+    /// model turns.
     pub fn held(&self) -> (usize, usize) {
         let turns = self.state.turns.as_ref().map(|turns| turns.held());
         (self.bodies.held(), turns.unwrap_or(0))
     }
 
-    /// The number of handlers with effects and streamed answers that have begun and not finished.
+    /// Number of unfinished handlers with effects and streamed answers.
     pub fn unfinished(&self) -> usize {
         self.state.unfinished.len()
     }
 
-    /// Waits until they have finished, whether or not their clients wait for them.
+    /// Waits until they have finished, whether or not their clients do.
     pub async fn wait_for_unfinished(&self) {
         self.state.unfinished.close();
         self.state.unfinished.wait().await;

@@ -12,7 +12,7 @@ pub static LIST: Operation = Operation::new("block list", |request| Box::pin(lis
 pub static ADD: Operation = Operation::new("block add", |request| Box::pin(add(request)));
 pub static REMOVE: Operation = Operation::new("block remove", |request| Box::pin(remove(request)));
 
-/// The most networks that are blocked.
+/// Maximum number of blocked networks.
 const BLOCKS_MAX: usize = 10_000;
 
 /// A blocked network.
@@ -47,18 +47,17 @@ async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
 async fn add(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (blocks, network) = (&request.app.blocks, network(&request.params)?);
     if blocks.list().len() >= BLOCKS_MAX {
-        let full =
-            "10,000 networks are blocked, which is the most: block larger ones in place of some";
+        let full = "10,000 networks are blocked, which is the maximum: replace some by larger ones";
         return Err(OperatorError::Input(full.to_owned()));
     }
     let is_new = blocks.add(network, request.app.clock.now()).await?;
     let result = if is_new { "blocked" } else { "blocked before" };
-    // The log holds no address.
+    // The log contains no address.
     tracing::info!(command = ADD.name, result, "operator");
     Answer::one(&json!({"network": network.to_string(), "result": result}))
 }
 
-/// Removes the block of `network`. Another may still hold some of its addresses.
+/// Removes the block of `network`. Another one may still cover some of its addresses.
 async fn remove(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (blocks, network) = (&request.app.blocks, network(&request.params)?);
     let is_of_flag = |block: &Block| block.network == network && block.since.is_none();
@@ -67,7 +66,7 @@ async fn remove(request: OperatorRequest) -> Result<Answer, OperatorError> {
         return Err(OperatorError::Input(flag.to_owned()));
     }
     if !blocks.remove(network).await? {
-        let other = "no block has this very network: `block list` shows those that there are";
+        let other = "this exact network is not blocked: `block list` shows all blocks";
         return Err(OperatorError::NotFound(other.to_owned()));
     }
     let result = "removed";
@@ -80,6 +79,6 @@ fn network(params: &Params) -> Result<BlockedNetwork, OperatorError> {
         let parsed = BlockedNetwork::parse(text);
         parsed.map_err(|error| format!("the network {error}"))
     };
-    let missing = || OperatorError::Input("say which network".to_owned());
+    let missing = || OperatorError::Input("give a network".to_owned());
     params.parsed("network", parse)?.ok_or_else(missing)
 }

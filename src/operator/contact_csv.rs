@@ -1,8 +1,8 @@
 //! Contacts as CSV (RFC 4180).
 //!
-//! A spreadsheet runs a cell that begins with one of `=+-@`, a tab or a carriage return as a formula. Such
-//! a cell gets an apostrophe before it, and reading takes it off again. So that this is the identity, a
-//! cell that looks as if it had got one gets another.
+//! A spreadsheet runs a cell that begins with one of `=+-@`, a tab or a carriage return as a formula. Such a
+//! cell gets an apostrophe prefix, which reading removes again. So that the round trip is exact, a cell that
+//! already looks prefixed gets another one.
 
 use std::io;
 
@@ -11,11 +11,11 @@ use csv::{Terminator, WriterBuilder};
 
 use super::contacts::ContactRow;
 
-/// The columns of CSV, and the members of JSON Lines.
+/// Columns of CSV, and fields of JSON Lines.
 pub const EMAIL: &str = "email";
 pub const SUBSCRIBED_AT: &str = "subscribed_at";
 pub const STATUS: &str = "status";
-/// All columns, in their order.
+/// All columns, in order.
 const COLUMNS: [&str; 8] = [
     EMAIL,
     SUBSCRIBED_AT,
@@ -27,13 +27,13 @@ const COLUMNS: [&str; 8] = [
     "unsubscribe_url",
 ];
 
-/// What begins a formula.
+/// Characters that begin a formula.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// What a file begins with.
+/// The header of a file.
 ///
 /// # Errors
-/// Never, because memory takes everything.
+/// Never, because it is written to memory.
 pub fn header() -> io::Result<Bytes> {
     records([COLUMNS])
 }
@@ -41,7 +41,7 @@ pub fn header() -> io::Result<Bytes> {
 /// Contacts in JSON Lines as rows of CSV.
 ///
 /// # Errors
-/// When a line is no contact.
+/// When a line is not a contact.
 pub fn of_json_lines(lines: &[u8]) -> io::Result<Bytes> {
     let lines = lines.split_inclusive(|byte| *byte == b'\n');
     let rows = lines.map(|line| {
@@ -84,7 +84,7 @@ fn defused(cell: String) -> String {
     }
 }
 
-/// What `defused` was given.
+/// The cell before `defused`.
 pub fn original(cell: &str) -> &str {
     match cell.strip_prefix('\'') {
         Some(rest) if rest.trim_start_matches('\'').starts_with(FORMULA) => rest,

@@ -33,51 +33,51 @@ pub struct ContactRow {
     pub last_seen_at: String,
     /// A [`ContactStatus`].
     pub status: String,
-    /// When it was confirmed by the link of a mail.
+    /// When it was confirmed by an emailed link.
     #[serde(default)]
     pub confirmed_at: Option<String>,
-    /// The page that it was signed up on.
+    /// Page of the sign-up.
     pub source: Option<String>,
-    /// What that page asked with.
+    /// Wording on that page.
     pub consent_text: Option<String>,
-    /// Where whoever gets the newsletter leaves it, if the operator named the address of the service.
+    /// Unsubscribe link, if the operator has set the service's URL.
     pub unsubscribe_url: Option<String>,
 }
 
-/// What can be shown of a consent. Times are in RFC 3339.
+/// Proof of a consent. Times are in RFC 3339.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ProofRow {
     #[serde(flatten)]
     pub contact: ContactRow,
     /// When it was given.
     pub consent_at: Option<String>,
-    /// By what: a [`SignUpWay`].
+    /// Origin of the sign-up: a [`SignUpWay`].
     pub consent_by: Option<String>,
     pub language: Option<String>,
     pub ip: Option<String>,
-    /// When the relay took the mail that asked to confirm it.
+    /// When the relay accepted the confirmation email.
     pub mailed_at: Option<String>,
-    /// When that mail was refused for good, if it was.
+    /// When that email was refused for good, if it was.
     pub undeliverable_at: Option<String>,
-    /// From which address it was confirmed, if that is kept.
+    /// Address of the client that confirmed it, if stored.
     pub confirmed_ip: Option<String>,
-    /// When the contact left, if it did since.
+    /// When the contact unsubscribed, if it did afterwards.
     pub left_at: Option<String>,
 }
 
-/// A contact as it is shown.
+/// A contact as displayed.
 #[derive(Debug, Serialize)]
 struct ShownRow<R> {
     #[serde(flatten)]
     row: R,
-    /// Until when the address is sent no mail, in RFC 3339, if whoever reads it refused.
+    /// End of the suppression of emails to the address, in RFC 3339, if its reader refused them.
     suppressed_until: Option<String>,
 }
 
-/// Makes rows of contacts.
+/// Converts contacts to rows.
 struct Rows {
     app: Arc<App>,
-    /// The texts that were looked up. There are few.
+    /// Texts looked up so far. There are few.
     texts: HashMap<TextDigest, Option<String>>,
 }
 
@@ -91,13 +91,13 @@ impl Rows {
 
     async fn row(&mut self, contact: &Contact) -> Result<ContactRow, StoreError> {
         let consent = contact.consent.as_ref();
-        let consent_text = match consent.and_then(|it| it.text) {
+        let consent_text = match consent.and_then(|given| given.text) {
             Some(digest) => self.text(digest).await?,
             None => None,
         };
-        let source = consent.and_then(|it| it.source.as_ref());
+        let source = consent.and_then(|consent| consent.source.as_ref());
         let confirmation = contact.confirmation.as_ref();
-        let confirmed_at = confirmation.and_then(|it| it.confirmed_at);
+        let confirmed_at = confirmation.and_then(|given| given.confirmed_at);
         let settings = &self.app.settings;
         let token = contact.leave_token.filter(|_| settings.is_base_url_given);
         let unsubscribe_url = |token| format!("{}/newsletter/leave/{token}", settings.base_url);
@@ -107,7 +107,7 @@ impl Rows {
             last_seen_at: contact.last_seen_at.to_rfc3339(),
             status: contact.status().as_str().to_owned(),
             confirmed_at: confirmed_at.map(Timestamp::to_rfc3339),
-            source: source.map(|it| it.as_str().to_owned()),
+            source: source.map(|source| source.as_str().to_owned()),
             consent_text,
             unsubscribe_url: token.map(unsubscribe_url),
         })
@@ -144,11 +144,11 @@ impl Rows {
     }
 }
 
-/// Shows the contact with the address `email`, with `proof` all that is known of its consent.
+/// Shows the contact with the address `email`, with `proof` all stored details of its consent.
 async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let [email] = emails(&request.params)?.try_into().map_err(|_emails| {
-        OperatorError::Input("one address is shown, not none and not several".to_owned())
-    })?;
+    let [email] = emails(&request.params)?
+        .try_into()
+        .map_err(|_emails| OperatorError::Input("give exactly one address".to_owned()))?;
     let (contacts, now) = (&request.app.contacts, request.app.clock.now());
     let suppressed_until = contacts.suppressed_until(&email, now).await?;
     let suppressed_until = suppressed_until.map(Timestamp::to_rfc3339);
@@ -169,17 +169,17 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let consent = contact.consent.as_ref();
     let confirmation = contact.confirmation.as_ref();
     let is_imported = contact.signers.iter().next().is_none();
-    let way = consent.map(|it| it.way);
+    let way = consent.map(|consent| consent.way);
     let way = way.or_else(|| is_imported.then_some(SignUpWay::Import));
     let row = ProofRow {
         contact: row,
-        consent_at: consent.map(|it| it.at.to_rfc3339()),
-        consent_by: way.map(|it| it.as_str().to_owned()),
-        language: consent.and_then(|it| Some(it.language?.tag().to_owned())),
-        ip: consent.and_then(|it| Some(it.ip?.to_string())),
-        mailed_at: confirmation.and_then(|it| Some(it.mailed_at?.to_rfc3339())),
-        undeliverable_at: confirmation.and_then(|it| Some(it.undeliverable_at?.to_rfc3339())),
-        confirmed_ip: confirmation.and_then(|it| Some(it.ip?.to_string())),
+        consent_at: consent.map(|consent| consent.at.to_rfc3339()),
+        consent_by: way.map(|way| way.as_str().to_owned()),
+        language: consent.and_then(|consent| Some(consent.language?.tag().to_owned())),
+        ip: consent.and_then(|consent| Some(consent.ip?.to_string())),
+        mailed_at: confirmation.and_then(|given| Some(given.mailed_at?.to_rfc3339())),
+        undeliverable_at: confirmation.and_then(|given| Some(given.undeliverable_at?.to_rfc3339())),
+        confirmed_ip: confirmation.and_then(|given| Some(given.ip?.to_string())),
         left_at: contact.left_at.map(Timestamp::to_rfc3339),
     };
     Answer::one(&ShownRow {
@@ -188,8 +188,8 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     })
 }
 
-/// Lists the contacts signed up from `since` on and before `until`; with `status` only those that have it, and
-/// with `signed_by` only those of which it is one of the last four signers.
+/// Lists the contacts signed up from `since` on and before `until`; with `status` only those in that state,
+/// and with `signed_by` only those that it is one of the last four signers of.
 async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = Wanted::of(&request)?.list(&request.app).await?;
     tracing::info!(command = LIST.name, "operator");
@@ -215,7 +215,7 @@ async fn count(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::one(&json!({"contacts": contacts}))
 }
 
-/// Which contacts.
+/// Filter of contacts.
 struct Wanted {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
@@ -257,7 +257,7 @@ impl Wanted {
                 status.is_none_or(|status| contact.status() == status)
                     && signer
                         .as_ref()
-                        .is_none_or(|it| it.has_signed(contact, &app.secrets, now))
+                        .is_none_or(|signer| signer.has_signed(contact, &app.secrets, now))
             });
             Ok(page)
         });
@@ -265,7 +265,7 @@ impl Wanted {
     }
 }
 
-/// What became of a request to forget, for the records of whoever answers it.
+/// Outcome of an erasure request, for the operator's records.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ErasureReport {
     /// When it was done, in RFC 3339.
@@ -273,32 +273,32 @@ pub struct ErasureReport {
     /// The version of the service.
     pub version: String,
     pub addresses: Vec<ErasedAddress>,
-    /// Whether none of them is in any file any more.
+    /// True if no file contains any of the addresses.
     pub is_complete: bool,
-    /// The files that held one and were written anew.
+    /// Files compacted without the addresses.
     pub rewritten: Vec<String>,
-    /// How many deliveries with one of them were on their way.
+    /// Number of deliveries to one of them that were in flight.
     pub in_flight: u64,
-    /// The files that may still hold one.
+    /// Files that may still contain one of them.
     pub remaining: Vec<KeptFile>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ErasedAddress {
     pub email: String,
-    /// Whether there was a contact.
+    /// True if there was a contact.
     pub was_known: bool,
 }
 
-/// A file that may still hold an address.
+/// A file that may still contain an address.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeptFile {
     pub file: String,
-    /// Why, and what removes it.
+    /// The reason and the remedy.
     pub reason: String,
 }
 
-/// Forgets the addresses `email`.
+/// Erases the addresses `email`.
 async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let emails = emails(&request.params)?;
     let now = request.app.clock.now();
@@ -306,7 +306,7 @@ async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (contacts, queue) = (&*app.contacts, &*app.deliveries);
     let erasure = usecases::forget::forget(contacts, queue, app.notices(), &emails, now).await?;
     let is_complete = erasure.is_complete();
-    let known = erasure.was_known.iter().filter(|it| **it).count();
+    let known = erasure.was_known.iter().filter(|known| **known).count();
     tracing::info!(
         command = FORGET.name,
         contacts.known = known,

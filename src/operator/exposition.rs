@@ -1,5 +1,4 @@
-//! `/metrics`, for Prometheus; `/live` and `/ready`, for whatever restarts the service or sends it
-//! requests.
+//! `/metrics`, for Prometheus; `/live` and `/ready`, for orchestrators and load balancers.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,11 +14,11 @@ use super::families::{FAMILIES, Value};
 use super::page::{PageBody, whole};
 use super::status::Status;
 
-/// The text format of Prometheus, which every scraper reads.
+/// Prometheus's text format, which every scraper reads.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// The answer to a request for one of these paths; `None` for any other.
+/// The response to a request for one of these paths; `None` for any other.
 pub async fn respond(app: &Arc<App>, head: &Parts) -> Option<Response<PageBody>> {
     let is_read = matches!(head.method, Method::GET | Method::HEAD);
     let answer = match head.uri.path() {
@@ -33,7 +32,7 @@ pub async fn respond(app: &Arc<App>, head: &Parts) -> Option<Response<PageBody>>
     Some(answer)
 }
 
-/// Whether requests should be sent here: the stores take writes, and the service is not stopping.
+/// Readiness for requests: the stores are writable, and the service is not stopping.
 async fn ready(app: &App) -> Response<PageBody> {
     if app.metrics.is_stopping() {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
@@ -43,7 +42,7 @@ async fn ready(app: &App) -> Response<PageBody> {
     }
     plain(
         StatusCode::SERVICE_UNAVAILABLE,
-        "the store takes no writes; the log says why\n",
+        "the store is not writable; see the log\n",
     )
 }
 
@@ -65,7 +64,7 @@ fn metrics(status: &Status) -> String {
     for &(kind, name, help, samples) in FAMILIES {
         text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
         for (labels, value) in samples(status) {
-            // The values are names in the code, and need no escapes.
+            // The values are names in the code, and need no escaping.
             let labels = labels
                 .iter()
                 .map(|(label, value)| format!("{label}=\"{value}\""));
@@ -82,7 +81,7 @@ fn metrics(status: &Status) -> String {
     text
 }
 
-/// The buckets of the format hold what the smaller ones hold, too.
+/// Buckets of the format are cumulative.
 fn distribution(text: &mut String, name: &str, labels: &str, (histogram, unit): (&Histogram, f64)) {
     let comma = if labels.is_empty() { "" } else { "," };
     let mut count = 0;

@@ -19,33 +19,32 @@ use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 pub static IMPORT: Operation =
     Operation::new("contacts import", |request| Box::pin(import(request)));
 
-/// How many rows are added at a time. Each batch is durable as a whole, and sign-ups wait for it, less than
-/// 100 ms.
+/// Rows added at a time. Each batch is durable as a whole, and delays sign-ups by less than 100 ms.
 pub const IMPORT_ROWS: usize = 10_000;
 
-/// How many known contacts are unsubscribed at a time: they share a sync.
+/// Known contacts unsubscribed at a time: they share a sync.
 const UNSUBSCRIBED_TOGETHER: usize = 64;
 
-// Why the status of a row cannot be taken.
+// The fault of a row's status.
 const BAD_STATUS: &str = "the status must be subscribed or unsubscribed";
 
-/// How many bad rows are named.
+/// Maximum number of bad rows reported.
 const NAMED_MAX: usize = 100;
 
 /// A row of a file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ImportRow<'a> {
-    /// The line in which it begins.
+    /// Number of its first line.
     pub line: u64,
     #[serde(borrow, default)]
     pub email: Cow<'a, str>,
-    /// In RFC 3339, or a date; now if there is none.
+    /// In RFC 3339, or a date; the default is now.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub subscribed_at: Option<Cow<'a, str>>,
-    /// `unsubscribed` if it has left.
+    /// `unsubscribed` if it has unsubscribed.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Cow<'a, str>>,
-    /// Why the row cannot be read, without what is in it.
+    /// Why the row can't be read, without its content.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub bad: Option<Cow<'a, str>>,
 }
@@ -54,31 +53,31 @@ pub struct ImportRow<'a> {
 pub struct ImportReport {
     /// Contacts that were added.
     pub created: u64,
-    /// Rows of contacts that were there, which were left as they are.
+    /// Rows of existing contacts, which are unchanged.
     pub known: u64,
-    /// Those of them that were subscribed, and are unsubscribed by their rows.
+    /// Existing subscribed contacts that were unsubscribed by their rows.
     pub unsubscribed: u64,
-    /// Rows of addresses that were forgotten, and were left out.
+    /// Rows of erased addresses, which were skipped.
     pub forgotten: u64,
-    /// Rows that hold no contact.
+    /// Rows without a valid contact.
     pub bad: u64,
     /// The first of them.
     pub bad_rows: Vec<BadRow>,
-    /// The columns of the file that were not read. The command knows them.
+    /// Columns of the file that were ignored. The command fills them in.
     pub ignored_columns: Vec<String>,
 }
 
-/// A row that holds no contact.
+/// A row without a valid contact.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BadRow {
-    /// The line in which it begins.
+    /// Number of its first line.
     pub line: u64,
-    /// Why, without what is in it.
+    /// The reason, without its content.
     pub reason: String,
 }
 
 /// Adds the contacts of the rows, each an [`ImportRow`]. Importing the same rows again changes nothing.
-/// Forgotten addresses are left out, unless `unforget`.
+/// Erased addresses are skipped, unless `unforget`.
 async fn import(mut request: OperatorRequest) -> Result<Answer, OperatorError> {
     let mut import = Import {
         now: request.app.clock.now(),
@@ -105,7 +104,7 @@ async fn import(mut request: OperatorRequest) -> Result<Answer, OperatorError> {
         Ok(()) => Answer::one(&report),
         Err(error) if report.created == 0 => Err(error),
         Err(error) => Err(OperatorError::InPart(format!(
-            "{error}. {} contacts were added before; import the same file again, which goes on where this \
+            "{error}. Contacts added so far: {}; import the same file again to continue where this \
              ended",
             report.created
         ))),
@@ -144,7 +143,7 @@ impl Import {
             Some(reason) => Err(reason.into_owned()),
             None => parse(row.subscribed_at.as_deref()),
         };
-        // Whoever has left has, whatever the time says.
+        // An unsubscribe counts, whatever the row's time.
         let has_left = status == ContactStatus::Unsubscribed.as_str();
         let contact = contact.or_else(|reason| match has_left {
             true => parse(None).map_err(|_address| reason),
@@ -153,7 +152,7 @@ impl Import {
         let contact = contact.and_then(|mut contact| {
             let status = match ContactStatus::from_name(status) {
                 _ if status.is_empty() => ContactStatus::Subscribed,
-                // Whoever was asked elsewhere has confirmed nothing.
+                // A request sent elsewhere confirms nothing.
                 Some(ContactStatus::Pending) | None => return Err(BAD_STATUS.into()),
                 Some(status) => status,
             };
@@ -172,7 +171,7 @@ impl Import {
         }
     }
 
-    /// Adds what was imported to the counts of the hour. They have no part in whether the import succeeded.
+    /// Adds the import to the counts of the hour. A failure here doesn't fail the import.
     async fn count(&self) {
         let mut counts = Counts::default();
         counts.add(Counted::Imports, self.report.created);
@@ -220,7 +219,8 @@ impl Import {
     }
 }
 
-/// Unsubscribes a known contact, if it is subscribed: who left elsewhere must not get the newsletter from here.
+/// Unsubscribes an existing contact, if it is subscribed: people who unsubscribed elsewhere must not get the
+/// newsletter from here.
 async fn unsubscribe(app: &App, email: EmailAddress, now: Timestamp) -> Result<bool, StoreError> {
     let found = app.contacts.find(&email).await?;
     let subscribed = found.filter(|contact| contact.status() == ContactStatus::Subscribed);

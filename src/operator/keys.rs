@@ -45,18 +45,18 @@ async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::rows(pages, move |record| KeyRow::of(record, now))
 }
 
-/// What is said of a name that no key has.
+/// Result for an id that no key has.
 const UNKNOWN: &str = "unknown";
 
-/// What is known of one name, or was done.
+/// State of one key, or outcome of its revocation.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeyAnswer {
-    /// The id that was named.
+    /// The requested id.
     pub id: String,
-    /// `unknown` if there is no key. When asked: `active`, `expired` or `revoked`. When revoking:
+    /// `unknown` if there is no key. For a check: `active`, `expired` or `revoked`. For a revocation:
     /// `revoked`, `revoked before` or `expired before`.
     pub result: String,
-    /// The key, if there is one, as it is now.
+    /// The key as it is now, if it exists.
     pub key: Option<KeyRow>,
 }
 
@@ -70,7 +70,7 @@ impl KeyAnswer {
     }
 }
 
-/// Tells what is known of the keys `key`: ids or whole keys.
+/// Returns the state of the keys `key`: ids or whole keys.
 async fn check(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let now = request.app.clock.now();
     let mut answers = Vec::new();
@@ -87,7 +87,7 @@ async fn check(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::one(&answers)
 }
 
-/// Revokes the keys `key`: ids or whole keys. Only an active key is revoked, others are left as they are.
+/// Revokes the keys `key`: ids or whole keys. Only active keys are revoked; others are unchanged.
 async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let keys = &*request.app.keys;
     let now = request.app.clock.now();
@@ -115,8 +115,7 @@ fn names(request: &OperatorRequest) -> Result<Vec<KeyName>, OperatorError> {
     })
 }
 
-/// The key that `name` is of. A key that is given whole is looked up; for anything else all keys may be
-/// read.
+/// The key that `name` refers to. A whole key is looked up; for an id all keys may be read.
 async fn find(keys: &dyn KeyIssuer, name: &KeyName) -> Result<Option<KeyRecord>, StoreError> {
     if let KeyName::Whole(key) = name {
         return keys.find(&key.fingerprint()).await;

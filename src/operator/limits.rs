@@ -1,4 +1,4 @@
-//! Rate limits: who uses them up, what somebody has left, and a fresh start.
+//! Rate limits: their heaviest clients, remaining quotas, and resets.
 
 use std::net::IpAddr;
 
@@ -17,31 +17,31 @@ use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params
 pub static SHOW: Operation = Operation::new("limits show", |request| Box::pin(show(request)));
 pub static RESET: Operation = Operation::new("limits reset", |request| Box::pin(reset(request)));
 
-/// How many clients of each policy are shown unless `top` says it.
+/// Default number of clients shown per policy.
 const TOP: usize = 5;
 
-/// A policy, or what somebody has left of it.
+/// A policy, or a client's remaining quota.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PolicyRow {
     pub policy: String,
-    /// Such as `8/15m`; none if it is off.
+    /// Such as `8/15m`; `None` if it is off.
     pub limit: Option<String>,
-    /// Whom it counts.
+    /// The unit it counts by.
     pub counts: String,
-    /// The busiest first.
+    /// The heaviest first.
     pub clients: Vec<ClientRow>,
 }
 
-/// What a client has used of a policy.
+/// A client's use of a policy.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ClientRow {
     /// The client, as a keyed hash.
     pub client: String,
-    /// What the log calls it today; none unless networks are counted.
+    /// Its name in today's log; `None` unless the policy counts networks.
     pub name: Option<String>,
     pub used: u32,
     pub remaining: u32,
-    /// Seconds until more is left; the window's length if nothing is used.
+    /// Seconds until more is available; the window's length if nothing is used.
     pub reset_s: u64,
 }
 
@@ -69,8 +69,8 @@ impl ClientRow {
     }
 }
 
-/// Shows what one client has left, named by `ip`, `ip` and `email`, or `key`; or all policies with their
-/// `top` busiest clients, of which `policy` or the policy of `client` may be wanted alone.
+/// Shows the remaining quotas of one client, given by `ip`, `ip` and `email`, or `key`; or all policies with
+/// their `top` heaviest clients, optionally only `policy` or the policy of `client`.
 async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (app, params) = (&request.app, &request.params);
     let (meter, now) = (app.meter(), app.clock.now());
@@ -107,7 +107,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::one(&rows)
 }
 
-/// What `identity` has left under each policy that counts it. Policies that are off are left out.
+/// Remaining quota of `identity` under each policy that counts it. Policies that are off are left out.
 async fn left(
     meter: Meter<'_>,
     identity: ClientIdentity<'_>,
@@ -136,8 +136,8 @@ async fn left(
     Ok(rows)
 }
 
-/// Forgets what was counted: of the client that `ip`, `ip` and `email`, or `key` name, under `policy` alone
-/// if it is given; of the hash `client`; of all clients under `policy`; or, with `all`, of everybody.
+/// Resets counts: of the client given by `ip`, `ip` and `email`, or `key`, optionally only under `policy`; of
+/// the hash `client`; of all clients under `policy`; or, with `all`, everything.
 async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (app, params) = (&request.app, &request.params);
     let policy = policy(params)?;
@@ -149,7 +149,7 @@ async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
         (None, None, Some(policy)) => app.limiter.reset(WindowSet::Policy(policy)).await?,
         (None, None, None) if params.is_set("all") => app.limiter.reset(WindowSet::All).await?,
         _ => {
-            let whose = "say whose limits are to be reset".to_owned();
+            let whose = "say whose limits to reset".to_owned();
             return Err(OperatorError::Input(whose));
         }
     };
@@ -157,8 +157,8 @@ async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::one(&json!({"windows": windows}))
 }
 
-/// A window that `identity` shares with its neighbours stays: because the limiter is full, or, unless it is
-/// asked for by its policy, that of a prefix.
+/// A window that `identity` shares with its neighbours stays: because the limiter is full, or, unless its
+/// policy is requested explicitly, because it is that of a prefix.
 async fn reset_identity(
     meter: Meter<'_>,
     identity: ClientIdentity<'_>,
@@ -181,9 +181,8 @@ fn policy(params: &Params) -> Result<Option<PolicyName>, OperatorError> {
 }
 
 fn client(params: &Params) -> Result<Option<LimitKey>, OperatorError> {
-    let parse = |hash: &str| {
-        LimitKey::from_hex(hash).ok_or("--client must be a hash that limits show prints")
-    };
+    let parse =
+        |hash: &str| LimitKey::from_hex(hash).ok_or("--client must be a hash from `limits show`");
     params.parsed("client", parse)
 }
 
@@ -193,13 +192,13 @@ fn email(params: &Params) -> Result<Option<EmailAddress>, OperatorError> {
     params.parsed("email", parse)
 }
 
-/// Somebody whom policies count.
+/// A client that policies count.
 enum ClientIdentity<'a> {
-    /// A network, as far as it presents no credential.
+    /// A network without a credential.
     Network(Network),
     /// An API key, or an agent.
     Credential(Fingerprint),
-    /// An address that is signed up from a network.
+    /// An address signed up from a network.
     SignUp(Network, &'a EmailAddress),
 }
 
@@ -239,8 +238,8 @@ impl<'a> ClientIdentity<'a> {
         Some(Self::Credential(fingerprint))
     }
 
-    /// The policies that count it, each with the subject that it counts. Visitors of the assistant are
-    /// counted by their cookies, which nobody can name.
+    /// The policies that count it, each with the subject it counts. Visitors of the assistant are counted by
+    /// their cookies, which nobody can specify here.
     fn subjects(&self) -> Vec<(PolicyName, Subject<'_>)> {
         let subject = |policy: PolicyName| {
             let subject = match (self, policy.counted_by()) {

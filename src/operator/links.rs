@@ -6,12 +6,12 @@ use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
 pub static LINK: Operation = Operation::new("admin link", |request| Box::pin(link(request)));
 
-/// Answers a `url`, which is a secret until it is used, and when it `expires_at`, in RFC 3339.
+/// Answers a `url`, which is a secret until it is used, and its expiry `expires_at`, in RFC 3339.
 async fn link(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let sessions = request.sessions.ok_or_else(|| {
         OperatorError::NotFound(
-            "there is no admin page: no service runs with --admin-listen on this data directory; start \
-             it with --admin-listen 127.0.0.1:9090, then ask for a link again"
+            "there is no admin page: no service with --admin-listen is running on this data directory; start \
+             it with --admin-listen 127.0.0.1:9090, then request a link again"
                 .to_owned(),
         )
     })?;

@@ -1,17 +1,17 @@
-//! What the operator asks for: by command, over `admin.sock` or on a stopped data directory in the
-//! command's own process, and on the admin page.
+//! The operator's requests: by command, over `admin.sock` or on a stopped data directory in the command's own
+//! process, and on the admin page.
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! |---|---|
-//! | [`operation`] | a request, its answer, and how one fails |
+//! | [`operation`] | a request, its answer, and its errors |
 //! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`queue`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
 //! | `families` | the table of metrics |
 //!
-//! An operation is a row of `OPERATIONS` and works the same whoever asks. Only the operator can, so
-//! nothing here is counted, and failures say what went wrong.
+//! An operation is a row of `OPERATIONS` and works the same for every caller. Only the operator can call it,
+//! so nothing here is rate-limited, and failures report their cause.
 
 pub mod agents;
 pub mod block;
@@ -67,8 +67,8 @@ static OPERATIONS: &[&Operation] = &[
 /// Runs the operation of this name.
 ///
 /// # Errors
-/// [`OperatorError::Unknown`] if there is none, as when a command of another version asks.
+/// [`OperatorError::Unknown`] if there is none, for example when the command has another version.
 pub async fn operate(name: &str, request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let operation = OPERATIONS.iter().find(|it| it.name == name);
+    let operation = OPERATIONS.iter().find(|operation| operation.name == name);
     operation.ok_or(OperatorError::Unknown)?.run(request).await
 }

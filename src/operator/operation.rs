@@ -1,4 +1,4 @@
-//! An operation: what it is given, what it answers, and how it fails.
+//! An operation: its input, its answer, and its errors.
 
 use std::fmt::Display;
 use std::io;
@@ -16,8 +16,7 @@ use crate::ports::{EntropyError, LimiterError, MailError, PageStream, StoreError
 
 use super::sessions::Sessions;
 
-/// Something that the operator can ask for: a constant beside its handler, and a row of
-/// `OPERATIONS`.
+/// A request of the operator's: a constant next to its handler, and a row of `OPERATIONS`.
 pub struct Operation {
     /// The words of its command.
     pub name: &'static str,
@@ -40,24 +39,24 @@ impl Operation {
 /// Rows in JSON Lines: whole lines, as many at a time as is convenient.
 pub type Lines<E> = BoxStream<'static, Result<Bytes, E>>;
 
-/// What the service was started with. Secrets among it are not hidden: nobody but the service's user, and root, is
-/// answered.
+/// The service's flags at start. Secrets in them are not hidden: only the service's user and root get an
+/// answer.
 #[derive(Default, Serialize, Deserialize)]
 pub struct ServiceFlags {
     /// Its working directory, where relative paths begin.
     pub directory: PathBuf,
-    /// The words of its command line, with what came from variables.
+    /// The words of its command line, including values from environment variables.
     pub words: Vec<String>,
 }
 
-/// What an operation is given.
+/// Input of an operation.
 pub struct OperatorRequest {
     pub app: Arc<App>,
-    /// Those of the admin page, if there is one.
+    /// Sessions of the admin page, if there is one.
     pub sessions: Option<Arc<Sessions>>,
     pub flags: Arc<ServiceFlags>,
     pub params: Params,
-    /// What an import reads; nothing for all others.
+    /// Rows for an import; empty for all other operations.
     pub rows: Lines<io::Error>,
 }
 
@@ -74,7 +73,7 @@ impl OperatorRequest {
     }
 }
 
-/// What an operation answers, in JSON.
+/// Output of an operation, in JSON.
 pub enum Answer {
     One(Value),
     /// An error ends them before they are complete.
@@ -89,7 +88,7 @@ impl Answer {
         Ok(Self::One(value.map_err(io::Error::from)?))
     }
 
-    /// Each value that a store lists, as `row` shows it.
+    /// Each value that a store lists, converted by `row`.
     pub(super) fn rows<T, R>(
         pages: PageStream<T>,
         row: impl Fn(&T) -> R + Send + 'static,
@@ -113,13 +112,13 @@ pub(crate) fn json_lines<T: Serialize>(values: impl IntoIterator<Item = T>) -> i
     Ok(lines.into())
 }
 
-/// Parameters: the members of a JSON object, or the fields of a form, each a string.
+/// Parameters: the fields of a JSON object or of a form, each a string.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Params(Value);
 
 impl Params {
-    /// Those of a query or a form. Of fields of one name the first counts.
+    /// The fields of a query or a form. The first one of a name counts.
     pub(super) fn of_form(form: &str) -> Self {
         let mut params = Map::new();
         for (name, value) in url::form_urlencoded::parse(form.as_bytes()) {
@@ -177,10 +176,10 @@ impl From<Value> for Params {
 pub enum OperatorError {
     #[error("this version of the service does not know the command")]
     Unknown,
-    /// A parameter is wrong.
+    /// A parameter is invalid.
     #[error("{0}")]
     Input(String),
-    /// What it is about does not exist.
+    /// Its subject does not exist.
     #[error("{0}")]
     NotFound(String),
     /// It failed after a part was done.
@@ -195,6 +194,6 @@ pub enum OperatorError {
     #[error(transparent)]
     Mail(#[from] MailError),
     /// A bug.
-    #[error("the answer cannot be written: {0}")]
+    #[error("cannot write the answer: {0}")]
     Unwritable(#[from] io::Error),
 }

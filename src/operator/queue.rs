@@ -1,4 +1,4 @@
-//! What is to be delivered.
+//! Pending deliveries.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ pub static RELEASE: Operation = Operation::new("queue release", |request| {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct DeliveryRow {
     pub id: String,
-    /// By what it leaves.
+    /// Channel.
     pub channel: String,
-    /// What it says.
+    /// Event type.
     pub kind: String,
     /// `waiting` or `given up`.
     pub state: String,
@@ -34,9 +34,9 @@ pub struct DeliveryRow {
     /// When the next attempt is due, if one is.
     pub due_at: Option<String>,
     pub attempts: u32,
-    /// Why the last one failed, or else why the channel is paused.
+    /// Error of the last failed attempt, or else the reason of the channel's pause.
     pub last_error: Option<String>,
-    /// Whose address is in it.
+    /// The address in it.
     pub email: Option<String>,
 }
 
@@ -45,8 +45,8 @@ impl DeliveryRow {
         let is_dead = delivery.dead_at.is_some();
         let channel = app.metrics.deliveries.of(delivery.kind.channel());
         let pause = channel.pause(now).filter(|_| !is_dead);
-        let paused_until = pause.as_ref().map(|it| it.until).unwrap_or_default();
-        let paused = pause.map(|it| format!("paused: {}", it.reason));
+        let paused_until = pause.as_ref().map(|pause| pause.until).unwrap_or_default();
+        let paused = pause.map(|pause| format!("paused: {}", pause.reason));
         Self {
             id: delivery.id.to_string(),
             channel: delivery.kind.channel().as_str().to_owned(),
@@ -56,12 +56,12 @@ impl DeliveryRow {
             due_at: (!is_dead).then(|| delivery.due_at.max(paused_until).to_rfc3339()),
             attempts: delivery.attempts,
             last_error: delivery.last_error.clone().or(paused),
-            email: delivery.email.as_ref().map(|it| it.as_str().to_owned()),
+            email: delivery.email.as_ref().map(|to| to.as_str().to_owned()),
         }
     }
 }
 
-/// A delivery with what is sent.
+/// A delivery with its body.
 #[derive(Debug, Serialize)]
 struct WholeDelivery {
     #[serde(flatten)]
@@ -76,7 +76,7 @@ async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::rows(pages, move |delivery| DeliveryRow::of(delivery, &app, now))
 }
 
-/// Shows the delivery `id` with what is sent.
+/// Shows the delivery `id` with its body.
 async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?.ok_or_else(missing)?;
     let found = request.app.deliveries.find(id).await?;
@@ -87,8 +87,8 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     })
 }
 
-/// Makes the delivery `id` due now, or with `all` every one that failed or is not due yet. Ends a pause of the mail
-/// account.
+/// Makes the delivery `id` due now, or with `all` every one that failed or is not due yet. Ends a pause of
+/// the email account.
 async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?;
     if id.is_none() && !request.params.is_set("all") {
@@ -122,7 +122,7 @@ async fn drop_one(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::one(&json!({ "id": id.to_string(), "result": "dropped" }))
 }
 
-/// Holds `channel` or releases it; without one, all.
+/// Pauses or resumes `channel`; without one, all.
 async fn hold(
     request: OperatorRequest,
     is_held: bool,
@@ -132,7 +132,7 @@ async fn hold(
     let channel = request.params.parsed("channel", parse)?;
     for channel in Channel::ALL
         .into_iter()
-        .filter(|it| channel.is_none_or(|one| one == *it))
+        .filter(|each| channel.is_none_or(|one| one == *each))
     {
         request.app.deliveries.hold(channel, is_held).await?;
         request.app.metrics.deliveries.of(channel).end_pause();
@@ -147,38 +147,38 @@ fn id(params: &Params) -> Result<Option<DeliveryId>, OperatorError> {
     params.parsed("id", parse)
 }
 
-const NO_ID: &str = "not an id: `queue list` shows them, msg_ and 32 digits each";
+const NO_ID: &str = "not an id: give msg_ and 32 digits, as shown by `queue list`";
 
 fn missing() -> OperatorError {
-    OperatorError::Input("say which delivery".to_owned())
+    OperatorError::Input("give the id of a delivery".to_owned())
 }
 
 fn unknown() -> OperatorError {
     let none =
-        "no delivery has this id: it was delivered or dropped; `queue list` shows what there is";
+        "no delivery has this id: it was delivered or dropped; `queue list` shows the others";
     OperatorError::NotFound(none.to_owned())
 }
 
-/// How a channel stands, as `status --json` prints it.
+/// State of a channel's queue, as printed by `status --json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct QueueRow {
     pub channel: String,
-    /// How many are to be delivered.
+    /// Number of pending deliveries.
     pub waiting: u64,
-    /// When the oldest of them was made, in RFC 3339.
+    /// When the oldest of them was created, in RFC 3339.
     pub oldest_at: Option<String>,
-    /// How many were given up and are kept.
+    /// Number of failed deliveries still stored.
     pub given_up: u64,
-    /// Whether none leaves until it is released.
+    /// True if the operator has paused the channel.
     pub is_held: bool,
-    /// Until when none leaves, in RFC 3339, because the other side wants none.
+    /// End of an automatic pause, in RFC 3339, because the other side refuses deliveries.
     pub paused_until: Option<String>,
     /// The other side's words.
     pub pause_reason: Option<String>,
 }
 
 impl QueueRow {
-    /// That of a channel.
+    /// The row of a channel.
     pub(super) fn new(
         channel: Channel,
         standing: &QueueStanding,

@@ -1,6 +1,6 @@
-//! Who may use the admin page: links, each good for one sign-in, and the sessions that they become.
+//! Access to the admin page: links, each for one sign-in, and the sessions they open.
 //!
-//! Both are in memory alone, as hashes, so they end with the process.
+//! Both are only in memory, as hashes, so they end with the process.
 
 use parking_lot::Mutex;
 use std::net::SocketAddr;
@@ -12,12 +12,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::domain::{Timestamp, macros::hidden};
 use crate::ports::{Entropy, EntropyError, random};
 
-/// How long a link is good.
+/// Lifetime of a link.
 const LINK_LIFETIME_MS: u64 = 10 * 60 * 1000;
-/// How long a session lasts.
+/// Lifetime of a session.
 pub(crate) const SESSION_LIFETIME_S: u64 = 12 * 60 * 60;
 
-/// Most links, and most sessions, at a time. The oldest one makes room for another.
+/// Maximum number of links, and of sessions. The oldest one makes room for another.
 const LINKS_MAX: usize = 16;
 const SESSIONS_MAX: usize = 64;
 
@@ -30,7 +30,7 @@ const ROOT: &str = "landing-api 2026-11 admin page root";
 /// The links and sessions.
 pub struct Sessions {
     entropy: Arc<dyn Entropy>,
-    /// Where the page listens.
+    /// Address of the page's listener.
     address: SocketAddr,
     links: Mutex<TokenList<LINKS_MAX>>,
     sessions: Mutex<TokenList<SESSIONS_MAX>>,
@@ -38,7 +38,7 @@ pub struct Sessions {
 
 hidden!(Sessions, Session);
 
-/// A session that is open, by its token.
+/// An open session, by its token.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Session(String);
 
@@ -53,7 +53,7 @@ impl Sessions {
         }
     }
 
-    /// The URL of a new link, which is a secret until it is used, and when it ends.
+    /// The URL of a new link, which is a secret until it is used, and its expiry.
     ///
     /// # Errors
     /// [`EntropyError`] when there are no random bytes.
@@ -65,15 +65,15 @@ impl Sessions {
         Ok((url, expires_at))
     }
 
-    /// Whether a link with this token is good. It stays so.
+    /// True if a link with this token is valid. It stays valid.
     pub(crate) fn has_link(&self, token: &str, now: Timestamp) -> bool {
         self.links.lock().contains(token, now)
     }
 
-    /// Opens a session with a link, which is good no longer. `None` if it was not.
+    /// Opens a session with a link, which it uses up. `None` if the link is invalid.
     ///
     /// # Errors
-    /// [`EntropyError`] when there are no random bytes; the link stays good.
+    /// [`EntropyError`] when there are no random bytes; the link stays valid.
     pub(crate) fn open(&self, link: &str, now: Timestamp) -> Result<Option<Session>, EntropyError> {
         let session = self.new_token()?;
         if !self.links.lock().remove(link, now) {
@@ -107,20 +107,20 @@ impl Session {
         &self.0
     }
 
-    /// The path below which the session's pages are, and its cookie is sent: one that no other service on this
-    /// host knows. A cookie for `/` would go to all of them, whatever their port (RFC 6265, section 8.5).
+    /// The path prefix of the session's pages and its cookie: one that no other service on this host knows. A
+    /// cookie for `/` would be sent to all of them, whatever their port (RFC 6265, section 8.5).
     pub(crate) fn root(&self) -> String {
         let hash = blake3::Hash::from_bytes(blake3::derive_key(ROOT, self.0.as_bytes()));
         format!("/{}", &hash.to_hex()[..32])
     }
 
-    /// What the forms of the session's pages carry. Nobody can derive it who does not have the cookie, and
-    /// the cookie cannot be derived from it.
+    /// The token in the session's forms. Only the owner of the cookie can derive it, and the cookie can't be
+    /// derived from it.
     pub(crate) fn form_token(&self) -> String {
         self.form_hash().to_hex().to_string()
     }
 
-    /// Whether `token` is [`Session::form_token`].
+    /// True if `token` is [`Session::form_token`].
     pub(crate) fn is_form_token(&self, token: &str) -> bool {
         // Hashes are compared in constant time.
         blake3::Hash::from_hex(token).is_ok_and(|given| given == self.form_hash())
@@ -131,7 +131,7 @@ impl Session {
     }
 }
 
-/// Hashes of at most `MAX` tokens, with the instant from which each is good no longer.
+/// Hashes of at most `MAX` tokens, with their expiry.
 #[derive(Default)]
 struct TokenList<const MAX: usize>(Vec<(blake3::Hash, Timestamp)>);
 
@@ -150,7 +150,7 @@ impl<const MAX: usize> TokenList<MAX> {
         tokens.any(|(known, expires_at)| *known == hash && now < *expires_at)
     }
 
-    /// Whether it was there and good.
+    /// True if it was there and unexpired.
     fn remove(&mut self, token: &str, now: Timestamp) -> bool {
         let was_good = self.contains(token, now);
         let hash = hash(token);

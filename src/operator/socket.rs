@@ -1,7 +1,7 @@
-//! The service's end of `admin.sock`, and the form of what goes through it.
+//! The service's end of `admin.sock`, and the format of its messages.
 //!
 //! A connection has one request and its answer. Each is a head in one line of JSON, rows in JSON Lines, and
-//! an empty line. What ends without that was broken off.
+//! an empty line. A message without that was broken off.
 
 use std::io;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use super::operation::{
 };
 use super::sessions::Sessions;
 
-/// The longest line, in bytes: the head of a request to forget many addresses.
+/// Maximum length of a line, in bytes: the head of a request to erase many addresses.
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// How many bytes of rows are handed on at a time.
+/// Bytes of rows passed on at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// The head of a request.
@@ -44,7 +44,7 @@ pub struct RequestHead {
 pub struct AnswerHead {
     /// Why there are no rows.
     pub failure: Option<Failure>,
-    /// Whether new contacts are kept elsewhere.
+    /// True if new contacts are stored elsewhere.
     pub passes_sign_ups_on: bool,
 }
 
@@ -52,9 +52,9 @@ pub struct AnswerHead {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "text", rename_all = "snake_case")]
 pub enum Failure {
-    /// The service is another version.
+    /// The service has another version.
     Unknown(String),
-    /// The request is wrong.
+    /// The request is invalid.
     Input(String),
     Failed(String),
 }
@@ -77,8 +77,8 @@ impl From<OperatorError> for Failure {
 }
 
 /// Answers the commands that connect to `listener`, until `stop` is cancelled. `sessions` are those of the
-/// admin page, if there is one. `uid` is the user that the service runs as: apart from root only that one is
-/// answered.
+/// admin page, if there is one. `uid` is the user that the service runs as: apart from root, only that user
+/// gets an answer.
 pub async fn serve_socket(
     listener: Arc<UnixListener>,
     uid: u32,
@@ -153,9 +153,9 @@ async fn answer(
         Some(Answer::One(value)) => writer.write_all(&json_lines([value])?).await?,
         Some(Answer::Rows(mut rows)) => {
             while let Some(lines) = rows.next().await {
-                // The command sees that it was broken off, and not why.
+                // The command sees that it was broken off, but not why.
                 let lines = lines.map_err(|error| {
-                    tracing::error!(%error, "an answer to the operator was broken off");
+                    tracing::error!(%error, "an answer to the operator was cut short");
                     io::Error::other(error)
                 })?;
                 writer.write_all(&lines).await?;
@@ -222,7 +222,7 @@ pub fn read_lines(reader: impl AsyncBufRead + Send + Unpin + 'static) -> Lines<i
             let length = read.len();
             line.extend_from_slice(read);
             reader.consume(length);
-            // An empty line follows the end of another, or is the first.
+            // An empty line follows the end of another line, or is the first.
             let is_last = line == b"\n" || line.ends_with(b"\n\n");
             let whole = match line.iter().rposition(|byte| *byte == b'\n') {
                 Some(end) => end + 1,

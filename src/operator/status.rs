@@ -1,4 +1,4 @@
-//! The service as a whole.
+//! State of the whole service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,26 +21,26 @@ use super::queue::QueueRow;
 pub static SHOW: Operation = Operation::new("status", |request| Box::pin(show(request)));
 pub static FLAGS: Operation = Operation::new("flags show", |request| Box::pin(flags(request)));
 
-/// How long to wait for the disk. One that hangs is not known.
+/// Maximum wait for the disk. The space of a hanging disk is unknown.
 const DISK_DEADLINE: Duration = Duration::from_secs(2);
 
-/// How long to wait for the numbers of contacts and nodes: a database counts many for a while.
+/// Maximum wait for the numbers of contacts and nodes: a database takes a while to count many.
 const COUNT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// How many hours `status` shows.
+/// Hours shown by `status`.
 const HOURS: u64 = 24;
 
-/// What is known of a service at one instant. `status`, the overview and `/metrics` read it.
+/// A snapshot of a service. `status`, the overview and `/metrics` read it.
 #[derive(Debug)]
 pub(super) struct Status {
     pub(super) app: Arc<App>,
     pub(super) now: Timestamp,
-    /// Whether the stores take changes, and the limiter can decide.
+    /// True if the stores are writable, and the limiter can decide.
     pub(super) takes_writes: bool,
     pub(super) limiter: Option<LimiterStats>,
     pub(super) process: Option<ProcessUsage>,
     pub(super) disk: Option<DiskSpace>,
-    /// How the channels of deliveries stand, as far as the store says soon.
+    /// State of the channels' queues, as far as the store reports it in time.
     pub(super) queues: Vec<(Channel, QueueStanding)>,
 }
 
@@ -61,22 +61,22 @@ impl Status {
         let metrics = &self.app.metrics;
         let requests = StatusClass::ALL.map(|class| {
             let endpoints = metrics.endpoints().iter();
-            let count = endpoints.map(|it| it.requests(class)).sum();
+            let count = endpoints.map(|endpoint| endpoint.requests(class)).sum();
             CountRow::new(class.as_str(), count)
         });
-        let policies = metrics.policies().map(|(policy, it)| DecisionRow {
+        let policies = metrics.policies().map(|(policy, decided)| DecisionRow {
             policy: policy.as_str().to_owned(),
-            admitted: it.admitted.get(),
-            refused: it.refused.get(),
-            refunded: it.refunded.get(),
+            admitted: decided.admitted.get(),
+            refused: decided.refused.get(),
+            refunded: decided.refunded.get(),
         });
         let policies: Vec<_> = policies.collect();
         let refusals = policies.iter().filter(|row| row.refused > 0);
         let turns = metrics.model.by_outcome();
         let (process, disk, limiter) = (&self.process, &self.disk, &self.limiter);
         ServiceStatus {
-            started_at: process.map(|it| it.started_at.to_rfc3339()),
-            uptime_s: process.map(|it| self.now.ms_since(it.started_at) / 1000),
+            started_at: process.map(|process| process.started_at.to_rfc3339()),
+            uptime_s: process.map(|process| self.now.ms_since(process.started_at) / 1000),
             takes_writes: self.takes_writes,
             failing_workers: metrics
                 .workers
@@ -87,24 +87,24 @@ impl Status {
             refusals: refusals
                 .map(|row| CountRow::new(&row.policy, row.refused))
                 .collect(),
-            windows: limiter.map(|it| it.windows),
-            memory_bytes: process.map(|it| it.resident_bytes),
+            windows: limiter.map(|limiter| limiter.windows),
+            memory_bytes: process.map(|process| process.resident_bytes),
             last_error: metrics.last_error().map(LastErrorRow::from),
-            certificate_expires_at: metrics.tls.validity().map(|it| it.end.to_rfc3339()),
+            certificate_expires_at: metrics.tls.validity().map(|range| range.end.to_rfc3339()),
             certificate_order: metrics.tls.order().map(CertificateOrderRow::from),
             policies,
             chat_turns: turns.map(CountRow::of).collect(),
             model: self.app.model.name().to_owned(),
             is_model_paused: self.app.model.is_paused(),
             model_error: metrics.model.last_error().map(LastErrorRow::from),
-            open_files: process.map(|it| it.open_files),
-            open_files_max: process.and_then(|it| it.open_files_max),
-            disk_free_bytes: disk.map(|it| it.free_bytes),
-            disk_bytes: disk.map(|it| it.size_bytes),
-            // A node whose record is elsewhere has none.
+            open_files: process.map(|process| process.open_files),
+            open_files_max: process.and_then(|process| process.open_files_max),
+            disk_free_bytes: disk.map(|disk| disk.free_bytes),
+            disk_bytes: disk.map(|disk| disk.size_bytes),
+            // A node whose records are elsewhere has none.
             ledger_bytes: Some(metrics.ledger.bytes()).filter(|bytes| *bytes > 0),
-            windows_max: limiter.map(|it| it.windows_max),
-            windows_bytes: limiter.map(|it| it.disk_bytes),
+            windows_max: limiter.map(|limiter| limiter.windows_max),
+            windows_bytes: limiter.map(|limiter| limiter.disk_bytes),
             confirmations: self.app.settings.opt_in_ms.map(|_| ConfirmationsRow {
                 mails_taken: metrics.deliveries.of(Channel::Mail).made.get(),
                 pages_shown: metrics.confirmations.shown.get(),
@@ -129,7 +129,8 @@ impl Status {
 
     fn engine_rows(&self) -> Vec<EngineRow> {
         let engines = self.app.metrics.engines();
-        // A service counts when the engine of the limits is away. A command counts nothing, and asks it.
+        // When the limits' engine is unavailable, a running service counts by itself. A command counts
+        // nothing, and asks the engine.
         let is_limiter_away = self.app.limiter.check().is_err();
         let engines = engines.map(|(name, health)| EngineRow {
             name: name.to_owned(),
@@ -140,54 +141,54 @@ impl Status {
     }
 }
 
-/// How the channels of deliveries stand.
+/// State of the channels' queues.
 async fn queues(app: &App) -> Vec<(Channel, QueueStanding)> {
     let mut queues = Vec::new();
     for channel in Channel::ALL {
         let standing = app.deliveries.standing(channel).await;
-        queues.extend(standing.ok().map(|it| (channel, it)));
+        queues.extend(standing.ok().map(|queue| (channel, queue)));
     }
     queues
 }
 
-/// What the disk of a service says soon.
+/// Free space of the service's disk, if reported in time.
 async fn disk_space(metrics: &Arc<Metrics>) -> Option<DiskSpace> {
     let metrics = Arc::clone(metrics);
     let looked = timeout(DISK_DEADLINE, spawn_blocking(move || metrics.disk_space())).await;
     looked.ok()?.ok()?
 }
 
-/// The state of a service, as `status --json` prints it. Times are in RFC 3339.
+/// State of a service, as printed by `status --json`. Times are in RFC 3339.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct StatusReport {
-    /// Whether a service was asked. If not, the command has opened the stores itself.
+    /// True if a service answered. If not, the command has opened the stores itself.
     pub is_running: bool,
     /// The version of the service.
     pub version: String,
-    /// What of a running service is known.
+    /// Details of a running service.
     pub service: Option<ServiceStatus>,
-    /// How many nodes of the service work on the store. None if it is unknown, or the store is of one node.
+    /// Number of nodes on the store. `None` if unknown, or if the store has a single node.
     pub nodes: Option<u64>,
     /// The engines that all nodes share.
     pub engines: Vec<EngineRow>,
-    /// What is to be delivered, by channel, as far as the store says soon.
+    /// Queues by channel, as far as the store reports them in time.
     pub queues: Vec<QueueRow>,
-    /// How many contacts there are. None if the store does not say soon.
+    /// Number of contacts. `None` if the store doesn't report it in time.
     pub contacts: Option<ContactsRow>,
-    /// The last 24 hours, oldest first. The last one is not over. None if they cannot be read.
+    /// The last 24 hours, oldest first; the last one isn't over. `None` if they can't be read.
     pub hours: Vec<HourRow>,
-    /// The sizes of what the data directory holds.
+    /// Sizes of the data directory's contents.
     pub files: Vec<FileSize>,
 }
 
-/// The state of a running service. Counts are since the start; what is `None` is unknown.
+/// State of a running service. Counts are since the start; `None` is unknown.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ServiceStatus {
     pub started_at: Option<String>,
     pub uptime_s: Option<u64>,
-    /// Whether the stores take changes.
+    /// True if the stores are writable.
     pub takes_writes: bool,
-    /// Workers that have ended, and are started again.
+    /// Workers that have ended, and are being restarted.
     pub failing_workers: Vec<String>,
     /// Requests by class of status; `none` if the client hung up.
     pub requests: Vec<CountRow>,
@@ -195,22 +196,22 @@ pub struct ServiceStatus {
     pub refusals: Vec<CountRow>,
     /// The limiter's windows in memory.
     pub windows: Option<usize>,
-    /// Memory in RAM.
+    /// Resident memory.
     pub memory_bytes: Option<u64>,
     /// When the certificate of the service's own TLS expires.
     pub certificate_expires_at: Option<String>,
     /// The last order of that certificate, if the service orders it.
     pub certificate_order: Option<CertificateOrderRow>,
-    /// The newest warning or error in the log.
+    /// Newest warning or error in the log.
     pub last_error: Option<LastErrorRow>,
     pub policies: Vec<DecisionRow>,
-    /// Chat turns by how they ended.
+    /// Chat turns by outcome.
     pub chat_turns: Vec<CountRow>,
-    /// What answers visitors.
+    /// The model that answers visitors.
     pub model: String,
-    /// Whether the model is left alone after failures.
+    /// True if the model is paused after failures.
     pub is_model_paused: bool,
-    /// Why it failed last.
+    /// Its last failure.
     pub model_error: Option<LastErrorRow>,
     pub open_files: Option<u64>,
     pub open_files_max: Option<u64>,
@@ -218,20 +219,20 @@ pub struct ServiceStatus {
     pub disk_bytes: Option<u64>,
     pub ledger_bytes: Option<u64>,
     pub windows_max: Option<usize>,
-    /// What the windows take on disk.
+    /// Size of the windows on disk.
     pub windows_bytes: Option<u64>,
-    /// None if contacts need not confirm.
+    /// `None` if contacts need not confirm.
     pub confirmations: Option<ConfirmationsRow>,
 }
 
-/// An engine that all nodes share.
+/// An engine shared by all nodes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct EngineRow {
     /// `store` or `limits`.
     pub name: String,
-    /// Whether it does not answer.
+    /// True if it is unreachable.
     pub is_away: bool,
-    /// How often it stopped to answer since the start.
+    /// Outages since the start.
     pub losses: u64,
 }
 
@@ -253,7 +254,7 @@ impl CountRow {
     }
 }
 
-/// What was decided under a policy.
+/// Decisions of a policy.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct DecisionRow {
     pub policy: String,
@@ -262,34 +263,34 @@ pub struct DecisionRow {
     pub refunded: u64,
 }
 
-/// How many contacts there are.
+/// Numbers of contacts.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ContactsRow {
     pub total: u64,
-    /// Those of them that are to be confirmed.
+    /// Unconfirmed contacts.
     pub pending: u64,
-    /// Those of them that left.
+    /// Unsubscribed contacts.
     pub unsubscribed: u64,
 }
 
-/// What double opt-in costs, since the start.
+/// Confirmation rates of double opt-in, since the start.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ConfirmationsRow {
-    /// Mails that the relay took.
+    /// Emails accepted by the relay.
     pub mails_taken: u64,
-    /// How often the page with the button was shown.
+    /// Views of the confirmation page.
     pub pages_shown: u64,
     pub confirmed: u64,
 }
 
-/// What happened in an hour.
+/// Activity of an hour.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HourRow {
     /// The hour of UTC, such as `2026-11-23T01`.
     pub hour: String,
     /// Sign-ups of new addresses.
     pub sign_ups: u64,
-    /// Chat turns that were answered.
+    /// Chat turns answered.
     pub chats: u64,
     pub requests: u64,
 }
@@ -317,9 +318,9 @@ pub struct FileSize {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CertificateOrderRow {
     pub at: Option<String>,
-    /// How many have failed in a row.
+    /// Failures in a row.
     pub failures: u32,
-    /// Why the last one failed.
+    /// Error of the last failure.
     pub error: Option<String>,
     pub next_at: String,
 }
@@ -335,7 +336,7 @@ impl From<CertificateOrder> for CertificateOrderRow {
     }
 }
 
-/// What failed last.
+/// A failure in the log.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LastErrorRow {
     pub at: String,
@@ -351,24 +352,24 @@ impl From<LastError> for LastErrorRow {
     }
 }
 
-/// Tells the flags, for commands that check them.
+/// Returns the flags, for commands that check them.
 async fn flags(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::one(&*request.flags)
 }
 
-/// Tells the status. The command adds the sizes of files, and whether a service runs.
+/// Returns the status. The command adds `files` and `is_running`.
 async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let status = Status::of(&request.app).await;
     let this_hour = Hour::of(status.now);
     let counted = hours(&request.app, this_hour.minus(HOURS - 1), status.now);
     let nodes = timeout(COUNT_DEADLINE, request.app.maintenance.nodes());
     let (counted, contacts, nodes) = tokio::join!(counted, contacts(&request.app), nodes);
-    // While the store is away, all else is worth knowing.
+    // When the store is unavailable, everything else is still worth knowing.
     let rows = counted.map(|counted| {
         let hours = (0..HOURS).rev().map(|ago| this_hour.minus(ago));
         let row = |hour| {
-            let found = counted.iter().find(|it| it.hour == hour);
-            HourRow::new(hour, &found.map(|it| it.counts).unwrap_or_default())
+            let found = counted.iter().find(|count| count.hour == hour);
+            HourRow::new(hour, &found.map(|count| count.counts).unwrap_or_default())
         };
         hours.map(row).collect()
     });
@@ -385,7 +386,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     })
 }
 
-/// How many contacts there are, unless the store takes long to count.
+/// Numbers of contacts, unless the store takes long to count.
 async fn contacts(app: &App) -> Option<ContactsRow> {
     let counts =
         async { tokio::try_join!(app.contacts.count(None, None), app.contacts.status_counts()) };
@@ -397,8 +398,8 @@ async fn contacts(app: &App) -> Option<ContactsRow> {
     })
 }
 
-/// The hours from `since` to `now` in which something was counted, oldest first, with what happened in the
-/// last minute, which is not kept yet.
+/// The hours from `since` to `now` with any activity, oldest first, including the last minute, which isn't
+/// stored yet.
 pub(super) async fn hours(
     app: &App,
     since: Hour,

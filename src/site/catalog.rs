@@ -1,4 +1,4 @@
-//! The table of the site: a row for each page, and for each document that one file makes.
+//! The table of the site: a row for each page, and for each document made from one file.
 
 use bytes::Bytes;
 
@@ -12,30 +12,30 @@ use super::image::{Logo, PNG, SVG};
 pub(super) struct PageRow {
     /// The path of its HTML.
     pub(super) path: &'static str,
-    /// The Markdown it is made from.
+    /// Its Markdown source.
     pub(super) template: &'static str,
-    /// The template that lays out its HTML.
+    /// The layout of its HTML.
     pub(super) layout: &'static str,
     /// Its `Link` header, besides its Markdown.
     pub(super) link: Option<&'static str>,
-    /// The template of what its Markdown ends with, if anything.
+    /// The template at the end of its Markdown, if any.
     pub(super) markdown_end: Option<&'static str>,
-    /// The languages it comes in.
+    /// Its languages.
     pub(super) languages: &'static [Language],
-    /// Whether the assistant may quote it.
+    /// True if the assistant may quote it.
     pub(super) is_quoted: bool,
-    /// Whether its search looks through it and the reference.
+    /// True if the site's search covers it and the reference.
     pub(super) is_searched: bool,
 }
 
-/// A document that one template makes.
+/// A document made from one template.
 #[derive(Debug)]
 pub(super) struct DocumentRow {
     pub(super) path: &'static str,
     pub(super) template: &'static str,
     /// Its media types, the default one first.
     pub(super) media_types: &'static [&'static str],
-    /// For how many seconds it may be cached.
+    /// Lifetime in caches, in seconds.
     pub(super) max_age_s: u32,
     /// The value of its `Link` header; empty if it has none.
     pub(super) link: &'static str,
@@ -104,7 +104,7 @@ pub(super) const PAGES: &[PageRow] = &[
 ];
 
 impl PageRow {
-    /// What most rows have in common; pages without a row are laid out by it.
+    /// Defaults of most rows, and of pages without a row.
     pub(super) const ARTICLE: Self = Self {
         path: "",
         template: "",
@@ -135,8 +135,8 @@ const AI_CATALOG: &str = "application/ai-catalog+json";
 const API_CATALOG: &str =
     "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 
-/// A table of documents: path, template, media types, for how many seconds each may be cached, and the
-/// value of its `Link` header, if it has one.
+/// A table of documents: path, template, media types, lifetime in caches in seconds, and the value of the
+/// `Link` header, if any.
 macro_rules! documents {
     ($($path:literal $template:literal [$($media_type:ident)+] $max_age_s:ident $($link:literal)?;)+) => {
         &[$(DocumentRow {
@@ -149,8 +149,8 @@ macro_rules! documents {
     };
 }
 
-/// The documents. One that readers look for under two paths has two rows. What pages load is cached no
-/// longer than they are.
+/// The documents. One that readers expect at two paths has two rows. Assets of pages are cached no longer
+/// than the pages.
 pub(super) const DOCUMENTS: &[DocumentRow] = documents! {
     "/.well-known/oauth-protected-resource" "well-known/oauth-protected-resource.json" [JSON] MAX_AGE_S;
     "/.well-known/oauth-authorization-server" "well-known/oauth-authorization-server.json" [JSON] MAX_AGE_S;
@@ -171,8 +171,8 @@ pub(super) const DOCUMENTS: &[DocumentRow] = documents! {
     "/icon.svg" "icon.svg" [SVG] PAGE_MAX_AGE_S;
 };
 
-/// The icon for what takes no SVG: phones and previews of links, and browsers that show no page of ours, which
-/// ask for the second one. It is the operator's, if that is a PNG.
+/// The icon for clients that don't support SVG: phones and link previews, and browsers that show none of our
+/// pages, which request the second one. It is the operator's, if that is a PNG.
 pub(super) fn touch_icons(logo: Option<&Logo>) -> [Document; 2] {
     const DEFAULT: &[u8] = include_bytes!("../../data/icon.png");
     let bytes = match logo {

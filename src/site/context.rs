@@ -1,4 +1,4 @@
-//! The values that every template may use.
+//! The values shared by all templates.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::domain::{
 use super::facts::{SiteFacts, quota_cookie_name};
 use super::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool};
 
-/// The values that `facts` give. Templates for HTML and JSON escape them; `service_name_md` is for
-/// Markdown, where nothing else does.
+/// The values from `facts`. Templates for HTML and JSON escape them; `service_name_md` is for Markdown, which
+/// has no escaping of its own.
 pub(super) fn context(facts: &SiteFacts) -> Value {
     let settings = &facts.settings;
     // A disabled policy is `None`.
@@ -67,7 +67,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
     }
 }
 
-/// The address of `link`, which may be a path of this site.
+/// The URL of `link`, which may be a path of this site.
 fn absolute(base_url: &str, link: &str) -> String {
     match link.strip_prefix('/') {
         Some(path) => format!("{base_url}/{path}"),
@@ -75,7 +75,7 @@ fn absolute(base_url: &str, link: &str) -> String {
     }
 }
 
-/// The limit of each policy; none if it is off.
+/// The limit of each policy; `None` if it is off.
 fn limits(
     policies: &Policies,
     has_model: bool,
@@ -87,7 +87,7 @@ fn limits(
 }
 
 /// A rate limit, in the words of the documents: its window as in "in any minute", its quota as in "600 in any
-/// minute", and what is counted, by whom.
+/// minute", and the requests counted.
 fn limit(name: PolicyName, quota: Quota, has_model: bool) -> Value {
     let counted = if name == PolicyName::AssistantAll && !has_model {
         "chat messages sent to a language model, all visitors together; \
@@ -107,7 +107,7 @@ fn limit(name: PolicyName, quota: Quota, has_model: bool) -> Value {
     }
 }
 
-/// A length of time in the largest unit that divides it.
+/// A duration in the largest unit that divides it.
 fn duration(seconds: u64) -> String {
     let (number, unit) = TimeUnit::in_words(seconds);
     let plural = if number == 1 { "" } else { "s" };

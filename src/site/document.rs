@@ -1,4 +1,4 @@
-//! A document: what is served under one path, in each of its representations.
+//! A document: the content of one path, in each of its representations.
 
 use bytes::Bytes;
 
@@ -9,9 +9,9 @@ pub const HTML: &str = "text/html; charset=utf-8";
 pub(super) const MARKDOWN: &str = "text/markdown; charset=utf-8";
 pub(super) const JSON: &str = "application/json";
 
-/// For how many seconds a document may be cached, unless it says otherwise.
+/// Default lifetime in caches, in seconds.
 pub(super) const MAX_AGE_S: u32 = 3600;
-/// The same for pages and what they load: people expect a change to be seen soon.
+/// The same for pages and their assets: changes should show soon.
 pub(super) const PAGE_MAX_AGE_S: u32 = 300;
 
 /// One document. It is the same for every client, so any origin may read it.
@@ -21,14 +21,14 @@ pub struct Document {
     pub path: String,
     /// Its representations, the default one first.
     pub representations: Vec<Representation>,
-    /// For how many seconds it may be cached.
+    /// Lifetime in caches, in seconds.
     pub max_age_s: u32,
-    /// What pages that load it name it by, as `v` in the query. During a rollout a node is asked for the
-    /// version of another, and answers with its own, which must not be cached under that name.
+    /// Its version, which pages that load it put in the query as `v`. During a rollout, a node may be asked
+    /// for another node's version; its own must not be cached under that name.
     pub version: Option<String>,
     /// The value of its `Link` header (RFC 8288).
     pub link: Option<String>,
-    /// Whether `Accept` chooses the representation, here or, for a page's Markdown, at the page.
+    /// True if `Accept` selects the representation, here or, for a page's Markdown, at the page.
     pub is_negotiated: bool,
 }
 
@@ -83,7 +83,7 @@ impl Representation {
     }
 }
 
-/// A hash of the concatenated `parts`, in hexadecimal digits.
+/// Hash of the concatenated `parts`, in hexadecimal digits.
 pub(super) fn fingerprint(parts: &[&[u8]]) -> String {
     const BYTES: usize = 16;
     let mut hasher = blake3::Hasher::new();

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-/// Why the site cannot be rendered. Its text is one line, whatever the file is called and holds.
+/// Why the site can't be rendered. Its text is one line, whatever the file's name and content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{}{}: {}",
@@ -11,11 +11,11 @@ use std::error::Error as _;
     .why.replace(char::is_control, " ")
 )]
 pub struct SiteError {
-    /// The name of the file.
+    /// File name.
     pub name: String,
-    /// The line in it, if known.
+    /// Line number, if known.
     pub line: Option<usize>,
-    /// What is wrong, in a few words.
+    /// The fault, in a few words.
     pub why: String,
 }
 

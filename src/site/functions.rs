@@ -1,4 +1,4 @@
-//! The functions and filters of the templates, beside those that the engine brings.
+//! Functions and filters of the templates, in addition to the engine's own.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::domain::{Language, TimeUnit};
 use super::locales::Locales;
 use super::markdown;
 
-/// Adds them to `environment`; messages are those of `locales`.
+/// Adds them to `environment`; messages come from `locales`.
 pub(super) fn add_to(environment: &mut Environment<'_>, locales: &Arc<Locales>) {
     environment.add_filter("markdown", |text: &str| {
         Value::from_safe_string(markdown::to_html(text))
@@ -67,7 +67,7 @@ fn language(state: &State<'_, '_>) -> Language {
     language.unwrap_or_default()
 }
 
-/// A function of a number of seconds that gives the words for what `round` makes of it.
+/// A function that words a number of seconds after `round` is applied.
 fn duration(
     locales: Arc<Locales>,
     round: fn(u64) -> u64,
@@ -82,7 +82,7 @@ fn duration(
     }
 }
 
-/// How long to wait, as people say it: in whole minutes, hours or days once there is more than one.
+/// A waiting time, rounded up to whole minutes, hours or days once there is more than one.
 fn rounded_up(seconds: u64) -> u64 {
     let fits = |unit: &TimeUnit| seconds >= unit.seconds();
     let unit = match TimeUnit::ALL.into_iter().rfind(fits) {
@@ -92,7 +92,7 @@ fn rounded_up(seconds: u64) -> u64 {
     seconds.next_multiple_of(unit.seconds())
 }
 
-/// A string as it is, any other value as JSON.
+/// A string unchanged, any other value as JSON.
 fn json(value: &Value, is_pretty: Option<bool>) -> String {
     let json = match value.as_str() {
         Some(text) => return text.trim_end().to_owned(),

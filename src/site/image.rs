@@ -1,4 +1,4 @@
-//! The operator's images, which pages show by the names of their files.
+//! The operator's images, which pages refer to by file name.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::error::SiteError;
 /// An image of the operator's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteImage {
-    /// The name of its file.
+    /// File name.
     pub name: String,
-    /// What is in it.
+    /// Content.
     pub bytes: Bytes,
 }
 
-/// The longest name of an image.
+/// Maximum length of an image's name.
 const NAME_LEN_MAX: usize = 64;
 
-/// Where the images are served.
+/// Path under which the images are served.
 pub const FOLDER: &str = "/images/";
 
 /// The media type of SVG.
@@ -28,7 +28,7 @@ pub const SVG: &str = "image/svg+xml";
 /// The media type of PNG.
 pub(super) const PNG: &str = "image/png";
 
-/// The media types, by the endings of names.
+/// Media types by file extension.
 const MEDIA_TYPES: [(&str, &str); 7] = [
     ("avif", "image/avif"),
     ("gif", "image/gif"),
@@ -39,7 +39,7 @@ const MEDIA_TYPES: [(&str, &str); 7] = [
     ("webp", "image/webp"),
 ];
 
-/// Whether a file of this name is an image, as its ending says.
+/// True if the name has the extension of an image.
 pub fn is_image(name: &str) -> bool {
     media_type(name).is_some()
 }
@@ -51,7 +51,7 @@ fn media_type(name: &str) -> Option<&'static str> {
     Some(media_type)
 }
 
-/// The media type that the content shows.
+/// The media type of the content.
 #[allow(
     clippy::wildcard_enum_match_arm,
     reason = "images of all other kinds are refused"
@@ -70,20 +70,20 @@ fn media_type_within(bytes: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The operator's logo, in the place of the icon.
+/// The operator's logo, in place of the icon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Logo {
-    /// The text of an SVG.
+    /// Text of an SVG.
     Svg(String),
     /// A PNG.
     Png(Bytes),
 }
 
 impl Logo {
-    /// The logo that the content shows.
+    /// The logo in the content.
     ///
     /// # Errors
-    /// When it is neither.
+    /// Says that it is neither.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, String> {
         let logo = match media_type_within(&bytes) {
             Some(SVG) => String::from_utf8(bytes).ok().map(Self::Svg),
@@ -101,7 +101,7 @@ pub(super) struct Images(BTreeMap<String, Image>);
 #[derive(Debug)]
 struct Image {
     media_type: &'static str,
-    /// Width and height in pixels; an SVG tells none.
+    /// Width and height in pixels; unknown for an SVG.
     size: Option<(usize, usize)>,
     bytes: Bytes,
 }
@@ -116,8 +116,8 @@ impl Images {
         files.iter().map(image).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The name of the image that `url` means in the operator's folder, there or not: `crane.jpg` or
-    /// `/images/crane.jpg`.
+    /// The name of the image that `url` refers to in the operator's folder, whether it exists or not:
+    /// `crane.jpg` or `/images/crane.jpg`.
     pub(super) fn name_in(url: &str) -> Option<&str> {
         let name = url.strip_prefix(FOLDER).unwrap_or(url);
         (is_image(name) && is_name(name)).then_some(name)
@@ -127,8 +127,8 @@ impl Images {
         self.0.contains_key(name)
     }
 
-    /// `html` whose images are loaded when they come into view, in room that is kept for them. It is of
-    /// pulldown-cmark, which writes `src` first, and no `<` of a text.
+    /// `html` with images that reserve their space and load when they come into view. It comes from
+    /// pulldown-cmark, which writes `src` first, and contains no `<` in text.
     pub(super) fn with_sizes(&self, html: String) -> String {
         if !html.contains("<img ") {
             return html;
@@ -161,7 +161,7 @@ impl Image {
                  underscores and full stops",
             ));
         }
-        let media_type = media_type(name).filter(|it| media_type_within(bytes) == Some(it));
+        let media_type = media_type(name).filter(|kind| media_type_within(bytes) == Some(kind));
         let media_type = media_type.ok_or_else(|| wrong("is no image of the kind in its name"))?;
         let size = match media_type {
             SVG => None,
@@ -179,7 +179,7 @@ impl Image {
     }
 }
 
-/// Whether the name can stand in a URL as it is.
+/// True if the name needs no escaping in a URL.
 fn is_name(text: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     text.len() <= NAME_LEN_MAX

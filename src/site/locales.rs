@@ -26,7 +26,7 @@ impl Locales {
     /// Reads the messages.
     ///
     /// # Errors
-    /// [`SiteError`] when a file is not Fluent, or names a message twice.
+    /// [`SiteError`] when a file is not Fluent, or defines a message twice.
     pub(super) fn read() -> Result<Self, SiteError> {
         let bundles = Language::ALL.into_iter().map(|language| {
             let file = format!("{}.ftl", language.tag());
@@ -38,7 +38,7 @@ impl Locales {
                 .parse()
                 .map_err(|error| faulty(format!("{error:?}")))?;
             let mut bundle = FluentBundle::new_concurrent(vec![locale]);
-            // Marks around what is filled in are for texts of mixed direction.
+            // Marks around arguments are for texts of mixed direction.
             bundle.set_use_isolating(false);
             bundle
                 .add_resource(resource)
@@ -51,7 +51,7 @@ impl Locales {
     /// The message `key` in `language`, filled with `args`.
     ///
     /// # Errors
-    /// What is missing: the message, or one of its arguments.
+    /// Names the missing message or argument.
     pub(super) fn text(
         &self,
         language: Language,

@@ -1,17 +1,17 @@
-//! The documents that the service publishes about itself, rendered once at start from the files of
-//! `data/` and of the operator.
+//! The documents that the service publishes about itself, rendered once at start from the files of `data/`
+//! and of the operator.
 //!
-//! Most files are templates, filled with the [`facts`]. A page is HTML in the site's frame, and its
-//! Markdown; any other document is one file.
+//! Most files are templates, filled with the [`facts`]. A page is HTML in the site's frame, and its Markdown;
+//! any other document is one file.
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! |---|---|
 //! | [`facts`] | the configuration that the documents mention |
-//! | `context` | the values that every template may use |
+//! | `context` | the values shared by all templates |
 //! | `catalog` | the table of pages and documents |
 //! | `locales` | the texts of the pages in each language |
 //! | `templates` | the files of `data/`, and rendering them |
-//! | `functions` | what templates may call |
+//! | `functions` | functions and filters of the templates |
 //! | `site_file` | the operator's own files |
 //! | [`image`] | the operator's images |
 //! | `page` | a page in the site's frame, its Markdown, its passages |
@@ -19,12 +19,12 @@
 //! | `markdown` | Markdown to HTML, and to the plain text that the assistant quotes |
 //! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `reference` | the API reference, arranged from the description |
-//! | `assistant` | what the assistant gets beside the passages |
-//! | `search` | what the search over the docs looks through |
+//! | `assistant` | the assistant's texts besides the passages |
+//! | `search` | the search index of the docs |
 //! | [`tools`] | the tools of the MCP endpoint, with their schemas from the description |
 //! | `script` | the script of the pages, and the elements for other sites |
 //! | `skill` | instructions for agents, and their digest |
-//! | [`document`] | what is served under one path, in each of its representations |
+//! | [`document`] | the content of one path, in each of its representations |
 
 mod assistant;
 mod catalog;
@@ -84,18 +84,18 @@ pub struct Site {
     page_writer: PageWriter,
 }
 
-/// What the page of a problem code says.
+/// The content of a problem code's page.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProblemPage {
     /// The code, which is the page's name.
     pub code: &'static str,
-    /// The status, in number and words.
+    /// The status, as a number and in words.
     pub status: String,
     /// The title.
     pub title: &'static str,
-    /// What happened, in Markdown.
+    /// Explanation, in Markdown.
     pub meaning: &'static str,
-    /// What the client can do, in Markdown.
+    /// Advice for the client, in Markdown.
     pub resolution: &'static str,
 }
 
@@ -122,7 +122,8 @@ impl ProblemPage {
     }
 }
 
-/// The service's own pages, and what the assistant may quote of them; of those that the operator `replaced`, all.
+/// The service's own pages, and the passages that the assistant may quote: all those of pages the operator
+/// `replaced`.
 fn service_pages(
     templates: &Templates,
     contents: &Value,
@@ -148,11 +149,10 @@ fn service_pages(
 
 impl Site {
     /// Renders the documents from `facts`, with a page under `/problems/` for each of `problems`. The
-    /// operator's `files` replace some of the service's, or are pages of their own, which may show
-    /// `images`.
+    /// operator's `files` replace some of the service's, or are additional pages, which may show `images`.
     ///
     /// # Errors
-    /// [`SiteError`] when a file is faulty; no facts make a sound file fail.
+    /// [`SiteError`] when a file is faulty; no facts make a correct file fail.
     pub fn render(
         facts: &SiteFacts,
         problems: &[ProblemPage],
@@ -185,7 +185,7 @@ impl Site {
         let toolbox = Toolbox::new(facts, &description.value);
         let paths = catalog::PAGES.iter().map(|row| row.path);
         let paths = paths.chain(own_pages.iter().map(|page| page.path.as_str()));
-        // What documents list: pages, skills, tools and operations.
+        // The entries of lists: pages, skills, tools and operations.
         let contents = context! {
             pages => paths.map(|path| context! { path }).collect::<Vec<_>>(),
             own_pages => own_pages.iter().map(Page::card).collect::<Vec<_>>(),
@@ -228,7 +228,7 @@ impl Site {
         })
     }
 
-    /// Every document, each under a path of its own.
+    /// All documents, each under its own path.
     pub fn documents(&self) -> &[Document] {
         &self.documents
     }
@@ -238,23 +238,23 @@ impl Site {
         &self.toolbox
     }
 
-    /// The mail that asks contacts to confirm, in each language.
+    /// The email that asks contacts to confirm, in each language.
     pub const fn letters(&self) -> &[LetterTemplate; Language::ALL.len()] {
         &self.letters
     }
 
-    /// Renders pages while requests are answered.
+    /// Renders pages per request.
     pub const fn page_writer(&self) -> &PageWriter {
         &self.page_writer
     }
 
-    /// What the assistant may quote: the sections of the help page, of the operator's own pages and of the
+    /// The passages for the assistant: the sections of the help page, of the operator's own pages and of the
     /// guide, the introduction of each language first.
     pub fn passages(&self) -> &[Passage] {
         &self.passages
     }
 
-    /// What the assistant needs beside them, English first.
+    /// The assistant's other texts, English first.
     pub fn assistant_texts(&self) -> &[AssistantTexts] {
         &self.assistant_texts
     }

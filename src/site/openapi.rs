@@ -1,5 +1,4 @@
-//! The description of the API (OpenAPI 3.1): one source, served as YAML and, as the same document,
-//! in JSON.
+//! The description of the API (OpenAPI 3.1): one source, served as YAML and, as the same document, in JSON.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
@@ -74,8 +73,8 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     Ok(environment)
 }
 
-/// `text` as it stands between the double quotes of a YAML scalar: the characters that JSON escapes,
-/// and those that YAML does not take as they are (YAML 1.2, section 5.1).
+/// `text` for use between the double quotes of a YAML scalar: escapes the characters of JSON, and those that
+/// YAML doesn't accept unescaped (YAML 1.2, section 5.1).
 fn escape_quoted(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -12,15 +12,15 @@ use super::error::SiteError;
 use super::markdown::{self, Article, NEWSLETTER_FORM, Section};
 use super::templates::Templates;
 
-/// The most characters of a page's description: about what search engines show.
+/// Maximum length of a page's description, in characters: about as much as search engines show.
 const DESCRIPTION_LEN_MAX: usize = 160;
 
 /// A parsed page.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// The path of its HTML, where clients that ask for Markdown get that.
+    /// The path of its HTML, which clients can also request as Markdown.
     pub(super) path: String,
-    /// Its text in each of its languages; the first is the one that other documents list.
+    /// Its text in each of its languages; other documents list the first.
     texts: Vec<PageText>,
 }
 
@@ -76,11 +76,11 @@ impl Page {
         }
     }
 
-    /// The page and its Markdown, each in its languages, laid out as `row` says; `values` are for the
+    /// The page and its Markdown, each in its languages, laid out according to `row`; `values` are for the
     /// templates.
     ///
     /// # Errors
-    /// [`SiteError`] when a template cannot be rendered.
+    /// [`SiteError`] when a template can't be rendered.
     pub(super) fn documents(
         &self,
         templates: &Templates,
@@ -143,7 +143,7 @@ impl Page {
         let body = templates.fill_in(text.language, layout, article)?;
         let body = with_form(templates, text.language, body)?;
         let languages = self.texts.iter().map(|text| text.language);
-        let language = |it: Language| context! { tag => it.tag(), name => it.name() };
+        let language = |lang: Language| context! { tag => lang.tag(), name => lang.name() };
         let frame = context! {
             title => lead.title.as_str(),
             description => text.description(),
@@ -161,7 +161,7 @@ impl Page {
         }
     }
 
-    /// Path and name of the page in the navigation of each language, if it has it.
+    /// Path and name of the page in the navigation of each language, if it is listed there.
     pub(super) fn navigation(&self) -> impl Iterator<Item = (Language, [String; 2])> {
         self.texts.iter().filter_map(|text| {
             let words = text.article.navigation.clone()?;
@@ -179,15 +179,15 @@ impl Page {
         }
     }
 
-    /// What the assistant may quote: the page's sections, and what stands before them. A text that is
-    /// the same in several languages comes once.
+    /// The passages for the assistant: the page's sections, and the text before them. A text that is the same
+    /// in several languages appears once.
     pub(super) fn passages(&self, base_url: &str, is_own: bool) -> Vec<Passage> {
         let url = format!("{base_url}{}", self.path);
         let mut passages = Vec::new();
         for text in &self.texts {
-            let is_same = |it: &&PageText| it.article.markdown == text.article.markdown;
+            let is_same = |other: &&PageText| other.article.markdown == text.article.markdown;
             let mut same = self.texts.iter().filter(is_same);
-            let is_first = same.next().is_some_and(|it| it.language == text.language);
+            let is_first = same.next().is_some_and(|one| one.language == text.language);
             if is_first {
                 let language = same.next().is_none().then_some(text.language);
                 passages.extend(text.passages(&url, language, is_own));
@@ -239,8 +239,8 @@ impl PageText {
     }
 }
 
-/// `body` with the newsletter's form where its source asks for it; a page has one only, because its parts
-/// have names.
+/// `body` with the newsletter's form where its source asks for it. A page has only one, because the form's
+/// parts have ids.
 fn with_form(templates: &Templates, language: Language, body: String) -> Result<String, SiteError> {
     if !body.contains(NEWSLETTER_FORM) {
         return Ok(body);

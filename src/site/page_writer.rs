@@ -1,4 +1,4 @@
-//! Pages that are rendered while a request is answered.
+//! Pages rendered per request.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use super::templates::Templates;
 #[derive(Clone, Debug)]
 pub struct PageWriter {
     templates: Arc<Templates>,
-    /// What the frame of any page may use.
+    /// The values shared by all frames.
     values: Value,
 }
 
 impl PageWriter {
-    /// A writer of pages whose frame may use `values`.
+    /// A writer of pages with `values` for their frame.
     pub(super) const fn new(templates: Arc<Templates>, values: Value) -> Self {
         Self { templates, values }
     }
@@ -34,9 +34,10 @@ impl PageWriter {
     }
 
     /// Renders the template `layout` with `values`, in the frame. The message `title` is the page's title;
-    /// `path` is where the page can be read again, in every language, if it can.
+    /// `path` is the page's own URL in every language, if it has one.
     ///
     /// # Errors
+    /// [`SiteError`] when a template uses an undefined value, or grows too large.
     /// [`SiteError`] when a template uses what is not there, or grows too large.
     pub fn write(
         &self,
@@ -52,7 +53,7 @@ impl PageWriter {
         let languages: &[Language] = path.map_or(&[], |_path| &Language::ALL);
         let languages = languages.iter();
         let languages = languages.map(|it| context! { tag => it.tag(), name => it.name() });
-        // The frame has all its values, even where there is nothing to say.
+        // The frame always has all its values, even empty ones.
         let frame = context! {
             title => templates.text(language, title)?,
             description => "",

@@ -1,12 +1,11 @@
-//! The API reference: the operations of the OpenAPI description by their tags, as the templates
-//! `parts/reference.*` lay them out. Schemas stay as the description has them: the templates walk
-//! them.
+//! The API reference: the operations of the OpenAPI description by their tags, as laid out by the templates
+//! `parts/reference.*`. Schemas stay as in the description: the templates walk them.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// An Operation Object with more members: `method`, `path`, the `parameters` of its path, and the
-/// operation of the same tag that takes and answers the same, if an earlier one does, in `same_as`.
+/// An Operation Object with additional fields: `method`, `path`, the `parameters` of its path, and `same_as`,
+/// an earlier operation of the same tag with the same request and responses, if any.
 pub(super) type Operation = Map<String, Value>;
 
 /// The operations of one tag.
@@ -14,7 +13,7 @@ pub(super) type Operation = Map<String, Value>;
 pub(super) struct Group {
     #[serde(flatten)]
     tag: Value,
-    /// The parameters that every operation takes, if there are several operations.
+    /// The parameters common to all operations, if there are several operations.
     parameters: Vec<Value>,
     operations: Vec<Operation>,
     /// The operations that only return a document.
@@ -83,7 +82,7 @@ fn operations(description: &Value) -> Vec<Operation> {
     operations
 }
 
-/// Whether two operations take and answer the same.
+/// True if two operations have the same request and responses.
 fn is_like(one: &Operation, other: &Operation) -> bool {
     const MEMBERS: [&str; 5] = [
         "method",
@@ -97,7 +96,7 @@ fn is_like(one: &Operation, other: &Operation) -> bool {
         .all(|name| one.get(*name) == other.get(*name))
 }
 
-/// Whether an operation only returns what a client may have in its cache.
+/// True if an operation only returns a cacheable document.
 fn is_document(operation: &Operation) -> bool {
     let is_get = operation
         .get("method")
@@ -105,7 +104,7 @@ fn is_document(operation: &Operation) -> bool {
     is_get && members(operation.get("responses")).any(|(status, _)| status == "304")
 }
 
-/// Takes from `operations` the parameters that all of them have, if there are several.
+/// Removes from `operations` the parameters common to all of them, if there are several, and returns those.
 fn hoist_parameters(operations: &mut [Operation]) -> Vec<Value> {
     let lists = operations.iter_mut();
     let mut lists: Vec<_> = lists
@@ -125,12 +124,12 @@ fn hoist_parameters(operations: &mut [Operation]) -> Vec<Value> {
     common
 }
 
-/// The members of an object; none if it is absent.
+/// The fields of an object; none if it is absent.
 pub(super) fn members(object: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     object.and_then(Value::as_object).into_iter().flatten()
 }
 
-/// The target of the reference `value`, which is in `description`, or `value` itself.
+/// The target in `description` of the reference `value`, or `value` itself.
 pub(super) fn resolve<'a>(description: &'a Value, value: &'a Value) -> &'a Value {
     let reference = value.get("$ref").and_then(Value::as_str);
     let target = reference.and_then(|reference| description.pointer(reference.strip_prefix('#')?));

@@ -1,5 +1,5 @@
-//! The scripts: that of the pages, served as the modules it is written in, and that of the elements
-//! which any site may use, joined into one.
+//! The scripts: that of the pages, served as the modules it is written in, and that of the elements for any
+//! site, joined into one.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ macro_rules! modules {
     };
 }
 
-/// Where the elements are.
+/// Path of the elements.
 const EMBED: &str = "/embed.js";
 
-/// The modules of the elements, each after those that it imports.
+/// The modules of the elements, each after those it imports.
 const PARTS: [(&str, &str); 8] = modules! {
     "embed/time.js" "embed/events.js" "embed/request.js" "embed/markdown.js" "embed/element.js"
     "embed/form.js" "embed/newsletter.js" "embed/chat.js"
@@ -34,7 +34,7 @@ const MODULES: [(&str, &str); 5] = modules! {
     "site.js" "script/find.js" "script/forms.js" "script/page.js" "script/search.js"
 };
 
-/// Where the style sheet and the messages are put.
+/// Placeholder of the stylesheet and the messages.
 const STYLE: &str = "STYLE=\"\"";
 const TEXTS: &str = "TEXTS={}";
 
@@ -42,10 +42,10 @@ const TEXTS: &str = "TEXTS={}";
 /// refuses one.
 const SPACED: [&str; 7] = [" = ", ", ", "{ ", " }", ") {", " ? ", " : "];
 
-/// What the messages of scripts may have filled in, by the script.
+/// The arguments that scripts fill in themselves.
 const ARGUMENTS: [&str; 4] = ["email", "max", "n", "when"];
 
-/// The modules that are served, and their version.
+/// The served modules, and their version.
 #[derive(Debug)]
 pub(super) struct Scripts {
     modules: Vec<(&'static str, String)>,
@@ -79,12 +79,12 @@ impl Scripts {
         Ok(Self { modules, version })
     }
 
-    /// The path that pages load the script from.
+    /// The path from which pages load the script.
     pub(super) fn path(&self) -> String {
         format!("/site.js?v={}", self.version)
     }
 
-    /// Every module under its path. An import names the version, as pages do, so that modules of two
+    /// Every module under its path. Imports contain the version, like those in pages, so that modules of two
     /// versions never meet.
     pub(super) fn documents(&self) -> impl Iterator<Item = Document> {
         let versioned_end = format!(".js?v={}\";", self.version);
@@ -99,13 +99,13 @@ impl Scripts {
     }
 }
 
-/// The style sheet `text` in the operator's colours, if there are any.
+/// The stylesheet `text` in the operator's colours, if any.
 pub(super) fn accented(text: &str, accent: Option<Accent>) -> String {
     accent.map_or_else(|| text.to_owned(), |accent| accent.applied_to(text))
 }
 
-/// A file without imports, lines of comment, indentation and what is [`SPACED`]. It goes by the beginnings of
-/// lines: a comment stands on lines of its own, and no other line of the elements begins as one.
+/// A file without imports, comment lines, indentation and the spaces of [`SPACED`]. It looks at the
+/// beginnings of lines: comments have lines of their own, and no other line of the elements begins like one.
 fn compact(text: &str) -> String {
     const LEFT_OUT: [&str; 4] = ["import ", "//", "/*", "* "];
     let lines = text.lines().map(str::trim);
@@ -114,11 +114,11 @@ fn compact(text: &str) -> String {
         !line.is_empty() && *line != "*/" && !is_left_out
     };
     let kept = lines.filter(is_kept).flat_map(|line| [line, "\n"]);
-    let tight = |text: String, it: &&str| text.replace(it, &it.replace(' ', ""));
+    let tight = |text: String, token: &&str| text.replace(token, &token.replace(' ', ""));
     SPACED.iter().fold(kept.collect(), tight)
 }
 
-/// The messages that `source` names, by language and key. It fills in `{n}` for an argument `n`.
+/// The messages used by `source`, by language and key, with `{n}` for an argument `n`.
 fn texts(
     locales: &Locales,
     source: &str,
@@ -248,7 +248,7 @@ mod tests {
             }
             for literal in literals(line) {
                 count += usize::from(literal.starts_with('/'));
-                let is_changed = SPACED.iter().any(|it| literal.contains(it));
+                let is_changed = SPACED.iter().any(|token| literal.contains(token));
                 assert!(!is_changed, "{line}");
             }
         }

@@ -1,4 +1,4 @@
-//! What the search over the guide and the reference looks through, in the browser.
+//! The index that browsers search the guide and the reference with.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::reference::Group;
 /// The path of the index.
 const PATH: &str = "/docs/search.json";
 
-/// The index: title, path with anchor, and text of each place to go to, which are the guide's `passages` and
+/// The index: title, path with anchor, and text of each search result. These are the guide's `passages` and
 /// the operations of `groups`.
 pub(super) fn document(base_url: &str, passages: &[Passage], groups: &[Group]) -> Document {
     let passages = passages.iter().map(|passage| {

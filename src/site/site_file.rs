@@ -1,4 +1,4 @@
-//! The operator's own files, whose names say what they replace or add.
+//! The operator's own files, whose names select what they replace or add.
 
 use crate::domain::Language;
 
@@ -8,24 +8,24 @@ use super::error::SiteError;
 /// A file of the operator's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteFile {
-    /// Its name.
+    /// File name.
     pub name: String,
-    /// What is in it: a template, unless it is the stylesheet.
+    /// Content: a template, unless it is the stylesheet.
     pub text: String,
 }
 
-/// What a file is for.
+/// The role of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileRole {
-    /// It replaces the service's file of that name, or a translation of it.
+    /// Replaces the service's file of that name, or a translation of it.
     Replacement,
-    /// It is a page of its own, under this path.
+    /// A page of its own, under this path.
     Page(String),
-    /// It is the text in another language of the page that this file holds.
+    /// A translation of the page in the file of this name.
     Translation(String),
 }
 
-/// The files of the service that one of the operator's may replace.
+/// The service's files that an operator may replace.
 const REPLACEABLE: &[&str] = &[
     "auth.md",
     SiteFile::CONFIRMATION,
@@ -41,7 +41,7 @@ const REPLACEABLE: &[&str] = &[
     "style.css",
 ];
 
-/// Names that are the first segment of other paths of the service.
+/// Reserved names: the first segments of the service's other paths.
 const RESERVED: &[&str] = &[
     "agent",
     "api",
@@ -56,20 +56,20 @@ const RESERVED: &[&str] = &[
     "script",
 ];
 
-/// The longest name of a page, without its ending.
+/// Maximum length of a page's name, without its extension.
 const NAME_LEN_MAX: usize = 64;
 
 impl SiteFile {
-    /// The name of the mail that asks contacts to confirm.
+    /// Name of the email that asks contacts to confirm.
     pub const CONFIRMATION: &str = "confirmation.md";
 
-    /// The name of the home page's title and introduction: none in a folder has a slash.
+    /// Name of the home page's title and introduction. File names in a folder have no slash.
     pub const INTRODUCTION: &str = "parts/introduction.md";
 
-    /// What the file is for.
+    /// The role of the file.
     ///
     /// # Errors
-    /// [`SiteError`] when its name is not a page's, or is taken.
+    /// [`SiteError`] when its name is not valid for a page, or is reserved.
     pub(super) fn role(&self) -> Result<FileRole, SiteError> {
         if REPLACEABLE.contains(&self.name.as_str()) || self.name == Self::INTRODUCTION {
             return Ok(FileRole::Replacement);
@@ -115,7 +115,7 @@ impl SiteFile {
     }
 }
 
-/// Whether the page made from `template` comes in more than one language.
+/// True if the page made from `template` comes in more than one language.
 fn is_translated(template: &str) -> bool {
     if template == SiteFile::CONFIRMATION {
         return true;
@@ -124,23 +124,23 @@ fn is_translated(template: &str) -> bool {
     pages.any(|row| row.template == template)
 }
 
-/// The file of the page that `name` is a text of, and its language if the name tells one: `about.md` and
-/// German for `about.de.md`.
+/// The file of the page that `name` is a text of, and the language in the name, if any: `about.md` and German
+/// for `about.de.md`.
 pub(super) fn page_and_language(name: &str) -> (String, Option<Language>) {
     let parts = name.strip_suffix(".md").and_then(|it| it.rsplit_once('.'));
     let others = || {
         Language::ALL
             .into_iter()
-            .filter(|it| *it != Language::default())
+            .filter(|language| *language != Language::default())
     };
-    let is_meant = |tag: &str| others().find(|it| it.tag() == tag);
+    let is_meant = |tag: &str| others().find(|language| language.tag() == tag);
     match parts.and_then(|(page, tag)| Some((page, is_meant(tag)?))) {
         Some((page, language)) => (format!("{page}.md"), Some(language)),
         None => (name.to_owned(), None),
     }
 }
 
-/// The name of the file that holds the text in `language` of the page `name`.
+/// File name of the text in `language` of the page `name`.
 pub(super) fn name_in(language: Language, name: &str) -> String {
     match name.rsplit_once('.') {
         Some((page, ending)) => format!("{page}.{}.{ending}", language.tag()),

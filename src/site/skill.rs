@@ -14,12 +14,12 @@ use super::templates::Templates;
 pub(super) struct Skill {
     name: &'static str,
     title: &'static str,
-    /// What it does, and when to use it.
+    /// Its purpose and when to use it.
     description: &'static str,
     path: &'static str,
-    /// Examples of requests that it helps with.
+    /// Sample requests that it helps with.
     representative_queries: [&'static str; 3],
-    /// SHA-256 of the bytes that are served.
+    /// SHA-256 of the served bytes.
     digest: String,
     #[serde(skip)]
     markdown: String,
@@ -59,7 +59,7 @@ impl Skill {
     }
 }
 
-/// The algorithm and lowercase hexadecimal digits, as an index has them.
+/// The algorithm and lowercase hexadecimal digits, as in an index.
 fn digest(bytes: &[u8]) -> String {
     let digits: String = Sha256::digest(bytes)
         .iter()

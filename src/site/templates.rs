@@ -26,7 +26,7 @@ macro_rules! sources {
     };
 }
 
-/// The templates, by name; the ending decides how values are escaped. One that an operator may not
+/// The templates, by name; the extension decides how values are escaped. A template that an operator may not
 /// replace has a name that no file of theirs may have.
 const SOURCES: &[(&str, &str)] = sources! {
     "index.md" "help.md" "help.de.md" "help.fr.md" "help.es.md" "confirmation.md"
@@ -43,22 +43,22 @@ const SOURCES: &[(&str, &str)] = sources! {
     "well-known/agent-skills/index.json"
 };
 
-/// The stylesheet and the icon. They are no templates: `{#` in a stylesheet would begin a comment.
+/// The stylesheet and the icon. They are not templates: `{#` in a stylesheet would begin a comment.
 const VERBATIM: &[(&str, &str)] = sources! { "style.css" "icon.svg" };
 
-/// The most steps that one template may take: far more than any sensible one does.
+/// Maximum number of steps of a template: far more than any sensible one needs.
 const STEPS_MAX: u64 = 10_000_000;
 
-/// The most bytes that one template may be rendered to: few steps are enough to write much.
+/// Maximum size of a rendered template, in bytes: few steps can write a lot.
 const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// The templates, and what all of them may use.
+/// The templates and their shared values.
 #[derive(Debug)]
 pub(super) struct Templates {
     environment: Environment<'static>,
     locales: Arc<Locales>,
     pub(super) context: Value,
-    /// The operator's pages in the navigation of the frame: path and words, in the language of these.
+    /// The operator's pages in the frame's navigation: language, path and words.
     navigation: Vec<(Language, [String; 2])>,
     verbatim: Vec<(&'static str, String)>,
     pub(super) scripts: Scripts,
@@ -66,7 +66,8 @@ pub(super) struct Templates {
 }
 
 impl Templates {
-    /// The templates of the service, for `facts`, and of the operator's `files`, which may show `images`.
+    /// The templates of the service, for `facts`, and those of the operator's `files`, which may show
+    /// `images`.
     ///
     /// # Errors
     /// [`SiteError`] when one does not parse.
@@ -89,20 +90,20 @@ impl Templates {
                 environment.add_template(name, source)?;
             }
         }
-        // The operator's file replaces the one of the same name.
+        // An operator's file replaces the service's file of the same name.
         for SiteFile { name, text } in files {
             match verbatim.iter_mut().find(|(known, _)| known == name) {
                 Some((_, replaced)) => replaced.clone_from(text),
                 None => environment.add_template_owned(name.clone(), text.clone())?,
             }
         }
-        // A page loads the script and style that it was made with.
+        // A page loads the script and style it was made with.
         let style = verbatim.iter().find(|(name, _)| *name == "style.css");
         let style = style.map(|(_, text)| text.as_bytes()).unwrap_or_default();
         let paths = context! {
             script_path => Value::from_safe_string(scripts.path()),
             style_path => Value::from_safe_string(format!("/style.css?v={}", fingerprint(&[style]))),
-            // Without a logo the icon is both.
+            // Without a logo, the icon serves as both.
             has_svg_icon => !matches!(facts.logo, Some(Logo::Png(_))),
             has_png_icon => !matches!(facts.logo, Some(Logo::Svg(_))),
         };
@@ -117,12 +118,12 @@ impl Templates {
         })
     }
 
-    /// Has the frame list these pages.
+    /// Lists these pages in the frame.
     pub(super) fn navigate(&mut self, entries: impl Iterator<Item = (Language, [String; 2])>) {
         self.navigation = entries.collect();
     }
 
-    /// The first line of the template `name` that has `text` in it.
+    /// Number of the first line of the template `name` that contains `text`.
     pub(super) fn line_with(&self, name: &str, text: &str) -> Option<usize> {
         let template = self.environment.get_template(name).ok()?;
         let mut lines = template.source().lines();
@@ -138,8 +139,8 @@ impl Templates {
         text.map_err(|why| SiteError::new(&format!("{}.ftl", language.tag()), why))
     }
 
-    /// The template of the page `name` in `language`: one of its own, such as `about.de.md` for
-    /// `about.md`, or else the page's.
+    /// The template of the page `name` in `language`: a translation, such as `about.de.md` for `about.md`, or
+    /// else the page's.
     pub(super) fn source_in(&self, language: Language, name: &str) -> String {
         let own = name_in(language, name);
         if self.environment.get_template(&own).is_ok() {
@@ -157,8 +158,8 @@ impl Templates {
         self.fill_in(Language::English, name, more)
     }
 
-    /// Renders the template `name`, with messages in `language`; `more` takes precedence over the values
-    /// that all may use.
+    /// Renders the template `name`, with messages in `language`; `more` takes precedence over the shared
+    /// values.
     ///
     /// # Errors
     /// [`SiteError`] when it uses an undefined value or message, or grows too large.
@@ -181,7 +182,7 @@ impl Templates {
         template
             .render_captured_to(context! { ..more, ..context }, &mut filled)
             .map_err(|error| {
-                // The position is lost when the output cannot be written.
+                // An error of writing has lost the position.
                 if error.kind() == ErrorKind::WriteFailure {
                     let why = format!("is filled in to more than {FILLED_BYTES_MAX} bytes");
                     return SiteError::new(name, why);
@@ -193,8 +194,8 @@ impl Templates {
     }
 }
 
-/// Whether `name` is the translation of a page that the operator has replaced: it says what that page
-/// said.
+/// True if `name` is the translation of a page that the operator has replaced: it translates the replaced
+/// text.
 fn is_outdated(name: &str, files: &[SiteFile]) -> bool {
     let (page, language) = page_and_language(name);
     language.is_some() && files.iter().any(|file| file.name == page)
@@ -216,7 +217,7 @@ fn environment(locales: &Arc<Locales>) -> Result<Environment<'static>, SiteError
     Ok(environment)
 }
 
-/// A writer that takes no more than [`FILLED_BYTES_MAX`] bytes.
+/// A writer that accepts at most [`FILLED_BYTES_MAX`] bytes.
 #[derive(Debug, Default)]
 struct Bounded(Vec<u8>);
 

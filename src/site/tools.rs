@@ -58,8 +58,8 @@ impl Tool {
         }
     }
 
-    /// Its effects. A forwarded sign-up reaches the provider each time. An external model makes the
-    /// tool open-world. All members are sent: the protocol's defaults are the worst case.
+    /// Its effects. A forwarded sign-up reaches the provider each time. An external model makes the tool
+    /// open-world. All fields are sent: the protocol's defaults are the worst case.
     fn annotations(self, facts: &SiteFacts) -> Value {
         let (is_read_only, is_idempotent, is_open_world) = match self {
             Self::CheckHealth | Self::Echo | Self::GetAssistantQuota => (true, true, false),
@@ -95,7 +95,7 @@ pub struct Toolbox {
     pub title: String,
     /// The version of this program.
     pub version: &'static str,
-    /// The address of the home page.
+    /// URL of the home page.
     pub website_url: String,
     /// The tools, in the order they are listed.
     pub tools: Vec<ToolCard>,
@@ -118,7 +118,7 @@ impl Toolbox {
 /// A JSON Schema of an object.
 pub type Schema = Map<String, Value>;
 
-/// A tool as `tools/list` shows it, member for member.
+/// A tool as `tools/list` shows it, field for field.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCard {
@@ -126,19 +126,18 @@ pub struct ToolCard {
     pub name: &'static str,
     /// Its name for people.
     pub title: String,
-    /// What it does, for a model to choose by.
+    /// Its purpose, for a model to choose by.
     pub description: String,
-    /// What its arguments have to be.
+    /// Schema of its arguments.
     pub input_schema: Schema,
-    /// What its structured result is.
+    /// Schema of its structured result.
     pub output_schema: Schema,
     /// Its effects.
     pub annotations: Value,
 }
 
-/// The schema with references resolved and no additional properties: a tool rejects unknown
-/// members. Patterns are left out, because not every client supports ECMA-262 expressions; the
-/// operation checks them anyway.
+/// The schema with references resolved and no additional properties: a tool rejects unknown fields. Patterns
+/// are left out, because not every client supports ECMA-262 expressions; the operation checks them anyway.
 fn closed(description: &Value, schema: &Value) -> Schema {
     let schema = resolve(description, schema);
     let mut closed = Schema::new();

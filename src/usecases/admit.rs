@@ -7,20 +7,20 @@ use crate::ports::{KeyIssuer, LimiterError, RevocationList, StoreError};
 
 use super::meter::{Charges, Meter};
 
-/// What credentials are checked against.
+/// The sources for checking credentials.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
     /// The API keys.
     pub keys: &'a dyn KeyIssuer,
     /// The revoked registrations.
     pub revocations: &'a dyn RevocationList,
-    /// The keys of tokens and client secrets.
+    /// The keys for tokens and client secrets.
     pub secrets: &'a SecretKeys,
 }
 
-/// Authenticates a token or a key, and returns what its client is counted under; `None` if it is malformed,
-/// unknown, expired or revoked. All tokens of a registration count as one client, so a further token gives no
-/// further quota. The MAC or the check digits are verified first, so that garbage costs no look-up.
+/// Authenticates a token or a key, and returns the fingerprint its client is counted under; `None` if it is
+/// malformed, unknown, expired or revoked. All tokens of a registration count as one client, so another token
+/// gives no extra quota. The MAC or the check digits are verified first, so that garbage costs no look-up.
 pub async fn authenticate(
     credentials: Credentials<'_>,
     now: Timestamp,
@@ -65,8 +65,8 @@ fn door_charges<'a>(meter: Meter<'a>, client: &Client) -> Charges<'a> {
     meter.charges(client.network, &subjects)
 }
 
-/// The refusal of whatever comes from the client's network, as far as it is known at once. Asked before a
-/// credential is looked up, so that a store on a network is not asked for those that are made up without end.
+/// The refusal that awaits any request from the client's network, as far as it is known at once. Checked
+/// before a credential is looked up, so that a networked store isn't queried for endless made-up ones.
 pub fn known_refusal(meter: Meter<'_>, now: Timestamp, client: &Client) -> Option<Decision> {
     let charges = network_charges(meter, client);
     meter.limiter.known_refusal(charges.first()?, now)

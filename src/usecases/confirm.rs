@@ -1,4 +1,4 @@
-//! Confirming a sign-up by the link of a mail. Who refuses leaves ([`super::leave`]).
+//! Confirming a sign-up by an emailed link. Its refusal is an unsubscribe ([`super::leave`]).
 
 use std::net::IpAddr;
 
@@ -8,9 +8,9 @@ use crate::ports::{ContactStore, StoreError};
 
 use super::notices::Notices;
 
-/// Confirms the contact with this token. Whoever confirms twice is told the same twice.
+/// Confirms the contact with this token. Confirming twice has the same outcome twice.
 ///
-/// Anybody may ask without a limit, so only a token that confirms something reaches the store's queue.
+/// Anybody may ask without a limit, so only a token that changes something reaches the store's queue.
 pub async fn confirm(
     contacts: &dyn ContactStore,
     notices: Notices<'_>,

@@ -1,4 +1,4 @@
-//! Delivering what is due.
+//! Delivering pending events and emails.
 
 use futures_util::{StreamExt as _, stream};
 
@@ -13,21 +13,21 @@ use crate::ports::{
 
 use super::meter::Meter;
 
-/// How many deliveries a round has.
+/// Maximum number of deliveries in a round.
 const ROUND_MAX: usize = 64;
 
-/// How many messages to the webhook are tried at once.
+/// Maximum number of webhook messages sent at the same time.
 const CONCURRENT_MAX: usize = 16;
 
-/// What became of an attempt.
+/// Outcome of an attempt.
 enum Attempt {
     Made,
-    /// Nobody waits for it any more.
+    /// The delivery is no longer needed.
     Needless,
     Failed(Failure),
-    /// None was made, or nobody waited for its end: the delivery is as it was.
+    /// No attempt was made, or nobody waited for its end: the delivery is unchanged.
     NotMade,
-    /// The other side wants no more of any.
+    /// The receiver refuses all further messages.
     Gone,
 }
 
@@ -45,32 +45,32 @@ impl Attempt {
 /// A round of deliveries ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliverError {
-    /// The account that sends mail cannot be used, and is left alone for so many milliseconds.
+    /// The email account is unusable, and paused for `wait_ms` milliseconds.
     #[error("the email account cannot be used: {reason}")]
     Account { reason: String, wait_ms: u64 },
-    /// All mails of the policy `mail-all` are sent. The rest waits so many seconds.
-    #[error("all mails of the policy mail-all are sent, the next one in {0} s")]
+    /// The policy `mail-all` is used up. The remaining emails wait for this many seconds.
+    #[error("the policy mail-all is used up, next email in {0} s")]
     Limit(u64),
-    /// The limiter cannot tell whether a mail may be sent.
+    /// The limiter can't decide if an email may be sent.
     #[error(transparent)]
     Limiter(#[from] LimiterError),
-    /// The store did not say what is due, or did not keep what was done: it is due again.
+    /// The store failed to list what is due or to record outcomes: those deliveries remain due.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What deliveries work with.
+/// The ports and settings of deliveries.
 #[derive(Clone, Copy)]
 pub struct Deliveries<'a> {
     pub queue: &'a dyn DeliveryQueue,
     pub entropy: &'a dyn Entropy,
-    /// Counts mails, and tells the time.
+    /// Counts emails, and has the clock.
     pub meter: Meter<'a>,
 }
 
-/// Tells the operator's program what is due, and returns how much was. Each message is settled as its attempt ends, so
-/// that a process that is killed repeats only those under way. A program that wants no more messages gets none until
-/// the operator releases the channel.
+/// Sends the pending events to the operator's program, and returns their number. Each is settled as its
+/// attempt ends, so a killed process repeats only those in flight. A program that refuses further messages
+/// gets none until the operator resumes the channel.
 pub async fn deliver_to_webhook(
     deliveries: Deliveries<'_>,
     webhook: &dyn WebhookSender,
@@ -94,35 +94,35 @@ pub async fn deliver_to_webhook(
     if ended.iter().any(|(_, is_gone)| *is_gone) {
         tracing::error!(
             delivery.channel = Channel::Webhook.as_str(),
-            "the other side wants no more messages: they are held until `landing-api queue release`"
+            "the receiver refuses further messages: the channel is on hold until `landing-api queue release`"
         );
         queue.hold(Channel::Webhook, true).await?;
     }
     ended.into_iter().map(|(settled, _)| settled).sum()
 }
 
-/// The memory of the worker from one mail to the next. Deliveries that are lost with it are due again.
+/// The email worker's memory from one email to the next. Deliveries lost with it are due again.
 #[derive(Default)]
 pub struct Mailing {
     judge: FaultJudge,
-    /// Refused mails: the next ones decide whose fault it is.
+    /// Refused emails whose fault the next ones decide.
     undecided: Vec<Undecided>,
-    /// The network whose turn was the last.
+    /// The network served last.
     last: Option<LimitKey>,
     /// Networks that have used up their share, and until when.
     used_up: Vec<(LimitKey, Timestamp)>,
 }
 
-/// A mail that was refused.
+/// A refused email.
 struct Undecided {
     delivery: Delivery,
     /// The relay's words.
     error: String,
-    /// The reply code; none where it is one of the account's.
+    /// The reply code; `None` for an account code.
     code: Option<u16>,
 }
 
-/// The ends of attempts, and the reason why no further mail can be sent, if none can.
+/// Outcomes of attempts, and the reason why no further email can be sent, if any.
 type Ended = (Vec<(Delivery, Attempt)>, Result<(), DeliverError>);
 
 impl Mailing {
@@ -134,7 +134,7 @@ impl Mailing {
         }
     }
 
-    /// Ends the attempts that are undecided.
+    /// Settles the undecided attempts.
     fn decide(&mut self, attempt: fn(&Undecided) -> Attempt) -> Vec<(Delivery, Attempt)> {
         let undecided = self.undecided.drain(..);
         undecided
@@ -145,7 +145,7 @@ impl Mailing {
             .collect()
     }
 
-    /// The relay has answered a mail to `to`.
+    /// Judges the relay's response to an email to `to`.
     fn judge(
         &mut self,
         delivery: Delivery,
@@ -187,7 +187,7 @@ impl Mailing {
         }
     }
 
-    /// The relay accepted an email, so the account works: the undecided refusals were the recipients'.
+    /// The relay accepted an email, so the account works: the undecided refusals were the recipients' fault.
     fn accepted(&mut self, delivery: Delivery) -> Ended {
         self.judge.note_accepted();
         let mut ended = self.decide(|mail| match mail.code {
@@ -198,7 +198,7 @@ impl Mailing {
         (ended, Ok(()))
     }
 
-    /// No mail is due that could decide.
+    /// No pending email could decide.
     fn undecided(&mut self, now: Timestamp) -> Ended {
         let denied = self.undecided.iter().find(|mail| mail.code.is_none());
         match denied.map(|mail| mail.error.clone()) {
@@ -210,8 +210,8 @@ impl Mailing {
         }
     }
 
-    /// The account is at fault: nothing was tried. The next one to try is another mail, so that none is in the way of
-    /// the others for good.
+    /// The account is at fault: nothing was attempted. The next attempt is with another email, so that none
+    /// blocks the others for good.
     fn give_back(&mut self, reason: String, now: Timestamp) -> Ended {
         let given_back = self.undecided.drain(..);
         let ended = given_back
@@ -227,8 +227,8 @@ fn put_back(mut delivery: Delivery, now: Timestamp) -> (Delivery, Attempt) {
     (delivery, Attempt::NotMade)
 }
 
-/// Sends a mail that is due, and returns how many were. No mail pays for an account that cannot be used or for
-/// too many mails: the error is returned.
+/// Sends a pending email, and returns the number sent. An unusable account or an exhausted limit costs no
+/// email an attempt: the error is returned.
 pub async fn deliver_mail(
     deliveries: Deliveries<'_>,
     mail: &dyn MailSender,
@@ -237,7 +237,7 @@ pub async fn deliver_mail(
 ) -> Result<usize, DeliverError> {
     let (queue, clock) = (deliveries.queue, deliveries.meter.clock);
     let turn = mailing.turn(clock.now());
-    // One may take twenty minutes: less than the lease on it.
+    // One email may take twenty minutes: less than its lease.
     let due = queue.take_due(Channel::Mail, 1, &turn, clock.now()).await?;
     let due = due.into_iter().next();
     let count = usize::from(due.is_some());
@@ -267,7 +267,7 @@ pub async fn deliver_mail(
     waits.map(|()| count)
 }
 
-/// Gives back the mails that are undecided: no worker sends any more.
+/// Returns the undecided emails to the queue, because no worker sends any more.
 ///
 /// # Errors
 /// [`DeliverError::Store`].
@@ -280,7 +280,7 @@ pub async fn stop_mailing(
     Ok(())
 }
 
-/// The mail that is to be sent; otherwise how the attempt has ended.
+/// The email to send, or the outcome of an attempt that needs none.
 async fn prepare(
     meter: Meter<'_>,
     contacts: &dyn ContactStore,
@@ -288,7 +288,7 @@ async fn prepare(
     mailing: &mut Mailing,
 ) -> Result<Result<Mail, Attempt>, DeliverError> {
     let Some(to) = delivery.email.clone() else {
-        return Ok(Err(Attempt::refused("it is for nobody".to_owned())));
+        return Ok(Err(Attempt::refused("it has no recipient".to_owned())));
     };
     if is_needless(contacts, &to).await {
         return Ok(Err(Attempt::Needless));
@@ -314,14 +314,13 @@ async fn prepare(
     }))
 }
 
-/// Whether the contact that the mail asks to confirm has confirmed by an earlier one. Where that cannot be told, the
-/// mail is sent.
+/// True if the contact has confirmed by an earlier email. If the store can't say, the email is sent.
 async fn is_needless(contacts: &dyn ContactStore, email: &EmailAddress) -> bool {
     let found = contacts.find(email).await.ok().flatten();
-    found.is_some_and(|it| !it.is_pending())
+    found.is_some_and(|contact| !contact.is_pending())
 }
 
-/// Stores how attempts ended.
+/// Stores the outcomes of attempts.
 async fn settle(
     deliveries: Deliveries<'_>,
     channel: Channel,
@@ -363,9 +362,9 @@ async fn settle(
     Ok(count)
 }
 
-/// An attempt has failed.
+/// Records a failed attempt.
 fn fail(deliveries: Deliveries<'_>, delivery: &mut Delivery, failure: Failure, now: Timestamp) {
-    // Without randomness it is not put off further.
+    // Without randomness there is no extra delay.
     let [jitter] = random(deliveries.entropy).unwrap_or_default();
     delivery.fail(failure, jitter, now);
     let counters = deliveries
@@ -380,7 +379,7 @@ fn fail(deliveries: Deliveries<'_>, delivery: &mut Delivery, failure: Failure, n
             delivery.id = %delivery.id,
             delivery.kind = delivery.kind.as_str(),
             error = delivery.last_error.as_deref(),
-            "a delivery was given up: see `landing-api queue list`"
+            "a delivery failed for good: see `landing-api queue list`"
         );
     }
 }

@@ -1,13 +1,13 @@
-//! Erasing contacts at the request of whoever is behind them.
+//! Erasing contacts on request.
 
 use crate::domain::{DeliveryKind, EmailAddress, Erasure, Timestamp};
 use crate::ports::{ContactStore, DeliveryQueue, ERASED_MAX, StoreError};
 
 use super::notices::Notices;
 
-/// Erases the contacts with these addresses, and everything that is to be delivered about them. The operator's
-/// program is told of each, by what it was called before: what tells it has no address, and is kept first, so that
-/// nobody is erased here and stays there.
+/// Erases the contacts with these addresses, and all pending deliveries about them. The operator's program is
+/// notified of each erasure by the contact's former token: the event contains no address, and is stored
+/// first, so that no contact is erased here and stays stored there.
 pub async fn forget(
     contacts: &dyn ContactStore,
     deliveries: &dyn DeliveryQueue,
@@ -19,7 +19,7 @@ pub async fn forget(
         Some(_) => emails,
         None => &[],
     };
-    // Sign-ups do not wait for all of them.
+    // In chunks, so that sign-ups don't wait for all of them.
     for emails in told_of.chunks(ERASED_MAX) {
         let mut told = Vec::new();
         for email in emails {

@@ -7,7 +7,7 @@ use super::meter::{ChargeError, Meter};
 
 #[derive(Debug)]
 pub struct Issued {
-    /// It is shown only once.
+    /// The key, shown only once.
     pub key: ApiKey,
     pub record: KeyRecord,
     /// The standing of the policies on keys.
@@ -19,10 +19,10 @@ pub struct Issued {
 pub enum IssueError {
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
-    /// It could not be stored. The charge was refunded.
+    /// It couldn't be stored. The charge was refunded.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// No random bytes for it.
+    /// There were no random bytes.
     #[error("{1}")]
     Entropy(Decision, EntropyError),
 }

@@ -17,10 +17,10 @@ pub struct TokenIssued {
 /// Why no token was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueTokenError {
-    /// The client id or its secret is wrong, expired or revoked. The answer does not say which.
+    /// The client id or its secret is wrong, expired or revoked. The response doesn't say which.
     #[error("client is not valid")]
     InvalidClient,
-    /// The `agents` policy refuses, or the limiter cannot decide.
+    /// The `agents` policy refuses, or the limiter can't decide.
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
     /// The revocation list could not be read.
@@ -28,8 +28,8 @@ pub enum IssueTokenError {
     Store(#[from] StoreError),
 }
 
-/// Issues a token for the registration `client_id`. Failed attempts are not charged to `agents`: a
-/// secret of 256 bits cannot be guessed.
+/// Issues a token for the registration `client_id`. Failed attempts are not charged to `agents`: a secret of
+/// 256 bits can't be guessed.
 pub async fn issue_token(
     credentials: Credentials<'_>,
     meter: Meter<'_>,
@@ -39,8 +39,8 @@ pub async fn issue_token(
     client_secret: &str,
 ) -> Result<TokenIssued, IssueTokenError> {
     let registration = Registration::from_client_id(client_id)
-        .filter(|it| it.has_secret(client_secret, &credentials.secrets.client_secret))
-        .filter(|it| it.is_active(now))
+        .filter(|agent| agent.has_secret(client_secret, &credentials.secrets.client_secret))
+        .filter(|agent| agent.is_active(now))
         .ok_or(IssueTokenError::InvalidClient)?;
     if credentials.revocations.is_revoked(&registration).await? {
         return Err(IssueTokenError::InvalidClient);

@@ -1,4 +1,4 @@
-//! Leaving the newsletter, by the token of a contact.
+//! Unsubscribing, with a contact's token.
 
 use crate::domain::{Contact, ContactStatus, DeliveryKind, LeaveToken, Leaving, Timestamp};
 use crate::metrics::Metrics;
@@ -6,10 +6,10 @@ use crate::ports::{ContactStore, StoreError};
 
 use super::notices::Notices;
 
-/// Lets the contact with this token leave, and returns it as it was. It stays, as one that left. One that is to be
-/// confirmed is forgotten, and asked no more for a while.
+/// Unsubscribes the contact with this token, and returns it as it was before. It stays stored as
+/// unsubscribed. An unconfirmed contact is erased, and gets no further email for a while.
 ///
-/// Anybody may ask without a limit, so only a token that lets somebody leave reaches the store's queue.
+/// Anybody may ask without a limit, so only a token that changes something reaches the store's queue.
 pub async fn leave(
     contacts: &dyn ContactStore,
     notices: Notices<'_>,
@@ -25,7 +25,7 @@ pub async fn leave(
     if status == ContactStatus::Pending && contacts.refuse(token, now).await? {
         metrics.confirmations.refused.increase();
     } else if status != ContactStatus::Unsubscribed {
-        // Also one that was confirmed a moment ago.
+        // Also a contact confirmed a moment ago.
         let notice = notices.of_contact(DeliveryKind::Unsubscribed, found, now);
         if contacts.leave(token, notice, now).await? == Leaving::Left {
             metrics.leavings.increase();

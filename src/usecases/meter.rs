@@ -9,18 +9,18 @@ use crate::domain::{
 use crate::metrics::Metrics;
 use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter};
 
-/// The limiter, and what is needed to build its charges.
+/// The limiter, and the data for its charges.
 #[derive(Clone, Copy)]
 pub struct Meter<'a> {
     /// Counts the charges.
     pub limiter: &'a dyn RateLimiter,
-    /// Read for the time of a refund: the operation that failed may have taken long.
+    /// Read for the time of a refund: the failed operation may have taken long.
     pub clock: &'a dyn Clock,
     /// The quota of each policy.
     pub policies: &'a Policies,
     /// Hashes the subjects.
     pub key: &'a MacKey,
-    /// Records charges, refunds, and what use cases do with them.
+    /// Records charges, refunds, and their outcomes.
     pub metrics: &'a Metrics,
 }
 
@@ -33,7 +33,7 @@ pub enum ChargeError {
     /// A policy refuses.
     #[error("rate limited")]
     Refused(Decision),
-    /// The limiter cannot decide.
+    /// The limiter can't decide.
     #[error(transparent)]
     Limiter(#[from] LimiterError),
 }
@@ -54,7 +54,7 @@ impl<'a> Meter<'a> {
         Ok(admission)
     }
 
-    /// Charges a mail: to the network that asked for it, and to everybody together, or to neither.
+    /// Charges an email to the network that caused it and to the total, or to neither.
     pub async fn charge_mail(
         &self,
         network: Option<LimitKey>,
@@ -99,23 +99,22 @@ impl<'a> Meter<'a> {
         Some(admission)
     }
 
-    /// Refunds the charges of an operation that failed, and returns the decision with the standings
-    /// afterwards.
+    /// Refunds the charges of a failed operation, and returns the decision with the standings afterwards.
     ///
-    /// Policies that count by network are not refunded: a failure does not use up the client's own
-    /// quota, but a network may make no more failing attempts than successful ones. So failures can
-    /// neither be used as an oracle nor be repeated without limit.
+    /// Policies that count by network are not refunded: a failure does not use up the client's own quota, but
+    /// a network may make no more failing attempts than successful ones. So failures can neither serve as an
+    /// oracle nor be repeated without limit.
     pub async fn refund(&self, admission: Admission) -> Decision {
         let Admission { decision, receipt } = admission;
         let receipt = receipt.only(|policy| !policy.counts_networks());
         self.refund_all(Admission { decision, receipt }).await
     }
 
-    /// Refunds all charges of an operation that failed because of this service's own store, and returns
-    /// the decision with the standings afterwards. The policies on all requests bound how often a client
-    /// can repeat it.
+    /// Refunds all charges of an operation that failed because of this service's own store, and returns the
+    /// decision with the standings afterwards. The policies on all requests bound how often a client can
+    /// repeat it.
     ///
-    /// A limiter that cannot refund is logged: the answer tells of the failure that the refund is for.
+    /// A limiter that can't refund is logged: the response reports the failure that caused the refund.
     pub async fn refund_all(&self, admission: Admission) -> Decision {
         let Admission {
             mut decision,
@@ -140,7 +139,7 @@ impl<'a> Meter<'a> {
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
         let group = network.group(self.key);
         let mut charges = ArrayVec::new();
-        // Neighbours are often the same subject.
+        // Neighbours often have the same subject.
         let mut hashed: Option<(Subject<'_>, [u8; 16])> = None;
         for &(policy, subject) in subjects {
             let Some(quota) = self.policies.quota(policy) else {
@@ -157,7 +156,7 @@ impl<'a> Meter<'a> {
                 key: LimitKey::tagged(policy, hash),
                 group: (subject != Subject::Everyone).then_some(group),
             };
-            // No request is counted by more.
+            // No request has more charges.
             if charges.try_push(charge).is_err() {
                 break;
             }

@@ -1,16 +1,16 @@
-//! What the service does: a free function for each use case, using ports and domain types.
+//! The use cases, one free function each, on ports and domain types.
 //!
-//! | Module | Does |
+//! | Module | Purpose |
 //! |---|---|
 //! | [`admit`] | authenticates a request and counts it |
-//! | [`subscribe`] | signs an address up for the newsletter |
-//! | [`confirm`] | confirms a sign-up by the link of a mail, or refuses it |
-//! | [`leave`] | lets a contact leave |
+//! | [`subscribe`] | signs up an address for the newsletter |
+//! | [`confirm`] | confirms a sign-up by an emailed link |
+//! | [`leave`] | unsubscribes a contact |
 //! | [`forget`] | erases contacts |
-//! | [`notices`] | what the operator's program is told of contacts |
-//! | [`deliver`] | delivers what is due |
-//! | [`opt_in`] | the mail that asks to confirm, and those who never do |
-//! | [`ask_assistant`] | answers a visitor within the quota; shows what is left of it |
+//! | [`notices`] | events for the operator's program |
+//! | [`deliver`] | delivers pending events and emails |
+//! | [`opt_in`] | the confirmation email, and the expiry of unconfirmed contacts |
+//! | [`ask_assistant`] | answers a visitor within the quota; shows the remaining quota |
 //! | [`issue_key`] | issues a free API key |
 //! | [`register_agent`] | registers an agent and issues its first token |
 //! | [`issue_token`] | issues another token to a registered agent |

@@ -1,20 +1,20 @@
-//! What the operator's program is told of contacts.
+//! Events for the operator's program.
 
 use crate::domain::{
     Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, LeaveToken, Timestamp,
 };
 use crate::ports::WebhookSender;
 
-/// Makes what is delivered to the operator's program.
+/// Creates the deliveries to the operator's program.
 #[derive(Clone, Copy)]
 pub struct Notices<'a> {
-    /// The program, if there is one.
+    /// The program, if any.
     pub webhook: Option<&'a dyn WebhookSender>,
 }
 
 impl Notices<'_> {
-    /// What is told of the contact with this address and token; nothing if nobody is told. An erased contact is
-    /// told of by its token alone.
+    /// The event for the contact with this address and token; `None` without a program. The event of an
+    /// erasure has the token alone.
     pub fn of(
         &self,
         kind: DeliveryKind,
@@ -28,7 +28,7 @@ impl Notices<'_> {
         Some(Delivery::new(id, kind, email.cloned(), body, now))
     }
 
-    /// The same of a stored contact. Nothing of one that was kept before contacts had tokens.
+    /// The same for a stored contact. `None` for one stored before contacts had tokens.
     pub fn of_contact(
         &self,
         kind: DeliveryKind,

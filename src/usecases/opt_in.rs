@@ -1,4 +1,4 @@
-//! Double opt-in: the mail that asks whoever reads it to confirm a sign-up, and what becomes of those who do not.
+//! Double opt-in: the email that asks to confirm a sign-up, and the expiry of unconfirmed contacts.
 
 use crate::domain::{
     Channel, Client, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, Language,
@@ -10,23 +10,23 @@ use crate::ports::{
 
 use super::meter::{ChargeError, Meter};
 
-/// What double opt-in works with.
+/// The ports and texts of double opt-in.
 #[derive(Clone, Copy)]
 pub struct OptIn<'a> {
     /// The letter in each language, in the order of the languages.
     pub letters: &'a [LetterTemplate; Language::ALL.len()],
-    /// Gives it the form of a mail.
+    /// Encodes the letter as an email.
     pub mail: &'a dyn MailSender,
-    /// Where the links lead.
+    /// Base of the links.
     pub base_url: &'a str,
 }
 
 impl OptIn<'_> {
-    /// The mail that asks to confirm the contact with this address and token, and what it was charged. None if the
-    /// address had its share of them, or if nobody can send it mail.
+    /// The email that asks the contact with this address and token to confirm, and its charge. `None` if the
+    /// address has used up its share, or if no email can be sent to it.
     ///
     /// # Errors
-    /// [`LimiterError`] when the limiter cannot decide.
+    /// [`LimiterError`] when the limiter can't decide.
     pub async fn ask(
         &self,
         meter: Meter<'_>,
@@ -53,14 +53,14 @@ impl OptIn<'_> {
         let mail = match self.mail.write(&letter) {
             Ok(mail) => mail,
             Err(error) => {
-                tracing::warn!(%error, "a contact cannot be asked to confirm");
+                tracing::warn!(%error, "cannot ask a contact to confirm");
                 return Ok(None);
             }
         };
-        // It is ASCII, as mail is.
+        // ASCII, like every email.
         let body = String::from_utf8_lossy(&mail.message).into_owned();
         let kind = DeliveryKind::ConfirmationMail;
-        // Charged when it is sent, not now: past its share a network's mails wait, and none is lost.
+        // Charged when sent, not now: past its share a network's emails wait, and none is lost.
         let network = Subject::Prefix(client.network);
         let delivery = Delivery {
             network: Some(LimitKey::new(meter.key, PolicyName::MailPrefix, network)),
@@ -80,10 +80,10 @@ impl OptIn<'_> {
     }
 }
 
-/// Lets those go who were asked `kept_ms` ago and have not confirmed. Returns how many.
+/// Expires contacts that were asked `kept_ms` ago and have not confirmed. Returns their number.
 ///
-/// While mail waits for longer than all its attempts take, its channel is held or its account cannot be used: whoever
-/// has none yet is given time.
+/// Emails that wait longer than all attempts take mean that the channel is paused or the account unusable:
+/// contacts still waiting for theirs get more time.
 pub async fn expire_unconfirmed(
     contacts: &dyn ContactStore,
     queue: &dyn DeliveryQueue,
@@ -112,12 +112,12 @@ pub async fn expire_unconfirmed(
     }
 }
 
-/// The token of the contact with this address, if it is to be confirmed: its links stay good.
+/// The token of the contact with this address, if it is unconfirmed: its links stay valid.
 pub async fn pending_token(
     contacts: &dyn ContactStore,
     email: &EmailAddress,
 ) -> Result<Option<LeaveToken>, StoreError> {
     let found = contacts.find(email).await?;
     let pending = found.filter(Contact::is_pending);
-    Ok(pending.and_then(|it| it.leave_token))
+    Ok(pending.and_then(|contact| contact.leave_token))
 }

@@ -7,7 +7,7 @@ use crate::ports::{KeyIssuer, RevocationList, StoreError};
 
 use super::admit::Credentials;
 
-/// What was revoked.
+/// The revoked credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Revoked {
     Key(KeyRecord),
@@ -50,7 +50,7 @@ pub async fn revoke(
 }
 
 names! {
-    /// What a revocation did to one credential, which is refused from now on in any case.
+    /// Outcome of a revocation. Whatever it is, the credential is refused from now on.
     pub enum Revocation {
         Revoked => "revoked",
         RevokedBefore => "revoked before",
@@ -58,7 +58,7 @@ names! {
     }
 }
 
-/// Revokes the key of `record`, which is returned as it is then.
+/// Revokes the key of `record`, and returns its new record.
 ///
 /// # Errors
 /// [`StoreError`] when it may still be active.

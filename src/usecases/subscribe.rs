@@ -1,4 +1,4 @@
-//! Signing an address up for the newsletter.
+//! Signing up an address for the newsletter.
 
 use std::net::IpAddr;
 
@@ -20,31 +20,31 @@ use super::opt_in::{OptIn, pending_token};
 #[derive(Clone, Copy)]
 pub struct Newsletter<'a> {
     pub contacts: &'a dyn ContactStore,
-    /// Takes the sign-ups instead, if there is one.
+    /// Receives the sign-ups in place of the store, if any.
     pub provider: Option<&'a dyn SignUps>,
-    /// Which clients learn that an address was signed up before.
+    /// Clients that learn an address was signed up before.
     pub reveal: RevealExisting,
     /// Hashes the origin of a sign-up.
     pub origin_key: &'a MacKey,
-    /// Makes the tokens by which contacts leave.
+    /// Random bytes for unsubscribe tokens.
     pub entropy: &'a dyn Entropy,
-    /// What the operator's program is told.
+    /// Events for the operator's program.
     pub notices: Notices<'a>,
-    /// Asks contacts to confirm, if they have to.
+    /// Asks contacts to confirm, if required.
     pub opt_in: Option<OptIn<'a>>,
 }
 
-/// What is known of how an address is signed up, which nobody has to believe.
+/// Evidence of a sign-up, as claimed by the client.
 #[derive(Clone, Debug)]
 pub struct Evidence {
     pub way: SignUpWay,
     /// The language of the page.
     pub language: Option<Language>,
-    /// What the page asked with, if it is one of this service.
+    /// Wording on the page, if it is one of this service.
     pub text: Option<String>,
-    /// Which page it is.
+    /// The page.
     pub source: Option<Source>,
-    /// The client's address, if it is to be kept.
+    /// The client's address, if it is stored.
     pub ip: Option<IpAddr>,
 }
 
@@ -55,15 +55,15 @@ pub struct Subscribed {
     pub decision: Decision,
 }
 
-/// How a sign-up was handled.
+/// Outcome of a sign-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The contact is stored by this service.
     Kept {
-        /// Whether the address was signed up before, as far as this client may know.
+        /// True if the address was signed up before, as far as this client may know.
         already_exists: Option<bool>,
     },
-    /// The provider accepted it, or the contact is stored and the operator's program is told of it.
+    /// The provider accepted it, or the contact is stored and the operator's program is notified.
     PassedOn,
 }
 
@@ -72,19 +72,19 @@ pub enum Outcome {
 pub enum SubscribeError {
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
-    /// There is no randomness for its token. Every charge was refunded.
+    /// There were no random bytes for its token. Every charge was refunded.
     #[error("{1}")]
     Entropy(Decision, EntropyError),
-    /// The contact could not be stored. Every charge was refunded.
+    /// The contact couldn't be stored. Every charge was refunded.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// The provider did not accept it. The charges to `newsletter` and `newsletter-all` were refunded.
-    /// The one to `newsletter-ip` was not ([`Meter::refund`]), so it bounds how often a client can retry.
+    /// The provider did not accept it. The charges to `newsletter` and `newsletter-all` were refunded. The
+    /// one to `newsletter-ip` was not ([`Meter::refund`]), so it bounds how often a client can retry.
     #[error("{1}")]
     Provider(Decision, NotifyError),
 }
 
-/// Signs `email` up. The work and the time taken do not depend on whether it was signed up before.
+/// Signs up `email`. The work and the time taken don't depend on earlier sign-ups of the address.
 pub async fn subscribe(
     newsletter: Newsletter<'_>,
     meter: Meter<'_>,
@@ -102,7 +102,7 @@ pub async fn subscribe(
     ];
     let mut admission = meter.charge(network, &subjects, now).await?;
     if !is_told(newsletter.reveal, client) {
-        // The window of the pair tells whether the address was signed up from this network a while ago.
+        // The pair's window would reveal that the address was signed up from this network a while ago.
         admission.decision = admission.decision.hiding(PolicyName::Newsletter);
     }
     let language = evidence.language;
@@ -160,16 +160,16 @@ pub async fn subscribe(
     })
 }
 
-/// What a sign-up brings along.
+/// The parts of a new contact.
 struct Prepared {
     leave_token: LeaveToken,
-    /// What is delivered.
+    /// The event or email to deliver.
     notice: Option<Delivery>,
-    /// What that was charged, if it is a mail.
+    /// The charge for it, if it is an email.
     mail: Option<Admission>,
 }
 
-/// There is no token for the contact, or nothing that can be told of it.
+/// The token or the delivery could not be made.
 enum PrepareError {
     Entropy(EntropyError),
     Store(StoreError),
@@ -186,8 +186,8 @@ impl PrepareError {
     }
 }
 
-/// The token of a contact that is signed up, and what is delivered then: with double opt-in the mail that asks to
-/// confirm, and otherwise what the operator's program is told.
+/// The token of a new contact, and its delivery: with double opt-in the email that asks to confirm, otherwise
+/// the event for the operator's program.
 async fn prepare(
     newsletter: Newsletter<'_>,
     meter: Meter<'_>,
@@ -264,11 +264,11 @@ fn origin(key: &MacKey, limiter_key: &MacKey, client: &Client) -> Origin {
         } else {
             network
         },
-        credential: credential.map(|it| hash(Subject::Credential(it))),
+        credential: credential.map(|fingerprint| hash(Subject::Credential(fingerprint))),
     }
 }
 
-/// Whether the client may learn anything of earlier sign-ups of an address.
+/// True if the client may learn about earlier sign-ups of an address.
 fn is_told(rule: RevealExisting, client: &Client) -> bool {
     rule != RevealExisting::Never && !client.may_be_shared
 }

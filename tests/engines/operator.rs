@@ -103,7 +103,7 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
     crate::engine::until("the node to notice", refused).await;
 
     let busiest = site.printed(&["limits", "show"]);
-    assert!(busiest.contains("Busiest of default"), "{busiest}");
+    assert!(busiest.contains("Heaviest clients of default"), "{busiest}");
     let shown = site.printed(&["limits", "show", "--ip", "127.0.0.1", "--json"]);
     let rows: Value = serde_json::from_str(&shown).unwrap();
     let mut rows = rows.as_array().unwrap().iter();
@@ -111,7 +111,7 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
     assert_eq!(keys["clients"][0]["used"], 1, "one was minted");
     site.printed(&["limits", "reset", "--all", "--yes"]);
     let shown = site.printed(&["limits", "show"]);
-    assert!(!shown.contains("Busiest"), "{shown}");
+    assert!(!shown.contains("Heaviest"), "{shown}");
 
     let status = site.printed(&["status", "--json"]);
     let status: Value = serde_json::from_str(&status).unwrap();
@@ -153,16 +153,16 @@ async fn a_machine_without_a_service_sees_what_all_nodes_have_done() {
     }
     let shown = site.printed(&[&["status"], &other[..]].concat());
     for line in [
-        "Service     does not run on this data directory; below: all nodes\n",
+        "Service     not running on this data directory; below: all nodes\n",
         "\nNodes       2\nEngine      store answers\nEngine      limits answers\n",
-        "\nDeliveries  webhook: 2 waiting",
+        "\nDeliveries  webhook: 2 pending",
         "\nContacts    2\n",
     ] {
         assert!(shown.contains(line), "{shown}");
     }
     assert!(
         site.printed(&["status"])
-            .contains("not asked, without a --data-dir")
+            .contains("not checked, without a --data-dir")
     );
 
     let show = ["limits", "show", "--ip", "127.0.0.1", "--json"];
@@ -178,7 +178,7 @@ async fn a_machine_without_a_service_sees_what_all_nodes_have_done() {
     let is_gone = async || status(&site, &[])["nodes"] == 1;
     crate::engine::until("the database to notice", is_gone).await;
     let shown = site.printed(&["status"]);
-    assert!(shown.contains("\nEngine      limits away\n"), "{shown}");
+    assert!(shown.contains("\nEngine      limits down\n"), "{shown}");
     // What the node has counted in the last minute is there once it ends.
     first.stopped();
     assert!(site.printed(&["status"]).contains("Last 24 h   2 sign-ups"));
@@ -340,7 +340,7 @@ async fn wrong_engines_are_named_with_what_to_do() {
     site.postgres.kill();
     let (status, report) = doctor(&site);
     assert_eq!(status, Some(1));
-    for words in ["cannot be reached", "nodes decide alone"] {
+    for words in ["cannot be reached", "each node limits on its own"] {
         assert!(report.contains(words), "{report}");
     }
     assert!(refusal(&site, &["contacts", "count"]).contains("cannot be reached"));

@@ -395,7 +395,7 @@ fn a_proxy_that_is_not_set_up_is_warned_of_once() {
         program.send("GET", "/api/v1/health", forwarded, "");
     }
     let log = program.stopped();
-    let warning = "name its network with --trusted-proxy";
+    let warning = "list its network in --trusted-proxy";
     assert_eq!(log.matches(warning).count(), 1, "{log}");
     assert_absent(&without_flags(&log), &["198.51", "127.0"]);
 }

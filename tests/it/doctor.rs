@@ -46,9 +46,9 @@ fn check_finds_nothing_wrong_with_good_flags_and_starts_nothing() {
     assert!(!data_dir.exists());
     // Made by a start.
     let program = Program::on(&data_dir);
-    check_line(&check(&program.address), "ok", "address", "a service runs");
+    check_line(&check(&program.address), "ok", "address", "is in use, and");
     drop(program);
-    check_line(&check("127.0.0.1:0"), "ok", "data directory", "can be read");
+    check_line(&check("127.0.0.1:0"), "ok", "data directory", "readable");
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn doctor_knows_its_service_from_another_behind_the_base_url() {
         examine("doctor", data_dir.path(), &flags, status)
     };
     let lines = with_base(&program.address, 0);
-    check_line(&lines, "ok", "service", "runs");
+    check_line(&lines, "ok", "service", "is running");
     check_line(&lines, "ok", "base URL", "reaches this service");
-    check_line(&lines, "warning", "https", "in the open");
+    check_line(&lines, "warning", "https", "unencrypted");
     // There is no proxy between, so both requests count as one client's.
     check_line(&lines, "warning", "proxy", "--trusted-proxy");
 
@@ -188,7 +188,7 @@ fn doctor_takes_the_flags_of_the_running_service_unless_it_is_given_some() {
     let hook = format!("http://{}/s3cret", closed_address());
     let _service = Program::start(service.env("LANDING_NEWSLETTER_WEBHOOK", &hook));
     let lines = examine("doctor", dir.path(), &[], 1);
-    check_line(&lines, "ok", "flags", "those of the running service");
+    check_line(&lines, "ok", "flags", "the running service's flags");
     check_line(
         &lines,
         "failed",
@@ -196,14 +196,14 @@ fn doctor_takes_the_flags_of_the_running_service_unless_it_is_given_some() {
         "cannot connect: connection refused",
     );
     assert!(!lines.concat().contains("s3cret"), "{lines:?}");
-    check_line(&lines, "ok", "site", "every document");
+    check_line(&lines, "ok", "site", "all documents");
     let lines = examine("check", dir.path(), &[], 0);
-    check_line(&lines, "ok", "flags", "those of the running service");
-    check_line(&lines, "ok", "sign-ups", "and told");
+    check_line(&lines, "ok", "flags", "the running service's flags");
+    check_line(&lines, "ok", "sign-ups", "is notified");
     let mut json = commands::command("doctor --json", dir.path());
     assert!(Ran::of(&mut json).out.starts_with("{\"verdict\":"));
     let lines = examine("doctor", dir.path(), &["--service-name", "Mine"], 0);
-    check_line(&lines, "ok", "flags", "those of this command");
+    check_line(&lines, "ok", "flags", "this command's flags");
     check_line(&lines, "ok", "webhook", "none");
 }
 
@@ -214,7 +214,7 @@ fn doctor_finds_out_that_addresses_can_be_forged() {
     let base = format!("http://{}", program.address);
     let flags = ["--listen", &program.address, "--base-url", &base];
     let lines = examine("doctor", data_dir.path(), &flags, 1);
-    check_line(&lines, "failed", "proxy", "is believed");
+    check_line(&lines, "failed", "proxy", "can forge");
 }
 
 #[tokio::test]

@@ -98,7 +98,7 @@ async fn what_names_nobody_is_refused() {
     }
     let nobody = operator::ask(&app, "limits reset", json!({})).await;
     let told = nobody.unwrap_err().to_string();
-    assert_eq!(told, "say whose limits are to be reset");
+    assert_eq!(told, "say whose limits to reset");
 }
 
 #[tokio::test]

@@ -135,7 +135,7 @@ async fn whatever_fails_no_line_names_whom_it_was_for() {
 
 #[tokio::test]
 async fn a_proxy_that_is_not_set_up_is_warned_of_once_and_in_the_right_words() {
-    const TRUST: &str = "name its network with --trusted-proxy";
+    const TRUST: &str = "list its network in --trusted-proxy";
     const CONFIGURE: &str = "have the proxy send X-Forwarded-For";
     let (health, docs) = ("/api/v1/health", "/docs");
     let forwarded = ("x-forwarded-for", "198.51.100.7");

@@ -302,12 +302,12 @@ async fn a_network_is_blocked_listed_and_let_in_again() {
             "the network must be a network such as",
         ),
         ("block add", "::/0", "must not be all addresses"),
-        ("block add", "", "say which network"),
-        ("block remove", "", "say which network"),
+        ("block add", "", "give a network"),
+        ("block remove", "", "give a network"),
         (
             "block remove",
             "192.0.2.1",
-            "no block has this very network",
+            "this exact network is not blocked",
         ),
     ] {
         let refused = refused(block(words, network).await);

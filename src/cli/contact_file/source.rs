@@ -1,4 +1,4 @@
-//! A file of contacts as its bytes arrive, and where its rows go.
+//! A file of contacts as its bytes arrive, and the destination of its rows.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
@@ -12,9 +12,9 @@ use crate::domain::quoted;
 use crate::operator::import::ImportRow;
 use crate::operator::operation::json_lines;
 
-/// The part of a file that is read at a time, in bytes.
+/// Part of a file read at a time, in bytes.
 pub(super) const PIECE_BYTES: usize = 64 * 1024;
-/// The longest row, in bytes, and how much is read of a longer one.
+/// Maximum length of a row in bytes, which is also the part read of a longer one.
 pub(super) const ROW_BYTES_MAX: usize = 64 * 1024;
 const SKIPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -27,20 +27,20 @@ pub(super) enum FileError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(
-        "line {line}: no column is named email. The first row must name the columns, which commas, semicolons or \
-         tabs separate, such as email,subscribed_at; --column NAME=email names another one"
+        "line {line}: no column is named email. The first row must contain the names of the columns, separated by \
+         commas, semicolons or tabs, such as email,subscribed_at; for another name give --column NAME=email"
     )]
     Header { line: u64 },
     #[error(
-        "line {line}: what {} means is unknown, and it may tell who must not be written to. Nothing of this row and \
-         those after it was imported. Say what a yes in it means, for each: --column NAME=unsubscribed, \
-         NAME=subscribed or NAME=confirmed; NAME=status if it has words, NAME=ignore if none of these",
+        "line {line}: the meaning of {} is unknown, and it may mark people who must not be emailed. This row and \
+         those after it were not imported. Give the meaning of a yes in each: --column NAME=unsubscribed, \
+         NAME=subscribed or NAME=confirmed; NAME=status if it holds words, NAME=ignore if none of these",
         quoted(names.as_bytes(), None)
     )]
     Consent { line: u64, names: String },
-    #[error("the file has no column {0}, which --column names")]
+    #[error("the file has no column {0}, given with --column")]
     Missing(String),
-    #[error("line {0}: the file is not UTF-8: save it as CSV UTF-8, and import it again")]
+    #[error("line {0}: the file is not UTF-8: save it as CSV UTF-8 and import it again")]
     Encoding(u64),
 }
 
@@ -50,15 +50,16 @@ impl From<csv::Error> for FileError {
     }
 }
 
-/// A file, and where its rows go. They are sent before it is read on, which may wait for whoever writes it.
+/// A file, and the destination of its rows. They are sent before it is read on, which may wait for the file's
+/// writer.
 ///
-/// Each line of it ends with a line feed alone, also the last one, so that lines can be counted.
+/// Every line of it ends with a single line feed, including the last one, so that lines can be counted.
 pub(super) struct Source<R> {
     inner: R,
     progress: Progress,
     pending: Vec<u8>,
     sender: mpsc::Sender<io::Result<Bytes>>,
-    /// The bytes read since the last row, and the line in which that began.
+    /// Bytes read since the last row, and the line in which that began.
     row_bytes: usize,
     row_line: u64,
     last: u8,
@@ -134,7 +135,7 @@ impl<R: Read> Read for Source<R> {
     }
 }
 
-/// The file without the byte order mark that spreadsheets begin UTF-8 with, and what parts the cells of its first
+/// The file without the byte order mark that spreadsheets put before UTF-8, and the delimiter of its first
 /// row.
 pub(super) fn begin(file: impl Read) -> Result<(impl Read, u8), FileError> {
     let mut file = BufReader::with_capacity(PIECE_BYTES, file);

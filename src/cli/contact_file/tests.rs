@@ -18,11 +18,11 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// The rows of a file, each with its line, and the names of what is not read.
+/// The rows of a file, each with its line, and the ignored columns.
 type Found = (Vec<(u64, String)>, Vec<String>);
 
-/// What a file of `format` holds, whatever the pieces in which it arrives: for each row its line, and the
-/// address and time or why it is bad. Or why it is not read.
+/// The content of a file of `format`, independent of the pieces it arrives in: for each row its line, and the
+/// address and time or its fault. Or why it can't be read.
 fn read(format: FileFormat, file: &[u8]) -> Result<Found, String> {
     let mut found = Vec::new();
     for size in [1, 3, 7, file.len().max(1)] {
@@ -46,7 +46,7 @@ fn read(format: FileFormat, file: &[u8]) -> Result<Found, String> {
         });
     }
     let last = found.pop().unwrap();
-    assert!(found.iter().all(|it| *it == last), "{found:?} {last:?}");
+    assert!(found.iter().all(|one| *one == last), "{found:?} {last:?}");
     last
 }
 

@@ -1,6 +1,5 @@
-//! What an agent gets when it registers: a client id, a client secret and access tokens. None of
-//! them is stored: each carries its own data, and secrets and tokens carry a MAC of it:
-//!
+//! The credentials an agent gets when it registers: a client id, a client secret and access tokens. None of
+//! them is stored. Each carries its own data, and secrets and tokens carry a MAC of it:
 //! ```text
 //! registration  = expires (6 bytes), random (16 bytes)
 //! client id     = reg_ registration
@@ -44,7 +43,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// How long a client id and its secret are valid, in milliseconds: 30 days.
+    /// Lifetime of a client id and its secret, in milliseconds: 30 days.
     pub const LIFETIME_MS: u64 = 30 * DAY_MS;
 
     /// A registration made at `now` with these random bytes.
@@ -72,7 +71,7 @@ impl Registration {
         encode(CLIENT_SECRET, self.secret(key.current()).as_bytes())
     }
 
-    /// Whether `text` is the client secret. Compares in constant time, as BLAKE3's hashes do.
+    /// True if `text` is the client secret. Compares in constant time, as BLAKE3's hashes do.
     pub fn has_secret(&self, text: &str, key: &TokenKey) -> bool {
         let Some(bytes) = decode(CLIENT_SECRET, text) else {
             return false;
@@ -86,7 +85,7 @@ impl Registration {
         self.expires_at
     }
 
-    /// Whether the client secret is unexpired at `now`; it may have been revoked.
+    /// True if the client secret is unexpired at `now`. It may have been revoked.
     pub fn is_active(&self, now: Timestamp) -> bool {
         now < self.expires_at
     }
@@ -119,15 +118,15 @@ impl Registration {
 
 hidden!(Registration);
 
-/// A revoked registration, as it is stored.
+/// A stored revocation of a registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevokedRegistration {
-    /// Once it has expired, the revocation does not matter.
+    /// Once it has expired, the revocation no longer matters.
     pub registration: Registration,
     pub revoked_at: Timestamp,
 }
 
-/// What an agent presents with a request.
+/// The token an agent presents with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessToken {
     registration: Registration,
@@ -135,11 +134,11 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// How long a token is valid, in milliseconds: 24 hours.
+    /// Lifetime of a token, in milliseconds: 24 hours.
     pub const LIFETIME_MS: u64 = DAY_MS;
 
-    /// A token of `registration`, issued at `now`. It expires no later than its registration, so a
-    /// revocation has to be kept only until then.
+    /// A token of `registration`, issued at `now`. It expires no later than its registration, so a revocation
+    /// has to be stored only until then.
     pub fn new(registration: Registration, now: Timestamp) -> Self {
         Self {
             registration,
@@ -183,7 +182,7 @@ impl AccessToken {
         self.expires_at
     }
 
-    /// Whether the token is unexpired at `now`; its registration may have been revoked.
+    /// True if the token is unexpired at `now`. Its registration may have been revoked.
     pub fn is_active(&self, now: Timestamp) -> bool {
         now < self.expires_at
     }

@@ -1,4 +1,4 @@
-//! What is encoded is decoded again, and nothing else is accepted.
+//! Encoded values decode, and nothing else is accepted.
 
 use proptest::prelude::*;
 

@@ -21,7 +21,7 @@ use crate::http::handlers::oauth::{SCOPE, TokenResponse};
 pub(crate) const REGISTER: Endpoint = Endpoint {
     name: "agent.register",
     paths: &["/agent/auth"],
-    // An identity assertion is refused for what it is, not for its size of some kilobytes.
+    // An identity assertion is refused for its type, not for its size of some kilobytes.
     body: Some(BodyRule::json(64)),
     ..Endpoint::post(|context, body| later(register(context.clone(), body)))
 };
@@ -36,7 +36,7 @@ pub(crate) const REVOKE: Endpoint = Endpoint {
     name: "agent.revoke",
     paths: &["/agent/auth/revoke"],
     body: Some(BodyRule {
-        // What an identity provider sends in the auth.md proposal (v0.1).
+        // Sent by identity providers in the auth.md proposal (v0.1).
         refused: Some(("application/logout+jwt", Code::IssuerNotEnabled)),
         ..BodyRule::form(8)
     }),
@@ -44,7 +44,7 @@ pub(crate) const REVOKE: Endpoint = Endpoint {
     ..Endpoint::post(|context, body| later(revoke(context.clone(), body)))
 };
 
-/// The members of RFC 6749, section 5.1, of RFC 7591, section 3.2.1, and of auth.md.
+/// The fields of RFC 6749, section 5.1, of RFC 7591, section 3.2.1, and of auth.md.
 #[derive(Serialize)]
 struct RegisterResponse<'a> {
     registration_id: &'a str,
@@ -96,12 +96,12 @@ async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem
     Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(registered.decision))
 }
 
-/// The answer is the same whether or not there was anything to revoke (RFC 7009, section 2.2).
+/// The response is the same whether or not there was anything to revoke (RFC 7009, section 2.2).
 async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let form = form::parse(&body);
     let mut errors = Errors::default();
     let token = form.required("token", &mut errors);
-    // The hint is not needed: keys and tokens differ in their form.
+    // The hint is not needed: keys and tokens differ in form.
     form.optional("token_type_hint", &mut errors);
     let token = errors.finish(token)?;
     match revoke_credential(context.app().credentials(), context.now, token).await? {
@@ -117,8 +117,7 @@ async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     Ok(Reply::empty())
 }
 
-/// Parses a registration. Unknown members are ignored, because clients of the proposal send
-/// them.
+/// Parses a registration. Unknown fields are ignored, because clients of the proposal send some.
 fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
     let mut errors = Errors::default();
     let Some(mut object) = json::parse(body)?.object(&mut errors) else {

@@ -1,5 +1,5 @@
-//! `POST /api/v1/assistant/chat` answers a visitor, at once or as a stream; `GET` shows what is left
-//! of the quota. Both have a legacy alias.
+//! `POST /api/v1/assistant/chat` answers a visitor, at once or as a stream; `GET` shows the remaining quota.
+//! Both have a legacy alias.
 
 use hyper::StatusCode;
 use hyper::body::Bytes;

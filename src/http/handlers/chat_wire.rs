@@ -1,4 +1,4 @@
-//! What the answers of a chat have in common, whole or streamed: request, response, cookie, problems.
+//! The parts shared by whole and streamed chats: request, response, cookie, problems.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ struct ChatResponse<'a> {
     quota: QuotaResponse,
 }
 
-/// The answer of the tool, which never had the alias.
+/// The tool's response, which never had the alias.
 #[derive(Serialize)]
 pub(super) struct ToolAnswer<'a> {
     pub(super) message: &'a str,
@@ -47,7 +47,7 @@ pub(super) struct QuotaResponse {
 }
 
 impl QuotaResponse {
-    /// The numbers of the `assistant` policy. If that is off, the largest possible quota, unused.
+    /// The numbers of the `assistant` policy. If it is off, the largest possible quota, unused.
     pub(super) fn of(decision: &Decision) -> Self {
         match decision.standing(PolicyName::Assistant) {
             Some(standing) => Self {
@@ -64,8 +64,8 @@ impl QuotaResponse {
     }
 }
 
-/// Takes one of the turns that the client's network may have at once, then charges a turn. Dropping the
-/// share releases the former.
+/// Takes one of the concurrent turns of the client's network, then charges a turn. Dropping the share
+/// releases the former.
 pub(super) async fn take_turn(
     context: &RequestContext,
     identity: ChatIdentity,
@@ -90,10 +90,10 @@ pub(super) async fn take_turn(
         .map_err(|error| problem(context, error))
 }
 
-/// The cause of a problem that nobody reads.
+/// Cause of a problem that nobody reads.
 pub(super) const HUNG_UP: &str = "the client hung up";
 
-/// An answer, member for member.
+/// A response, field for field.
 pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
     let numbers = QuotaResponse::of(&answered.decision);
     ChatResponse {
@@ -104,14 +104,14 @@ pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
     }
 }
 
-/// The model's failure as the log shows it, where the fallback answered.
+/// The model's failure for the log, if the fallback answered.
 pub(super) fn fallback_cause(failure: Option<ModelError>) -> Option<Box<Problem>> {
     let problem = Problem::of(Code::ModelUnavailable).because(failure?);
     Some(Box::new(problem))
 }
 
-/// The `Set-Cookie` header that names the visitor for another window, so that the cookie outlives
-/// every counted turn.
+/// The `Set-Cookie` header that renews the visitor's cookie for another window, so that it outlives every
+/// counted turn.
 pub(super) fn set_cookie(
     context: &RequestContext,
     visitor: Option<QuotaToken>,
@@ -123,8 +123,7 @@ pub(super) fn set_cookie(
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }
 
-/// Reads a chat request. Unknown members are ignored. `clientUsed`
-/// must be a number and has no effect.
+/// Reads a chat request. Unknown fields are ignored. `clientUsed` must be a number and has no effect.
 pub(super) fn read_request(body: &[u8]) -> Result<Conversation, Problem> {
     let mut errors = Errors::default();
     let conversation = json::parse(body)?
@@ -138,7 +137,7 @@ pub(super) fn read_request(body: &[u8]) -> Result<Conversation, Problem> {
     errors.finish(conversation)
 }
 
-/// Reads the arguments of the tool: a conversation without unknown members.
+/// Reads the tool's arguments: a conversation without unknown fields.
 pub(super) fn read_arguments(arguments: &[u8]) -> Result<Conversation, Problem> {
     let mut errors = Errors::default();
     let conversation = json::parse(arguments)?
@@ -147,7 +146,7 @@ pub(super) fn read_arguments(arguments: &[u8]) -> Result<Conversation, Problem> 
     errors.finish(conversation)
 }
 
-/// Reads the member `messages`.
+/// Reads the field `messages`.
 fn read_conversation(
     mut object: JsonObject<'_>,
     unknown: Unknown,
@@ -160,7 +159,7 @@ fn read_conversation(
         .into_iter()
         .filter_map(|item| read_message(item, unknown, errors))
         .collect();
-    // It fails only when an item is missing, which has its error already.
+    // It fails only when an item is missing, which already has its error.
     Conversation::parse(messages)
 }
 

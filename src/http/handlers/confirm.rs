@@ -1,7 +1,7 @@
-//! `/newsletter/confirm/TOKEN`: confirming a sign-up, by the link of a mail.
+//! `/newsletter/confirm/TOKEN`: confirming a sign-up, by an emailed link.
 //!
-//! The page shows two buttons, and looking at it changes nothing: programs that look into mails follow every link,
-//! and run scripts. The token stands in no log, and no page that it leads to sends it on.
+//! The page shows two buttons, and viewing it changes nothing: email scanners follow every link, and run
+//! scripts. The token is never logged, and no page it leads to passes it on.
 
 use hyper::body::Bytes;
 use serde_json::json;
@@ -48,7 +48,7 @@ async fn ask(context: RequestContext) -> Result<Reply, Problem> {
     page(&context, contact, state)
 }
 
-/// Confirms, unless the form says that the address is to be removed.
+/// Confirms, unless the form asks to remove the address.
 async fn answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let contact = contact(&context).await?;
     let Some(token) = token(&context) else {
@@ -73,13 +73,13 @@ async fn answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
                 false => State::Left,
             }
         }
-        // Somebody else's form.
+        // The form of another page.
         Some(_) | None => return ask(context).await,
     };
     page(&context, contact, state)
 }
 
-/// What the page says.
+/// Content of the page.
 #[derive(Clone, Copy)]
 enum State {
     Asked,

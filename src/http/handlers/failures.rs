@@ -20,13 +20,13 @@ const DISPLACED: &str = "The store's file was removed, replaced or changed while
 /// What clients learn of [`StoreError::Overloaded`].
 const BUSY: &str = "The store is busy, so changes cannot be saved. Everything else works.";
 
-/// A failure after the request was charged: the decision shows that it was.
+/// A failure after the request was charged, which the decision shows.
 fn charged(code: Code, decision: Decision, cause: impl ToString) -> Problem {
     Problem::of(code).with_decision(decision).because(cause)
 }
 
-/// A store's failure. Its cause is not logged here: the store logs its failures itself, with their
-/// count, so that an outage does not fill the log.
+/// A store's failure. Its cause is not logged here: the store logs its failures itself, with their number, so
+/// that an outage doesn't fill the log.
 fn store_failed(code: Code, error: &StoreError) -> Problem {
     match error {
         StoreError::Full(_) => Problem::new(code, DISK_FULL),

@@ -1,4 +1,4 @@
-//! `GET /api/v1/health`: is the service ready to do its work? `GET /livez`: should it get requests?
+//! `GET /api/v1/health`: readiness to serve. `GET /livez`: liveness, for load balancers.
 
 use hyper::body::Bytes;
 
@@ -19,8 +19,8 @@ pub(crate) const HEALTH: Endpoint = Endpoint {
     ..Endpoint::get(|context, _body| Now(health(context)))
 };
 
-/// Asks the limiter, the stores that this configuration writes to, and the workers. The newsletter's provider is
-/// not asked: its outage would take the whole service out of rotation.
+/// Checks the limiter, the stores that this configuration writes to, and the workers. The newsletter's
+/// provider is not asked: its outage would take the whole service out of rotation.
 fn health(context: &RequestContext) -> Result<Reply, Problem> {
     let app = context.app();
     app.limiter.check()?;

@@ -76,7 +76,7 @@ async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(issued.decision))
 }
 
-/// Answers a `KeysDescribeResponse`.
+/// Responds with a `KeysDescribeResponse`.
 fn describe(context: &RequestContext) -> Result<Reply, Problem> {
     let settings = &context.app().settings;
     let response = json!({
@@ -98,7 +98,7 @@ fn describe(context: &RequestContext) -> Result<Reply, Problem> {
     Reply::json(StatusCode::OK, &response)
 }
 
-/// Reads a `CreateKeyRequest`: the body may be absent.
+/// Reads a `CreateKeyRequest`; the body may be absent.
 fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
     if body.is_empty() {
         return Ok(None);

@@ -1,9 +1,9 @@
-//! `/newsletter/leave/TOKEN`: leaving the newsletter.
+//! `/newsletter/leave/TOKEN`: unsubscribing.
 //!
-//! The page only shows a button: programs that look into mails follow every link. The button's POST is that of
-//! mailbox providers, too (RFC 8058): no cookie, any origin, any body, no redirect, and 200 also for a token
-//! that nobody has. All of them ask from a few addresses, so only links that are nobody's are counted. The
-//! token stands in no log, and no page that it leads to sends it on.
+//! The page only shows a button: email scanners follow every link. The button's POST is also that of mailbox
+//! providers (RFC 8058): no cookie, any origin, any body, no redirect, and 200 even for an unknown token.
+//! Providers ask from a few addresses, so only unknown links are counted. The token is never logged, and no
+//! page it leads to passes it on.
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
@@ -31,7 +31,7 @@ pub(crate) const ASK: Endpoint = Endpoint {
 pub(crate) const LEAVE: Endpoint = Endpoint {
     name: "newsletter.left",
     paths: PATHS,
-    // It is read for the connection's sake.
+    // Read to keep the connection usable.
     body: Some(BodyRule::any(8)),
     has_effects: true,
     is_described: false,
@@ -39,10 +39,10 @@ pub(crate) const LEAVE: Endpoint = Endpoint {
     ..Endpoint::post(|context, _body: Bytes| later(take_leave(context.clone())))
 };
 
-/// Asks whether the contact wants to leave.
+/// Asks the contact to confirm the unsubscribe.
 async fn ask(context: RequestContext) -> Result<Reply, Problem> {
     let contact = contact(&context).await?;
-    let can_leave = |it: &Contact| it.status() != ContactStatus::Unsubscribed;
+    let can_leave = |contact: &Contact| contact.status() != ContactStatus::Unsubscribed;
     let can_leave = contact.as_ref().is_some_and(can_leave);
     page(&context, contact, can_leave)
 }
@@ -59,7 +59,7 @@ async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
     page(&context, counted(&context, contact).await?, false)
 }
 
-/// The contact that the link is of.
+/// The contact of the link.
 pub(super) async fn contact(context: &RequestContext) -> Result<Option<Contact>, Problem> {
     let found = match token(context) {
         Some(token) => context.app().contacts.find_by_token(&token).await?,
@@ -68,8 +68,8 @@ pub(super) async fn contact(context: &RequestContext) -> Result<Option<Contact>,
     counted(context, found).await
 }
 
-/// Charges the network for a link that is nobody's: rendering the page costs much more than a refusal. A good
-/// link works however many requests its network has sent.
+/// Charges the network for an unknown link: rendering the page costs much more than a refusal. A valid link
+/// works however many requests its network has sent.
 async fn counted(
     context: &RequestContext,
     found: Option<Contact>,
@@ -84,19 +84,19 @@ async fn counted(
     Ok(found)
 }
 
-/// The token in the path, if it is one.
+/// The token in the path, if it has the form of one.
 pub(super) fn token(context: &RequestContext) -> Option<LeaveToken> {
     let path = context.parts.uri.path();
     LeaveToken::parse(path.rsplit('/').next()?)
 }
 
-/// The page with the button, or the one that says that there are no more mails.
+/// The page with the button, or the one that confirms the unsubscribe.
 fn page(
     context: &RequestContext,
     contact: Option<Contact>,
     can_leave: bool,
 ) -> Result<Reply, Problem> {
-    // One that was to be confirmed is sent no mail for a while.
+    // An unconfirmed contact gets no email for a while.
     let has_refused = !can_leave && contact.as_ref().is_some_and(Contact::is_pending);
     let title = if can_leave {
         "leave-title"
@@ -115,7 +115,7 @@ pub(super) fn contact_page(
     title: &str,
     values: Value,
 ) -> Result<Reply, Problem> {
-    let language = contact.and_then(|it| it.consent?.language);
+    let language = contact.and_then(|contact| contact.consent?.language);
     let asked = || negotiate::language(&context.parts.uri, context.headers());
     let page = WrittenPage {
         status: StatusCode::OK,

@@ -1,4 +1,4 @@
-//! The handlers: each reads its request, calls one use case, and writes its answer.
+//! The handlers: each reads its request, calls one use case, and writes its response.
 
 pub(super) mod agent;
 pub(super) mod assistant;

@@ -1,4 +1,4 @@
-//! `POST /api/v1/newsletter` and its legacy alias sign an e-mail address up.
+//! `POST /api/v1/newsletter` and its legacy alias sign up an email address.
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
@@ -33,7 +33,7 @@ struct NewsletterSubscribeResponse {
     already_exists: Option<bool>,
 }
 
-/// By what the API is called: browsers name the origin of the page whose script does.
+/// Origin of the sign-up: browsers send the origin of the page whose script calls the API.
 fn way(context: &RequestContext) -> SignUpWay {
     match context.headers().contains_key(ORIGIN) {
         true => SignUpWay::Element,
@@ -46,7 +46,7 @@ async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result
     let app = context.app();
     let query = context.parts.uri.query().unwrap_or_default();
     let query = form::parse(query.as_bytes());
-    // The body is closed, so a page names itself in the query. What is no name is left out.
+    // The body allows no other fields, so a page puts its name in the query. Invalid names are left out.
     let named = query.first("source");
     let language = (way == SignUpWay::Element)
         .then(|| negotiate::language(&context.parts.uri, context.headers()));

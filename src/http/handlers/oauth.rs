@@ -31,7 +31,7 @@ pub(super) const SCOPE: &str = "public";
 /// The challenge to a client that tried `Authorization: Basic` (RFC 6749, section 5.2).
 const BASIC: &str = "Basic realm=\"oauth2\"";
 
-/// The members of RFC 6749, section 5.1.
+/// The fields of RFC 6749, section 5.1.
 #[derive(Serialize)]
 pub(super) struct TokenResponse<'a> {
     access_token: &'a str,

@@ -3,7 +3,7 @@
 use crate::http::endpoint::Handled::Now;
 use crate::http::{Code, Endpoint, Problem, Reply, RequestContext};
 
-/// Every document. The site knows their paths.
+/// Every document. The site has their paths.
 pub(crate) const DOCUMENT: Endpoint = Endpoint {
     name: "document",
     is_document: true,

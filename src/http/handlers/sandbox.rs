@@ -63,7 +63,7 @@ fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     Reply::json(StatusCode::OK, &response)
 }
 
-/// Answers a `SandboxEchoInfoResponse`.
+/// Responds with a `SandboxEchoInfoResponse`.
 fn describe() -> Result<Reply, Problem> {
     let response = json!({
         "ok": true,
@@ -87,7 +87,7 @@ fn read_request(body: &[u8]) -> Result<(EchoMessage, bool), Problem> {
     })
 }
 
-/// All values of a header as one text, bytes that are not UTF-8 replaced.
+/// All values of a header as one text, with bytes that aren't UTF-8 replaced.
 fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let values: Vec<_> = headers
         .get_all(name)

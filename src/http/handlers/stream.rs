@@ -1,12 +1,12 @@
-//! A chat answer as server-sent events: `delta` events with its pieces, then one `message` event with
-//! the JSON answer, or one `problem` event.
+//! A chat answer as server-sent events: `delta` events with its pieces, then one `message` event with the
+//! JSON response, or one `problem` event.
 //!
-//! The head of the answer is sent with the first piece. A failure before that is an ordinary problem,
-//! with its refund, or an answer of the fallback. From the model's first piece on the turn stays charged. A
-//! client that hangs up, at any time, ends the model's work and stays charged: otherwise it could use the
-//! model for free.
+//! The head of the response is sent with the first piece. A failure before that is an ordinary problem, with
+//! its refund, or an answer of the fallback. From the model's first piece on the turn stays charged. A client
+//! that hangs up, at any time, ends the model's work and stays charged: otherwise it could use the model for
+//! free.
 //!
-//! The request's log line is written with the head. Another line says how the stream ended.
+//! The request's log line is written with the head. Another line reports how the stream ended.
 
 use parking_lot::Mutex;
 
@@ -28,8 +28,8 @@ use crate::http::handlers::chat_wire::{self, chat_response, problem, set_cookie,
 /// Longer pieces are split, in bytes: so the length of the queue bounds its size.
 const PIECE_LEN_MAX: usize = 4096;
 
-/// How an answer begins: with the model's first piece, with the fallback's answer, of which the head shows
-/// the decision and the model's failure, or not at all.
+/// Beginning of an answer: the model's first piece; the fallback's answer, with the decision for the head and
+/// the model's failure; or a problem.
 type Beginning = Result<Option<(Decision, ModelError)>, Problem>;
 
 /// Charges a turn and streams its answer.
@@ -105,7 +105,7 @@ async fn write_stream(
         }
         Err(problem) => {
             let Some(problem) = sink.begin(Err(problem)) else {
-                // It became the ordinary answer, and is logged as such.
+                // It became the ordinary response, and is logged as such.
                 return;
             };
             let body = problem.body(
@@ -139,7 +139,7 @@ impl DeltaSink {
         }
     }
 
-    /// Sends what has not been sent of an answer: all of the fallback's.
+    /// Sends the rest of an answer: all of it if it is the fallback's.
     async fn complete(&self, answered: Answered) {
         let fallback = answered
             .model_error
@@ -147,13 +147,13 @@ impl DeltaSink {
         let is_unsent = fallback.is_some();
         self.begin(Ok(fallback));
         if is_unsent {
-            // A reader who does not take it does not take the last event either, which is logged.
+            // A reader who doesn't accept it doesn't accept the last event either, which is logged.
             let _ = self.push(&answered.reply).await;
         }
     }
 }
 
-/// The length of the first piece of `text`, in bytes: at most [`PIECE_LEN_MAX`], whole characters.
+/// Length of the first piece of `text`, in bytes: at most [`PIECE_LEN_MAX`], whole characters.
 fn piece_len(text: &str) -> usize {
     (0..=text.len().min(PIECE_LEN_MAX))
         .rev()
@@ -184,7 +184,7 @@ impl AnswerSink for DeltaSink {
 }
 
 names! {
-    /// How a stream ended.
+    /// The end of a stream.
     enum Ended {
         Answered => "answered",
         Failed => "failed",

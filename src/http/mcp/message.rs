@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 messages as `POST /mcp` takes them, and what their headers have to say.
+//! JSON-RPC 2.0 messages of `POST /mcp`, and the headers they require.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,14 +10,14 @@ use crate::http::request::json;
 use crate::http::{Errors, JsonObject, JsonValue, Problem, Reply};
 use crate::site::tools::REVISIONS;
 
-/// The revision since which each message names its revision itself.
+/// The first revision whose messages state their revision themselves.
 const STATELESS: &str = REVISIONS[0];
 
-/// The largest message without the arguments of its tool, in bytes.
+/// Maximum size of a message without the arguments of its tool, in bytes.
 const ENVELOPE_BYTES_MAX: usize = 64 * 1024;
 
-/// 2 to the power of 63. A number that is read as a float is an integer of 64 bits only if it is less, whatever
-/// its sign.
+/// 2 to the power of 63. A number parsed as a float is an integer of 64 bits only if it is less, whatever its
+/// sign.
 const INTEGER_END: f64 = 9_223_372_036_854_775_808.0;
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -43,16 +43,16 @@ pub(super) struct RpcMessage<'a> {
     pub(super) arguments: Option<JsonValue<'a>>,
     /// The other parameters.
     pub(super) params: JsonObject<'a>,
-    /// The revision that its `_meta` names.
+    /// The revision in its `_meta`.
     version: Option<String>,
-    /// Whether its `_meta` lists what the client can do.
+    /// True if its `_meta` lists the client's capabilities.
     has_capabilities: bool,
     /// The size of the message without the arguments.
     envelope_bytes: usize,
 }
 
 impl<'a> RpcMessage<'a> {
-    /// Parses a body. Batches are refused: no revision that is served has them.
+    /// Parses a body. Batches are refused: no supported revision has them.
     ///
     /// # Errors
     /// [`RpcError`] when the body is not JSON or not one message.
@@ -66,7 +66,7 @@ impl<'a> RpcMessage<'a> {
             RpcError::bad_request(INVALID_REQUEST, message)
         })?;
         let arguments = message.arguments.as_ref();
-        message.envelope_bytes = body.len() - arguments.map_or(0, |it| it.raw().len());
+        message.envelope_bytes = body.len() - arguments.map_or(0, |value| value.raw().len());
         Ok(message)
     }
 
@@ -94,18 +94,17 @@ impl<'a> RpcMessage<'a> {
             arguments: params.optional("arguments").filter(not_null),
             params,
             version: version.and_then(|version| version.string(&mut ignored)),
-            has_capabilities: capabilities.is_some_and(|it| it.raw().starts_with('{')),
+            has_capabilities: capabilities.is_some_and(|value| value.raw().starts_with('{')),
             envelope_bytes: 0,
         })
     }
 
-    /// Checks the size of the message and the headers of the protocol. Returns whether the message is
-    /// of the stateless revision, which has no handshake.
+    /// Checks the size of the message and the headers of the protocol. True if the message is of the
+    /// stateless revision, which has no handshake.
     ///
     /// # Errors
-    /// [`RpcError`] when the message is too large without the arguments, a header is repeated, missing
-    /// or contradicts the message, the revision is not served, or a stateless request does not
-    /// describe itself.
+    /// [`RpcError`] when the message is too large without the arguments, a header is repeated, missing or
+    /// contradicts the message, the revision is unsupported, or a stateless request does not describe itself.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<bool, RpcError> {
         if self.envelope_bytes > ENVELOPE_BYTES_MAX {
             let limit =
@@ -121,8 +120,8 @@ impl<'a> RpcMessage<'a> {
         if self.version.is_some() && self.version.as_deref().map(str::as_bytes) != named {
             return Err(mismatch(&VERSION, "must match _meta"));
         }
-        // A handshake negotiates the revision by its body. A client may name another in the header, which counts
-        // from then on; a request for the newest is answered with an older one.
+        // A handshake negotiates the revision by its body. A client may state another in the header, which
+        // counts from then on; a request for the newest gets an older one.
         let is_handshake = self.method == "initialize" && self.version.is_none();
         if let Some(named) = named
             && !is_handshake
@@ -154,7 +153,7 @@ impl<'a> RpcMessage<'a> {
         Ok(is_stateless)
     }
 
-    /// Checks the headers by which proxies route.
+    /// Checks the headers that proxies route by.
     fn check_names(&self, headers: &HeaderMap, may_omit: bool) -> Result<(), RpcError> {
         let is_method = |value: &HeaderValue| value.as_bytes() == self.method.as_bytes();
         if !headers.get(METHOD).map_or(may_omit, is_method) {
@@ -170,7 +169,7 @@ impl<'a> RpcMessage<'a> {
     }
 }
 
-/// Whether a header says `text`, perhaps as `=?base64?...?=`.
+/// True if a header contains `text`, possibly as `=?base64?...?=`.
 fn says(value: &HeaderValue, text: &str) -> bool {
     let value = value.as_bytes();
     let encoded = value
@@ -179,12 +178,12 @@ fn says(value: &HeaderValue, text: &str) -> bool {
     match encoded {
         Some(encoded) => STANDARD
             .decode(encoded)
-            .is_ok_and(|it| it == text.as_bytes()),
+            .is_ok_and(|bytes| bytes == text.as_bytes()),
         None => value == text.as_bytes(),
     }
 }
 
-/// A string or an integer. `1.0` is one, too, as JSON Schema has it.
+/// A string or an integer. `1.0` is an integer, too, as in JSON Schema.
 fn request_id(id: &JsonValue<'_>) -> Option<Value> {
     let id: Value = serde_json::from_str(id.raw()).ok()?;
     let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < INTEGER_END;
@@ -237,7 +236,7 @@ impl RpcError {
         }
     }
 
-    /// The response to the message of this id.
+    /// The response to the message with this id.
     pub(super) fn reply(self, id: Option<Value>) -> Result<Reply, Problem> {
         let response = match id {
             Some(id) => json!({ "jsonrpc": "2.0", "id": id, "error": self.error }),

@@ -1,10 +1,10 @@
-//! `POST /mcp`: operations of the API as tools of the Model Context Protocol, over streamable HTTP
-//! and without sessions.
+//! `POST /mcp`: operations of the API as tools of the Model Context Protocol, over streamable HTTP and
+//! without sessions.
 //!
-//! Three revisions are served. Until 2025-11-25 a client begins with `initialize`. Since 2026-07-28
-//! each message names its revision in `_meta` and in its headers, and there is no handshake. A
-//! message has passed the pipeline like any other request: it is counted, its origin, media type and
-//! size are checked. A tool reads its arguments with the parser of its operation.
+//! Three revisions are supported. Until 2025-11-25 a client begins with `initialize`. Since 2026-07-28 each
+//! message states its revision in `_meta` and in its headers, and there is no handshake. A message passes the
+//! pipeline like any other request: it is counted, and its origin, media type and size are checked. A tool
+//! reads its arguments with the parser of its operation.
 
 mod message;
 
@@ -20,14 +20,14 @@ use crate::http::{Errors, JsonObject, JsonValue, Problem, Reply, RequestId, whol
 
 use message::{RpcError, RpcMessage};
 
-/// How long clients may cache the list of tools, in milliseconds: it changes with a restart at most.
+/// Lifetime of the list of tools in client caches, in milliseconds: it changes with a restart at most.
 const TTL_MS: u64 = 3_600_000;
 
 /// Answers one message. `run` runs a tool with its arguments, a JSON object.
 ///
 /// # Errors
-/// The problem to be answered when the service has a fault. Errors of the message and of its tool
-/// are answers of the protocol.
+/// The problem to respond with when the service has a fault. Errors of the message and of its tool are
+/// responses of the protocol.
 pub(crate) async fn answer<R>(
     toolbox: &Toolbox,
     request_id: RequestId,
@@ -64,7 +64,7 @@ where
         ("tools/call", _) => call_tool(&message, request_id, run).await,
         _ => Err(RpcError::method_not_found(is_stateless)),
     };
-    // With what a tool answered, without its body.
+    // The tool's response without its body.
     let (result, ran) = match answered {
         Ok(answered) => answered,
         Err(error) => return error.reply(Some(id)),
@@ -87,7 +87,7 @@ where
     })
 }
 
-/// `object` with more members.
+/// `object` with additional fields.
 fn with(mut object: Value, members: Value) -> Value {
     if let (Value::Object(object), Value::Object(members)) = (&mut object, members) {
         object.extend(members);
@@ -131,7 +131,7 @@ fn initialize(toolbox: &Toolbox, mut params: JsonObject<'_>) -> Result<Value, Rp
     }))
 }
 
-/// All tools are on one page, so no cursor was ever given out.
+/// All tools are on one page, so no cursor was ever issued.
 fn list_tools(
     toolbox: &Toolbox,
     is_stateless: bool,
@@ -139,7 +139,7 @@ fn list_tools(
 ) -> Result<Value, RpcError> {
     if params
         .optional("cursor")
-        .is_some_and(|it| it.raw() != "null")
+        .is_some_and(|value| value.raw() != "null")
     {
         return Err(RpcError::invalid_params("There is no such cursor"));
     }
@@ -147,8 +147,8 @@ fn list_tools(
     Ok(if is_stateless { cacheable(list) } else { list })
 }
 
-/// Runs a tool with its arguments as they were written. Returns its result, and its answer for the headers
-/// and the log. Its failure is a result, because models are not shown errors of the protocol.
+/// Runs a tool with its arguments as written. Returns its result, and its response for the headers and the
+/// log. Its failure is a result, because models don't see protocol errors.
 async fn call_tool<R>(
     message: &RpcMessage<'_>,
     request_id: RequestId,
@@ -188,7 +188,7 @@ where
     Ok((result, reply))
 }
 
-/// Reads the body of `reply`, and returns the rest beside it.
+/// Reads the body of `reply`, and returns the rest separately.
 async fn read_reply(mut reply: Reply) -> Result<(Value, Reply), Problem> {
     let body = mem::replace(&mut reply.body, whole("")).collect().await;
     let body = body.map_err(Problem::fault)?.to_bytes();

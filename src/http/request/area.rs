@@ -1,14 +1,13 @@
-//! The parts of the service that a path can be in.
+//! The areas of the service that a path can be in.
 
-/// What a path is for, whether or not anything exists there.
+/// The purpose of a path, whether or not it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Area {
     /// `/api`.
     Api,
-    /// `/agent` and `/oauth2`: problems have the members of RFC 6749 too, and no answer may be
-    /// stored.
+    /// `/agent` and `/oauth2`: problems have the fields of RFC 6749 too, and no response may be stored.
     OAuth,
-    /// `/mcp`: answers are messages of its protocol, once a request has been admitted.
+    /// `/mcp`: responses are messages of its protocol, once a request has been admitted.
     Mcp,
     /// Documents and pages, which caches may keep.
     Site,
@@ -32,9 +31,9 @@ impl Area {
         }
     }
 
-    /// Whether an invalid credential ends a request. Elsewhere it is ignored: the documents that a
-    /// challenge names, and the endpoints that issue or revoke credentials, must work for a client
-    /// whose credential has expired.
+    /// True if an invalid credential ends a request. Elsewhere it is ignored: the documents listed in a
+    /// challenge, and the endpoints that issue or revoke credentials, must work for a client whose credential
+    /// has expired.
     pub const fn refuses_bad_credentials(self) -> bool {
         match self {
             Self::Api | Self::Mcp => true,
@@ -42,8 +41,8 @@ impl Area {
         }
     }
 
-    /// Whether programs call it: answers always show the rate limits, and pages of allowed origins
-    /// may read them.
+    /// True if programs call it: responses always show the rate limits, and pages of allowed origins may read
+    /// them.
     pub const fn is_for_programs(self) -> bool {
         match self {
             Self::Api | Self::OAuth | Self::Mcp => true,

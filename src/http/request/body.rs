@@ -1,4 +1,4 @@
-//! Reading a request's body under its media type, its largest size, a deadline and a memory budget.
+//! Reading a request's body within its media type, maximum size, deadline and memory budget.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,24 +16,23 @@ use crate::http::endpoint::within;
 use crate::http::server::shares::{Share, Shares};
 use crate::http::{AllowedOrigins, BodyRule, Code, Problem};
 
-/// An error of a body or of what reads it.
+/// An error from a body or its reader.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The memory of larger bodies that are being read, in bytes.
+/// Memory for larger bodies being read, in bytes.
 pub(crate) const LARGE_BYTES: usize = 64 * 1024 * 1024;
-/// The memory of small bodies that are being read, and of all heads that wait for a body, in bytes. It
-/// is separate, so that slow large bodies cannot use it up.
+/// Memory for small bodies being read, and for all heads waiting for a body, in bytes. It is separate, so
+/// that slow large bodies can't use it up.
 pub(crate) const SMALL_BYTES: usize = 32 * 1024 * 1024;
-/// The largest small body.
+/// Maximum size of a small body.
 const SMALL_BODY_MAX: usize = 8 * 1024;
 
-/// The memory of a request that waits for its body, without its head, in bytes.
+/// Memory of a request that waits for its body, without its head, in bytes.
 const WAITING_BYTES: usize = 4 * 1024;
-/// The memory of a header, without its name and value, in bytes.
+/// Memory of a header, without its name and value, in bytes.
 const HEADER_BYTES: usize = 128;
 
-/// Reads bodies within a common memory budget. Only bytes that have arrived count, not those that are
-/// announced.
+/// Reads bodies within a shared memory budget. Only bytes that have arrived count, not announced ones.
 #[derive(Debug)]
 pub(crate) struct BodyReader {
     deadline: Duration,
@@ -51,7 +50,7 @@ impl BodyReader {
         }
     }
 
-    /// The bytes that count now.
+    /// Bytes counted now.
     pub(crate) fn held(&self) -> usize {
         self.small.held() + self.large.held()
     }
@@ -59,8 +58,7 @@ impl BodyReader {
     /// Reads all of `body`, which comes from `network` after a head of [`head_bytes`].
     ///
     /// # Errors
-    /// A problem when it is larger than `bytes_max`, slower than the deadline, broken off, or over
-    /// budget.
+    /// A problem when it is larger than `bytes_max`, slower than the deadline, broken off, or over budget.
     pub(crate) async fn read(
         &self,
         network: Network,
@@ -82,7 +80,7 @@ impl BodyReader {
     }
 }
 
-/// The memory that a request with this head takes while it waits for its body, in bytes.
+/// Memory of a request with this head while it waits for its body, in bytes.
 pub(crate) fn head_bytes(head: &Parts) -> usize {
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| HEADER_BYTES + name.as_str().len() + value.len());
@@ -90,7 +88,7 @@ pub(crate) fn head_bytes(head: &Parts) -> usize {
     WAITING_BYTES + target + headers.sum::<usize>()
 }
 
-/// The memory that one request holds.
+/// Memory held by one request.
 struct RequestMemory {
     head_bytes: usize,
     small: Share,
@@ -109,7 +107,7 @@ impl RequestMemory {
     }
 }
 
-/// Copies a body into one buffer, counted in `memory`. Frames are not kept: one of a byte would keep
+/// Copies a body into one buffer, counted in `memory`. Frames are not kept: a frame of one byte would keep
 /// the whole read buffer alive.
 async fn collect(
     body: impl Body<Data = Bytes, Error: Into<BodyError>>,
@@ -121,7 +119,7 @@ async fn collect(
         Problem::new(Code::PayloadTooLarge, detail)
     };
     let announced = body.size_hint();
-    // A body that is announced too large is not read.
+    // A body announced as too large is not read.
     if announced.lower() > bytes_max as u64 {
         return Err(too_large());
     }
@@ -139,7 +137,7 @@ async fn collect(
             return Err(too_large());
         }
         if len > bytes.capacity() {
-            // Doubled, so that little is copied, but never beyond what may come.
+            // Doubled, so that little is copied, but never beyond the maximum still to come.
             let most = announced
                 .exact()
                 .and_then(|most| usize::try_from(most).ok());
@@ -154,14 +152,14 @@ async fn collect(
     Ok(Bytes::from(bytes))
 }
 
-/// Whether the headers let the body count as one of `media_types`.
+/// Checks that the headers let the body count as one of `media_types`.
 ///
-/// No `Content-Type` at all does, unless the request comes from a page of an origin that is
-/// neither `own_origin` nor one of `allowed`: such a page could send it without a preflight (a
-/// CORS-safelisted request of the Fetch standard). An empty body needs no type, except from there.
+/// A missing `Content-Type` passes, unless the request comes from a page of an origin that is neither
+/// `own_origin` nor one of `allowed`: such a page could send it without a preflight (a CORS-safelisted
+/// request of the Fetch standard). An empty body needs no type, except from there.
 ///
 /// # Errors
-/// A problem when the body is something else.
+/// A problem when the body is of another type.
 pub(crate) fn check_media_type(
     media_types: &[&str],
     headers: &HeaderMap,
@@ -174,7 +172,7 @@ pub(crate) fn check_media_type(
         return Ok(());
     }
     let is_right = match headers.get(CONTENT_TYPE) {
-        Some(_) => media_types.iter().any(|it| is_of_type(headers, it)),
+        Some(_) => media_types.iter().any(|kind| is_of_type(headers, kind)),
         None => is_ours,
     };
     if is_right {
@@ -185,7 +183,7 @@ pub(crate) fn check_media_type(
     }
 }
 
-/// Whether the body is of the media type that `rule` refuses by name.
+/// Refuses the media type that `rule` refuses explicitly.
 ///
 /// # Errors
 /// The problem of that media type.
@@ -196,7 +194,7 @@ pub(crate) fn check_refused(rule: BodyRule, headers: &HeaderMap) -> Result<(), P
     }
 }
 
-/// `Content-Type` is `media_type`, whatever its parameters. Of several that a proxy joined the first
+/// True if `Content-Type` is `media_type`, whatever its parameters. If a proxy joined several, the first
 /// counts.
 fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| {
@@ -217,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// Frames that come at once, and after them nothing, not even an end.
+    /// Frames that arrive at once, followed by nothing, not even an end.
     struct Unending(Vec<&'static [u8]>);
 
     impl Body for Unending {
@@ -237,7 +235,7 @@ mod tests {
 
     const NETWORK: Network = Network::V4([192, 0, 2, 1]);
 
-    /// One network may have 100 bytes of small bodies and 40,000 of large ones.
+    /// One network may hold 100 bytes of small bodies and 40,000 of large ones.
     fn reader() -> BodyReader {
         BodyReader {
             deadline: Duration::from_secs(10),
@@ -273,7 +271,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_in_many_frames_takes_no_more_than_it_may_need() {
         let reader = reader();
-        // Twice 64 bytes would be more than there is, and than a body may have.
+        // Twice 64 bytes would exceed the budget, and the maximum of a body.
         let frames = Unending(vec![b"x"; 80]);
         let unended = reader.read(NETWORK, 0, frames, 80).await;
         assert_eq!(unended.unwrap_err().code, Code::RequestTimeout);

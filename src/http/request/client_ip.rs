@@ -1,10 +1,10 @@
-//! The client's IP address: the peer of the connection, or what trusted proxies say in
+//! The client's IP address: the peer of the connection, or the one that trusted proxies report in
 //! `X-Forwarded-For`.
 //!
-//! Anybody can send that header. It is read only if the peer is a trusted proxy, and from the right:
-//! past every trusted hop, to the first address that is not one. Whatever stands left of that was
-//! written by the client and is not parsed. `Forwarded` (RFC 7239) and `X-Real-IP` are never parsed:
-//! their presence only shows that there is a proxy.
+//! Anybody can send that header. It is read only if the peer is a trusted proxy, and from the right: past
+//! every trusted hop, to the first address that isn't one. Everything to the left of that was written by the
+//! client and is not parsed. `Forwarded` (RFC 7239) and `X-Real-IP` are never parsed: their presence only
+//! shows that there is a proxy.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,40 +17,39 @@ use crate::domain::Network;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The headers that show that there is a proxy.
+/// Headers whose presence shows a proxy.
 pub(crate) const FORWARDING_HEADERS: [HeaderName; 3] = [
     X_FORWARDED_FOR,
     HeaderName::from_static("forwarded"),
     HeaderName::from_static("x-real-ip"),
 ];
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientIp {
     pub(crate) address: IpAddr,
     pub(crate) forwarding: Forwarding,
 }
 
-/// How the address was found.
+/// Source of the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forwarding {
     /// The peer is no trusted proxy and sent no forwarding header: it is the client.
     Direct,
     /// The peer sent a forwarding header and is not trusted.
     Untrusted,
-    /// A trusted proxy named the client.
+    /// A trusted proxy reported the client.
     Known,
     /// A trusted proxy sent no forwarding header. The request may be its own.
     Missing,
-    /// A trusted proxy sent forwarding headers, but no `X-Forwarded-For` that can be parsed. The
-    /// address is that of the last trusted hop.
+    /// A trusted proxy sent forwarding headers, but no `X-Forwarded-For` that can be parsed. The address is
+    /// that of the last trusted hop.
     Unusable,
 }
 
 impl ClientIp {
-    /// The network that the request counts under. Requests with unusable headers share a network of
-    /// their own. If they counted under their proxy's address, they could use up the window of its
-    /// health probes.
+    /// The network that the request counts under. Requests with unusable headers share a network of their
+    /// own. If they counted under their proxy's address, they could use up the window of its health probes.
     pub(crate) fn network(&self) -> Network {
         match self.forwarding {
             Forwarding::Unusable => Network::Unknown,
@@ -61,7 +60,7 @@ impl ClientIp {
         }
     }
 
-    /// Whether the address may be that of a proxy, shared by many clients.
+    /// True if the address may be that of a proxy, shared by many clients.
     pub(crate) const fn may_be_proxy(&self) -> bool {
         match self.forwarding {
             Forwarding::Untrusted | Forwarding::Missing | Forwarding::Unusable => true,
@@ -70,7 +69,7 @@ impl ClientIp {
     }
 }
 
-/// The networks whose `X-Forwarded-For` is believed.
+/// The networks whose `X-Forwarded-For` is trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<IpNet>);
 
@@ -80,7 +79,7 @@ impl TrustedProxies {
         Self(networks.into_iter().collect())
     }
 
-    /// Whether `address` is a trusted proxy's.
+    /// True if `address` is a trusted proxy's.
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
@@ -101,8 +100,8 @@ impl TrustedProxies {
         }
     }
 
-    /// Follows `X-Forwarded-For` from the right. An element that cannot be parsed ends the walk at
-    /// the hop that sent it.
+    /// Follows `X-Forwarded-For` from the right. An element that can't be parsed ends the walk at the hop
+    /// that sent it.
     fn walk(&self, peer: IpAddr, headers: &HeaderMap) -> ClientIp {
         let mut client = ClientIp {
             address: peer,
@@ -130,7 +129,7 @@ impl TrustedProxies {
     }
 }
 
-/// An address, which may have a port; one of IPv6 may have brackets.
+/// An address, optionally with a port; IPv6 addresses may have brackets.
 fn parse_hop(element: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(element).ok()?;
     let address = if let Ok(address) = text.parse::<IpAddr>() {
@@ -143,8 +142,8 @@ fn parse_hop(element: &[u8]) -> Option<IpAddr> {
     Some(address.to_canonical())
 }
 
-/// Tells the operator of a proxy that makes all its clients look like one. Each warning is logged
-/// once a process, and names no address.
+/// Warns the operator of a proxy that makes all its clients look like one. Each warning is logged once per
+/// process, and contains no address.
 #[derive(Debug, Default)]
 pub(crate) struct ProxyWarnings {
     untrusted: AtomicBool,
@@ -152,14 +151,14 @@ pub(crate) struct ProxyWarnings {
 }
 
 impl ProxyWarnings {
-    /// Looks at a request from `peer`. Health probes may come from a trusted proxy itself.
+    /// Checks a request from `peer`. Health probes may come from a trusted proxy itself.
     pub(crate) fn observe(&self, peer: IpAddr, forwarding: Forwarding, is_probe: bool) {
         let (is_logged, warning) = match forwarding {
             Forwarding::Untrusted if is_private(peer) => (
                 &self.untrusted,
                 "a request came from a private address with forwarding headers that are not \
-                 trusted: if that is your proxy, name its network with --trusted-proxy, or all its \
-                 visitors are counted as one",
+                 trusted: if that is your proxy, list its network in --trusted-proxy, or all its \
+                 visitors count as one",
             ),
             Forwarding::Missing if is_probe => return,
             Forwarding::Missing | Forwarding::Unusable => (
@@ -177,7 +176,7 @@ impl ProxyWarnings {
     }
 }
 
-/// Whether the address is not routed on the Internet, so that it is likely a proxy's.
+/// True if the address is not routed on the Internet, and so likely a proxy's.
 fn is_private(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => v4.is_private() || v4.is_loopback() || v4.is_link_local(),

@@ -1,4 +1,4 @@
-//! What a request shows of how an address was signed up.
+//! The evidence of a sign-up in its request.
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, ORIGIN, REFERER};
@@ -8,7 +8,7 @@ use crate::domain::{Language, SignUpWay, Source, is_same_origin};
 use crate::http::RequestContext;
 use crate::usecases::subscribe::Evidence;
 
-/// That of a sign-up by `way`, whose page named itself `source` and asked in `language`.
+/// The evidence of a sign-up by `way`, from a page that calls itself `source`, in `language`.
 pub(crate) fn evidence(
     context: &RequestContext,
     way: SignUpWay,
@@ -16,7 +16,7 @@ pub(crate) fn evidence(
     language: Option<Language>,
 ) -> Evidence {
     let (settings, headers) = (&context.app().settings, context.headers());
-    // What other pages say is not known.
+    // The wording on other pages is unknown.
     let is_own =
         text(headers, ORIGIN).is_some_and(|origin| is_same_origin(origin, &settings.base_url));
     let asked_with = |language| {
@@ -33,7 +33,7 @@ pub(crate) fn evidence(
     }
 }
 
-/// The page that a browser names: its origin and path, or its origin if that is too long.
+/// The page in the browser's `Referer` or `Origin`: its origin and path, or its origin if that is too long.
 fn page(headers: &HeaderMap) -> Option<Source> {
     let referer = text(headers, REFERER).and_then(|text| Url::parse(text).ok());
     let page = referer.filter(|url| matches!(url.scheme(), "http" | "https"));

@@ -1,10 +1,9 @@
-//! Reading `application/x-www-form-urlencoded` bodies as RFC 6749 defines them (section 3.2 and
-//! appendix B): a parameter without a value counts as omitted, unknown ones are ignored, and no
-//! parameter that is read may be repeated. `multipart/form-data` (RFC 7578) is read to the same
-//! parameters.
+//! Reading `application/x-www-form-urlencoded` bodies as defined by RFC 6749 (section 3.2 and appendix B): a
+//! parameter without a value counts as omitted, unknown ones are ignored, and no known parameter may be
+//! repeated. `multipart/form-data` (RFC 7578) is read to the same parameters.
 //!
-//! Every body is a form. A broken escape, or bytes that are not UTF-8, are an error of that parameter if it is
-//! read, where the WHATWG parser would replace them; in one that nobody reads they do not matter.
+//! Every body is a form. A broken escape or invalid UTF-8 is an error of its parameter if that is read, where
+//! the WHATWG parser would replace it; in other parameters it doesn't matter.
 
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -12,7 +11,7 @@ use percent_encoding::percent_decode;
 
 use crate::http::Errors;
 
-/// The parameters of a form. A value that cannot be decoded is `None`.
+/// The parameters of a form. A value that can't be decoded is `None`.
 pub(crate) struct FormParams(Vec<(String, Option<String>)>);
 
 /// Parses a body of either media type.
@@ -37,8 +36,8 @@ pub(crate) fn parse(body: &[u8]) -> FormParams {
     FormParams(pairs.collect())
 }
 
-/// Parses a body whose parts `boundary` divides. Parts without a name are left out, and the value of one that
-/// breaks off cannot be decoded.
+/// Parses a body whose parts are separated by `boundary`. Parts without a name are left out, and the value of
+/// a truncated part can't be decoded.
 fn parse_multipart(body: &[u8], boundary: &[u8]) -> FormParams {
     let delimiter = [b"\r\n--", boundary].concat();
     // The first one may begin the body.
@@ -64,7 +63,7 @@ fn split_once<'a>(text: &'a [u8], delimiter: &[u8]) -> Option<(&'a [u8], &'a [u8
     Some((text.get(..at)?, text.get(at + delimiter.len()..)?))
 }
 
-/// The name in the head of a part.
+/// The name in the header of a part.
 fn name_of(head: &[u8]) -> Option<String> {
     const NAME: &[u8] = b"content-disposition:";
     let is_meant = |line: &&[u8]| {
@@ -101,8 +100,8 @@ impl FormParams {
         values.next()?.1.as_deref()
     }
 
-    /// The parameter `name`, if it is present and not empty. Repeated, it is an error, and so is one that cannot
-    /// be decoded.
+    /// The parameter `name`, if it is present and not empty. A repeated one is an error, and so is one that
+    /// can't be decoded.
     pub(crate) fn optional(&self, name: &str, errors: &mut Errors) -> Option<&str> {
         let pointer = format!("#/{name}");
         let mut values = self.0.iter().filter(|(found, _)| found == name);
@@ -117,7 +116,7 @@ impl FormParams {
         value.as_deref().filter(|value| !value.is_empty())
     }
 
-    /// The parameter `name`, which has to be present and not empty.
+    /// The parameter `name`, which must be present and not empty.
     pub(crate) fn required(&self, name: &str, errors: &mut Errors) -> Option<&str> {
         let value = self.optional(name, errors);
         let is_broken =
@@ -173,7 +172,7 @@ mod tests {
             (b"a=%25%32%35", vec![("a", "%25")]),
             (b"a=%00", vec![("a", "\0")]),
             (b"\xef\xbb\xbfa=1", vec![("a", "1")]),
-            // Nobody reads a parameter whose name is none.
+            // Unknown parameters with invalid names don't matter.
             (b"%=1&a=1&\xff=2", vec![("a", "1")]),
         ] {
             let expected: Vec<_> = expected.iter().map(|(n, v)| (*n, Some(*v))).collect();
@@ -223,7 +222,7 @@ mod tests {
                 format!("--edge{PART}{PART}"),
                 vec![("a", Some("1")), ("a", Some("1"))],
             ),
-            // The last part breaks off, in its head or in its value.
+            // The last part is truncated, in its header or in its value.
             (
                 format!("--edge{PART}\r\nContent-Dis"),
                 vec![("a", Some("1"))],
@@ -232,7 +231,7 @@ mod tests {
                 format!("--edge{}", &PART[..PART.len() - 1]),
                 vec![("a", None)],
             ),
-            // Parts that cannot be read.
+            // Parts that can't be read.
             (
                 format!("--edge\r\n\r\n\r\n--edge\r\nno head\r\n--edge{PART}--"),
                 vec![("a", Some("1"))],

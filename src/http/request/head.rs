@@ -14,17 +14,17 @@ use crate::http::request::client_ip::FORWARDING_HEADERS;
 use crate::http::request::identity;
 use crate::http::request::version::{SERVICE_API_VERSION, Wanted};
 
-/// Most headers of a request. On HTTP/1, hyper refuses more with 431.
+/// Maximum number of headers of a request. On HTTP/1, hyper refuses more with 431.
 const HEADERS_MAX: usize = 100;
 
 /// Facts about a head that decide the path of its request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// The fault in it, in words for the client.
+    /// Its fault, in words for the client.
     pub(crate) check: Result<(), &'static str>,
     /// True if it presents a credential, valid or not.
     pub(crate) has_credential: bool,
-    /// A proxy forwarded the request, or the client says so.
+    /// A proxy forwarded the request, or the client claims so.
     pub(crate) is_forwarded: bool,
     /// Always [`Wanted::Any`] outside the API.
     pub(crate) wanted: Wanted,
@@ -52,15 +52,14 @@ impl Head {
     }
 }
 
-/// Checks where the request is meant to go, how its body is framed and how many headers it has. On HTTP/1 the
-/// connection has to be closed after a request that fails: a proxy before the service may see its end
-/// elsewhere.
+/// Checks the request's target, its framing and its number of headers. On HTTP/1 the connection must be
+/// closed after a request that fails: a proxy in front of the service may see its end elsewhere.
 ///
-/// hyper itself refuses every other last transfer coding than `chunked`, and any on HTTP/1.0. Beside
-/// one it ignores `Content-Length`, and closes the connection after the answer (RFC 9112, section 6.3).
+/// hyper itself refuses every other last transfer coding than `chunked`, and any on HTTP/1.0. With a transfer
+/// coding it ignores `Content-Length`, and closes the connection after the response (RFC 9112, section 6.3).
 ///
 /// # Errors
-/// What is wrong, in words for the client.
+/// The fault, in words for the client.
 fn check(parts: &Parts) -> Result<(), &'static str> {
     // HTTP/2 may split the cookies into a field for each (RFC 9113, section 8.2.3).
     let crumbs = parts.headers.get_all(COOKIE).iter().skip(1).count();
@@ -84,7 +83,7 @@ fn check(parts: &Parts) -> Result<(), &'static str> {
         }
         host => host,
     };
-    // That of `:authority` on HTTP/2, and of a whole URL as the target on HTTP/1.
+    // `:authority` on HTTP/2, and the target's authority on HTTP/1 if that is a whole URL.
     let authority = parts.uri.authority().map(Authority::as_str);
     if authority.is_some_and(|authority| !is_host(authority)) {
         return Err("The authority must be a host name or an IP address, with an optional port.");
@@ -107,7 +106,7 @@ fn is_same(parts: &Parts, one: &str, other: &str) -> bool {
     is_same_origin(&format!("{scheme}://{one}"), &format!("{scheme}://{other}"))
 }
 
-/// Whether `text` is a host as DNS or IP names it, and perhaps a port (RFC 9110, section 7.2).
+/// True if `text` is a host name or IP address, optionally with a port (RFC 9110, section 7.2).
 fn is_host(text: &str) -> bool {
     let (is_host, rest) = if let Some(literal) = text.strip_prefix('[') {
         let (address, rest) = literal.split_once(']').unwrap_or_default();

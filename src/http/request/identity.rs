@@ -1,4 +1,4 @@
-//! Who sends a request: the owner of its credential, and the visitor that its quota cookie names.
+//! The sender of a request: the owner of its credential, and the visitor in its quota cookie.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,11 +19,11 @@ pub(crate) fn is_credential(name: &HeaderName, value: &HeaderValue) -> bool {
     name == AUTHORIZATION && of_scheme(b"bearer", value.as_bytes()).is_some() || name == API_KEY
 }
 
-/// The owner of the request's credential. `None` if there is no credential, or an invalid one in an area
-/// that ignores those.
+/// The owner of the request's credential. `None` without a credential, or with an invalid one in an area that
+/// ignores those.
 ///
 /// # Errors
-/// A problem when the area refuses the credential, or it cannot be looked up.
+/// A problem when the area refuses the credential, or it can't be looked up.
 pub(crate) async fn identify(
     credentials: Credentials<'_>,
     now: Timestamp,
@@ -45,8 +45,8 @@ pub(crate) async fn identify(
     }
 }
 
-/// The credential in `Authorization: Bearer` (RFC 6750) or `X-API-Key`. Other schemes are ignored. One
-/// that is no text is read as an empty one, and that is never valid.
+/// The credential in `Authorization: Bearer` (RFC 6750) or `X-API-Key`. Other schemes are ignored. A value
+/// that isn't text counts as an empty one, which is never valid.
 ///
 /// # Errors
 /// A problem when two different ones are presented.
@@ -69,24 +69,24 @@ fn presented(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     Ok(first)
 }
 
-/// What `Authorization: Basic` presents (RFC 7617).
+/// The content of `Authorization: Basic` (RFC 7617).
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Basic {
-    /// Nothing: there is none.
+    /// No such header.
     Nothing,
     /// A client id and its secret.
     Client {
         /// The part before the colon.
         id: String,
-        /// The part behind it.
+        /// The part after it.
         secret: String,
     },
     /// A malformed header.
     Garbage,
 }
 
-/// The client in `Authorization: Basic`, as OAuth has it: id and secret are form-encoded before
-/// they are joined (RFC 6749, section 2.3.1).
+/// The client in `Authorization: Basic`, as in OAuth: id and secret are form-encoded before they are joined
+/// (RFC 6749, section 2.3.1).
 pub(crate) fn basic(headers: &HeaderMap) -> Basic {
     let mut all = headers
         .get_all(AUTHORIZATION)
@@ -124,13 +124,13 @@ fn of_scheme<'a>(scheme: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// The visitor's id in the quota cookie (RFC 6265): the first cookie of our name whose MAC is valid.
+/// The visitor's id in the quota cookie (RFC 6265): the first cookie of our name with a valid MAC.
 pub(crate) fn visitor(headers: &HeaderMap, is_https: bool, key: &TokenKey) -> Option<QuotaToken> {
     let name = quota_cookie_name(is_https).as_bytes();
     headers
         .get_all(COOKIE)
         .into_iter()
-        // Bytes: cookies of other sites on this host may hold anything.
+        // Bytes: cookies of other sites on this host may contain anything.
         .flat_map(|value| value.as_bytes().split(|&byte| byte == b';'))
         .filter_map(|pair| pair.trim_ascii().strip_prefix(name)?.strip_prefix(b"="))
         .filter_map(|value| std::str::from_utf8(value).ok())
@@ -239,7 +239,7 @@ mod tests {
             (vec![("authorization", "Basic dTpw=")], Basic::Garbage),
             (vec![("authorization", "Basic d Tpw")], Basic::Garbage),
             (vec![("authorization", "Basic u:p")], Basic::Garbage),
-            // up, u:%, and a byte that is no UTF-8
+            // up, u:%, and a byte that isn't UTF-8
             (vec![("authorization", "Basic dXA=")], Basic::Garbage),
             (vec![("authorization", "Basic dTol")], Basic::Garbage),
             (vec![("authorization", "Basic dTr/")], Basic::Garbage),

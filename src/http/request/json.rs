@@ -1,8 +1,8 @@
-//! Reading JSON bodies member by member, so that one answer names every bad member.
+//! Reading JSON bodies field by field, so that one response lists every invalid field.
 //!
-//! A body is split into its members, each kept as raw text; then each is read by its own rule. That
-//! finds duplicate members, tells `null` from absent, accepts numbers of any size, and never recurses
-//! into unknown members, however deeply they are nested.
+//! A body is split into its fields, each left as raw text; then each is read by its own rule. That finds
+//! duplicates, tells `null` from absent, accepts numbers of any size, and never recurses into unknown fields,
+//! however deeply they are nested.
 
 use std::fmt;
 
@@ -14,13 +14,13 @@ use crate::domain::TextError;
 use crate::http::answer::problem::Invalid;
 use crate::http::{Code, Problem};
 
-/// Most errors in one answer.
+/// Maximum number of errors in one response.
 const ERRORS_MAX: usize = 32;
 
-/// Most members of an object: the search for duplicates is quadratic.
+/// Maximum number of fields of an object: the search for duplicates is quadratic.
 const MEMBERS_MAX: usize = 256;
 
-/// Longest member name that is repeated in an answer, in bytes.
+/// Maximum length of a field name repeated in a response, in bytes.
 const NAMED_BYTES_MAX: usize = 64;
 
 /// A JSON value that is not parsed yet.
@@ -31,10 +31,10 @@ pub(crate) struct JsonValue<'a> {
     pointer: String,
 }
 
-/// A JSON object, split into its members.
+/// A JSON object, split into its fields.
 #[derive(Debug, Default)]
 pub(crate) struct JsonObject<'a> {
-    /// Those that were not taken yet.
+    /// The fields not taken yet.
     members: Vec<(String, &'a RawValue)>,
     pointer: String,
 }
@@ -43,7 +43,7 @@ pub(crate) struct JsonObject<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Errors(Vec<Invalid>);
 
-/// Whether unknown members are errors.
+/// Treatment of unknown fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
     Rejected,
@@ -65,10 +65,10 @@ impl Invalidity for TextError {
     }
 }
 
-/// Parses a body that has to be one JSON value. A byte order mark before it is ignored (RFC 8259, section 8.1).
+/// Parses a body that must be one JSON value. A byte order mark before it is ignored (RFC 8259, section 8.1).
 ///
 /// # Errors
-/// A problem when it is not.
+/// A problem when it isn't.
 pub(crate) fn parse(body: &[u8]) -> Result<JsonValue<'_>, Problem> {
     let malformed = |detail: String| Problem::new(Code::MalformedJson, detail);
     let encoding = match body {
@@ -104,10 +104,10 @@ pub(crate) fn parse(body: &[u8]) -> Result<JsonValue<'_>, Problem> {
     })
 }
 
-/// Reads a body that has to be one object, whose members `read` takes.
+/// Reads a body that must be one object, whose fields `read` takes.
 ///
 /// # Errors
-/// A problem that names everything that is wrong.
+/// A problem that lists every error.
 pub(crate) fn read<'a, T>(
     body: &'a [u8],
     unknown: Unknown,
@@ -122,7 +122,7 @@ pub(crate) fn read<'a, T>(
     errors.finish(found)
 }
 
-/// Reads an object that has no members.
+/// Reads an object that must have no fields.
 pub(crate) fn read_no_members(json: &[u8]) -> Result<(), Problem> {
     read(json, Unknown::Rejected, |_object, _errors| Some(()))
 }
@@ -139,10 +139,10 @@ impl Errors {
         }
     }
 
-    /// What was read, if there are no errors.
+    /// The value read, if there are no errors.
     ///
     /// # Errors
-    /// A problem that names every error.
+    /// A problem that lists every error.
     pub(crate) fn finish<T>(self, read: Option<T>) -> Result<T, Problem> {
         match read {
             Some(read) if self.0.is_empty() => Ok(read),
@@ -152,12 +152,12 @@ impl Errors {
 }
 
 impl<'a> JsonValue<'a> {
-    /// Its place in the body.
+    /// Its position in the body.
     pub(crate) fn pointer(&self) -> &str {
         &self.pointer
     }
 
-    /// The value as it was written.
+    /// The value as written.
     pub(crate) fn raw(&self) -> &'a str {
         self.raw.get()
     }
@@ -168,7 +168,7 @@ impl<'a> JsonValue<'a> {
             errors.push(&self.pointer, "type", "must be an object");
             return None;
         }
-        // The syntax has been checked. Only a name may be no text.
+        // The syntax has been checked. Only a name may not be text.
         let Ok(Members(all)) = serde_json::from_str(self.raw.get()) else {
             let detail = "has a field whose name is half a surrogate pair";
             errors.push(&self.pointer, "format", detail);
@@ -218,7 +218,7 @@ impl<'a> JsonValue<'a> {
             return None;
         }
         let text = serde_json::from_str(self.raw.get()).ok();
-        // The syntax has been checked. Only half of a surrogate pair is no text.
+        // The syntax has been checked. Only half of a surrogate pair isn't text.
         if text.is_none() {
             let detail = "must be Unicode text, without half surrogate pairs";
             errors.push(&self.pointer, "format", detail);
@@ -259,7 +259,7 @@ impl<'a> JsonValue<'a> {
 }
 
 impl<'a> JsonObject<'a> {
-    /// Takes the member `name`, which has to be present.
+    /// Takes the field `name`, which must be present.
     pub(crate) fn required(&mut self, name: &str, errors: &mut Errors) -> Option<JsonValue<'a>> {
         let value = self.optional(name);
         if value.is_none() {
@@ -269,7 +269,7 @@ impl<'a> JsonObject<'a> {
         value
     }
 
-    /// Takes the member `name`, if it is present. `null` is present.
+    /// Takes the field `name`, if it is present. `null` is present.
     pub(crate) fn optional(&mut self, name: &str) -> Option<JsonValue<'a>> {
         let at = self.members.iter().position(|(known, _)| known == name)?;
         let (_, raw) = self.members.remove(at);
@@ -279,7 +279,7 @@ impl<'a> JsonObject<'a> {
         })
     }
 
-    /// Checks the members that were not taken.
+    /// Checks the remaining fields.
     pub(crate) fn finish(self, unknown: Unknown, errors: &mut Errors) {
         if unknown == Unknown::Rejected {
             for (name, _) in &self.members {
@@ -290,8 +290,8 @@ impl<'a> JsonObject<'a> {
     }
 }
 
-/// The pointer to a member of the object at `container`, or to the object itself if the name is too
-/// long to be repeated.
+/// Pointer to a field of the object at `container`, or to the object itself if the name is too long to be
+/// repeated.
 fn member_pointer(container: &str, name: &str) -> String {
     if name.len() > NAMED_BYTES_MAX {
         return container.to_owned();
@@ -302,7 +302,7 @@ fn member_pointer(container: &str, name: &str) -> String {
             // RFC 6901, section 3.
             b'~' => pointer.push_str("~0"),
             b'/' => pointer.push_str("~1"),
-            // What a URI fragment may hold unescaped (RFC 3986, section 3.5).
+            // The characters a URI fragment may contain unescaped (RFC 3986, section 3.5).
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'$' | b'@' => {
                 pointer.push(char::from(byte));
             }
@@ -312,7 +312,7 @@ fn member_pointer(container: &str, name: &str) -> String {
     pointer
 }
 
-/// All members of an object in order, duplicates included.
+/// All fields of an object in order, duplicates included.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {

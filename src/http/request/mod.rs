@@ -1,12 +1,13 @@
-//! What a request says: its head, its body, and who sends it.
+//! The content of a request: its head, its body, and its sender.
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! |---|---|
-//! | [`area`], `head` | the part of the service that a path belongs to; what is refused by its head alone |
+//! | [`area`], `head` | the area of the service that a path belongs to; checks of the head alone |
 //! | `identity`, [`client_ip`] | credentials and cookies, addresses behind proxies |
-//! | `version`, `negotiate` | the wanted version, and what the client accepts |
-//! | `body`, `json`, `form` | reading bodies, the JSON or form in them |
-//! | `request_id` | the request's name |
+//! | `version`, `negotiate` | the requested version, and the types the client accepts |
+//! | `body`, `json`, `form` | reading bodies, and the JSON or form in them |
+//! | `evidence` | the evidence of a sign-up |
+//! | `request_id` | the request's id |
 
 pub mod area;
 pub(crate) mod body;

@@ -5,14 +5,13 @@ use hyper::{HeaderMap, Uri};
 
 use crate::domain::Language;
 
-/// Whether the client prefers server-sent events to JSON, which is the default.
+/// True if the client prefers server-sent events to JSON, which is the default.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
     quality(headers, "text/event-stream").1 > quality(headers, "application/json").1
 }
 
-/// Which of the media types `offered` to send: the first, unless another has a higher weight, or the
-/// same weight and is named explicitly. Browsers name HTML only; a client that names Markdown as well
-/// gets Markdown.
+/// Index of the media type in `offered` to send: the first, unless another has a higher weight, or the same
+/// weight and is listed explicitly. Browsers list HTML only; a client that also lists Markdown gets Markdown.
 pub(crate) fn choose<'a>(headers: &HeaderMap, offered: impl Iterator<Item = &'a str>) -> usize {
     if !headers.contains_key(ACCEPT) {
         return 0;
@@ -28,8 +27,8 @@ pub(crate) fn choose<'a>(headers: &HeaderMap, offered: impl Iterator<Item = &'a 
     chosen
 }
 
-/// The language to answer in: the one that the query names (`?lang=de`), or the one with the highest
-/// weight in `Accept-Language`, the first of several.
+/// Language of the response: that of the query (`?lang=de`), or the one with the highest weight in
+/// `Accept-Language`, the first of several.
 pub(crate) fn language(uri: &Uri, headers: &HeaderMap) -> Language {
     let pairs = uri.query().into_iter().flat_map(|query| query.split('&'));
     let named = pairs
@@ -46,7 +45,7 @@ pub(crate) fn language(uri: &Uri, headers: &HeaderMap) -> Language {
     })
 }
 
-/// The weight that `Accept-Encoding` gives the content coding `name`, in thousandths, if it names it.
+/// Weight of the content coding `name` in `Accept-Encoding`, in thousandths; `None` if it isn't listed.
 pub(crate) fn coding_quality(headers: &HeaderMap, name: &str) -> Option<u16> {
     ranges(headers, ACCEPT_ENCODING).find_map(|range| {
         let mut parts = range.split(';').map(str::trim);
@@ -55,7 +54,7 @@ pub(crate) fn coding_quality(headers: &HeaderMap, name: &str) -> Option<u16> {
     })
 }
 
-/// The ranges that the headers `name` list. Those that are no text count as absent.
+/// The ranges in the headers `name`. Headers that aren't text count as absent.
 fn ranges(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(name).into_iter();
     let ranges = lines.flat_map(|value| value.as_bytes().split(|&byte| byte == b','));
@@ -73,7 +72,7 @@ fn language_range(range: &str) -> Option<(Language, u16)> {
     Some((language, weight(parts)?))
 }
 
-/// The weight among the parameters of a range, in thousandths; `None` if it is malformed.
+/// Weight among the parameters of a range, in thousandths; `None` if malformed.
 fn weight<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
     let mut quality = 1000;
     for parameter in parameters {
@@ -86,8 +85,8 @@ fn weight<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
     Some(quality)
 }
 
-/// The precision of the media range that matches best, and its weight in thousandths. Parameters of the
-/// type are ignored.
+/// Precision of the media range that matches best, and its weight in thousandths. Parameters of the type are
+/// ignored.
 fn quality(headers: &HeaderMap, media_type: &str) -> (u8, u16) {
     let (name, _parameters) = media_type.split_once(';').unwrap_or((media_type, ""));
     let Some((kind, subtype)) = name.split_once('/') else {
@@ -99,11 +98,11 @@ fn quality(headers: &HeaderMap, media_type: &str) -> (u8, u16) {
         .unwrap_or((0, 0))
 }
 
-/// The precision of a media range that names type and subtype.
+/// Precision of a media range with type and subtype.
 const NAMED: u8 = 2;
 
-/// The precision of a media range for a type, and its weight in thousandths. `None` if it does not match,
-/// or is malformed.
+/// Precision of a media range for a type, and its weight in thousandths. `None` if it doesn't match, or is
+/// malformed.
 fn rank(range: &str, kind: &str, subtype: &str) -> Option<(u8, u16)> {
     let mut parts = range.split(';').map(str::trim);
     let named = parts.next()?.split_once('/')?;

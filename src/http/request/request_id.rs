@@ -1,4 +1,4 @@
-//! The name of one request, in the log and in the answer.
+//! The id of one request, in the log and in the response.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper::header::HeaderValue;
 use uuid::Uuid;
 
-/// The ids that a connection has for itself.
+/// Ids reserved for one connection.
 const BLOCK_LEN: u64 = 1 << 20;
 
 /// Makes the ids of one process from a random seed and a counter.
@@ -16,7 +16,7 @@ pub(crate) struct RequestIds {
     blocks: AtomicU64,
 }
 
-/// Those of a connection. All cores would write to a common counter.
+/// The ids of a connection. All cores would contend for a shared counter.
 #[derive(Debug)]
 pub(crate) struct ConnectionIds {
     block: u64,
@@ -39,13 +39,13 @@ impl RequestIds {
     }
 
     pub(crate) fn next(&self, connection: &ConnectionIds) -> RequestId {
-        // Multiplication by an odd number is a bijection, so no id comes twice.
+        // Multiplication by an odd number is a bijection, so no id repeats.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let count = match connection.used.fetch_add(1, Ordering::Relaxed) {
             used @ ..BLOCK_LEN => connection.block + used,
             _ => self.next_block(),
         };
-        // The first half is that of the seed in all of them.
+        // All ids have the first half of the seed.
         let bits = self.seed ^ u128::from(count.wrapping_mul(STEP));
         RequestId(Uuid::new_v8(bits.to_be_bytes()))
     }
@@ -86,7 +86,7 @@ mod tests {
         for seed in [[0; 16], [0xff; 16], [0x5a; 16]] {
             let ids = RequestIds::new(seed);
             let connections = [(); 10].map(|()| ids.of_connection());
-            // The last of its own ids, and those after it.
+            // The last of its own ids, and the next ones.
             connections[0].used.store(BLOCK_LEN - 1, Ordering::Relaxed);
             let mut seen = HashSet::new();
             for number in 0..10_000 {

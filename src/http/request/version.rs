@@ -5,21 +5,21 @@ use hyper::header::{HeaderName, HeaderValue};
 
 use crate::http::{Code, Problem};
 
-/// The only version there is: in the path, and in what health and sandbox report.
+/// The only version so far: in the path, and in the responses of health and sandbox.
 pub(crate) const VERSION: &str = "v1";
 
 pub(crate) const SERVICE_API_VERSION: HeaderName = HeaderName::from_static("service-api-version");
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
-/// The version that a request asks for.
+/// The version a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Nothing.
+    /// None in particular.
     Any,
-    /// This one.
+    /// The only one.
     Ours,
-    /// Anything else.
+    /// Any other.
     Unknown,
 }
 
@@ -33,10 +33,10 @@ impl Wanted {
         }
     }
 
-    /// Whether the request can be served.
+    /// Checks that the version exists.
     ///
     /// # Errors
-    /// A problem when it asks for a version that does not exist.
+    /// A problem when it doesn't.
     pub(crate) fn check(self) -> Result<(), Problem> {
         match self {
             Self::Any | Self::Ours => Ok(()),
@@ -52,7 +52,7 @@ impl Wanted {
     }
 }
 
-/// Writes the notice of an operation's removal after `sunset`, an HTTP date.
+/// Adds the notice of an operation's removal after `sunset`, an HTTP date.
 pub(crate) fn announce(sunset: &'static str, headers: &mut HeaderMap) {
     // The value of the first drafts; RFC 9745 has a date.
     headers.insert(DEPRECATION, HeaderValue::from_static("true"));

@@ -1,4 +1,4 @@
-//! What a connection does: whether the service or the client is waited for, and when it last made progress.
+//! Activity of a connection: the side being waited for, and the time of the last progress.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -15,32 +15,32 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::http::ReplyBody;
 
-/// How many bytes a write has to send to count as progress. The frames of HTTP/2 that answer a ping or change
-/// a setting have fewer.
+/// Minimum bytes of a write that count as progress. HTTP/2 frames that acknowledge a ping or a setting are
+/// smaller.
 const PROGRESS_BYTES: usize = 64;
 
-/// Bytes that a client may send for each request, besides its body. More is a flood of frames that request nothing
+/// Bytes that a client may send per request, besides its body. More is a flood of frames that request nothing
 /// (CVE-2019-9512, CVE-2019-9515).
 const REQUEST_BYTES: i64 = 64 * 1024;
 
-/// The most bytes that a client may send before its next request is counted: on HTTP/2, all heads that have arrived
-/// and a window of body data are read before that.
+/// Maximum bytes that a client may send before its next request is counted: on HTTP/2, all heads that have
+/// arrived and a window of body data are read before that.
 const AHEAD_BYTES: i64 = 256 * 1024;
 
-/// Bytes that a client may send for each frame of a response: some clients acknowledge each one with two
+/// Bytes that a client may send per frame of a response: some clients acknowledge each one with two
 /// `WINDOW_UPDATE` frames, over TLS in a record each.
 const FRAME_BYTES: i64 = 128;
 
-/// What a connection waits for, and the time of its last progress. Progress is a request answered, or
+/// The side a connection waits for, and the time of its last progress. Progress is a completed response, or
 /// [`PROGRESS_BYTES`] sent.
 #[derive(Debug)]
 pub(crate) struct Activity {
     opened: Instant,
     /// Milliseconds after `opened`.
     last_ms: AtomicU64,
-    /// Requests without an answer yet, and answers whose next part is not there yet.
+    /// Requests without a response yet, and responses whose next part isn't ready.
     waiting: AtomicUsize,
-    /// Whether the socket takes no more: the client does not read.
+    /// The socket's send buffer is full: the client doesn't read.
     is_blocked: AtomicBool,
     /// Bytes that the client may still send.
     credit: AtomicI64,
@@ -88,17 +88,17 @@ impl Activity {
         ActivityGuard(Arc::clone(self))
     }
 
-    /// Since when there has been no progress, unless an answer is due.
+    /// Time of the last progress, unless a response is pending.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         (!self.is_waiting()).then(|| self.last())
     }
 
-    /// Resolves after no progress for `rest`, counted from now at the earliest, or for `stall` while the client
-    /// does not read what it is sent. What the service has not made yet may take any time.
+    /// Resolves after no progress for `rest`, counted from now at the earliest, or for `stall` while the
+    /// client doesn't read its response. Responses still being made may take any time.
     pub(crate) async fn idle(&self, rest: Duration, stall: Duration) {
         let mut look = Instant::now() + rest;
         loop {
-            // Not reset by each request: when it fires, `last` is when the last one was.
+            // Not reset by each request: when it fires, `last` has the time of the last one.
             sleep_until(look).await;
             let now = Instant::now();
             let deadline = if self.is_blocked.load(Ordering::Relaxed) {
@@ -111,12 +111,12 @@ impl Activity {
             if deadline <= now {
                 return;
             }
-            // Once the answer is sent, `rest` applies.
+            // Once the response is sent, `rest` applies.
             look = deadline.min(now + rest);
         }
     }
 
-    /// Ends the connection once what it has begun is answered.
+    /// Ends the connection after its pending responses.
     pub(crate) fn close(&self) {
         self.closing.notify_one();
     }
@@ -161,12 +161,12 @@ impl Activity {
         Ok(())
     }
 
-    /// Whether the client sent more than its requests can need.
+    /// True if the client sent more than its requests can need.
     pub(crate) fn has_flooded(&self) -> bool {
         self.credit.load(Ordering::Relaxed) < 0
     }
 
-    /// Called after each write to the socket with what it returned.
+    /// Called after each write to the socket with its result.
     fn wrote<E>(&self, polled: &Poll<Result<usize, E>>) {
         self.is_blocked
             .store(polled.is_pending(), Ordering::Relaxed);
@@ -187,7 +187,7 @@ impl Drop for ActivityGuard {
     }
 }
 
-/// The body of a request. The client may send as much as is read of it.
+/// A request's body. The client may send as many bytes as are read of it.
 pub(crate) struct ReceivedBody {
     body: Incoming,
     /// `None` if it is empty.
@@ -228,7 +228,7 @@ impl Body for ReceivedBody {
     }
 }
 
-/// The body of an answer. While its next part is not there, the connection waits for the service.
+/// A response's body. While its next part isn't ready, the connection waits for the service.
 pub(crate) struct ActiveBody {
     body: ReplyBody,
     activity: Arc<Activity>,
@@ -274,7 +274,7 @@ impl Body for ActiveBody {
     }
 }
 
-/// The socket of a connection, below TLS. Its activity learns what is received and sent.
+/// A connection's socket, below TLS. Reports received and sent bytes to the activity.
 pub(crate) struct Socket {
     pub(crate) stream: TcpStream,
     pub(crate) activity: Arc<Activity>,
@@ -353,7 +353,7 @@ mod tests {
         activity.wrote(&Poll::<Result<usize, Infallible>>::Pending);
     }
 
-    /// Fails unless the connection is idle after just as long as `expected`.
+    /// Fails unless the connection counts as idle after exactly `expected`.
     async fn idles_after(activity: &Activity, expected: Duration) {
         let began = Instant::now();
         activity.idle(REST, STALL).await;
@@ -421,7 +421,7 @@ mod tests {
     fn a_client_may_send_what_its_requests_need_and_no_more() {
         let activity = Activity::new();
         let [ahead, request] = [AHEAD_BYTES, REQUEST_BYTES].map(|it| usize::try_from(it).unwrap());
-        // What is not sent for many requests is not saved up.
+        // Unused credit of many requests doesn't add up.
         for _ in 0..1000 {
             drop(activity.begin_request());
         }
@@ -441,7 +441,7 @@ mod tests {
     async fn what_the_service_has_not_made_yet_may_take_any_time() {
         let activity = Activity::new();
         let request = activity.begin();
-        // A part of the answer, then none for long.
+        // A part of the response, then none for long.
         let (sink, stream) = sse::channel();
         sink.send("part", b"1").await.unwrap();
         let mut body = ActiveBody::new(Either::Right(Box::new(stream)), request);

@@ -1,7 +1,7 @@
-//! One connection: TLS or none, HTTP/1.1 or HTTP/2, its timeouts, and its end.
+//! One connection: TLS or plain, HTTP/1.1 or HTTP/2, its timeouts, and its end.
 //!
-//! A client that hangs up, or shuts down its sending side before its answer, ends the connection. What has begun
-//! with effects runs on without it (`pipeline.rs`).
+//! A client that hangs up, or shuts down its sending side before its response, ends the connection. Handlers
+//! with effects that have begun finish without it (`pipeline.rs`).
 
 use std::convert::Infallible;
 use std::future::{poll_fn, ready};
@@ -36,34 +36,34 @@ use crate::http::server::shares::Share;
 use crate::http::server::slots::Places;
 use crate::http::service::LandingService;
 
-/// The largest header list on HTTP/2, as RFC 9113, section 6.5.2 counts it. A byte on the wire can
-/// become a header of a hundred bytes in memory.
+/// Maximum header list on HTTP/2, counted as in RFC 9113, section 6.5.2. One byte on the wire can become a
+/// header of a hundred bytes in memory.
 const HEADER_LIST_MAX: u32 = 16 * 1024;
 
-/// How much of bodies a client may send on HTTP/2 before any is read.
+/// Body bytes that a client may send on HTTP/2 before any are read.
 const WINDOW: u32 = 64 * 1024 - 1;
 
-/// How often, and after what pause, to peek for the rest of what may be HTTP/2's preface. Clients send
-/// its 24 bytes in one piece.
+/// Number of and pause between peeks for the rest of a possible HTTP/2 preface. Clients send its 24 bytes in
+/// one piece.
 const PREFACE_TRIES: u32 = 10;
 const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 
-/// Time for which a client that flooded keeps its HTTP/2 place, so that it cannot reconnect at once.
+/// Time for which a client that flooded keeps its HTTP/2 slot, so that it can't reconnect at once.
 const FLOOD_HOLD: Duration = Duration::from_secs(60);
 
-/// What ends a connection early, for the log.
+/// Reasons for closing a connection early, for the log.
 const IDLE: &str = "idle for too long";
 const EVICTED: &str = "idle while all connections were taken";
 
-/// What a listener's connections speak.
+/// The protocol of a listener's connections.
 pub(crate) enum Speaks {
     Clear,
     Tls(Handshakes),
-    /// In the clear, to be sent elsewhere.
+    /// Plain HTTP, answered with redirects.
     Redirect(Redirect),
 }
 
-/// What the connections of a listener have in common.
+/// The state shared by a listener's connections.
 pub(crate) struct Common {
     pub(crate) service: Arc<LandingService>,
     pub(crate) places: Arc<Places>,
@@ -80,21 +80,21 @@ pub(crate) struct Connection {
     /// `None` for a trusted proxy.
     pub(crate) network: Option<Network>,
     pub(crate) activity: Arc<Activity>,
-    /// Its own child of the listener's, so that connections share no lock.
+    /// A child of the listener's token, so that connections share no lock.
     pub(crate) stop: CancellationToken,
 }
 
-/// The right to speak HTTP/2 until it is dropped.
+/// A slot for HTTP/2, held until drop.
 struct Http2Place {
     streams_max: u32,
-    /// `None` for a trusted proxy, which may have any number.
+    /// `None` for a trusted proxy, which is not limited.
     _share: Option<Share>,
 }
 
 impl Connection {
     pub(crate) async fn serve(self: Arc<Self>, stream: TcpStream) -> Result<(), String> {
         let socket = |error: io::Error| format!("socket: {error}");
-        // Nagle's algorithm would only delay answers, which are written whole.
+        // Nagle's algorithm would only delay responses, which are written whole.
         stream.set_nodelay(true).map_err(socket)?;
         let stream = Socket {
             stream,
@@ -123,7 +123,7 @@ impl Connection {
             () = self.stopped() => return Ok(()),
             () = self.activity.evicted() => return Err(EVICTED.to_owned()),
         };
-        // It has begun, so this does not wait. hyper answers what is no HTTP.
+        // Bytes have arrived, so this doesn't wait. hyper answers what isn't HTTP.
         if let Some(cause) = foreign(&stream.stream, false).await.map_err(socket)? {
             failures.log(cause, "connections without HTTP since the last such line");
         }
@@ -132,14 +132,13 @@ impl Connection {
         self.speak(stream, http2).await
     }
 
-    /// Resolves a moment after the stop: the request of a connection that was accepted just before it may be
-    /// on the way.
+    /// Resolves a moment after the stop: a request may be on its way on a connection accepted just before.
     async fn stopped(&self) {
         self.stop.cancelled().await;
         sleep(STOP_GRACE).await;
     }
 
-    /// Takes a place for HTTP/2.
+    /// Takes a slot for HTTP/2.
     ///
     /// # Errors
     /// When none is free.
@@ -154,7 +153,7 @@ impl Connection {
         })
     }
 
-    /// Speaks HTTP on a connection that has begun: HTTP/2 if it has a place for that.
+    /// Serves HTTP on a connection whose first bytes have arrived: HTTP/2 if it has a slot for it.
     async fn speak(
         self: Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -184,14 +183,15 @@ impl Connection {
     }
 
     fn http1(&self) -> http1::Builder {
-        // The most headers are hyper's default, 100: setting it makes hyper allocate its table of headers for each request.
+        // hyper's default of 100 headers applies: setting it makes hyper allocate its table of headers for
+        // each request.
         let mut builder = http1::Builder::new();
         builder
             // hyper would set a timer for each head; `end` has one for the connection.
             .header_read_timeout(None)
             .max_buf_size(self.common.limits.head_bytes_max)
             .keep_alive(true)
-            // hyper would no longer notice clients that have gone.
+            // Otherwise hyper wouldn't notice clients that are gone.
             .half_close(false);
         builder
     }
@@ -203,8 +203,8 @@ impl Connection {
         let waiting = self.activity.begin_request();
         let request = request.map(|body| ReceivedBody::new(body, &self.activity));
         let is_http1 = request.version() < Version::HTTP_2;
-        // Called here, not when the future is polled: hyper reads on in between, into the same buffer once the head is
-        // dropped.
+        // Called here, not when the future is polled: hyper reads ahead in between, into the same buffer once
+        // the head is dropped.
         let responding = match &self.common.speaks {
             Speaks::Redirect(redirect) => {
                 self.activity.close();
@@ -216,7 +216,7 @@ impl Connection {
             let mut response = responding.await;
             if self
                 .network
-                .is_some_and(|it| self.common.places.are_short_for(it))
+                .is_some_and(|network| self.common.places.are_short_for(network))
             {
                 self.activity.close();
                 if is_http1 {
@@ -228,7 +228,7 @@ impl Connection {
         }
     }
 
-    /// Runs the connection until it ends or has to; then what it has begun is finished.
+    /// Runs the connection until it ends or must end, then lets its pending requests finish.
     async fn drive<C: Future<Output = hyper::Result<()>>>(
         &self,
         connection: C,
@@ -245,7 +245,7 @@ impl Connection {
             Some(rest) = end.next() => rest?,
             ended = connection.as_mut() => return ended.map_err(http),
         };
-        // A request that has arrived is read first: hyper closes a fresh connection at once.
+        // A request that has already arrived is read first: hyper closes a fresh connection at once.
         let ended = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context)));
         if let Poll::Ready(ended) = ended.await {
             return ended.map_err(http);
@@ -259,11 +259,11 @@ impl Connection {
         }
     }
 
-    /// Resolves when no further request is to begin. How long what has begun may make no progress then: a
-    /// request whose head is not complete is not waited for.
+    /// Resolves when no further request may begin. Returns the time that pending requests may then go without
+    /// progress. Requests with an incomplete head are not waited for.
     ///
     /// # Errors
-    /// When the connection is to be closed at once.
+    /// When the connection must be closed at once.
     async fn end(&self, is_http2: bool) -> Result<Duration, String> {
         let stall = self.common.limits.idle_deadline;
         let rest = if is_http2 {
@@ -272,11 +272,12 @@ impl Connection {
             self.common.limits.head_deadline
         };
         tokio::select! {
-            // On HTTP/2, hyper ends the connection with the last answer.
+            // On HTTP/2, hyper ends the connection with the last response.
             () = self.stop.cancelled() => Ok(if is_http2 { rest } else { STOP_GRACE }),
             () = self.activity.closing() => Ok(STOP_GRACE),
             () = self.activity.evicted() => Err(EVICTED.to_owned()),
-            // An idle client is told of the end, so that it knows what was not processed (RFC 9113, section 6.8).
+            // An idle client is notified of the end, so that it knows which requests were not processed (RFC
+            // 9113, section 6.8).
             () = self.activity.idle(rest, stall) => match is_http2 {
                 true => Ok(STOP_GRACE),
                 false => Err(IDLE.to_owned()),
@@ -291,21 +292,21 @@ fn http2_builder(streams_max: u32) -> http2::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(streams_max)
         .max_header_list_size(HEADER_LIST_MAX)
-        // RFC 9113's default. hyper's would be a MiB, and so much could wait to be read.
+        // RFC 9113's default. hyper's would be 1 MiB, and that much could wait to be read.
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
         // Rapid reset (CVE-2023-44487).
         .max_pending_accept_reset_streams(20)
         .max_local_error_reset_streams(256)
-        // A client in the middle of a header block cannot answer a ping, so this is also the deadline of
-        // the block.
+        // A client in the middle of a header block can't answer a ping, so this is also the deadline of the
+        // block.
         .keep_alive_interval(Some(Duration::from_secs(20)))
         .keep_alive_timeout(Duration::from_secs(10));
     builder
 }
 
-/// Whether the client starts with HTTP/2's preface (RFC 9113, section 3.4). No method begins with
-/// `PRI`, so three bytes decide. hyper-util's `auto` builder detects it too, but without a deadline.
+/// True if the client starts with HTTP/2's preface (RFC 9113, section 3.4). No method begins with `PRI`, so
+/// three bytes decide. hyper-util's `auto` builder detects it too, but without a deadline.
 async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
     const PREFACE: &[u8; 3] = b"PRI";
     let mut first = [0; PREFACE.len()];

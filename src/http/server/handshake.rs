@@ -1,5 +1,5 @@
-//! TLS handshakes: their deadline, the version of HTTP that is agreed on, what is counted of them, and one log
-//! line for many that fail.
+//! TLS handshakes: their deadline, the negotiated version of HTTP, their metrics, and one log line for many
+//! failures.
 
 use std::io;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use tokio_rustls::server::TlsStream;
 use crate::http::server::activity::Socket;
 use crate::metrics::Metrics;
 
-/// How long a handshake may take. A client sends two or three small messages.
+/// Deadline of a handshake. A client sends two or three small messages.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// The shortest time between two log lines about handshakes that failed.
+/// Minimum interval between log lines about failed handshakes.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How much of an answer TLS keeps until the client reads, in bytes. rustls would keep 64 KiB.
+/// TLS's buffer for response bytes that the client has not read, in bytes. rustls's default is 64 KiB.
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// The versions of HTTP, as clients offer them (RFC 7301).
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
-/// The protocol of a connection that cannot be served, by its first bytes.
+/// The protocol of a connection that can't be served, judged by its first bytes.
 pub(crate) async fn foreign(stream: &TcpStream, has_tls: bool) -> io::Result<Option<&'static str>> {
     let mut first = [0; 6];
     stream.peek(&mut first).await?;
@@ -47,20 +47,20 @@ pub(crate) async fn foreign(stream: &TcpStream, has_tls: bool) -> io::Result<Opt
 
 /// The handshakes of a listener.
 pub(crate) struct Handshakes {
-    /// How TLS is spoken below each version of HTTP.
+    /// TLS settings for each version of HTTP.
     http1: Arc<ServerConfig>,
     http2: Arc<ServerConfig>,
-    /// How the authority is answered that gives the certificate. Its protocol is no HTTP.
+    /// TLS settings for the certificate authority's validation. Its protocol is not HTTP.
     proof: Option<Arc<ServerConfig>>,
     metrics: Arc<Metrics>,
 }
 
-/// Connections that do not speak the protocol of the port, or fail at it. Anybody can make some, so that only their
-/// number and the last reason are worth a line.
+/// Connections that don't speak the port's protocol, or fail at it. Anybody can cause them, so only their
+/// number and the last reason are logged.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Mutex<Unlogged>);
 
-/// Failures since the last line about them.
+/// Failures since the last log line.
 #[derive(Debug, Default)]
 struct Unlogged {
     count: u64,
@@ -68,7 +68,7 @@ struct Unlogged {
 }
 
 impl Handshakes {
-    /// The protocols that `tls` names are those of proofs for the certificate's authority.
+    /// The protocols listed in `tls` are those of proofs for the certificate authority.
     pub(crate) fn new(tls: &ServerConfig, metrics: Arc<Metrics>) -> Self {
         let below = |http: &[u8]| {
             let mut tls = tls.clone();
@@ -83,11 +83,11 @@ impl Handshakes {
         }
     }
 
-    /// Takes part in the handshake of a new connection. If the client offers HTTP/2, `http2_place` is asked for
-    /// a place; HTTP/2 is agreed on if there is one, and HTTP/1.1 otherwise.
+    /// Performs the handshake of a new connection. If the client offers HTTP/2, `http2_place` is asked for a
+    /// slot: with one, HTTP/2 is negotiated, otherwise HTTP/1.1.
     ///
     /// # Errors
-    /// Why it failed, for the log.
+    /// The reason of the failure, for the log.
     pub(crate) async fn accept<P>(
         &self,
         stream: Socket,
@@ -125,7 +125,7 @@ impl Handshakes {
         let is_proof = |tls: &&Arc<ServerConfig>| tls.alpn_protocols.iter().any(|it| offers(it));
         if let Some(tls) = self.proof.as_ref().filter(is_proof) {
             let mut stream = begun.into_stream(Arc::clone(tls)).await?;
-            // Nothing else is said (RFC 8737, section 3).
+            // The protocol ends here (RFC 8737, section 3).
             stream.shutdown().await?;
             return Ok((stream, None));
         }

@@ -5,37 +5,36 @@ use std::time::Duration;
 /// Limits of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
-    /// Most open connections, each of up to 32 KiB: hyper's buffers and an unfinished head. TLS adds up to 48
-    /// KiB: a record that is being received, one that is being sent, and what rustls knows. For each further
-    /// one an idle one of the network that has most is closed.
+    /// Maximum number of open connections, each of up to 32 KiB: hyper's buffers and an unfinished head. TLS
+    /// adds up to 48 KiB: a record being received, one being sent, and rustls's state. For each further
+    /// connection an idle one of the heaviest network is closed.
     pub connections_max: usize,
-    /// Most open connections of one network that is no trusted proxy. Further ones are closed.
+    /// Maximum number of open connections of one network, except trusted proxies. Further ones are closed.
     /// `None` is an eighth of all.
     pub connections_per_network: Option<usize>,
-    /// How long a request's head may take on HTTP/1.1, counted from the previous answer or from the
-    /// start of the connection. So it is also the keep-alive timeout.
+    /// Deadline of a request's head on HTTP/1.1, counted from the previous response or from the start of the
+    /// connection. So it is also the keep-alive timeout.
     pub head_deadline: Duration,
-    /// How long a connection may make no progress on an answer that is being sent. A client that does
-    /// not read, or reads less than 4 KiB in this time, makes none. On HTTP/2 this is also the
-    /// keep-alive timeout.
+    /// Maximum time without progress on a response being sent. A client that doesn't read, or reads less than
+    /// 4 KiB in this time, makes none. On HTTP/2 this is also the keep-alive timeout.
     pub idle_deadline: Duration,
-    /// How long requests may take to finish after the stop signal, before they are interrupted.
+    /// Time for requests to finish after the stop signal, before they are interrupted.
     pub drain_deadline: Duration,
-    /// The largest request head on HTTP/1.1, in bytes. Each connection may hold an unfinished one.
+    /// Maximum size of a request head on HTTP/1.1, in bytes. Each connection may hold an unfinished one.
     pub head_bytes_max: usize,
-    /// Most concurrent streams of an HTTP/2 connection.
+    /// Maximum number of concurrent streams of an HTTP/2 connection.
     pub streams_max: u32,
-    /// Divided by the number of a network's HTTP/2 connections, this is the most concurrent streams of its
-    /// newest one. A stream can take 10 KiB before it counts as a request.
+    /// Divided by the number of a network's HTTP/2 connections, this is the maximum number of concurrent
+    /// streams of its newest one. A stream can take 10 KiB before it counts as a request.
     pub streams_per_network: u32,
-    /// Most HTTP/2 connections, of which one network may have an eighth. Each can take 72 KiB,
-    /// without its streams. Further ones speak HTTP/1.1: over TLS that is what is agreed on, in the clear
-    /// they are closed. A trusted proxy may have any number.
+    /// Maximum number of HTTP/2 connections, of which one network may have an eighth. Each can take 72 KiB,
+    /// without its streams. Further ones speak HTTP/1.1: over TLS that is negotiated, without TLS they are
+    /// closed. Trusted proxies are not limited.
     pub http2_connections_max: usize,
 }
 
 impl ServerLimits {
-    /// The most concurrent streams of the newest of `connections` HTTP/2 connections of a network.
+    /// Maximum number of concurrent streams of the newest of a network's `connections` over HTTP/2.
     pub(crate) fn streams_max_of(self, connections: usize) -> u32 {
         let connections = u32::try_from(connections).unwrap_or(u32::MAX).max(1);
         (self.streams_per_network / connections).clamp(1, self.streams_max)
@@ -58,7 +57,7 @@ impl Default for ServerLimits {
     }
 }
 
-/// How long a connection without a request may stay open after the stop signal.
+/// Time that a connection without a request may stay open after the stop signal.
 pub const STOP_GRACE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Connections: accepted under a cap, and drained when the service stops. Those of all listeners share the
-//! cap.
+//! Connections: accepted up to a maximum, and drained when the service stops. All listeners share the
+//! maximum.
 //!
-//! The caller owns the socket and the stop signals. Every default of hyper that matters is set
+//! The caller owns the socket and the stop signals. Every default of hyper that matters is set explicitly in
+//! `connection`, except the 100 headers of HTTP/1.
 //! explicitly in `connection`, except the 100 headers of HTTP/1.
 
 mod activity;
@@ -32,22 +33,22 @@ use crate::http::server::redirect::Redirect;
 use crate::http::server::slots::{Places, Slots};
 use crate::http::service::LandingService;
 
-/// How long answers may take to be sent after the interruption.
+/// Time to send responses after the interruption.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 
-/// The shortest time between two log lines about a failing `accept`.
+/// Minimum interval between log lines about a failing `accept`.
 const ACCEPT_WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Where clients connect.
+/// The listening sockets.
 #[derive(Debug)]
 pub struct Listeners {
     /// The service.
     pub web: TcpListener,
-    /// How TLS is spoken there, below whatever version of HTTP. Without it, clients speak in the clear.
+    /// Its TLS settings, for all versions of HTTP. Without them, clients speak plain HTTP.
     pub tls: Option<Arc<ServerConfig>>,
-    /// Where clients in the clear are sent to the service's `https` address.
+    /// Redirects plain HTTP to the service's `https` URL.
     pub redirect: Option<TcpListener>,
-    /// Names, in lower case, that clients are sent there from beside that address' own.
+    /// Further names, in lower case, that are redirected besides that URL's host.
     pub further_names: Vec<String>,
 }
 
@@ -64,8 +65,8 @@ impl From<TcpListener> for Listeners {
 
 /// Serves until `stop` resolves, then drains.
 ///
-/// `interrupt` is cancelled at the drain deadline, or earlier by the caller. Handlers that wait for a
-/// model or a provider answer then. A second later the remaining connections are closed.
+/// `interrupt` is cancelled at the drain deadline, or earlier by the caller. Handlers that wait for a model
+/// or a provider then respond. A second later the remaining connections are closed.
 pub async fn serve(
     listeners: impl Into<Listeners>,
     service: Arc<LandingService>,
@@ -163,10 +164,10 @@ impl Acceptor<'_> {
         }
     }
 
-    /// Serves a connection in a task of its own, if there is a place for it.
+    /// Serves a connection in a task of its own, if there is a slot for it.
     async fn begin(&mut self, stream: TcpStream, peer: IpAddr) {
         let Some(slot) = self.slots.assign(peer).await else {
-            // A reset, so that the refused connection does not linger in the kernel. If this fails, it is
+            // A reset, so that the refused connection doesn't linger in the kernel. If this fails, it is
             // closed in the ordinary way.
             let _ = stream.set_zero_linger();
             return;

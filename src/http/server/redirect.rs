@@ -1,4 +1,4 @@
-//! The listener of port 80: it sends clients to the service's `https` address, and does nothing else.
+//! The listener of port 80: redirects clients to the service's `https` URL, and does nothing else.
 
 use hyper::header::{CONNECTION, HOST, HeaderValue, LOCATION};
 use hyper::http::uri::{Authority, PathAndQuery};
@@ -7,16 +7,16 @@ use hyper::{HeaderMap, Request, Response, StatusCode, Uri};
 use crate::domain::is_same_host;
 use crate::http::{ReplyBody, whole};
 
-/// Where clients are sent.
+/// The target of the redirects.
 #[derive(Debug)]
 pub(crate) struct Redirect {
     base_url: String,
-    /// The names of which clients must have asked for one.
+    /// Hosts whose requests are redirected.
     hosts: Vec<String>,
 }
 
 impl Redirect {
-    /// Clients of the base URL's host are sent there, and so are those of the `further` names.
+    /// Redirects requests for the base URL's host, and for the `further` names.
     pub(crate) fn new(base_url: &str, further: Vec<String>) -> Self {
         let uri: Option<Uri> = base_url.parse().ok();
         let mut hosts = further;
@@ -28,8 +28,8 @@ impl Redirect {
     }
 
     /// 308 to the same path of the base URL, which keeps the method (RFC 9110, section 15.4.9). A request for
-    /// another host is misdirected (section 15.5.20): whoever points a name here would get a redirect of
-    /// ours.
+    /// another host is misdirected (section 15.5.20): otherwise anybody who points a name here would get a
+    /// redirect from us.
     pub(crate) fn answer<B>(&self, request: &Request<B>) -> Response<ReplyBody> {
         let mut response = Response::new(whole(""));
         *response.status_mut() = StatusCode::MISDIRECTED_REQUEST;

@@ -1,8 +1,8 @@
-//! Counting semaphores of which one network holds at most a share: for connections, for bytes of
-//! request bodies, for turns of the model.
+//! Counting semaphores with a maximum share per network: for connections, for bytes of request bodies, for
+//! model turns.
 //!
-//! A network is an IPv4 address or an IPv6 /56. Nothing waits for permits: a holder of some that waited
-//! for more could deadlock.
+//! A network is an IPv4 address or an IPv6 /56. Nothing waits for permits: a holder that waited for more
+//! could deadlock.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::domain::Network;
 
-/// A semaphore with a bound for each network.
+/// A semaphore with a bound per network.
 #[derive(Debug)]
 pub(crate) struct Shares {
     permits: usize,
@@ -22,11 +22,11 @@ pub(crate) struct Shares {
 #[derive(Debug, Default)]
 struct Held {
     permits: usize,
-    /// Networks that hold none are absent.
+    /// Networks without permits are absent.
     by_network: HashMap<Network, usize>,
 }
 
-// Why not enough permits are free.
+// Why a request for permits fails.
 const NONE_LEFT: &str = "no permits are free";
 const WHOLE_SHARE_HELD: &str = "the network holds its whole share";
 
@@ -64,14 +64,14 @@ impl Shares {
         Ok(share)
     }
 
-    /// The number of permits that `network` holds.
+    /// Number of permits held by `network`.
     pub(crate) fn held_by(&self, network: Network) -> usize {
         let held = self.held.lock();
         let permits = held.by_network.get(&network);
         permits.copied().unwrap_or(0)
     }
 
-    /// The number of permits that are held.
+    /// Number of permits held.
     pub(crate) fn held(&self) -> usize {
         self.held.lock().permits
     }
@@ -91,10 +91,10 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Takes permits until it holds `permits`. Never releases any.
+    /// Takes permits up to a total of `permits`. Never releases any.
     ///
     /// # Errors
-    /// When not enough are free. The share is unchanged then.
+    /// When not enough are free. The share is then unchanged.
     pub(crate) fn grow_to(&mut self, permits: usize) -> Result<(), &'static str> {
         let more = permits.saturating_sub(self.permits);
         if more == 0 {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     proptest! {
-        /// However shares grow and go, the sums hold, and nothing is left in the end.
+        /// However shares grow and go, the sums hold, and nothing is left at the end.
         #[test]
         fn no_network_ever_holds_more_than_its_share(
             steps in prop::collection::vec((0_u8..6, 0_usize..12, 0_usize..30), 1..200),
@@ -209,7 +209,7 @@ mod tests {
                     Some(share) => drop(share.grow_to(permits)),
                     None => of_host.push(shares.of(network(host))),
                 }
-                let sums = held.iter().map(|it| it.iter().map(|share| share.permits).sum());
+                let sums = held.iter().map(|shares| shares.iter().map(|share| share.permits).sum());
                 let sums: Vec<usize> = sums.collect();
                 prop_assert!(sums.iter().all(|&sum| sum <= PERMITS / 8), "{sums:?}");
                 prop_assert_eq!(shares.held(), sums.iter().sum::<usize>());

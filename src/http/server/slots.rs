@@ -1,8 +1,8 @@
-//! Places for connections: a number of them in all, of which one network may hold a share.
+//! Slots for connections: a total number, and a share of it per network.
 //!
-//! While they are scarce, those who hold most give way. From three quarters on, a network above its fair
-//! part is asked to close its connections; when all are taken, its longest idle connection is closed for
-//! the next one.
+//! When they run short, the heaviest networks give way. From three quarters on, a network above its fair
+//! share is asked to close its connections; when all are taken, its longest idle connection is closed for the
+//! next one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,21 +20,21 @@ use crate::http::server::limits::ServerLimits;
 use crate::http::server::shares::{Shares, eighth};
 use crate::http::service::LandingService;
 
-/// The shortest time between two log lines about connections that are closed or refused.
+/// Minimum interval between log lines about closed or refused connections.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How long to wait for a place before looking for another idle connection.
+/// Wait for a free slot before looking for another idle connection.
 const EVICTION_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Who has how many places, for the connections.
+/// The slots in use, shared by all listeners.
 #[derive(Debug)]
 pub(crate) struct Places {
     free: Arc<Semaphore>,
     all: usize,
     per_network: usize,
-    /// The connections of each network that has any, but not those of trusted proxies.
+    /// The connections of each network, except those of trusted proxies.
     by_network: Mutex<HashMap<Network, Vec<Arc<Activity>>>>,
-    /// Those of HTTP/2.
+    /// The HTTP/2 connections.
     pub(crate) http2: Arc<Shares>,
 }
 
@@ -56,8 +56,8 @@ impl Places {
         self.all.saturating_sub(self.free.available_permits())
     }
 
-    /// Whether `network` has more than its fair part while three quarters of all places are taken. The fair
-    /// part is the number of places divided by that of the networks.
+    /// True if `network` has more than its fair share while three quarters of all slots are taken. The fair
+    /// share is the number of slots divided by the number of networks.
     pub(crate) fn are_short_for(&self, network: Network) -> bool {
         let networks = || self.by_network.lock().len();
         self.taken() * 4 >= self.all * 3 && self.held_by(network) * networks() > self.all
@@ -78,7 +78,7 @@ impl Places {
         let Some(its) = by_network.get_mut(&network) else {
             return;
         };
-        if let Some(index) = its.iter().position(|it| Arc::ptr_eq(it, activity)) {
+        if let Some(index) = its.iter().position(|other| Arc::ptr_eq(other, activity)) {
             its.swap_remove(index);
         }
         if its.is_empty() {
@@ -86,27 +86,27 @@ impl Places {
         }
     }
 
-    /// The network that has most connections, and their number. Looks at all networks.
+    /// The network with the most connections, and their number. Looks at all networks.
     fn busiest(&self) -> Option<(Network, usize)> {
         let by_network = self.by_network.lock();
         let busiest = by_network.iter().max_by_key(|(_, its)| its.len());
         busiest.map(|(network, its)| (*network, its.len()))
     }
 
-    /// Closes the longest idle connection of the network that has most, if one of those is idle.
+    /// Closes the longest idle connection of the network with the most, if one of them is idle.
     fn evict(&self) {
         let by_network = self.by_network.lock();
         let Some(its) = by_network.values().max_by_key(|its| its.len()) else {
             return;
         };
-        let idle = its.iter().filter_map(|it| Some((it.idle_since()?, it)));
+        let idle = its.iter().filter_map(|one| Some((one.idle_since()?, one)));
         if let Some((_, longest)) = idle.min_by_key(|(since, _)| *since) {
             longest.evict();
         }
     }
 }
 
-/// The places, for the accept loop of a listener.
+/// The slots, for a listener's accept loop.
 pub(crate) struct Slots {
     service: Arc<LandingService>,
     places: Arc<Places>,
@@ -115,13 +115,13 @@ pub(crate) struct Slots {
     warned_at: Option<Instant>,
 }
 
-/// The place of a connection, released on drop.
+/// A connection's slot, released on drop.
 pub(crate) struct Slot {
     places: Arc<Places>,
     /// `None` for a trusted proxy.
     pub(crate) network: Option<Network>,
     pub(crate) activity: Arc<Activity>,
-    // Released after `drop`: whoever gets it finds this connection gone.
+    // Released after `drop`, so that its next owner finds this connection gone.
     _permit: OwnedSemaphorePermit,
 }
 
@@ -143,9 +143,9 @@ impl Slots {
         }
     }
 
-    /// Gives a place to a connection from `peer`, unless its network has its whole share. If all are taken,
+    /// Gives a slot to a connection from `peer`, unless its network has used up its share. If all are taken,
     /// another connection is closed for it. A trusted proxy has no share and none of its connections is
-    /// closed, because they are those of many clients.
+    /// closed, because they serve many clients.
     pub(crate) async fn assign(&mut self, peer: IpAddr) -> Option<Slot> {
         let is_proxy = self.service.state.proxies.contains(peer.to_canonical());
         let network = (!is_proxy).then(|| Network::from(peer));
@@ -172,7 +172,7 @@ impl Slots {
         Some(slot)
     }
 
-    /// Waits for a free place. Never returns `None`, because the semaphore is never closed.
+    /// Waits for a free slot. Never returns `None`, because the semaphore is never closed.
     async fn free(&mut self) -> Option<OwnedSemaphorePermit> {
         loop {
             if self.places.free.available_permits() == 0 {
@@ -244,7 +244,7 @@ mod tests {
         advance(Duration::from_secs(1)).await;
         drop(its[1].begin());
         for longest in [2, 3, 1] {
-            // Until it has gone, it may be told again.
+            // Until it is gone, it may be asked again.
             for _ in 0..2 {
                 places.evict();
                 for (number, activity) in its.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Answers and failures of the admin page.
+//! Responses and failures of the admin page.
 
 use std::error::Error;
 
@@ -16,16 +16,16 @@ use minijinja::value::Value as Rendered;
 use crate::operator::operation::OperatorError;
 use crate::ports::EntropyError;
 
-/// The body of a request or an answer. An error ends it before it is complete.
+/// The body of a request or a response. An error ends it before it is complete.
 pub type PageBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 
-/// What a browser may do with a page: show it with our stylesheet and icon, and send its forms here. There
-/// is no script.
+/// Permissions of a page in browsers: to show it with our stylesheet and icon, and to send its forms here.
+/// There is no script.
 const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; \
      form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
      trusted-types 'none'";
 
-/// Headers of every answer of the page.
+/// Headers of every response of the page.
 const HEADERS: [(HeaderName, &str); 7] = [
     (CONTENT_SECURITY_POLICY, POLICY),
     (REFERRER_POLICY, "no-referrer"),
@@ -45,14 +45,14 @@ const HEADERS: [(HeaderName, &str); 7] = [
     ),
 ];
 
-/// Why a page is not shown, or a change is not made.
+/// Why a page can't be shown, or a change made.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PageError {
     #[error("the request does not name this machine as its host")]
     OtherHost,
     #[error("the request comes from another page")]
     OtherOrigin,
-    /// Only monitors are answered.
+    /// Only monitors get a response.
     #[error("too many connections are open")]
     Full,
     #[error("no session")]
@@ -66,7 +66,7 @@ pub(super) enum PageError {
     BadLink,
     #[error("the form belongs to another session")]
     FormToken,
-    /// The form did not arrive, with the status and the reason.
+    /// The form didn't arrive, with the status and the reason.
     #[error("Nothing was done: {1}")]
     Form(StatusCode, &'static str),
     #[error(transparent)]
@@ -109,7 +109,7 @@ impl PageError {
         }
     }
 
-    /// The values of `message.html`, which has the words for each kind of error.
+    /// The values for `message.html`, which has the words for each kind of error.
     pub(super) fn message(&self) -> Rendered {
         let (kind, title) = match self {
             Self::OtherHost => ("other_host", "This is not the address of the admin page"),
@@ -153,7 +153,7 @@ pub(super) fn html(status: StatusCode, html: String) -> Response<PageBody> {
     response
 }
 
-/// A file that is part of the program, or another text.
+/// A text, such as a file that is part of the program.
 pub(super) fn asset(media_type: &'static str, text: impl Into<Bytes>) -> Response<PageBody> {
     let mut response = Response::new(whole(text));
     let media_type = HeaderValue::from_static(media_type);
@@ -161,7 +161,7 @@ pub(super) fn asset(media_type: &'static str, text: impl Into<Bytes>) -> Respons
     response
 }
 
-/// The way to another page of ours, which is then asked for with GET.
+/// A redirect to another page of ours, which is then requested with GET.
 pub(super) fn see_other(path: &str) -> Response<PageBody> {
     let mut response = Response::new(whole(""));
     *response.status_mut() = StatusCode::SEE_OTHER;
@@ -171,7 +171,7 @@ pub(super) fn see_other(path: &str) -> Response<PageBody> {
     response
 }
 
-/// Adds what every answer has.
+/// Adds the headers of every response.
 pub(super) fn finish(mut response: Response<PageBody>, is_head: bool) -> Response<PageBody> {
     let headers = HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value)));
     response.headers_mut().extend(headers);
@@ -181,7 +181,7 @@ pub(super) fn finish(mut response: Response<PageBody>, is_head: bool) -> Respons
     response
 }
 
-/// Adds the methods that a page takes.
+/// Adds the allowed methods of a page.
 pub(super) fn allow(response: &mut Response<PageBody>, methods: &'static str) {
     let methods = HeaderValue::from_static(methods);
     response.headers_mut().insert(ALLOW, methods);

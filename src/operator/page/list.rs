@@ -1,7 +1,7 @@
-//! A page of a long list, searched and sorted. It is found in one pass over the list that keeps no more than
-//! the page: the time grows with the list, whichever page it is, and the memory does not.
+//! A page of a long list, searched and sorted. It is found in one pass over the list, with no more than the
+//! page in memory: the time grows with the list, whichever page it is, but the memory doesn't.
 //!
-//! A page begins behind a row or ends before one, whichever rows were added or removed meanwhile.
+//! A page begins after a row or ends before one, whichever rows were added or removed in the meantime.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,40 +14,40 @@ use tokio::time::Instant;
 use crate::domain::{DAY_MS, Timestamp};
 use crate::operator::operation::{Lines, OperatorError, Params};
 
-/// The rows of a page.
+/// Rows of a page.
 const ROWS: usize = 50;
-/// How long a list is read for one page.
+/// Maximum time to read a list for one page.
 const READING_MAX: Duration = Duration::from_secs(5);
-/// The days in which a row counts as new, unless others are asked for.
+/// Default number of days in which a row counts as new.
 const NEW_DAYS: u32 = 30;
 
-/// What a list can be searched and sorted by: members of its rows.
+/// The fields of a list's rows that it can be searched and sorted by.
 #[derive(Debug)]
 pub(super) struct ListMembers {
-    /// Unlike in all rows.
+    /// Unique.
     pub(super) id: &'static str,
-    /// When a row was made, in RFC 3339. The newest rows come first unless another order is asked for.
+    /// Creation time, in RFC 3339. The default order is newest first.
     pub(super) made_at: &'static str,
-    /// Texts.
+    /// Text fields.
     pub(super) searched: &'static [&'static str],
 }
 
-/// Which rows of a list are wanted.
+/// Selection of rows.
 #[derive(Debug)]
 pub(super) struct Search {
     members: &'static ListMembers,
-    /// A part of what is in one of the searched members, in lower case; nothing wants all rows.
+    /// Text to find in one of the searched fields, in lower case; empty selects all rows.
     needle: String,
-    /// The days in which wanted rows were made; any if there are none.
+    /// Maximum age of a row in days; `None` selects all.
     days: Option<u32>,
-    /// Since when a row counts as new, in RFC 3339.
+    /// Time since which a row counts as new, in RFC 3339.
     new_since: String,
     sorted_by: &'static str,
     is_ascending: bool,
     begin: Begin,
 }
 
-/// Where a page is, by the key of a row that is not on it.
+/// Position of a page, by the key of a row that is not on it.
 #[derive(Debug, PartialEq, Eq)]
 enum Begin {
     First,
@@ -55,31 +55,31 @@ enum Begin {
     Before(String),
 }
 
-/// A page of what was wanted of a list, for the template.
+/// A page of the selected rows, for the template.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Picked {
     rows: Vec<Value>,
-    /// How many of the wanted rows were before them.
+    /// Number of selected rows before them.
     skipped: usize,
-    /// How many were wanted.
+    /// Number of selected rows.
     found: usize,
-    /// How many there are.
+    /// Number of all rows.
     total: usize,
-    /// How many of them are new, made in the last `new_days` days.
+    /// Number of new rows, from the last `new_days` days.
     new: usize,
     new_days: u32,
-    /// As the parameter has it.
+    /// Value of the parameter.
     sort: String,
-    /// The parameters of the pages before and behind, if there are some.
+    /// Parameters of the pages before and after, if any.
     before: Option<String>,
     after: Option<String>,
-    /// How many had been read when the time was over; none if it was not.
+    /// Number of rows read when the time was up; `None` if it wasn't.
     cut_after: Option<usize>,
 }
 
 impl Search {
-    /// What the parameters `q`, `days`, `sort`, `after` and `before` want. A member to sort by begins with `-` if
-    /// the greatest come first.
+    /// Selection by the parameters `q`, `days`, `sort`, `after` and `before`. The field to sort by begins
+    /// with `-` for descending order.
     pub(super) fn new(params: &Params, members: &'static ListMembers, now: Timestamp) -> Self {
         let part = params.text("q").unwrap_or_default();
         let days = params.text("days").and_then(|days| days.parse().ok());
@@ -87,7 +87,7 @@ impl Search {
         let new_since = now.as_ms().saturating_sub(new_days * DAY_MS);
         let sort = params.text("sort").unwrap_or_default();
         let mut sorted = members.searched.iter().copied().chain([members.made_at]);
-        let sorted_by = sorted.find(|it| *it == sort.trim_start_matches('-'));
+        let sorted_by = sorted.find(|member| *member == sort.trim_start_matches('-'));
         let key = |name| params.text(name).map(str::to_owned);
         let before = key("before").map(Begin::Before);
         Self {
@@ -104,18 +104,18 @@ impl Search {
         }
     }
 
-    /// Whether the row has the part that is looked for.
+    /// True if the row contains the search text.
     fn is_found(&self, row: &Value) -> bool {
         let mut texts = self.members.searched.iter().map(|name| text(row, name));
         self.needle.is_empty() || texts.any(|text| text.to_lowercase().contains(&self.needle))
     }
 
-    /// What the row is sorted by.
+    /// The row's sort key.
     fn key(&self, row: &Value) -> String {
         [text(row, self.sorted_by), text(row, self.members.id)].join("\n")
     }
 
-    /// Whether the row may be on the page, and not on one before or behind it.
+    /// True if the row may be on this page, and not on one before or after it.
     fn is_beyond_begin(&self, key: &str) -> bool {
         match &self.begin {
             Begin::First => true,
@@ -126,10 +126,10 @@ impl Search {
         }
     }
 
-    /// Reads the page. Only its rows are kept.
+    /// Reads the page. Only its rows are kept in memory.
     ///
     /// # Errors
-    /// When the list cannot be read.
+    /// When the list can't be read.
     pub(super) async fn pick(
         &self,
         mut list: Lines<OperatorError>,
@@ -198,7 +198,7 @@ impl Search {
     }
 }
 
-/// The text of a member; none if there is no such text.
+/// Text of a field; empty if it has none.
 fn text<'a>(row: &'a Value, member: &str) -> &'a str {
     row.get(member).and_then(Value::as_str).unwrap_or_default()
 }
@@ -219,11 +219,11 @@ mod tests {
         searched: &["n", "m"],
     };
 
-    /// Rows made so many hours before.
+    /// Rows created this many hours ago.
     fn lines(hours: impl IntoIterator<Item = u64>) -> Result<Bytes, OperatorError> {
-        let lines = hours.into_iter().map(|it| {
-            let at = Timestamp::from_ms(NOW.as_ms() - it * 3_600_000).to_rfc3339();
-            format!("{{\"at\":\"{at}\",\"n\":\"n{it:04}\"}}\n")
+        let lines = hours.into_iter().map(|hour| {
+            let at = Timestamp::from_ms(NOW.as_ms() - hour * 3_600_000).to_rfc3339();
+            format!("{{\"at\":\"{at}\",\"n\":\"n{hour:04}\"}}\n")
         });
         Ok(lines.collect::<String>().into())
     }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     async fn pick(query: &str, hours: &[u64]) -> Picked {
-        let pages = hours.chunks(7).map(|it| lines(it.iter().copied()));
+        let pages = hours.chunks(7).map(|page| lines(page.iter().copied()));
         let pages: Vec<_> = pages.collect();
         search(query)
             .pick(stream::iter(pages).boxed())
@@ -246,9 +246,9 @@ mod tests {
         names.map(|name| name[1..].parse().unwrap()).collect()
     }
 
-    /// The hours 0 to 120, in an order of no use.
+    /// The hours 0 to 120, in a useless order.
     fn mixed() -> Vec<u64> {
-        (0..121).map(|it| it * 37 % 121).collect()
+        (0..121).map(|hour| hour * 37 % 121).collect()
     }
 
     fn escaped(key: Option<&str>) -> String {
@@ -265,7 +265,7 @@ mod tests {
             ("-n", false),
             ("nonsense", true),
         ] {
-            // Hours count backwards, and names as hours do.
+            // Hours count backwards, and names like hours.
             let mut expected: Vec<u64> = (0..121).collect();
             if !is_ascending {
                 expected.reverse();
@@ -298,7 +298,7 @@ mod tests {
         // The last row of the page is gone, and there are newer ones.
         let mut changed: Vec<_> = mixed()
             .into_iter()
-            .filter(|it| *it != 49 && *it > 1)
+            .filter(|hour| *hour != 49 && *hour > 1)
             .collect();
         changed.extend([0, 1]);
         let second = pick(&format!("after={after}"), &changed).await;

@@ -1,17 +1,17 @@
-//! The admin page: what people see on `--admin-listen`. HTML made here, without a script.
+//! The admin page: the pages for people on `--admin-listen`. HTML rendered here, without a script.
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! |---|---|
 //! | `web` | the listener, and its connections |
-//! | `pages` | which pages there are |
-//! | `views`, `numbers` | templates, numbers as people read them |
-//! | `answer` | answers and failures |
-//! | `origin` | which requests come from elsewhere |
+//! | `pages` | the table of pages |
+//! | `views`, `numbers` | templates, and numbers for people |
+//! | `answer` | responses and failures |
+//! | `origin` | detection of requests from elsewhere |
 //! | `list` | a page of a long list, searched |
-//! | `overview`, `series`, `plot` | what was counted, as bar charts |
+//! | `overview`, `series`, `plot` | activity as bar charts |
 //!
-//! A page is a row of `PAGES`: operations, and the template that shows what they answer. A change takes
-//! two steps: a page that says what will happen, and its form, which carries a token of the session.
+//! A page is a row of `PAGES`: operations, and the template that shows their answers. A change takes two
+//! steps: a page that announces the effect, and its form, which carries a token of the session.
 //!
 //! The pages of a session are below a path of its own (`Session::root`), which its cookie is bound to.
 
@@ -57,29 +57,29 @@ use self::list::Search;
 use self::pages::{Change, PAGES, View};
 use self::views::{ICON, STYLE, Views};
 
-/// The largest form, in bytes.
+/// Maximum size of a form, in bytes.
 const FORM_BYTES_MAX: usize = 16 * 1024;
-/// How long a form may take to arrive.
+/// Deadline for a form to arrive.
 const FORM_DEADLINE: Duration = Duration::from_secs(10);
 
 const COOKIE_NAME: &str = "landing-admin";
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serves {
     All,
-    /// One request of a monitor: all other places are taken.
+    /// One request of a monitor: all other connections are in use.
     Monitors,
 }
 
 type PageAnswer = Result<Response<PageBody>, PageError>;
 
-/// Answers the browsers of operators.
+/// Answers the operators' browsers.
 pub struct AdminPage {
     app: Arc<App>,
     sessions: Arc<Sessions>,
     views: Arc<Views>,
-    /// Changes that were begun.
+    /// Changes that have begun.
     changes: TaskTracker,
 }
 
@@ -112,17 +112,17 @@ impl AdminPage {
         answer::finish(response, is_head)
     }
 
-    /// The session that the request's path belongs to, and the path below its root.
+    /// The session of the request's path, and the path below its root.
     fn session<'a>(&self, head: &'a Parts, now: Timestamp) -> Option<(Session, &'a str)> {
         let tokens = session_tokens(&head.headers);
-        let mut sessions = tokens.filter_map(|it| self.sessions.find(it, now));
+        let mut sessions = tokens.filter_map(|token| self.sessions.find(token, now));
         sessions.find_map(|session| {
             let path = head.uri.path().strip_prefix(&session.root())?;
             Some((session, path))
         })
     }
 
-    /// Waits for the changes that were begun.
+    /// Waits for the changes that have begun.
     async fn wait_for_changes(&self) {
         self.changes.close();
         self.changes.wait().await;
@@ -192,12 +192,12 @@ impl AdminPage {
         } else {
             return Err(PageError::Method(methods));
         }
-        // Whatever becomes of the browser, a change that was begun is finished.
+        // Even if the browser is gone, a change that has begun is finished.
         let handled = self.changes.spawn(request.answer()).await;
         handled.unwrap_or(Err(PageError::Panicked))
     }
 
-    /// The page that a link opens. It asks for a click, so that programs that only look at links do not use
+    /// The page that a link opens. It asks for a click, so that programs that only follow links don't use
     /// them up.
     fn show_login(&self, query: &Params, now: Timestamp) -> PageAnswer {
         let link = query.text("link").unwrap_or_default();
@@ -217,7 +217,7 @@ impl AdminPage {
         Ok(response)
     }
 
-    /// The page that says why there is no other.
+    /// The page that reports an error.
     fn failed(&self, error: &PageError, session: Option<&Session>) -> Response<PageBody> {
         let status = error.status();
         if status.is_server_error() {
@@ -296,7 +296,7 @@ impl PageRequest {
         operation.run(request).await
     }
 
-    /// What `operation` answers with one value.
+    /// The single value that `operation` answers.
     async fn ask(&self, operation: &Operation) -> Result<Value, OperatorError> {
         match self.run(operation).await? {
             Answer::One(value) => Ok(value),
@@ -304,7 +304,7 @@ impl PageRequest {
         }
     }
 
-    /// What `operation` answers with rows.
+    /// The rows that `operation` answers.
     async fn list(&self, operation: &Operation) -> Result<Lines<OperatorError>, OperatorError> {
         match self.run(operation).await? {
             Answer::Rows(lines) => Ok(lines),
@@ -312,7 +312,7 @@ impl PageRequest {
         }
     }
 
-    /// Asks for a confirmation, or changes what was confirmed.
+    /// Asks for a confirmation, or makes a confirmed change.
     async fn change(&self, change: &Change) -> PageAnswer {
         let named = change.fields.iter();
         let named = named.filter_map(|name| Some((*name, self.params.text(name)?)));
@@ -362,7 +362,7 @@ impl PageRequest {
         Ok(response)
     }
 
-    /// The page, with `values` and what every template knows.
+    /// The page, with `values` and the values shared by all templates.
     fn fill(&self, template: &str, values: Rendered) -> PageAnswer {
         let path = self.path;
         let values = context! { path, params => Serde(&self.params), ..values };
@@ -382,7 +382,7 @@ fn set_cookie(response: &mut Response<PageBody>, session: &Session, value: &str,
     }
 }
 
-/// The values of the session's cookie. Another service on this host may have set one, too.
+/// The values of the session's cookie. Another service on this host may have set one of that name, too.
 fn session_tokens(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     headers
         .get_all(COOKIE)
@@ -397,7 +397,7 @@ async fn form(head: &Parts, body: PageBody) -> Result<Params, PageError> {
     let refused = |status, reason| Err(PageError::Form(status, reason));
     let no_form = || refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is not a form");
     let media_type = head.headers.get(CONTENT_TYPE);
-    if media_type.is_none_or(|it| it != "application/x-www-form-urlencoded") {
+    if media_type.is_none_or(|kind| kind != "application/x-www-form-urlencoded") {
         return no_form();
     }
     let collected = Limited::new(body, FORM_BYTES_MAX).collect().boxed();

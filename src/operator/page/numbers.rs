@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers for people.
 
 use std::cmp::Ordering;
 
@@ -21,12 +21,12 @@ pub(super) fn grouped(value: u64) -> String {
     HumanCount(value).to_string()
 }
 
-/// A number of bytes.
+/// A size in bytes.
 pub(super) fn bytes(number: u64) -> String {
     HumanBytes(number).to_string()
 }
 
-/// A length of time, rounded up to its unit.
+/// A duration, rounded up to its unit.
 pub(super) fn span(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -36,7 +36,7 @@ pub(super) fn span(seconds: u64) -> String {
     }
 }
 
-/// How much more or less `now` is than `before`, in percent; none if both are nothing.
+/// Change from `before` to `now`, in percent; `None` if both are 0.
 pub(super) fn change(now: u64, before: u64) -> Option<String> {
     let (now, before) = (u128::from(now), u128::from(before));
     if before == 0 {

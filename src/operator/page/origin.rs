@@ -1,7 +1,7 @@
-//! Which requests come from the admin page itself, or from somebody who opens it.
+//! Requests that come from the admin page itself, or from somebody who opens it.
 //!
-//! A page elsewhere can send requests with the operator's cookie, or under a name of its own that leads
-//! to this address (DNS rebinding). A form token stands in its way, too.
+//! A page elsewhere can send requests with the operator's cookie, or under a name of its own that resolves to
+//! this address (DNS rebinding). A form token stops it, too.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,15 +16,15 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// Whether the `Host` header names this machine: `localhost`, or a loopback address. The port may be that
-/// of a tunnel.
+/// True if the `Host` header is this machine: `localhost`, or a loopback address. The port may be that of a
+/// tunnel.
 pub(super) fn is_local_host(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return false;
     };
     let authority = Authority::try_from(host.as_bytes());
-    authority.is_ok_and(|it| !it.as_str().contains('@') && is_loopback(it.host()))
+    authority.is_ok_and(|host| !host.as_str().contains('@') && is_loopback(host.host()))
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -32,18 +32,18 @@ fn is_loopback(host: &str) -> bool {
     if host.eq_ignore_ascii_case("localhost") {
         return true;
     }
-    match host.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+    match host.strip_prefix('[').and_then(|ip| ip.strip_suffix(']')) {
         Some(v6) => v6
             .parse()
             .is_ok_and(|it: Ipv6Addr| IpAddr::V6(it).is_loopback()),
-        None => host.parse().is_ok_and(|it: Ipv4Addr| it.is_loopback()),
+        None => host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback()),
     }
 }
 
-/// Whether no page elsewhere sent the request, or it does no more than to open a page.
+/// True if no page elsewhere sent the request, or it only opens a page.
 pub(super) fn is_own(head: &Parts) -> bool {
     let headers = &head.headers;
-    let is = |name: &HeaderName, value: &str| headers.get(name).is_some_and(|it| it == value);
+    let is = |name: &HeaderName, value: &str| headers.get(name).is_some_and(|sent| sent == value);
     match headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
         Some(b"same-origin" | b"none") => true,
         // A link was followed.
@@ -52,7 +52,7 @@ pub(super) fn is_own(head: &Parts) -> bool {
                 && is(&SEC_FETCH_MODE, "navigate")
                 && is(&SEC_FETCH_DEST, "document")
         }
-        // No browser of today, unless a proxy removes the header.
+        // No current browser, unless a proxy removes the header.
         None => match headers.get(ORIGIN) {
             None => true,
             Some(origin) => is_origin_of(origin, headers),
@@ -60,7 +60,7 @@ pub(super) fn is_own(head: &Parts) -> bool {
     }
 }
 
-/// Whether `origin` is that of the host that was asked.
+/// True if `origin` is that of the requested host.
 fn is_origin_of(origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let is_of = |host| {
@@ -146,7 +146,7 @@ mod tests {
             assert_eq!(own("GET", &OPENS), may_open, "{site}");
             assert_eq!(own("HEAD", &OPENS), may_open, "{site}");
             assert_eq!(own("POST", &OPENS), may_change, "{site}");
-            // Our pages send no referrer, so browsers send no more than this.
+            // Our pages send no referrer, so browsers send nothing more than this.
             let private = [OPENS[0], OPENS[1], ("origin", "null")];
             assert_eq!(own("POST", &private), may_change, "{site}");
         }

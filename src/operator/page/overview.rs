@@ -1,4 +1,4 @@
-//! What was counted, and how much of it in the time before.
+//! Activity, compared with the preceding period.
 
 use minijinja::context;
 use minijinja::value::Value as Rendered;
@@ -12,7 +12,7 @@ use super::numbers::{change, grouped};
 use super::plot::{Bar, svg};
 use super::series::{Unit, UnitCounts};
 
-/// What is drawn, with its name.
+/// The plots and their titles.
 const PLOTS: [(Counted, &str); 9] = [
     (Counted::SignUps, "Sign-ups"),
     (Counted::Renewals, "Repeated sign-ups"),
@@ -25,22 +25,22 @@ const PLOTS: [(Counted, &str); 9] = [
     (Counted::Refunds, "Charges refunded"),
 ];
 
-/// The counts by `by`, an hour, a day or a month.
+/// The counts per `by`, an hour, a day or a month.
 pub(super) async fn values(app: &App, params: &Params, now: Timestamp) -> Rendered {
     let unit = params.text("by").and_then(Unit::from_name);
     let unit = unit.unwrap_or(Unit::Hour);
     let (since, this_hour) = (unit.since(now), Hour::of(now));
-    // As many hours before the time that is shown.
+    // As many hours before the displayed period.
     let shown_hours = this_hour.next().hours_since(since);
     let before = since.minus(shown_hours);
     let are_kept = this_hour.hours_since(before) <= KEPT_HOURS;
     let hours = status::hours(app, before, now).await;
-    // While the store is away, all else is worth knowing.
+    // When the store is unavailable, everything else is still worth showing.
     let are_counts_unknown = hours.is_err();
     let hours = hours.unwrap_or_default();
     let columns = unit.columns(&hours, now);
     let mut sum_before = Counts::default();
-    for hour in hours.iter().filter(|it| it.hour < since) {
+    for hour in hours.iter().filter(|hour| hour.hour < since) {
         sum_before.add_all(&hour.counts);
     }
     let are_changes_known = are_kept && !are_counts_unknown;

@@ -1,4 +1,4 @@
-//! The pages that there are, and what is on them.
+//! The table of pages and their contents.
 
 use serde_json::Value;
 
@@ -7,38 +7,38 @@ use crate::operator::{agents, contacts, keys, limits, queue, status};
 
 use super::list::ListMembers;
 
-/// What a page shows, and what its form does.
+/// The content of a page, or the effect of its form.
 pub(super) enum View {
     Overview,
-    /// What operations answer, each under its name in the template.
+    /// Answers of operations, each under its name in the template.
     Values(&'static str, &'static [(&'static str, &'static Operation)]),
     /// A list, searched and sorted.
     List(&'static str, &'static Operation, ListMembers),
     /// All contacts as a file.
     Export,
     Change(&'static Change),
-    /// The warning is not shown any more.
+    /// Dismisses the warning.
     PutAway,
     SignOut,
 }
 
-/// A change: a template that asks for a confirmation, and shows what was done.
+/// A change: a template that asks for a confirmation, and shows the result.
 pub(super) struct Change {
     pub(super) template: &'static str,
-    /// The parameters that name what is changed, at least one of them.
+    /// The parameters that identify its subject, at least one of them.
     pub(super) fields: &'static [&'static str],
-    /// Says what is known of it.
+    /// Looks up the subject.
     pub(super) ask: &'static Operation,
-    /// What of that the template shows.
+    /// The part of that for the template.
     ///
     /// # Errors
-    /// When there is nothing to be changed.
+    /// When there is nothing to change.
     pub(super) asked: fn(Result<Value, OperatorError>) -> Result<Value, OperatorError>,
     pub(super) change: &'static Operation,
 }
 
 impl Change {
-    /// One that shows all that is known.
+    /// A change that shows the whole answer.
     const fn of(
         template: &'static str,
         fields: &'static [&'static str],
@@ -55,7 +55,7 @@ impl Change {
     }
 }
 
-/// The pages: path, and what is there.
+/// The pages: path and content.
 pub(super) static PAGES: &[(&str, View)] = &[
     ("/", View::Overview),
     (
@@ -109,7 +109,7 @@ const QUEUE: ListMembers = ListMembers {
 };
 
 static ERASE_CONTACT: Change = Change {
-    // An import leaves an erased address out, whether or not there was a contact.
+    // An import skips erased addresses, even those without a contact.
     asked: |found| match found {
         Err(OperatorError::NotFound(_)) => Ok(Value::Null),
         found => found,

@@ -1,4 +1,4 @@
-//! Bar charts as SVG. They need no script, and say in words what they show.
+//! Bar charts as SVG. They need no script, and describe their content in words.
 
 use minijinja::HtmlEscape;
 
@@ -23,14 +23,14 @@ const RIGHT: f64 = 22.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
 
-/// The part of its place that a bar fills.
+/// Width of a bar, as a part of its slot.
 const BAR_SHARE: f64 = 0.78;
-/// The shortest bar of a number above 0.
+/// Minimum height of the bar of a number above 0.
 const BAR_MIN: f64 = 1.5;
-/// Most names on the axis.
+/// Maximum number of names on the axis.
 const TICKS_MAX: usize = 6;
 
-/// What a chart shows, in one sentence.
+/// Description of a chart, in one sentence.
 pub(super) fn description(bars: &[Bar]) -> String {
     let total = bars
         .iter()
@@ -49,11 +49,11 @@ pub(super) fn description(bars: &[Bar]) -> String {
     }
 }
 
-/// The chart of `bars`. `id` distinguishes it from the others of the page.
+/// The chart of `bars`. `id` distinguishes it from others on the page.
 pub(super) fn svg(id: &str, title: &str, bars: &[Bar]) -> String {
     let most = bars.iter().map(|bar| bar.value).max();
     let top = axis_end(most.unwrap_or_default());
-    // How far down a value is.
+    // Distance of a value from the top.
     let y_of = |value: u128| {
         let height = HEIGHT - TOP - BOTTOM;
         (1.0 - value as f64 / top as f64).mul_add(height, TOP)
@@ -73,7 +73,7 @@ pub(super) fn svg(id: &str, title: &str, bars: &[Bar]) -> String {
     let every = bars.len().div_ceil(TICKS_MAX).max(1);
     for (index, bar) in bars.iter().enumerate() {
         let left = (index as f64).mul_add(step, LEFT);
-        // The newest one has a name on the axis.
+        // The newest bar has a name on the axis.
         if (bars.len() - 1 - index).is_multiple_of(every) {
             let (x, y, tick) = (left + step / 2.0, HEIGHT - 8.0, &bar.tick);
             marks += &format!("<text x=\"{x:.1}\" y=\"{y}\">{tick}</text>\n");
@@ -97,7 +97,7 @@ pub(super) fn svg(id: &str, title: &str, bars: &[Bar]) -> String {
     )
 }
 
-/// A round even number that is not below `most`.
+/// A round even number that is at least `most`.
 fn axis_end(most: u64) -> u128 {
     let mut power = 1;
     loop {
@@ -135,12 +135,12 @@ mod tests {
         let labels = root.attribute("aria-labelledby").unwrap().split(' ');
         let named: Vec<_> = labels
             .map(|id| root.children().find(|it| it.attribute("id") == Some(id)))
-            .map(|it| it.unwrap().text().unwrap().to_owned())
+            .map(|node| node.unwrap().text().unwrap().to_owned())
             .collect();
         assert_eq!(named[0], title);
         assert_eq!(named[1], description(&bars));
-        let elements = |name| root.children().filter(move |it| it.has_tag_name(name));
-        let texts = elements("text").map(|it| it.text().unwrap().to_owned());
+        let elements = |name| root.children().filter(move |node| node.has_tag_name(name));
+        let texts = elements("text").map(|node| node.text().unwrap().to_owned());
         let texts: Vec<String> = texts.collect();
         let rects = elements("rect").map(|rect| {
             let number = |name| rect.attribute(name).unwrap().parse().unwrap();

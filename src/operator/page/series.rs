@@ -1,4 +1,4 @@
-//! Hourly counts, summed up for the plots.
+//! Hourly counts, added up for the plots.
 
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
@@ -7,7 +7,7 @@ use jiff::{Timestamp as Instant, ToSpan as _};
 use crate::domain::{Counts, Hour, HourlyCounts, Timestamp, macros::names};
 
 names! {
-    /// What one bar stands for, and how far back the plots go. Days and months are those of UTC.
+    /// Time unit of a bar, which also determines how far back the plots go. Days and months are those of UTC.
     pub(super) enum Unit {
         Hour => "hour",
         Day => "day",
@@ -15,7 +15,7 @@ names! {
     }
 }
 
-/// The counts of an hour, a day or a month.
+/// Counts of an hour, a day or a month.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UnitCounts {
     /// Its full name.
@@ -26,7 +26,7 @@ pub(super) struct UnitCounts {
 }
 
 impl Unit {
-    /// How many the plots show. All days of the months are among the 400 that are kept.
+    /// Number of units in a plot. All days of these months are among the 400 stored.
     pub(super) const fn shown(self) -> u8 {
         match self {
             Self::Hour => 48,
@@ -35,7 +35,7 @@ impl Unit {
         }
     }
 
-    /// When the one began that `at` is in.
+    /// Start of the unit that contains `at`.
     fn start(self, at: DateTime) -> DateTime {
         match self {
             Self::Hour => at.date().at(at.hour(), 0, 0, 0),
@@ -57,7 +57,7 @@ impl Unit {
         }
     }
 
-    /// The first hour that the plots show.
+    /// First hour in the plots.
     pub(super) fn since(self, now: Timestamp) -> Hour {
         let first = self.starts(now).first().copied().unwrap_or_default();
         let first = Offset::UTC.to_timestamp(first).unwrap_or_default();
@@ -65,7 +65,7 @@ impl Unit {
         Hour::of(Timestamp::from_ms(ms))
     }
 
-    /// When those that the plots show began, the newest last.
+    /// Starts of the units in the plots, the newest last.
     fn starts(self, now: Timestamp) -> Vec<DateTime> {
         let step = match self {
             Self::Hour => 1.hour(),
@@ -79,7 +79,7 @@ impl Unit {
         starts
     }
 
-    /// The sums of `hours`, the newest last.
+    /// Sums of `hours`, the newest last.
     pub(super) fn columns(self, hours: &[HourlyCounts], now: Timestamp) -> Vec<UnitCounts> {
         let starts = self.starts(now);
         let mut columns: Vec<_> = starts.iter().map(|start| self.column(*start)).collect();
@@ -94,7 +94,7 @@ impl Unit {
     }
 }
 
-/// The date and time in UTC. The epoch beyond the year 9999.
+/// Date and time in UTC; the epoch beyond the year 9999.
 fn civil(at: Timestamp) -> DateTime {
     let ms = i64::try_from(at.as_ms()).unwrap_or(i64::MAX);
     Offset::UTC.to_datetime(Instant::from_millisecond(ms).unwrap_or_default())
@@ -118,12 +118,12 @@ mod tests {
         }
     }
 
-    /// Name, tick and number of those that are not 0, and how many there are.
+    /// Name, tick and number of the units that aren't 0, and how many units there are.
     fn sums(unit: Unit, hours: &[HourlyCounts]) -> (Vec<(String, String, u64)>, usize) {
         let columns = unit.columns(hours, NOW);
-        let number = |it: &UnitCounts| it.counts.get(Counted::SignUps);
-        let found = columns.iter().filter(|it| number(it) > 0);
-        let found = found.map(|it| (it.name.clone(), it.tick.clone(), number(it)));
+        let number = |unit: &UnitCounts| unit.counts.get(Counted::SignUps);
+        let found = columns.iter().filter(|column| number(column) > 0);
+        let found = found.map(|column| (column.name.clone(), column.tick.clone(), number(column)));
         (found.collect(), columns.len())
     }
 
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn hours_are_summed_up_by_hour_day_and_month() {
-        // 12 hours ago it was midnight of 1 March.
+        // 12 hours earlier it was midnight of 1 March.
         let hours = [
             counted(24 * 500, 64),
             counted(24 * 29, 32),

@@ -35,7 +35,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("message.html"),
 ];
 
-/// The public pages' stylesheet, and what it lacks.
+/// The public pages' stylesheet and the admin page's own.
 pub(super) const STYLE: &str = concat!(
     include_str!("../../../data/style.css"),
     include_str!("../../../data/admin/style.css")
@@ -81,7 +81,7 @@ impl Views {
     /// The page at `here`, for a session or for nobody in particular.
     ///
     /// # Errors
-    /// When the template cannot be filled in, which is a bug.
+    /// When the template can't be filled in, which is a bug.
     pub(super) fn fill(
         &self,
         name: &str,
@@ -101,9 +101,9 @@ impl Views {
     }
 }
 
-/// How long before `now` an instant was, both in RFC 3339.
+/// Time from one instant to `now`, both in RFC 3339.
 fn ago(at: &str, now: &str) -> String {
-    let [at, now] = [at, now].map(|it| Timestamp::parse(it).unwrap_or_default());
+    let [at, now] = [at, now].map(|time| Timestamp::parse(time).unwrap_or_default());
     match now.ms_since(at) / 1000 {
         0 => "just now".to_owned(),
         seconds => format!("{} ago", numbers::span(seconds)),

@@ -19,25 +19,25 @@ use tokio_util::task::TaskTracker;
 
 use crate::operator::page::{AdminPage, Serves};
 
-/// Most open connections: a few browsers and a monitor.
+/// Maximum number of open connections: a few browsers and a monitor.
 const CONNECTIONS_MAX: usize = 64;
-/// How many more are open for monitors, which must not take a busy page for a dead service. Further ones wait
-/// in the backlog.
+/// Additional connections for monitors, which must not mistake a busy page for a dead service. Further ones
+/// wait in the backlog.
 const MONITORS_MAX: usize = 8;
-/// How long one of these may last.
+/// Maximum duration of a monitor's connection.
 const MONITOR_MAX: Duration = Duration::from_secs(5);
-/// How long a request's head may take, and how long a connection may wait for one.
+/// Deadline of a request's head, and maximum wait for one.
 const HEAD_DEADLINE: Duration = Duration::from_secs(15);
-/// How long a client may not read what it is sent.
+/// Maximum time for which a client may not read its response.
 const STALL_MAX: Duration = Duration::from_secs(75);
-/// How long a connection may last at most, so that none is held by a client that reads little by little. An
+/// Maximum duration of a connection, so that a client that reads little by little can't hold one forever. An
 /// export takes seconds.
 const CONNECTION_MAX: Duration = Duration::from_secs(15 * 60);
-/// The largest head, in bytes, and the most headers. Browsers send the cookies of every service on this
-/// host.
+/// Maximum size of a head, in bytes, and maximum number of headers. Browsers send the cookies of every
+/// service on this host.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 const HEADERS_MAX: usize = 100;
-/// How long answers and changes may take to finish once the service stops.
+/// Time for responses and changes to finish once the service stops.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// Answers browsers and monitors, until `stop` is cancelled.
@@ -62,7 +62,7 @@ pub async fn serve_web(listener: Arc<TcpListener>, page: Arc<AdminPage>, stop: C
         };
         connections.spawn(async move {
             let served = serve_connection(stream, page, serves, stop);
-            // Fails only if the time is over, which ends the connection.
+            // Fails only on timeout, which ends the connection.
             let _ = timeout(connection_max, served).await;
             drop(place);
         });
@@ -78,13 +78,13 @@ pub async fn serve_web(listener: Arc<TcpListener>, page: Arc<AdminPage>, stop: C
     }
 }
 
-/// How many connections may still be opened.
+/// Connections that may still be opened.
 struct Places {
     all: Arc<Semaphore>,
     monitors: Arc<Semaphore>,
 }
 
-/// The next connection, once there is a place for it.
+/// The next connection, once there is a permit for it.
 async fn accept(
     listener: &TcpListener,
     places: &Places,
@@ -103,7 +103,7 @@ async fn accept(
     Some((stream, serves, place.ok()?))
 }
 
-/// Answers the requests of one connection, until the client leaves it or `stop` is cancelled.
+/// Answers the requests of one connection, until the client closes it or `stop` is cancelled.
 pub async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Send,
     page: Arc<AdminPage>,

@@ -1,8 +1,8 @@
-//! What a link that is alone in its paragraph may be: a button, or the newsletter's form.
+//! Links that are alone in their paragraph and become a button or the newsletter's form.
 
 use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd, html};
 
-/// Stands for the newsletter's form until a page is laid out. No comment of a source gets so far.
+/// Placeholder for the newsletter's form until a page is laid out. Comments of a source never get this far.
 pub(in crate::site) const NEWSLETTER_FORM: &str = "<!-- the newsletter's form -->\n";
 
 /// The address of that form.
@@ -26,7 +26,7 @@ pub(super) fn with_blocks<'a>(events: &[Event<'a>]) -> Vec<Event<'a>> {
     replaced
 }
 
-/// The block that `events` begin with, if it is one of these, and what follows it.
+/// The block at the start of `events`, if there is one, and the remaining events.
 fn block<'a, 'b>(events: &'b [Event<'a>]) -> Option<(Vec<Event<'a>>, &'b [Event<'a>])> {
     let [
         Event::Start(Tag::Paragraph),

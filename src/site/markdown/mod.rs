@@ -1,9 +1,9 @@
 //! Markdown to HTML, and to the plain text that the assistant quotes.
 //!
-//! HTML in the source is shown as text, and so is a link that would run a script. Comments are left out; one on a line of its own is a hint to
-//! the assistant, or puts the page in the navigation. A link that is alone in its paragraph may be a button or
-//! a form (`blocks`). An image of the operator's folder is shown; any other becomes a link, because the
-//! policy of the pages lets none load.
+//! HTML in the source is shown as text, as are links that would run a script. Comments are removed; one on a
+//! line of its own is a hint to the assistant, or puts the page in the navigation. A link that is alone in
+//! its paragraph may be a button or a form (`blocks`). Images from the operator's folder are shown; others
+//! become links, because the pages' policy loads none.
 
 #![allow(
     clippy::wildcard_enum_match_arm,
@@ -25,15 +25,15 @@ pub(super) use blocks::NEWSLETTER_FORM;
 /// A parsed Markdown document.
 #[derive(Clone, Debug)]
 pub(super) struct Article {
-    /// The first-level heading and what stands before the first section.
+    /// The first-level heading and everything before the first section.
     pub(super) lead: Section,
     /// The parts that begin with a second-level heading.
     pub(super) sections: Vec<Section>,
-    /// The source without its comments, with the addresses of its images.
+    /// The source without its comments, with the URLs of its images.
     pub(super) markdown: String,
-    /// The first image that should be in the operator's folder and is not.
+    /// The first image missing from the operator's folder.
     pub(super) missing_image: Option<String>,
-    /// What the navigation calls the page, if it has it.
+    /// The page's name in the navigation, if it is listed there.
     pub(super) navigation: Option<String>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Section {
     pub(super) html: String,
     /// The text under the heading, as in [`Passage::text`].
     pub(super) text: String,
-    /// The hints, which commas separate.
+    /// The hints, separated by commas in the source.
     pub(super) hints: Vec<String>,
 }
 
@@ -107,17 +107,17 @@ fn parse(markdown: &str) -> Parser<'_> {
     Parser::new_ext(markdown, Options::ENABLE_TABLES)
 }
 
-/// Turns HTML into text and foreign images into links, and takes comments out.
+/// Turns HTML into text and foreign images into links, and removes comments.
 #[derive(Debug)]
 struct Filter<'a> {
     source: &'a str,
     images: &'a Images,
-    /// What replaces parts of the source: comments, and the names of images.
+    /// Replacements in the source: for comments, and for the names of images.
     edits: Vec<(Range<usize>, &'static str)>,
     hints: Vec<&'a str>,
     navigation: Option<&'a str>,
     is_in_comment: bool,
-    /// What ends each open link and image, if it is shown. No link is inside another.
+    /// The end of each open link and image, if it is shown. Links are never nested.
     open: Vec<Option<TagEnd>>,
     missing_image: Option<String>,
 }
@@ -136,7 +136,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// What takes the place of `event`, which stands at `range` of the source.
+    /// The replacement of `event`, which is at `range` of the source.
     fn apply(&mut self, event: Event<'a>, range: Range<usize>) -> Option<Event<'a>> {
         match event {
             Event::InlineHtml(html) if html.starts_with("<!--") => {
@@ -198,7 +198,7 @@ impl<'a> Filter<'a> {
         is_shown
     }
 
-    /// The beginning of the image `name`, which `url` means and which stands at `range`.
+    /// The start of the image `name`, which `url` refers to, at `range`.
     fn show_image(
         &mut self,
         url: &str,
@@ -208,10 +208,10 @@ impl<'a> Filter<'a> {
     ) -> Event<'a> {
         self.open.push(Some(TagEnd::Image));
         let image = self.source.get(range.clone()).unwrap_or_default();
-        // A reference is defined elsewhere, and stays as it is.
+        // A reference is defined elsewhere, and stays unchanged.
         if url == name
             && let Some(target) = image.rfind("](")
-            && let Some(at) = image.get(target..).and_then(|it| it.find(name))
+            && let Some(at) = image.get(target..).and_then(|source| source.find(name))
         {
             let at = range.start + target + at;
             self.edits.push((at..at, FOLDER));
@@ -225,8 +225,8 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// Whether the URL is a script or a document itself, instead of naming one. As browsers read it: they
-/// skip white space and controls, and a scheme is in any case.
+/// True if the URL is a script or a document itself, rather than an address. Read like browsers do: they skip
+/// white space and controls, and ignore the case of schemes.
 fn holds_content(url: &str) -> bool {
     let is_skipped = |c: &char| c.is_whitespace() || c.is_control();
     let url: String = url.chars().filter(|c| !is_skipped(c)).collect();
@@ -234,7 +234,7 @@ fn holds_content(url: &str) -> bool {
     scheme.is_some_and(|scheme| {
         ["javascript", "data", "vbscript"]
             .iter()
-            .any(|it| scheme.eq_ignore_ascii_case(it))
+            .any(|name| scheme.eq_ignore_ascii_case(name))
     })
 }
 
@@ -269,7 +269,7 @@ fn edited(text: &str, mut edits: Vec<(Range<usize>, &str)>) -> String {
 }
 
 impl Part<'_> {
-    /// The section, with an anchor that is not in `anchors`, to which it is added.
+    /// The section, with an anchor not yet in `anchors`, to which it is added.
     fn section(mut self, anchors: &mut Vec<String>, images: &Images) -> Section {
         let heading_len = self
             .events
@@ -345,7 +345,7 @@ fn to_text(events: &[Event<'_>]) -> String {
 
 /// `title` as an anchor.
 pub(super) fn slug(title: &str) -> String {
-    // An accent may be a character of its own, behind its letter.
+    // An accent may be a character of its own, after its letter.
     let is_kept = |c: char| c.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&c);
     let words: Vec<_> = title
         .split(|c| !is_kept(c))

@@ -40,7 +40,7 @@ fn the_link_of_the_command_opens_the_page() {
     program.sign_up("ada@example.com");
     let link = admin_link(&data_dir).done();
     let (address, token) = parts(&link);
-    let note = "It opens the admin page once, until 20";
+    let note = "The link works once and expires at 20";
     assert!(link.err.contains(note), "{link:?}");
 
     let opened = get(address, &format!("/login?link={token}"), "");

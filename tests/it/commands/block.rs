@@ -42,7 +42,7 @@ fn a_network_is_blocked_beside_the_service_and_stays_so_over_a_restart() {
         assert_eq!(ran.json()["result"], "blocked before");
     }
     let listed = run("block list --json", dir.path());
-    assert!(listed.err.contains("no service runs"), "{listed:?}");
+    assert!(listed.err.contains("no service is running"), "{listed:?}");
     assert_eq!(listed.json()["network"], "192.0.2.0/24");
 }
 
@@ -58,7 +58,7 @@ fn wrong_input_is_refused() {
         (
             "block remove 192.0.2.0/24",
             1,
-            "no block has this very network",
+            "this exact network is not blocked",
         ),
     ] {
         run(words, &house.path).refused(status, message);

@@ -121,7 +121,7 @@ fn exports_are_private_and_replace_nothing_unless_told() {
         let words = format!("contacts export {flag} -o {}", path.display());
         run(&words, dir.path())
     };
-    let is_told = |path: &Path| format!("note: 2 contacts are in {}\n", path.display());
+    let is_told = |path: &Path| format!("note: exported 2 contacts to {}\n", path.display());
     assert_eq!(export(&csv, "").done().err, is_told(&csv));
     let mode = fs::metadata(&csv).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -159,7 +159,7 @@ fn an_export_is_imported_elsewhere_unchanged() {
                 "consent_text",
                 "unsubscribe_url",
             ];
-            let notes = ignored.map(|name| format!("note: not read: {name}\n"));
+            let notes = ignored.map(|name| format!("note: ignored: {name}\n"));
             assert_eq!(report.err, notes.concat());
             assert_eq!(report.json()["created"], 3);
             let again = feed(&import, other, &exported.out).json();
@@ -184,11 +184,11 @@ fn bad_rows_are_named_and_the_others_imported() {
         assert_eq!(lines[99], format!("line 200: {reason}"));
         assert_eq!(lines[100], "... and 50 more");
         let sums = [
-            "Added          150",
-            "Known before   0",
-            "Unsubscribed   0",
-            "Erased before  0",
-            "Bad rows       150",
+            "Added             150",
+            "Existing          0",
+            "Unsubscribed      0",
+            "Skipped (erased)  0",
+            "Bad rows          150",
         ];
         assert_eq!(lines[101..], sums);
         assert_eq!(run(COUNT, dir).out, "150\n");
@@ -234,7 +234,8 @@ fn forgotten_addresses_are_reported_and_not_imported_again() {
         feed(IMPORT, dir, list).done();
         let ran = run("contacts forget --yes Ada@example.com eve@example.com", dir);
         assert_eq!(ran.status, Some(3), "{ran:?}");
-        let head = "Result     Address\nerased     ada@example.com\nnot known  eve@example.com\n\nErasure ";
+        let head =
+            "Result   Address\nerased   ada@example.com\nunknown  eve@example.com\n\nErasure ";
         assert!(ran.out.starts_with(head), "{}", ran.out);
         let from = "contacts forget --yes --from - --json";
         let report = feed(from, dir, "\nbob@example.com \r\nbob@example.com\n").json();
@@ -273,12 +274,12 @@ fn what_a_client_brought_is_listed_and_erased_by_its_name() {
     let (dir, service) = attacked();
     let dir = dir.path();
     let shown = run("limits show --ip 203.0.113.7", dir);
-    let (_, name) = shown.out.split_once("\n\nIn the log  ").unwrap();
+    let (_, name) = shown.out.split_once("\n\nName in the log  ").unwrap();
     let name = name.trim_end();
     let busiest = run("limits show --top 1", dir);
     busiest.check_width();
     assert!(busiest.out.contains(&format!("  {name}\n")), "{busiest:?}");
-    let heads = "Client                            In the log\n";
+    let heads = "Client                            Name in the log\n";
     assert!(busiest.out.contains(heads), "{busiest:?}");
     let forget = format!("contacts forget --signed-by {name}");
     let ran = alike(
@@ -303,10 +304,10 @@ fn what_a_client_brought_is_listed_and_erased_by_its_name() {
     for (ran, (status, message)) in forgets.iter().zip([
         (
             2,
-            "error: there is no terminal to ask on: give --yes to erase 3 addresses",
+            "error: there is no terminal to confirm on: pass --yes to erase 3 addresses",
         ),
         (2, "error: --signed-by must be a client as the log"),
-        (1, "error: no contact is one of these: nothing was"),
+        (1, "error: no matching contacts: nothing was"),
     ]) {
         assert_eq!(ran.status, Some(status), "{ran:?}");
         assert!(ran.err.starts_with(message), "{ran:?}");
@@ -340,7 +341,7 @@ fn an_import_makes_a_new_data_directory_unless_it_has_nothing_to_read() {
     assert!(!dir.exists());
     run("contacts count", &dir).refused(1, "is not a data directory");
     let ran = feed(IMPORT, &dir, "ada@example.com\n").done();
-    let note = format!("note: {} is a new data directory\n", dir.display());
+    let note = format!("note: created the data directory {}\n", dir.display());
     assert_eq!(ran.err, note);
     let mode = fs::metadata(&dir).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);

@@ -38,7 +38,7 @@ fn keys_are_listed_and_checked_by_their_public_ids() {
     let statuses: Vec<_> = ran[3..].iter().map(|ran| ran.status.unwrap()).collect();
     assert_eq!(statuses, [0, 3, 1, 2]);
     for (ran, told) in ran[5..].iter().zip([
-        "error: no key has this name: keys list shows",
+        "error: no such key: `keys list` shows",
         "error: not a key: give the 8 characters",
     ]) {
         assert!(ran.err.starts_with(told), "{ran:?}");

@@ -46,7 +46,7 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
     let shown = run("limits show --top 1", dir.path()).done();
     for part in [
         "newsletter-ip      2/1h      for each network\n",
-        "Busiest of newsletter-ip\nUsed  Left  ",
+        "Heaviest clients of newsletter-ip\nUsed  Left  ",
     ] {
         assert!(shown.out.contains(part), "{}", shown.out);
     }
@@ -54,7 +54,7 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
     assert!(!shown.out.contains("127.0.0.1"));
     assert_eq!(used(run(HERE, dir.path()), "newsletter-ip"), 2);
     let reset = "limits reset --yes --policy newsletter-ip --ip 127.0.0.1";
-    assert_eq!(run(reset, dir.path()).out, "Windows forgotten  1\n");
+    assert_eq!(run(reset, dir.path()).out, "Windows reset  1\n");
     assert_eq!(sign_up(), 200);
     assert!(used(run(HERE, dir.path()), "default") > 3);
     let log = service.stopped();
@@ -104,7 +104,7 @@ fn a_stopped_directory_keeps_windows_longer_than_the_command_knows() {
     Ran::of(off.env("LANDING_LIMIT", "keys=off,newsletter-ip=1/1s")).done();
     assert_eq!(used(run(HERE, dir.path()), "keys"), 1);
     let reset = run("limits reset --yes --policy keys", dir.path());
-    assert_eq!(reset.out, "Windows forgotten  1\n");
+    assert_eq!(reset.out, "Windows reset  1\n");
     let service = Program::start(program::command(dir.path()).args(long));
     let here = |policy| used(run(HERE, dir.path()), policy);
     assert_eq!((here("newsletter-ip"), here("keys")), (1, 0));

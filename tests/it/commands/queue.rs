@@ -49,7 +49,7 @@ fn what_waits_is_listed_shown_held_and_dropped() {
     assert_eq!(queue_of(&status)["is_held"], true);
     let lines = run("status").done().out;
     assert!(
-        lines.contains("\nDeliveries  webhook: 1 waiting"),
+        lines.contains("\nDeliveries  webhook: 1 pending"),
         "{lines}"
     );
     // Nothing is tried, and it stays so over a restart.
@@ -94,7 +94,9 @@ fn a_restore_holds_what_waits() {
     let other = dir.path().join("other");
     let restored = run(&format!("restore {}", tar.display()), &other).done();
     assert!(
-        restored.out.contains("Deliveries held  1: `queue release`"),
+        restored
+            .out
+            .contains("Deliveries on hold  1, until `queue release`"),
         "{restored:?}"
     );
     assert!(other.join("held-webhook").exists());

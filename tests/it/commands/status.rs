@@ -26,9 +26,9 @@ fn a_running_service_tells_what_it_has_done() {
     assert_eq!(report["files"][0], file);
     let shown = run("status", dir.path());
     for line in [
-        "Service     runs since 20",
+        "Service     running for ",
         "\nModel       the search of this site's pages; chat turns: none\n",
-        "\nLast 24 h   1 sign-ups, 0 chats, 2 requests\n",
+        "\nLast 24 h   1 sign-up, 0 chats, 2 requests\n",
         "\nOn disk     ledger.jsonl ",
         "\nRequests    2xx 1, 4xx 1\n",
         "\nRefusals    newsletter-ip 1\n",
@@ -47,7 +47,7 @@ fn a_running_service_tells_what_it_has_done() {
     assert_eq!(hours.filter(|it| it["sign_ups"] == 1).count(), 1);
     // Without a service it is shown once: the command has the directory open, and no service could start.
     let shown = run("status --watch", dir.path());
-    let line = "Service    does not run\n";
+    let line = "Service    not running\n";
     assert!(shown.out.contains(line), "{}", shown.out);
     shown.check_width();
 }

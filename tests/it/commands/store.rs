@@ -28,7 +28,7 @@ fn a_backup_of_a_running_service_is_restored_elsewhere() {
     run(&restore, &var).refused(1, "already has a ledger");
     let ran = run(&restore, &other).done();
     assert!(ran.out.starts_with("Entries          2\n"), "{ran:?}");
-    assert!(ran.out.ends_with("\nDeliveries held  none\n"), "{ran:?}");
+    assert!(ran.out.ends_with("\nDeliveries on hold  none\n"), "{ran:?}");
     let service = Program::on(&other);
     assert_eq!(service.health(&key), 200);
     assert_eq!(run("contacts count", &other).out, "1\n");
@@ -42,7 +42,8 @@ fn what_a_backup_lacks_is_named_and_the_exit_status_says_so() {
     let tar = target.path().join("backup.tar");
     let backup = format!("backup --force {}", tar.display());
     let [counts, blocks] = ["counts.jsonl", "blocks.jsonl"].map(|name| dir.path().join(name));
-    let told = |name: &str| format!("note: {name} is not in the backup: it is no file, or larger");
+    let told =
+        |name: &str| format!("note: {name} is not in the backup: it is not a file, or larger");
     for beyond in [0, 1] {
         for (path, size_max) in [(&counts, 32 << 20), (&blocks, 8 << 20)] {
             fs::File::create(path)
@@ -101,7 +102,7 @@ fn a_ledger_is_verified_and_compacted() {
     assert!(ran[0].out.contains("\nContacts      1\n"), "{ran:?}");
     run("ledger compact", dir.path()).done();
     let repaired = run("ledger repair --yes", dir.path()).done();
-    assert_eq!(repaired.out, "Result  nothing is damaged\n");
+    assert_eq!(repaired.out, "Result  no damage found\n");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn what_destroys_something_is_asked_on_a_terminal_and_refused_without_one() {
     let before = ledger();
     for row in DESTROYING.trim().lines() {
         let (words, what) = row.split_once(" | ").unwrap();
-        let told = format!("there is no terminal to ask on: give --yes to {what}");
+        let told = format!("there is no terminal to confirm on: pass --yes to {what}");
         feed(words, dir, "y\n").refused_in_a_line(2, &told);
         for no in ["n\n", "\n", "nonsense\n", "\x04"] {
             let (status, shown) = on_terminal(words, dir, no);
@@ -61,7 +61,7 @@ fn a_restore_asks_before_it_replaces_a_file() {
     fs::create_dir(&other).unwrap();
     fs::write(other.join("secret"), [7; 32]).unwrap();
     let what = format!("replace secret in {}", other.display());
-    run(&restore, &other).refused_in_a_line(2, &format!("give --yes to {what}"));
+    run(&restore, &other).refused_in_a_line(2, &format!("pass --yes to {what}"));
     let (status, shown) = on_terminal(&restore, &other, "n\n");
     assert_eq!(status, Some(1), "{shown}");
     assert_eq!(fs::read(other.join("secret")).unwrap(), [7; 32]);

@@ -71,7 +71,7 @@ fn what_an_import_added_before_a_failure_stays() {
     fs::rename(&ledger, &aside).unwrap();
     stdin.write_all(b"last@example.com\n").unwrap();
     drop(stdin);
-    let told = format!("{IMPORT_ROWS} contacts were added before; import the same file again");
+    let told = format!("Contacts added so far: {IMPORT_ROWS}; import the same file again");
     Ran::from(child.wait_with_output().unwrap()).refused(1, &told);
     fs::rename(&aside, &ledger).unwrap();
     let rows = list(IMPORT_ROWS) + "last@example.com\n";
@@ -250,7 +250,7 @@ fn a_service_of_another_version_is_named() {
             run("contacts count", dir.path())
         });
         let ran = ran.refused(1, told);
-        let version = "error: the service that runs on the data directory is another version";
+        let version = "error: the service on the data directory is a different version";
         assert!(ran.err.starts_with(version), "{ran:?}");
     }
 }

@@ -431,7 +431,7 @@ fn no_name_acts_on_the_terminal_that_it_is_shown_on() {
     let file = dir.path().join("list.csv");
     fs::write(&file, format!("email,{foreign}\nada@example.com,\n")).unwrap();
     let missing = dir.path().join(foreign);
-    for (path, told) in [(&file, "not read: "), (&missing, "cannot read ")] {
+    for (path, told) in [(&file, "ignored: "), (&missing, "cannot read ")] {
         let mut import = operator("contacts import", dir.path());
         let (_, shown) = Terminal::start(import.arg(path), 80).wait();
         assert!(shown.contains(told), "{shown:?}");

@@ -378,7 +378,7 @@ fn json_fields_that_may_carry_consent_stop_the_import_too() {
     let file = "{\"email\":\"ada@x.test\"}\n{\"email\":\"bob@x.test\",\"gdpr\":\"no\"}\n";
     imported("--format jsonl", file)
         .0
-        .refused(2, "line 2: what gdpr means");
+        .refused(2, "line 2: the meaning of gdpr");
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn nested_fields_of_json_are_not_imported_and_may_carry_no_consent() {
         ("\"subscriber\":\"no\"", "subscriber"),
     ] {
         let file = format!("{{\"email\":\"ada@x.test\",{members}}}\n");
-        let told = format!("line 1: what {told} means");
+        let told = format!("line 1: the meaning of {told}");
         imported("--format jsonl", &file).0.refused(2, &told);
     }
     for members in [

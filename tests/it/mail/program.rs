@@ -113,11 +113,11 @@ async fn doctor_tries_the_account_and_check_its_files() {
         let doctor = |words: &str| assert!(line("doctor", &account).contains(words), "{words}");
         check("no such file");
         write_private(&password, "hunter1");
-        check("can be used; doctor tries them");
+        check("are valid; doctor connects to it");
         doctor("535 5.7.8 wrong password");
         fs::write(&password, "hunter2").unwrap();
         doctor("the relay accepts the account");
-        assert!(line("doctor", &[]).contains("none: no mail is sent"));
+        assert!(line("doctor", &[]).contains("none: no email is sent"));
     })
     .await;
     assert!(relay.received().messages.is_empty());

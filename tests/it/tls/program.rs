@@ -120,7 +120,7 @@ fn a_certificate_that_is_not_valid_now_is_served_with_a_warning_and_check_says_s
         (
             "old",
             (2000, 2001),
-            "failed   certificate: has expired at 2001-01-01",
+            "failed   certificate: expired at 2001-01-01",
         ),
         (
             "new",

@@ -7,25 +7,25 @@ use crate::http::request::form::{self, FormParams};
 use crate::http::request::negotiate;
 use crate::http::{Errors, Problem, RequestContext};
 
-/// What was filled in. Unknown fields are ignored.
+/// The submitted fields. Unknown fields are ignored.
 #[derive(Debug, Default)]
 pub(super) struct FormFields {
-    /// As it was typed.
+    /// The address as typed.
     pub(super) typed: String,
     pub(super) redirect: Option<String>,
-    /// The allowed origin that it comes from, or came from before its page came back.
+    /// The allowed origin that it comes from, also after the page was shown again.
     pub(super) from: Option<String>,
     pub(super) language: Language,
-    /// The field that people do not see.
+    /// The honeypot: a field invisible to people.
     pub(super) website: Option<String>,
-    /// What the page calls itself.
+    /// The page's name for itself.
     pub(super) source: Option<String>,
-    /// The name of the field that could not be read.
+    /// Name of the field that couldn't be read.
     pub(super) unreadable: String,
 }
 
 impl FormFields {
-    /// Those of a form that nobody has filled in.
+    /// The fields of an empty form.
     pub(super) fn empty(context: &RequestContext) -> Self {
         Self {
             language: language(context),
@@ -37,7 +37,7 @@ impl FormFields {
 /// Reads a body of either media type.
 ///
 /// # Errors
-/// A problem when a field cannot be decoded or comes twice.
+/// A problem when a field can't be decoded or is repeated.
 pub(super) fn read(context: &RequestContext, body: &Bytes) -> Result<FormFields, Problem> {
     FormFields::of(context, &form::read(context.headers(), body))
 }
@@ -64,7 +64,7 @@ impl FormFields {
     }
 }
 
-/// The language that the request asks for.
+/// Language of the request.
 pub(super) fn language(context: &RequestContext) -> Language {
     negotiate::language(&context.parts.uri, context.headers())
 }

@@ -1,7 +1,7 @@
-//! `/newsletter`: signing up by a plain HTML form, on any page, with or without script.
+//! `/newsletter`: signing up with a plain HTML form, on any page, with or without script.
 //!
-//! It is the sign-up of the API, with the same limits. The form needs no token against forgery: it does
-//! nothing in anybody's name, and no cookie is read. What goes wrong is a page that keeps what was typed.
+//! It is the sign-up of the API, with the same limits. The form needs no CSRF token: it does nothing in
+//! anybody's name, and no cookie is read. On errors the page returns with the typed values.
 
 mod fields;
 mod page;
@@ -55,7 +55,7 @@ fn show(context: &RequestContext) -> Result<Reply, Problem> {
 }
 
 fn thank(context: &RequestContext) -> Result<Reply, Problem> {
-    // Anybody may write the query: only what is allowed becomes a link.
+    // Anybody may write the query: only allowed values become a link.
     let query = context.parts.uri.query().unwrap_or_default();
     let from = query.split('&').find_map(|pair| pair.strip_prefix("from="));
     let back = from.filter(|origin| context.state().origins.contains(origin));
@@ -92,7 +92,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     let app = context.app();
     if fields.website.is_some() {
         app.metrics.trapped_forms.increase();
-        // Bots get the same answer as people, so that they learn nothing.
+        // Bots get the same response as people, so that they learn nothing.
         return see_other(&fields, target);
     }
     match sign_up(&context, &fields).await {
@@ -101,10 +101,10 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     }
 }
 
-/// Signs the address up.
+/// Signs up the address.
 ///
 /// # Errors
-/// What the page says, and the problem.
+/// The key of the page's message, and the problem.
 async fn sign_up(
     context: &RequestContext,
     fields: &FormFields,
@@ -123,7 +123,7 @@ async fn sign_up(
     subscribed.map_err(|error| ("newsletter-unavailable", Box::new(error.into())))
 }
 
-/// The form again, with what was typed and what to do.
+/// The form again, with the typed values and advice.
 fn again(
     context: &RequestContext,
     fields: &FormFields,
@@ -131,14 +131,14 @@ fn again(
     said: &str,
     problem: Problem,
 ) -> Result<Reply, Problem> {
-    let violated = problem.decision.binding().filter(|it| it.is_violated);
+    let violated = problem.decision.binding().filter(|found| found.is_violated);
     let wait = violated.map(|standing| ("newsletter-wait", standing.reset_s()));
     let (said, wait_s) = wait.unwrap_or((said, 0));
     let status = problem.code.kind().status;
     Ok(form_page(context, fields, target, status, said, wait_s)?.about(problem))
 }
 
-/// To where the form leads once it was taken, by GET (RFC 9110, section 15.4.4).
+/// Redirects to the form's target by GET (RFC 9110, section 15.4.4).
 fn see_other(fields: &FormFields, target: Option<Target>) -> Result<Reply, Problem> {
     let thanks = || {
         let from = fields.from.as_ref();

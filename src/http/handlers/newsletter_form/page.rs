@@ -1,4 +1,4 @@
-//! The form as a page, with what was typed and what to do.
+//! The form as a page, with the typed values and advice.
 
 use hyper::StatusCode;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
@@ -11,11 +11,11 @@ use crate::http::{Problem, Reply, RequestContext};
 use crate::http::handlers::newsletter_form::fields::FormFields;
 use crate::http::handlers::newsletter_form::redirect::Target;
 
-/// Where the form is, and is sent.
+/// Path of the form and of its submission.
 pub(super) const PATH: &str = "/newsletter";
 
-/// The form as a page, which leads to `target` once it is taken. Above it is the message of the key `said`, if any,
-/// perhaps with a time to wait.
+/// The form as a page, which leads to `target` once it is accepted. Above it is the message of the key
+/// `said`, if any, optionally with a waiting time.
 pub(super) fn form_page(
     context: &RequestContext,
     fields: &FormFields,
@@ -45,8 +45,8 @@ pub(super) fn form_page(
     Ok(in_any_frame(reply, origin.unwrap_or_default()))
 }
 
-/// A page that any page may show in a frame, because its plain form may be in one: nothing is done there in anybody's
-/// name. Its form may be sent on to `origin`, against which Chromium holds the policy, too.
+/// Allows any page to show this one in a frame, because its plain form may be in one: nothing is done there
+/// in anybody's name. The form may lead on to `origin`; Chromium applies the policy to redirects, too.
 pub(super) fn in_any_frame(mut reply: Reply, origin: &str) -> Reply {
     let policy = PAGE_POLICY.replace("frame-ancestors 'none'; ", "");
     let action = format!("form-action 'self' {origin}");

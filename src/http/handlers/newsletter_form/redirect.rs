@@ -1,24 +1,24 @@
-//! Where a form leads once it was taken: to a page of this origin or of an allowed one, and nowhere else.
+//! Target of an accepted form: a page of this origin or of an allowed one, and no other.
 
 use url::{Position, Url};
 
 use crate::domain::is_same_origin;
 use crate::http::AllowedOrigins;
 
-/// The longest `redirect`, in bytes.
+/// Maximum length of `redirect`, in bytes.
 const LEN_MAX: usize = 2048;
 
-/// A page to lead to.
+/// A page to redirect to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
     /// The value of `Location`: a path of this origin, or a URL of an allowed one.
     pub(super) location: String,
-    /// The origin, if it is another one.
+    /// The origin, if it isn't ours.
     pub(super) origin: Option<String>,
 }
 
-/// The page that `redirect` names: an absolute path, or a URL whose origin is ours or allowed. `None` for
-/// anything else, and for what browsers read in another way than it looks.
+/// The target in the field `redirect`: an absolute path, or a URL whose origin is ours or allowed. `None` for
+/// anything else, and for URLs that browsers read differently than they look.
 pub(super) fn target(
     redirect: Option<&str>,
     base_url: &str,

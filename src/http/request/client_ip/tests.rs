@@ -35,7 +35,7 @@ fn unusable(address: &str) -> ClientIp {
     from(address, Forwarding::Unusable)
 }
 
-/// What lines of `X-Forwarded-For` lead to, behind the proxy.
+/// Checks the client derived from these lines of `X-Forwarded-For`, behind the proxy.
 fn check(lines: &[&str], expected: ClientIp) {
     let name = &X_FORWARDED_FOR;
     let headers: Vec<_> = lines.iter().map(|line| (name, line.as_bytes())).collect();

@@ -1,4 +1,4 @@
-//! Bodies, good and bad.
+//! Valid and invalid bodies.
 
 use crate::http::request::json::*;
 
@@ -51,7 +51,7 @@ fn every_bad_member_is_named() {
         ],
     );
     check(r#"{"a":"x","a":"y"}"#, &[("#/a", "duplicate_member")]);
-    // The same name in another spelling.
+    // The same name, escaped differently.
     check(r#"{"a":"x","\u0061":"y"}"#, &[("#/a", "duplicate_member")]);
     check(
         r#"{"a":"x","~/ é":0}"#,
@@ -73,7 +73,7 @@ fn the_number_of_named_errors_is_bounded() {
     let members: Vec<_> = (0..200).map(|i| format!(r#""m{i}":0"#)).collect();
     let found = read(&format!("{{{}}}", members.join(","))).unwrap_err();
     assert_eq!(found.len(), ERRORS_MAX);
-    // So is the work: of too many members none is looked at.
+    // So is the work: with too many fields none is looked at.
     let members = vec![r#""m":0"#; MEMBERS_MAX + 1];
     let found = read(&format!("{{{}}}", members.join(","))).unwrap_err();
     assert_eq!(found, [("#".to_owned(), "length")]);
