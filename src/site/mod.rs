@@ -107,9 +107,10 @@ impl ProblemPage {
         description: &serde_json::Value,
     ) -> Result<Page, SiteError> {
         let path = format!("/problems/{}", self.code);
-        let examples = &description["components"]["examples"];
-        let example = [self.code.to_owned(), format!("oauth_{}", self.code)];
-        let example = example.iter().find_map(|name| examples[name].get("value"));
+        let example = ["", "oauth_"].into_iter().find_map(|kind| {
+            let place = format!("/components/examples/{kind}{}/value", self.code);
+            description.pointer(&place)
+        });
         let example = example.map(|value| Value::from(Serde(value)));
         let values = context! { example, ..Value::from(Serde(self)) };
         Page::read(

@@ -140,7 +140,7 @@ pub struct ImportArgs {
     pub format: Option<String>,
 
     /// Meaning of a column with an unknown name: unsubscribed (a yes or a time opts out), subscribed or confirmed
-    /// (a yes or a time opts in), status, email, subscribed_at or ignore; repeatable
+    /// (a yes or a time opts in), status, email, `subscribed_at` or ignore; repeatable
     #[arg(long = "column", value_name = "NAME=MEANING", value_parser = column)]
     pub columns: Vec<(String, ColumnMeaning)>,
 
