@@ -68,6 +68,9 @@ pub trait ContactStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError>;
 
+    /// Ends the suppression of this address, durably. It stays forgotten.
+    async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError>;
+
     /// Up to `count` contacts whose time to be confirmed runs since `before` or longer ([`Contact::pending_since`]);
     /// if `is_mailed`, only those whose mail has ended.
     async fn overdue(

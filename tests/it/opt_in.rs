@@ -379,6 +379,41 @@ async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
 }
 
 #[tokio::test]
+async fn an_address_that_the_operator_allows_is_asked_at_its_next_sign_up() {
+    let (app, mail) = start();
+    let (name, other) = ("ada@example.com", "bob@example.com");
+    for email in [name, other] {
+        sign_up(&app, email).await;
+    }
+    deliver(&app).await;
+    for (_, text) in mail.taken() {
+        answer(&app, &link(&text), "refuse").await;
+    }
+    // These use up its mails of a day, and none is sent.
+    for _ in 0..3 {
+        sign_up(&app, name).await;
+    }
+    let allow = |address: &str| ask(&app, "mail allow", json!({"address": address}));
+    for (address, why) in [
+        ("eve@example.com", "this address is not suppressed"),
+        ("ada", "the address "),
+        ("", "say which address"),
+    ] {
+        assert!(refused(allow(address).await).contains(why), "{address}");
+    }
+    let allowed = allow(name).await.unwrap();
+    assert_eq!(allowed, json!({"address": name, "result": "allowed"}));
+    assert!(refused(allow(name).await).contains("not suppressed"));
+    let shown = ask(&app, "contacts show", json!({"email": name})).await;
+    assert!(shown.unwrap()["suppressed_until"].is_null());
+    assert_eq!(deliver(&app).await, 0);
+    sign_up(&app, name).await;
+    sign_up(&app, other).await;
+    assert_eq!(deliver(&app).await, 1);
+    assert_eq!(mail.taken().last().unwrap().0, name);
+}
+
+#[tokio::test]
 async fn who_does_not_confirm_is_erased_a_week_after_the_mail_was_taken() {
     let (app, mail) = start();
     let erase = || expire(&app);

@@ -2,10 +2,15 @@
 
 use std::fs;
 
+use landing_api::domain::contact::SignUp;
+use landing_api::domain::email::EmailAddress;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::ContactStore as _;
 use serde_json::json;
 
 use crate::commands;
-use crate::fixtures::House;
+use crate::fixtures::{House, origin, sign_up_of};
+use crate::harness::NOW;
 use crate::mail::relay::{Relay, Script};
 use crate::program::{Program, Ran, assert_impersonal, closed_address, command, private_dir};
 use crate::tls::write_private;
@@ -87,6 +92,45 @@ async fn a_test_mail_that_is_not_taken_says_why() {
             "mail test a@b.example,c@d.example",
         ] {
             commands::run(wrong, dir).refused(2, "ADDRESS");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_suppression_is_shown_and_lifted_while_no_service_runs() {
+    let (house, opened) = House::with(["bob"]).await;
+    let email = EmailAddress::parse("ada@example.com").unwrap();
+    let sign_up = SignUp {
+        is_to_be_confirmed: true,
+        ..sign_up_of(email, origin(3, None), NOW)
+    };
+    let token = sign_up.leave_token;
+    opened.store.keep(sign_up).await.unwrap();
+    assert_eq!(
+        opened
+            .store
+            .refuse(&token, Timestamp::from_ms(1 << 42))
+            .await,
+        Ok(true)
+    );
+    opened.stop();
+    blocking(move || {
+        let run = |words: &str| commands::run(words, &house.path);
+        let show = "contacts show ada@example.com";
+        run(show).refused(1, "it is suppressed until 2109-");
+        let allowed = run("mail allow ADA@example.com").done();
+        assert_eq!(allowed.out, "Result  allowed\n");
+        let shown = run(show);
+        assert!(!shown.err.contains("suppressed"), "{shown:?}");
+        for (words, status, message) in [
+            ("mail allow ada@example.com", 1, "is not suppressed"),
+            ("mail allow bob@example.com", 1, "is not suppressed"),
+            ("mail allow eve@example.com", 1, "is not suppressed"),
+            ("mail allow ada", 2, "ADDRESS"),
+            ("mail allow", 2, "ADDRESS"),
+        ] {
+            run(words).refused(status, message);
         }
     })
     .await;
