@@ -38,7 +38,7 @@ pub struct MailArgs {
     )]
     pub smtp_password_file: Option<PathBuf>,
 
-    /// Who sends the mail, such as 'Example Ltd <news@example.com>'
+    /// Sender of the mail, such as 'Example Ltd <news@example.com>'; without a name, the service's
     #[arg(
         long = "mail-from",
         value_name = "NAME <ADDRESS>",

@@ -120,9 +120,12 @@ async fn a_sign_up_counts_once_the_mails_link_was_confirmed() {
         status(&app, "ada@example.com").await,
         Some(ContactStatus::Pending)
     );
-    for _ in 0..2 {
+    let back = "href=\"/?lang=en\">Back to Landing API</a>";
+    for title in ["You’re subscribed", "You’re already subscribed"] {
         let reply = answer(&app, &path, "confirm").await;
-        assert!(reply.text().contains("Confirmed"), "{}", reply.text());
+        for part in [title, "the Landing API newsletter", back] {
+            assert!(reply.text().contains(part), "{part}: {}", reply.text());
+        }
         assert_eq!(
             status(&app, "ada@example.com").await,
             Some(ContactStatus::Subscribed)
@@ -258,7 +261,7 @@ async fn who_has_confirmed_and_says_it_was_not_them_leaves() {
     answer(&app, &path, "confirm").await;
     let reply = answer(&app, &path, "refuse").await;
     assert!(
-        reply.text().contains("no longer on the list"),
+        reply.text().contains("You’re unsubscribed"),
         "{}",
         reply.text()
     );
@@ -357,7 +360,7 @@ async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
             assert!(reply.text().contains("for 30 days"), "{}", reply.text());
         } else {
             let reply = answer(&app, &path, "refuse").await;
-            assert!(reply.text().contains("Removed"), "{}", reply.text());
+            assert!(reply.text().contains("Address removed"), "{}", reply.text());
             assert!(reply.text().contains("for 30 days"), "{}", reply.text());
         }
         assert!(app.contacts.is_empty());
