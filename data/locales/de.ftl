@@ -43,21 +43,29 @@ thanks-back = Zurück zu { $site }
 thanks-home = Zur Startseite
 
 leave-title = Newsletter abbestellen
-leave-lead = Möchten Sie keine E-Mails mehr von uns erhalten?
-leave-submit = Newsletter abbestellen
-left-title = Sie erhalten keine E-Mails mehr
-left-lead = Ihre Adresse steht nicht mehr auf der Liste. Wenn Sie es sich anders überlegen, melden Sie sich jederzeit wieder an.
+leave-lead = Möchten Sie den Newsletter von { $name } abbestellen?
+leave-submit = Abbestellen
+left-title = Sie sind abgemeldet
+left-lead = Sie erhalten den Newsletter von { $name } nicht mehr. Wenn Sie es sich anders überlegen, können Sie sich jederzeit wieder anmelden.
+left-again-title = Sie sind bereits abgemeldet
+left-again-lead = Sie hatten den Newsletter von { $name } bereits abbestellt; es hat sich nichts geändert. Wenn Sie es sich anders überlegen, können Sie sich jederzeit wieder anmelden.
+left-unknown-title = Dieser Link ist abgelaufen
+left-unknown-lead = Er gehört zu keiner Anmeldung mehr. Falls Sie den Newsletter von { $name } noch erhalten, verwenden Sie bitte den Link in der neuesten E-Mail.
 
 confirm-title = Anmeldung bestätigen
-confirm-lead = Ein Druck auf den Knopf, und Sie bekommen den Newsletter.
-confirm-submit = Bestätigen
+confirm-lead = Bitte bestätigen Sie, dass Sie den Newsletter von { $name } erhalten möchten.
+confirm-submit = Anmeldung bestätigen
 confirm-refuse = Das war ich nicht
-confirmed-title = Bestätigt
-confirmed-lead = Sie bekommen den Newsletter ab jetzt und können ihn jederzeit wieder abbestellen.
-refused-title = Entfernt
-refused-lead = Wir haben die Adresse entfernt und senden 30 Tage lang keine E-Mails mehr an sie, auch wenn sie jemand erneut anmeldet. Wenn Sie den Newsletter doch möchten, bitten Sie uns, die Sperre aufzuheben, oder melden Sie sich danach wieder an.
-unconfirmed-title = Dieser Link gilt nicht mehr
-unconfirmed-lead = Die Adresse wurde über ihn entfernt, oder es ist zu viel Zeit vergangen. Wenn Sie den Newsletter möchten, melden Sie sich bitte noch einmal an.
+confirm-mail-link = Falls die Schaltfläche nicht funktioniert, öffnen Sie bitte diesen Link:
+confirm-mail-reason = Sie erhalten diese E-Mail, weil diese Adresse auf { $site } für den Newsletter angemeldet wurde.
+confirmed-title = Sie sind angemeldet
+confirmed-lead = Vielen Dank für die Bestätigung. Ab jetzt erhalten Sie den Newsletter von { $name }. Sie können ihn jederzeit abbestellen.
+confirmed-again-title = Sie sind bereits angemeldet
+confirmed-again-lead = Sie erhalten den Newsletter von { $name } bereits; es hat sich nichts geändert. Sie können ihn jederzeit abbestellen.
+refused-title = Adresse entfernt
+refused-lead = Wir haben diese Adresse entfernt und schreiben ihr 30 Tage lang nicht, auch wenn sie jemand erneut für den Newsletter von { $name } anmeldet. Sie möchten ihn doch? Bitten Sie uns, die Sperre aufzuheben, oder melden Sie sich danach wieder an.
+unconfirmed-title = Dieser Link ist abgelaufen
+unconfirmed-lead = Es ist zu viel Zeit vergangen, oder die Adresse wurde entfernt. Wenn Sie den Newsletter von { $name } möchten, melden Sie sich bitte noch einmal an. Falls Sie die Adresse in den letzten 30 Tagen selbst entfernt haben, wenden Sie sich bitte zuerst an uns.
 
 ## Rahmen jeder Seite
 

@@ -42,22 +42,30 @@ thanks-asked = Please look into your mailbox: we have sent you a mail with a lin
 thanks-back = Back to { $site }
 thanks-home = Go to the home page
 
-leave-title = Leave the newsletter
-leave-lead = Do you want to get no more mails from us?
-leave-submit = Leave the newsletter
-left-title = You get no more mails
-left-lead = Your address is no longer on the list. If you change your mind, sign up again at any time.
+leave-title = Unsubscribe
+leave-lead = Do you want to unsubscribe from the { $name } newsletter?
+leave-submit = Unsubscribe
+left-title = You’re unsubscribed
+left-lead = You won’t get the { $name } newsletter any more. Changed your mind? You can sign up again at any time.
+left-again-title = You’re already unsubscribed
+left-again-lead = You had already unsubscribed from the { $name } newsletter; nothing has changed. Changed your mind? You can sign up again at any time.
+left-unknown-title = This link has expired
+left-unknown-lead = It no longer belongs to a subscription. If you still get the { $name } newsletter, use the link in the latest email.
 
-confirm-title = Confirm your sign-up
-confirm-lead = One press, and you get the newsletter.
-confirm-submit = Confirm
-confirm-refuse = It was not me
-confirmed-title = Confirmed
-confirmed-lead = You get the newsletter from now on, and can leave it at any time.
-refused-title = Removed
-refused-lead = We’ve removed this address and won’t email it for 30 days, even if someone signs it up again. Changed your mind? Ask us to lift this, or sign up again after that.
-unconfirmed-title = This link is good no longer
-unconfirmed-lead = It was used to remove the address, or too much time has passed. If you want the newsletter, sign up again.
+confirm-title = Confirm your subscription
+confirm-lead = Click the button to get the { $name } newsletter.
+confirm-submit = Confirm subscription
+confirm-refuse = This wasn’t me
+confirm-mail-link = If the button doesn’t work, open this link:
+confirm-mail-reason = You received this email because this address was signed up for the newsletter at { $site }.
+confirmed-title = You’re subscribed
+confirmed-lead = Thank you for confirming. You’ll get the { $name } newsletter from now on, and you can unsubscribe at any time.
+confirmed-again-title = You’re already subscribed
+confirmed-again-lead = You already get the { $name } newsletter; nothing has changed. You can unsubscribe at any time.
+refused-title = Address removed
+refused-lead = We’ve removed this address and won’t email it for 30 days, even if someone signs it up for the { $name } newsletter again. Changed your mind? Ask us to lift this, or sign up again after that.
+unconfirmed-title = This link has expired
+unconfirmed-lead = Too much time has passed, or the address was removed. If you’d like the { $name } newsletter, sign up again. If you removed the address yourself in the last 30 days, please contact us first.
 
 ## The frame of every page
 

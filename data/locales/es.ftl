@@ -42,22 +42,30 @@ thanks-asked = Mire en su correo: le hemos enviado un mensaje con un enlace. Rec
 thanks-back = Volver a { $site }
 thanks-home = Ir a la página de inicio
 
-leave-title = Darse de baja del boletín
-leave-lead = ¿Desea no recibir más correos nuestros?
+leave-title = Darse de baja
+leave-lead = ¿Quiere darse de baja del boletín de { $name }?
 leave-submit = Darme de baja
-left-title = Ya no recibirá más correos
-left-lead = Su dirección ya no está en la lista. Si cambia de opinión, puede volver a suscribirse cuando quiera.
+left-title = Se ha dado de baja
+left-lead = Ya no recibirá el boletín de { $name }. Si cambia de opinión, puede volver a suscribirse cuando quiera.
+left-again-title = Ya se había dado de baja
+left-again-lead = Ya se había dado de baja del boletín de { $name }; no ha cambiado nada. Si cambia de opinión, puede volver a suscribirse cuando quiera.
+left-unknown-title = Este enlace ha caducado
+left-unknown-lead = Ya no corresponde a ninguna suscripción. Si todavía recibe el boletín de { $name }, utilice el enlace del último correo.
 
 confirm-title = Confirmar su suscripción
-confirm-lead = Pulse el botón y recibirá el boletín.
-confirm-submit = Confirmar
+confirm-lead = Pulse el botón para recibir el boletín de { $name }.
+confirm-submit = Confirmar suscripción
 confirm-refuse = No he sido yo
+confirm-mail-link = Si el botón no funciona, abra este enlace:
+confirm-mail-reason = Recibe este correo porque esta dirección se suscribió al boletín en { $site }.
 confirmed-title = Suscripción confirmada
-confirmed-lead = A partir de ahora recibirá el boletín, y podrá darse de baja cuando quiera.
+confirmed-lead = Gracias por confirmarla. A partir de ahora recibirá el boletín de { $name } y podrá darse de baja cuando quiera.
+confirmed-again-title = Su suscripción ya estaba confirmada
+confirmed-again-lead = Ya recibe el boletín de { $name }; no ha cambiado nada. Puede darse de baja cuando quiera.
 refused-title = Dirección eliminada
-refused-lead = Hemos eliminado la dirección y no le escribiremos durante 30 días, aunque alguien vuelva a registrarla. Si cambia de opinión, pídanos que levantemos este bloqueo o suscríbase de nuevo después.
-unconfirmed-title = Este enlace ya no es válido
-unconfirmed-lead = Se usó para eliminar la dirección, o ha pasado demasiado tiempo. Si desea el boletín, suscríbase de nuevo.
+refused-lead = Hemos eliminado esta dirección y no le escribiremos durante 30 días, aunque alguien vuelva a suscribirla al boletín de { $name }. ¿Ha cambiado de opinión? Pídanos que levantemos este bloqueo o suscríbase de nuevo después.
+unconfirmed-title = Este enlace ha caducado
+unconfirmed-lead = Ha pasado demasiado tiempo o la dirección se eliminó. Si quiere recibir el boletín de { $name }, suscríbase de nuevo. Si fue usted quien eliminó la dirección en los últimos 30 días, póngase antes en contacto con nosotros.
 
 ## Marco de cada página
 

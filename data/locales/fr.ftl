@@ -42,22 +42,30 @@ thanks-asked = Consultez votre messagerie : nous vous avons envoyé un e-mail av
 thanks-back = Retour à { $site }
 thanks-home = Retour à la page d’accueil
 
-leave-title = Se désinscrire de la newsletter
-leave-lead = Souhaitez-vous ne plus recevoir d’e-mails de notre part ?
-leave-submit = Se désinscrire
-left-title = Vous ne recevrez plus d’e-mails
-left-lead = Votre adresse ne figure plus sur la liste. Si vous changez d’avis, vous pouvez vous réinscrire à tout moment.
+leave-title = Se désinscrire
+leave-lead = Voulez-vous vous désinscrire de la newsletter de { $name } ?
+leave-submit = Me désinscrire
+left-title = Désinscription effectuée
+left-lead = Vous ne recevrez plus la newsletter de { $name }. Si vous changez d’avis, vous pouvez vous réinscrire à tout moment.
+left-again-title = Désinscription déjà effectuée
+left-again-lead = Vous n’étiez déjà plus sur la liste de la newsletter de { $name } ; rien n’a changé. Si vous changez d’avis, vous pouvez vous réinscrire à tout moment.
+left-unknown-title = Ce lien a expiré
+left-unknown-lead = Il ne correspond plus à aucune inscription. Si vous recevez encore la newsletter de { $name }, utilisez le lien du dernier e-mail reçu.
 
 confirm-title = Confirmer votre inscription
-confirm-lead = Une pression sur le bouton, et vous recevrez la newsletter.
-confirm-submit = Confirmer
+confirm-lead = Cliquez sur le bouton pour recevoir la newsletter de { $name }.
+confirm-submit = Confirmer l’inscription
 confirm-refuse = Ce n’était pas moi
+confirm-mail-link = Si le bouton ne fonctionne pas, ouvrez ce lien :
+confirm-mail-reason = Vous recevez cet e-mail parce que cette adresse a été inscrite à la newsletter sur { $site }.
 confirmed-title = Inscription confirmée
-confirmed-lead = Vous recevrez désormais la newsletter et pourrez vous désinscrire à tout moment.
+confirmed-lead = Merci ! Vous recevrez désormais la newsletter de { $name } et pourrez vous désinscrire à tout moment.
+confirmed-again-title = Inscription déjà confirmée
+confirmed-again-lead = Vous recevez déjà la newsletter de { $name } ; rien n’a changé. Vous pouvez vous désinscrire à tout moment.
 refused-title = Adresse supprimée
-refused-lead = Nous avons supprimé l’adresse et ne lui écrirons plus pendant 30 jours, même si quelqu’un l’inscrit à nouveau. Si vous changez d’avis, demandez-nous de lever ce blocage ou inscrivez-vous après ce délai.
-unconfirmed-title = Ce lien n’est plus valable
-unconfirmed-lead = Il a servi à supprimer l’adresse, ou le délai est écoulé. Si vous souhaitez recevoir la newsletter, inscrivez-vous de nouveau.
+refused-lead = Nous avons supprimé cette adresse et ne lui écrirons pas pendant 30 jours, même si quelqu’un l’inscrit de nouveau à la newsletter de { $name }. Vous changez d’avis ? Demandez-nous de lever ce blocage, ou réinscrivez-vous passé ce délai.
+unconfirmed-title = Ce lien a expiré
+unconfirmed-lead = Le délai est écoulé, ou l’adresse a été supprimée. Si vous souhaitez recevoir la newsletter de { $name }, inscrivez-vous de nouveau. Si vous avez vous-même supprimé l’adresse au cours des 30 derniers jours, contactez-nous d’abord.
 
 ## Cadre de chaque page
 

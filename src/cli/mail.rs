@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::config::MailCommand;
-use crate::operator::mail::TEST;
+use crate::operator::mail::{ALLOW, TEST};
 
 use super::client::Client;
 use super::list::show_members;
@@ -11,7 +11,11 @@ use super::outcome::{CommandError, Done};
 
 /// Runs one of them.
 pub(super) async fn run(command: MailCommand, client: &Client) -> Result<Done, CommandError> {
-    let MailCommand::Test(test) = command;
-    let params = json!({"address": test.address.as_str()});
-    show_members(&TEST, params, &[("Result", "result")], test.form, client).await
+    let (operation, recipient) = match command {
+        MailCommand::Test(recipient) => (&TEST, recipient),
+        MailCommand::Allow(recipient) => (&ALLOW, recipient),
+    };
+    let params = json!({"address": recipient.address.as_str()});
+    let members = [("Result", "result")];
+    show_members(operation, params, &members, recipient.form, client).await
 }

@@ -19,7 +19,7 @@ pub use self::contacts::{
 pub use self::form::{Consent, OutputForm};
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
 pub use self::limits::{LimitsCommand, ResetLimits, Whose};
-pub use self::mail::{MailCommand, TestMail};
+pub use self::mail::{MailCommand, Recipient};
 pub use self::queue::{NamedDelivery, QueueCommand};
 
 use super::generated::Shell;
@@ -90,7 +90,7 @@ pub enum Command {
         consent: Consent,
     },
 
-    /// Test the mail account
+    /// Email: test the account, lift the suppression of an address
     #[command(subcommand)]
     Mail(MailCommand),
 

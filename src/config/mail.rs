@@ -38,7 +38,7 @@ pub struct MailArgs {
     )]
     pub smtp_password_file: Option<PathBuf>,
 
-    /// Sender of all emails, such as 'Example Ltd <news@example.com>'
+    /// Sender of all emails, such as 'Example Ltd <news@example.com>'; without a name, --service-name
     #[arg(
         long = "mail-from",
         value_name = "NAME <ADDRESS>",

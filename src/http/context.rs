@@ -69,11 +69,15 @@ impl RequestContext {
         &self.parts.headers
     }
 
-    /// The visitor that the quota cookie names.
+    /// The visitor that the quota cookie names. Without one, a program that presents a credential, or
+    /// a new visitor.
     pub(crate) fn visitor(&self) -> ChatIdentity {
         let (is_https, secrets) = (self.app().settings.is_https(), &self.app().secrets);
-        identity::visitor(self.headers(), is_https, &secrets.quota_token)
-            .map_or(ChatIdentity::NewVisitor, ChatIdentity::Visitor)
+        match identity::visitor(self.headers(), is_https, &secrets.quota_token) {
+            Some(visitor) => ChatIdentity::Visitor(visitor),
+            None if self.client.credential.is_some() => ChatIdentity::Program,
+            None => ChatIdentity::NewVisitor,
+        }
     }
 
     /// Resolves once nobody waits for the head of the response.

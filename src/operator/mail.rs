@@ -1,12 +1,13 @@
-//! Mail: whether the account can send it.
+//! Mail: whether the account can send it, and to whom the service may.
 
 use serde_json::json;
 
-use crate::domain::{EmailAddress, Letter};
-use crate::ports::random;
+use crate::domain::{EmailAddress, Letter, LimitKey, PolicyName, Subject};
+use crate::ports::{WindowSet, random};
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
 
+pub static ALLOW: Operation = Operation::new("mail allow", |request| Box::pin(allow(request)));
 pub static TEST: Operation = Operation::new("mail test", |request| Box::pin(test(request)));
 
 /// What a test says.
@@ -19,10 +20,8 @@ async fn test(request: OperatorRequest) -> Result<Answer, OperatorError> {
         let none = "the service sends no mail: give it --smtp-url and --mail-from";
         return Err(OperatorError::Input(none.to_owned()));
     };
-    let address = request.params.parsed("address", EmailAddress::parse)?;
-    let to = address.ok_or_else(|| OperatorError::Input("say to which address".to_owned()))?;
     let letter = Letter {
-        to,
+        to: address(&request.params)?,
         subject: format!("Test of {}", app.settings.service_name),
         text: TEXT.to_owned(),
         html: format!("<!doctype html><p lang=\"en\">{TEXT}</p>"),
@@ -37,4 +36,29 @@ async fn test(request: OperatorRequest) -> Result<Answer, OperatorError> {
     tracing::info!(command = TEST.name, result, "operator");
     sent?;
     Answer::one(&json!({"result": result}))
+}
+
+/// Ends the suppression of `address`, whose recipient refused. Sign-ups in that time used up its emails of a day without
+/// one, so its limit is reset, too: the next sign-up gets one.
+async fn allow(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let (app, email) = (&request.app, address(&request.params)?);
+    let now = app.clock.now();
+    if app.contacts.suppressed_until(&email, now).await?.is_none() {
+        let none = "this address is not suppressed".to_owned();
+        return Err(OperatorError::NotFound(none));
+    }
+    app.contacts.allow(&email).await?;
+    let meter = app.meter();
+    let key = LimitKey::new(meter.key, PolicyName::Mail, Subject::Mailbox(&email));
+    meter.limiter.reset(WindowSet::Window(key)).await?;
+    let result = "allowed";
+    tracing::info!(command = ALLOW.name, result, "operator");
+    Answer::one(&json!({"address": email.as_str(), "result": result}))
+}
+
+fn address(params: &Params) -> Result<EmailAddress, OperatorError> {
+    let missing = || OperatorError::Input("say which address".to_owned());
+    let parse =
+        |text: &str| EmailAddress::parse(text).map_err(|error| format!("the address {error}"));
+    params.parsed("address", parse)?.ok_or_else(missing)
 }

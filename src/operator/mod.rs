@@ -53,6 +53,7 @@ static OPERATIONS: &[&Operation] = &[
     &limits::RESET,
     &limits::SHOW,
     &links::LINK,
+    &mail::ALLOW,
     &mail::TEST,
     &queue::DROP,
     &queue::HOLD,

@@ -68,6 +68,9 @@ pub trait ContactStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError>;
 
+    /// Ends the suppression of this address, durably. It stays forgotten.
+    async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError>;
+
     /// Up to `count` contacts unconfirmed since `before` or longer ([`Contact::pending_since`]); with
     /// `is_mailed`, only those whose email needs no further attempt.
     async fn overdue(

@@ -1,11 +1,13 @@
 //! The mail that asks contacts to confirm, in each language: a heading, which is its subject, and paragraphs, one of
-//! which has the link.
+//! which has the link. One that has nothing else is the button. Signature and imprint follow.
 
 use minijinja::context;
+use minijinja::value::Value;
 
-use crate::domain::{Language, LetterTemplate};
+use crate::domain::{Language, LetterTemplate, Settings};
 
 use super::error::SiteError;
+use super::script::accented;
 use super::site_file::SiteFile;
 use super::templates::Templates;
 
@@ -16,19 +18,19 @@ const BYTES_MAX: usize = 8000;
 /// The length of a token, which ends a link.
 const TOKEN_LENGTH: usize = 32;
 
-/// The letter in each language, in their order. The links lead to `base_url`.
+/// The letter in each language, in their order.
 pub(super) fn letters(
     templates: &Templates,
-    base_url: &str,
+    settings: &Settings,
 ) -> Result<[LetterTemplate; Language::ALL.len()], SiteError> {
     let [english, german, french, spanish] =
-        Language::ALL.map(|language| letter(templates, base_url, language));
+        Language::ALL.map(|language| letter(templates, settings, language));
     Ok([english?, german?, french?, spanish?])
 }
 
 fn letter(
     templates: &Templates,
-    base_url: &str,
+    settings: &Settings,
     language: Language,
 ) -> Result<LetterTemplate, SiteError> {
     let name = templates.source_in(language, SiteFile::CONFIRMATION);
@@ -37,30 +39,37 @@ fn letter(
     let wrong = |why: &str| SiteError::new(&name, why);
     let heading = filled.strip_prefix("# ").and_then(|it| it.split_once('\n'));
     let no_subject = "must begin with the subject of the mail, as a heading: # Please confirm";
-    let (subject, text) = heading.ok_or_else(|| wrong(no_subject))?;
-    let (subject, text) = (subject.trim(), text.trim());
+    let (subject, body) = heading.ok_or_else(|| wrong(no_subject))?;
+    let (subject, body) = (subject.trim(), body.trim());
     if subject.is_empty() || subject.chars().any(char::is_control) {
         return Err(wrong(no_subject));
     }
-    if !text.contains(LetterTemplate::LINK) {
+    if !body.contains(LetterTemplate::LINK) {
         return Err(wrong("must have the link: {{ confirm_url }}"));
     }
-    let html = html(language, text);
-    let token = "0".repeat(TOKEN_LENGTH);
+    let values = context! {
+        body,
+        paragraphs => body.split("\n\n").map(paragraph).collect::<Vec<_>>(),
+        confirm_url => LetterTemplate::LINK,
+    };
+    let text = templates.fill_in(language, "parts/confirmation.txt", values.clone())?;
+    let html = templates.fill_in(language, "parts/confirmation.html", values)?;
+    let html = accented(&html, settings.accent);
+    let (base_url, token) = (&settings.base_url, "0".repeat(TOKEN_LENGTH));
     let link = format!("{base_url}/newsletter/confirm/{token}");
-    let filled = [subject, text, &html].map(|part| part.replace(LetterTemplate::LINK, &link));
+    let filled = [subject, &text, &html].map(|part| part.replace(LetterTemplate::LINK, &link));
     let bytes: usize = filled.iter().map(|part| sent_bytes(part)).sum();
-    // A link in the head is as long.
-    if bytes + link.len() > BYTES_MAX {
+    // A link in the head is as long. Without double opt-in nobody gets it.
+    if settings.opt_in_ms.is_some() && bytes + link.len() > BYTES_MAX {
         return Err(wrong(&format!(
             "is an email of more than 8,000 bytes as it is sent, text and HTML together with {} links to {base_url}: \
-             make it shorter, or use {{{{ confirm_url }}}} once",
+             make it shorter, use {{{{ confirm_url }}}} once, or shorten the service's name and the imprint's address",
             text.matches(LetterTemplate::LINK).count() + html.matches(LetterTemplate::LINK).count()
         )));
     }
     Ok(LetterTemplate {
         subject: subject.to_owned(),
-        text: format!("{text}\n"),
+        text,
         html,
     })
 }
@@ -79,20 +88,13 @@ fn sent_bytes(part: &str) -> usize {
     bytes + bytes / 70 * 5
 }
 
-/// The paragraphs of a text, the link as one.
-fn html(language: Language, text: &str) -> String {
+/// A paragraph as HTML, with its links. None if it is the link alone.
+fn paragraph(text: &str) -> Value {
     let link = LetterTemplate::LINK;
-    let paragraphs = text.split("\n\n").map(|paragraph| {
-        let escaped = html_escape(paragraph.trim());
-        let linked = escaped.replace(link, &format!("<a href=\"{link}\">{link}</a>"));
-        format!("<p>{linked}</p>\n")
-    });
-    let paragraphs: String = paragraphs.collect();
-    let tag = language.tag();
-    format!("<!DOCTYPE html>\n<html lang=\"{tag}\">\n<body>\n{paragraphs}</body>\n</html>\n")
-}
-
-fn html_escape(text: &str) -> String {
+    let text = text.trim();
+    if text == link {
+        return Value::from(());
+    }
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    text.replace('>', "&gt;").replace('"', "&quot;")
+    Value::from_safe_string(text.replace(link, &format!("<a href=\"{link}\">{link}</a>")))
 }

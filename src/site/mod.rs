@@ -224,7 +224,7 @@ impl Site {
             assistant_texts: assistant::texts(&templates, &passages)?,
             passages: passages.into_iter().map(assistant::with_examples).collect(),
             toolbox,
-            letters: letters::letters(&templates, base_url)?,
+            letters: letters::letters(&templates, &facts.settings)?,
             page_writer: PageWriter::new(Arc::new(templates), contents),
         })
     }

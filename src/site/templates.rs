@@ -35,7 +35,7 @@ const SOURCES: &[(&str, &str)] = sources! {
     "parts/reference_page.md" "page.html" "parts/article.html"
     "parts/guide.html" "home.html" "parts/error.html" "parts/developers.html" "parts/search.html"
     "parts/sign_up.html" "parts/embed.html" "parts/snippets.html" "parts/newsletter.html"
-    "parts/thanks.html" "parts/leave.html" "parts/confirm.html" "parts/reference.html" "parts/operation.html" "parts/reference.md"
+    "parts/thanks.html" "parts/contact.html" "parts/confirmation.html" "parts/confirmation.txt" "parts/reference.html" "parts/operation.html" "parts/reference.md"
     "parts/schema.txt" "llms.txt" "robots.txt" "sitemap.xml" "skills/public-landing-api/SKILL.md"
     "well-known/oauth-protected-resource.json" "well-known/oauth-authorization-server.json"
     "well-known/openid-configuration.json" "well-known/jwks.json" "well-known/api-catalog.json"

@@ -56,7 +56,7 @@ impl From<String> for StoresError {
     }
 }
 
-/// The documents. Only the operator's own files can cause an error.
+/// The documents. Only the operator's own files can cause an error, and names and addresses too long for an email.
 pub fn site(args: &Args, settings: &Settings, problems: &[ProblemPage]) -> Result<Site, String> {
     let logo = args.site_logo.as_ref().map(|path| {
         let bytes = operator_file::read_bytes(path).map_err(|error| error.to_string());
@@ -239,10 +239,12 @@ pub fn smtp_mail_sender(args: &Args) -> Result<Option<SmtpMailSender>, String> {
         .smtp_password_file
         .as_deref()
         .map(|path| PasswordFile::open(path).map_err(at("--smtp-password-file", path)));
+    let mut sender = mail.mail_from.clone();
+    sender.name.get_or_insert_with(|| args.service_name.clone());
     let settings = SmtpSettings {
         relay: mail.smtp_url.clone(),
         password_file: password_file.transpose()?,
-        sender: mail.mail_from.clone(),
+        sender,
         hello: mail.smtp_hello.clone(),
     };
     let has_tls = mail.smtp_url.security != RelaySecurity::Clear;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use landing_api::ports::ModelError;
 use serde_json::json;
 
+use crate::agent::register;
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::twins::ScriptedModelClient;
 
@@ -204,6 +205,73 @@ async fn the_largest_legal_request_fits() {
     let body = format!(r#"{{"messages":[{}]}}"#, vec![turn; 12].join(","));
     assert!(body.len() > 288_000);
     TestApp::new().expect("200", Call::chat().body(body)).await;
+}
+
+#[tokio::test]
+async fn without_a_cookie_a_credential_is_counted() {
+    let app = TestApp::new();
+    let credentials = [
+        app.mint().await,
+        app.mint().await,
+        register(&app).await.token,
+    ];
+    for credential in &credentials {
+        for used in 1..=10 {
+            let path = if used % 2 == 0 { PATH } else { ALIAS };
+            // A cookie that is not ours is none.
+            let call = hello("assistant=v1.x.y").to(path).bearer(credential);
+            let reply = app.expect("200", call).await;
+            assert_eq!(numbers(&reply), (used, 10, 10 - used));
+            assert_eq!(reply.header("set-cookie"), None);
+            let own = app
+                .send(Call::get(path).header("x-api-key", credential))
+                .await;
+            assert_eq!(numbers(&own), (used, 10, 10 - used));
+            assert_eq!(own.shown(), format!("assistant {}", 10 - used));
+        }
+        let exhausted = "429 assistant_quota_exhausted";
+        for call in [
+            Call::chat(),
+            Call::chat().header("accept", "text/event-stream"),
+        ] {
+            let elsewhere = call.from("198.51.100.7").bearer(credential);
+            let refused = app.expect(exhausted, elsewhere).await;
+            assert_eq!(refused.json()["violated-policies"], json!(["assistant"]));
+        }
+    }
+    assert_eq!(numbers(&app.send(Call::get(PATH)).await), (0, 10, 10));
+    assert_eq!(numbers(&app.send(Call::chat()).await), (1, 10, 9));
+}
+
+#[tokio::test]
+async fn a_cookie_counts_even_if_a_credential_comes_with_it() {
+    let app = TestApp::new();
+    let key = app.mint().await;
+    let cookie = app.send(Call::chat()).await.cookie();
+    let reply = app.send(hello(&cookie).bearer(&key)).await;
+    assert_eq!(numbers(&reply), (2, 10, 8));
+    assert_eq!(reply.cookie(), cookie);
+    let quota = Call::get(PATH).bearer(&key);
+    assert_eq!(numbers(&app.send(quota).await), (0, 10, 10));
+    let both = Call::get(PATH).bearer(&key).header("cookie", &cookie);
+    assert_eq!(numbers(&app.send(both).await), (2, 10, 8));
+}
+
+#[tokio::test]
+async fn a_bad_credential_is_refused_and_counts_no_message() {
+    let app = Setup::default().limit("assistant-ip", "1/24h").start();
+    let revoked = register(&app).await.token;
+    app.expect("200", Call::revocation(&revoked)).await;
+    for call in [
+        Call::chat().bearer("nonsense"),
+        Call::chat().bearer(&revoked),
+        Call::chat().header("x-api-key", ""),
+        Call::get(PATH).bearer(&revoked),
+    ] {
+        let refused = app.expect("401 invalid_token", call).await;
+        assert_eq!(refused.header("set-cookie"), None);
+    }
+    app.expect("200", Call::chat()).await;
 }
 
 #[tokio::test]

@@ -174,7 +174,15 @@ async fn only_the_button_changes_anything() {
     assert_eq!(kept(&app, ADA).await.left_at, Some(NOW));
     // A look afterwards has no button.
     let page = app.send_unchecked(Call::get(&path)).await;
-    assert_eq!(page.text(), left.text());
+    assert!(
+        page.text().contains("bereits abgemeldet"),
+        "{}",
+        page.text()
+    );
+    // Neither does a second press, and it says so.
+    let again = app.send_unchecked(Call::new(Method::POST, &path)).await;
+    assert_eq!(again.text(), page.text());
+    assert_ne!(again.text(), left.text());
 }
 
 #[tokio::test]
@@ -255,6 +263,7 @@ async fn whoever_is_unknown_or_gone_is_told_the_same() {
             let reply = app.send_unchecked(Call::new(method, &path)).await;
             assert_eq!(reply.status, 200, "{token}");
             assert!(!reply.text().contains(token) || token == "x", "{token}");
+            assert!(reply.text().contains("This link has expired"), "{token}");
         }
     }
     let away = StoreError::Unavailable("away".to_owned());

@@ -723,6 +723,10 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
         delayed(self.0.suppressed_until(email, now)).await
     }
 
+    async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
+        delayed(self.0.allow(email)).await
+    }
+
     async fn overdue(
         &self,
         before: Timestamp,

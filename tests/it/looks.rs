@@ -2,6 +2,8 @@
 
 use landing_api::config::Invocation;
 use landing_api::domain::accent::Accent;
+use landing_api::domain::mail::LetterTemplate;
+use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
 use landing_api::site::{Logo, Site, SiteFacts, SiteFile};
 
@@ -171,4 +173,79 @@ fn the_page_of_errors_lists_every_code_with_its_page() {
         let link = format!("| {status} | [`{code}`](http://127.0.0.1:8080/problems/{code}) | ");
         assert!(page.contains(&link), "{link}");
     }
+}
+
+fn letters(facts: &SiteFacts, files: &[SiteFile]) -> [LetterTemplate; 4] {
+    let site = Site::render(facts, &problem::pages(), files, &[]);
+    site.unwrap().letters().clone()
+}
+
+const LINK: &str = LetterTemplate::LINK;
+
+/// In each language: the button, the signature, and the way to the imprint.
+#[test]
+fn the_mail_that_asks_to_confirm_has_a_button_and_is_signed() {
+    let mut facts = with_logo(PNG);
+    facts.settings.base_url = "https://api.example.com".to_owned();
+    facts.settings.service_name = "Café & <C>".to_owned();
+    facts.settings.imprint_url = Some("/imprint?a&b".to_owned());
+    facts.settings.accent = Some(Accent::parse("#7a1fa2").unwrap());
+    facts.settings.opt_in_ms = Some(DAY_MS);
+    let words = [
+        ("Confirm subscription", "within 1 day:", "Imprint"),
+        ("Anmeldung bestätigen", "innerhalb von 1 Tag:", "Impressum"),
+        (
+            "Confirmer l’inscription",
+            "délai de 1 jour :",
+            "Mentions légales",
+        ),
+        ("Confirmar suscripción", "plazo de 1 día:", "Aviso legal"),
+    ];
+    for (letter, (button, days, imprint)) in letters(&facts, &[]).iter().zip(words) {
+        let LetterTemplate { text, html, .. } = letter;
+        assert!(letter.subject.ends_with("Café & <C>"), "{letter:?}");
+        let signature = format!(
+            "\n\nCafé & <C>\nhttps://api.example.com\n{imprint}: https://api.example.com/imprint?a&b\n"
+        );
+        assert!(text.ends_with(&signature), "{text}");
+        assert!(
+            text.contains(days) && text.contains(&format!("\n\n{LINK}\n\n")),
+            "{text}"
+        );
+        for part in [
+            &format!("text-decoration:none\">{button}</a>"),
+            &format!("<a href=\"{LINK}\" style=\"color:#7a1fa2;word-break:break-all\">{LINK}</a>"),
+            "<img src=\"https://api.example.com/icon.png\" alt=\"Café &amp; &lt;C&gt;\"",
+            "api.example.com&#x2f;imprint?a&amp;b\"",
+            &format!(">{imprint}</a>"),
+            "prefers-color-scheme: dark",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert_eq!(html.matches(LINK).count(), 3, "{html}");
+        assert!(!html.contains("<C>") && !html.contains("#0b665e"), "{html}");
+        assert!(html.lines().all(|line| line.len() < 900), "{html}");
+    }
+    // Without double opt-in it may be of any length.
+    let mut long = self::facts();
+    long.settings.service_name = "😀".repeat(100);
+    for facts in [with_logo(SVG.as_bytes()), self::facts(), long] {
+        let [english, ..] = letters(&facts, &[]);
+        assert!(!english.html.contains("<img"), "{}", english.html);
+        assert!(!english.text.contains("Imprint"), "{}", english.text);
+    }
+}
+
+#[test]
+fn the_operators_own_mail_is_escaped_and_its_link_may_stand_within_a_sentence() {
+    let own = SiteFile {
+        name: SiteFile::CONFIRMATION.to_owned(),
+        text: "# Hi\n\nA & <b>: {{ confirm_url }}, now.\n\n  {{ confirm_url }}\n".to_owned(),
+    };
+    let [english, ..] = letters(&facts(), &[own]);
+    let sentence = format!("<p>A &amp; &lt;b>: <a href=\"{LINK}\">{LINK}</a>, now.</p>");
+    assert!(english.html.contains(&sentence), "{}", english.html);
+    assert_eq!(english.html.matches("Confirm subscription").count(), 1);
+    let text = format!("A & <b>: {LINK}, now.\n\n  {LINK}\n\nLanding API\n");
+    assert!(english.text.starts_with(&text), "{}", english.text);
 }

@@ -120,9 +120,12 @@ async fn a_sign_up_counts_once_the_mails_link_was_confirmed() {
         status(&app, "ada@example.com").await,
         Some(ContactStatus::Pending)
     );
-    for _ in 0..2 {
+    let back = "href=\"/?lang=en\">Back to Landing API</a>";
+    for title in ["You’re subscribed", "You’re already subscribed"] {
         let reply = answer(&app, &path, "confirm").await;
-        assert!(reply.text().contains("Confirmed"), "{}", reply.text());
+        for part in [title, "the Landing API newsletter", back] {
+            assert!(reply.text().contains(part), "{part}: {}", reply.text());
+        }
         assert_eq!(
             status(&app, "ada@example.com").await,
             Some(ContactStatus::Subscribed)
@@ -258,7 +261,7 @@ async fn who_has_confirmed_and_says_it_was_not_them_leaves() {
     answer(&app, &path, "confirm").await;
     let reply = answer(&app, &path, "refuse").await;
     assert!(
-        reply.text().contains("no longer on the list"),
+        reply.text().contains("You’re unsubscribed"),
         "{}",
         reply.text()
     );
@@ -357,7 +360,7 @@ async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
             assert!(reply.text().contains("for 30 days"), "{}", reply.text());
         } else {
             let reply = answer(&app, &path, "refuse").await;
-            assert!(reply.text().contains("Removed"), "{}", reply.text());
+            assert!(reply.text().contains("Address removed"), "{}", reply.text());
             assert!(reply.text().contains("for 30 days"), "{}", reply.text());
         }
         assert!(app.contacts.is_empty());
@@ -376,6 +379,41 @@ async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
         assert_eq!(deliver(&app).await, 1);
         assert_eq!(app.metrics.confirmations.refused.get(), 1);
     }
+}
+
+#[tokio::test]
+async fn an_address_that_the_operator_allows_is_asked_at_its_next_sign_up() {
+    let (app, mail) = start();
+    let (name, other) = ("ada@example.com", "bob@example.com");
+    for email in [name, other] {
+        sign_up(&app, email).await;
+    }
+    deliver(&app).await;
+    for (_, text) in mail.taken() {
+        answer(&app, &link(&text), "refuse").await;
+    }
+    // These use up its mails of a day, and none is sent.
+    for _ in 0..3 {
+        sign_up(&app, name).await;
+    }
+    let allow = |address: &str| ask(&app, "mail allow", json!({"address": address}));
+    for (address, why) in [
+        ("eve@example.com", "this address is not suppressed"),
+        ("ada", "the address "),
+        ("", "say which address"),
+    ] {
+        assert!(refused(allow(address).await).contains(why), "{address}");
+    }
+    let allowed = allow(name).await.unwrap();
+    assert_eq!(allowed, json!({"address": name, "result": "allowed"}));
+    assert!(refused(allow(name).await).contains("not suppressed"));
+    let shown = ask(&app, "contacts show", json!({"email": name})).await;
+    assert!(shown.unwrap()["suppressed_until"].is_null());
+    assert_eq!(deliver(&app).await, 0);
+    sign_up(&app, name).await;
+    sign_up(&app, other).await;
+    assert_eq!(deliver(&app).await, 1);
+    assert_eq!(mail.taken().last().unwrap().0, name);
 }
 
 #[tokio::test]

@@ -202,6 +202,12 @@ impl ContactStore for MemoryContactStore {
         Ok(until.filter(|until| now < *until))
     }
 
+    async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
+        self.fault.check()?;
+        lock(&self.contacts).refused.remove(email.as_str());
+        Ok(())
+    }
+
     async fn overdue(
         &self,
         before: Timestamp,

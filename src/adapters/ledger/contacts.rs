@@ -150,6 +150,26 @@ impl ContactStore for LedgerStore {
         Ok(refused_until(found.as_ref(), now))
     }
 
+    async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
+        let address = hash(&self.tombstone_key, email);
+        self.commit(move |draft| {
+            let tombstone = draft.find(&Identity::tombstone(&address.0))?;
+            if let Some(&Event::TombstoneSet {
+                at, refused: true, ..
+            }) = tombstone
+            {
+                let refused = false;
+                draft.record(Event::TombstoneSet {
+                    address,
+                    at,
+                    refused,
+                })?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
     async fn overdue(
         &self,
         before: Timestamp,

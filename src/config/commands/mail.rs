@@ -5,16 +5,19 @@ use clap::{Args, Subcommand};
 use super::form::OutputForm;
 use crate::domain::EmailAddress;
 
-/// A command about the account that sends mail.
+/// A command about email.
 #[derive(Clone, Debug, Subcommand)]
 pub enum MailCommand {
     /// Send a test email to your own address
-    Test(TestMail),
+    Test(Recipient),
+
+    /// Lift the suppression of an address whose owner wants email again
+    Allow(Recipient),
 }
 
-/// Whom a mail is sent to.
+/// A recipient of email.
 #[derive(Clone, Debug, Args)]
-pub struct TestMail {
+pub struct Recipient {
     /// Email address
     #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
     pub address: EmailAddress,

@@ -4,7 +4,6 @@
 //! scripts. The token is never logged, and no page it leads to passes it on.
 
 use hyper::body::Bytes;
-use serde_json::json;
 
 use crate::domain::{Confirming, Contact, ContactStatus};
 use crate::http::endpoint::later;
@@ -13,7 +12,7 @@ use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::confirm::confirm;
 use crate::usecases::leave::leave;
 
-use super::leave::{contact, contact_page, token};
+use super::leave::{after_leaving, contact, contact_page, token};
 
 const PATHS: &[&str] = &["/newsletter/confirm/{token}"];
 
@@ -40,19 +39,19 @@ async fn ask(context: RequestContext) -> Result<Reply, Problem> {
     let state = match contact.as_ref().map(Contact::status) {
         Some(ContactStatus::Pending) => {
             context.app().metrics.confirmations.shown.increase();
-            State::Asked
+            "confirm"
         }
-        Some(ContactStatus::Subscribed) => State::Confirmed,
-        Some(ContactStatus::Unsubscribed) | None => State::Unknown,
+        Some(ContactStatus::Subscribed) => "confirmed-again",
+        Some(ContactStatus::Unsubscribed) | None => "unconfirmed",
     };
-    page(&context, contact, state)
+    contact_page(&context, contact, state)
 }
 
 /// Confirms, unless the form asks to remove the address.
 async fn answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let contact = contact(&context).await?;
     let Some(token) = token(&context) else {
-        return page(&context, contact, State::Unknown);
+        return contact_page(&context, contact, "unconfirmed");
     };
     let (app, now) = (context.app(), context.now);
     let (contacts, metrics) = (&*app.contacts, &app.metrics);
@@ -62,45 +61,17 @@ async fn answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
             let keeps_ip = app.settings.keeps_consent_ip;
             let ip = keeps_ip.then_some(context.address);
             match confirm(contacts, app.notices(), metrics, &token, ip, now).await? {
-                Confirming::Confirmed | Confirming::ConfirmedBefore => State::Confirmed,
-                Confirming::Unknown => State::Unknown,
+                Confirming::Confirmed => "confirmed",
+                Confirming::ConfirmedBefore => "confirmed-again",
+                Confirming::Unknown => "unconfirmed",
             }
         }
         Some("refuse") => {
             let left = leave(contacts, app.notices(), metrics, &token, now).await?;
-            match left.is_none_or(|contact| contact.is_pending()) {
-                true => State::Refused,
-                false => State::Left,
-            }
+            left.map_or("refused", |contact| after_leaving(&contact))
         }
         // The form of another page.
         Some(_) | None => return ask(context).await,
     };
-    page(&context, contact, state)
-}
-
-/// Content of the page.
-#[derive(Clone, Copy)]
-enum State {
-    Asked,
-    Confirmed,
-    Refused,
-    Left,
-    Unknown,
-}
-
-fn page(
-    context: &RequestContext,
-    contact: Option<Contact>,
-    state: State,
-) -> Result<Reply, Problem> {
-    let (title, state) = match state {
-        State::Asked => ("confirm-title", "asked"),
-        State::Confirmed => ("confirmed-title", "confirmed"),
-        State::Refused => ("refused-title", "refused"),
-        State::Left => ("left-title", "left"),
-        State::Unknown => ("unconfirmed-title", "unknown"),
-    };
-    let values = json!({ "state": state });
-    contact_page(context, contact, "parts/confirm.html", title, values)
+    contact_page(&context, contact, state)
 }

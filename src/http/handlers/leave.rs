@@ -8,7 +8,7 @@
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{HeaderValue, REFERRER_POLICY};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::domain::{Contact, ContactStatus, LeaveToken};
 use crate::http::answer::page::WrittenPage;
@@ -42,9 +42,12 @@ pub(crate) const LEAVE: Endpoint = Endpoint {
 /// Asks the contact to confirm the unsubscribe.
 async fn ask(context: RequestContext) -> Result<Reply, Problem> {
     let contact = contact(&context).await?;
-    let can_leave = |contact: &Contact| contact.status() != ContactStatus::Unsubscribed;
-    let can_leave = contact.as_ref().is_some_and(can_leave);
-    page(&context, contact, can_leave)
+    let state = match contact.as_ref().map(Contact::status) {
+        Some(ContactStatus::Pending | ContactStatus::Subscribed) => "leave",
+        Some(ContactStatus::Unsubscribed) => "left-again",
+        None => "left-unknown",
+    };
+    contact_page(&context, contact, state)
 }
 
 async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
@@ -56,7 +59,19 @@ async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
         }
         None => None,
     };
-    page(&context, counted(&context, contact).await?, false)
+    let contact = counted(&context, contact).await?;
+    let state = contact.as_ref().map_or("left-unknown", after_leaving);
+    contact_page(&context, contact, state)
+}
+
+/// What the page says to a contact that was so before it left.
+pub(super) fn after_leaving(contact: &Contact) -> &'static str {
+    match contact.status() {
+        // It is sent no mail for a while.
+        ContactStatus::Pending => "refused",
+        ContactStatus::Subscribed => "left",
+        ContactStatus::Unsubscribed => "left-again",
+    }
 }
 
 /// The contact of the link.
@@ -90,40 +105,21 @@ pub(super) fn token(context: &RequestContext) -> Option<LeaveToken> {
     LeaveToken::parse(path.rsplit('/').next()?)
 }
 
-/// The page with the button, or the one that confirms the unsubscribe.
-fn page(
-    context: &RequestContext,
-    contact: Option<Contact>,
-    can_leave: bool,
-) -> Result<Reply, Problem> {
-    // An unconfirmed contact gets no email for a while.
-    let has_refused = !can_leave && contact.as_ref().is_some_and(Contact::is_pending);
-    let title = if can_leave {
-        "leave-title"
-    } else {
-        "left-title"
-    };
-    let values = json!({ "can_leave": can_leave, "has_refused": has_refused });
-    contact_page(context, contact, "parts/leave.html", title, values)
-}
-
-/// A page in the language in which the contact signed up.
+/// A page in the language in which the contact signed up, with the messages whose names begin with `state`.
 pub(super) fn contact_page(
     context: &RequestContext,
     contact: Option<Contact>,
-    layout: &str,
-    title: &str,
-    values: Value,
+    state: &str,
 ) -> Result<Reply, Problem> {
     let language = contact.and_then(|contact| contact.consent?.language);
     let asked = || negotiate::language(&context.parts.uri, context.headers());
     let page = WrittenPage {
         status: StatusCode::OK,
         language: language.unwrap_or_else(asked),
-        layout,
-        title,
+        layout: "parts/contact.html",
+        title: &format!("{state}-title"),
         path: None,
-        values,
+        values: json!({ "state": state }),
     };
     let mut reply = page.reply(&context.state().page_writer)?;
     let nowhere = HeaderValue::from_static("no-referrer");

@@ -54,6 +54,7 @@ pub(crate) async fn check(store: Arc<dyn ContactStore>) {
     a_contact_counts_once_it_is_confirmed(&*store).await;
     who_has_left_stays_so_until_it_is_confirmed(&*store).await;
     who_refuses_is_forgotten(&*store).await;
+    an_address_that_is_allowed_gets_mail_and_stays_forgotten(&*store).await;
     who_is_confirmed_meanwhile_does_not_expire(&*store).await;
     what_a_consent_names_is_kept(&*store).await;
     an_import_revives_nobody(&*store).await;
@@ -308,6 +309,36 @@ async fn who_refuses_is_forgotten(store: &dyn ContactStore) {
             .unwrap()
             .is_some()
     );
+}
+
+async fn an_address_that_is_allowed_gets_mail_and_stays_forgotten(store: &dyn ContactStore) {
+    let (name, stranger) = ("ria@example.com", "rex@example.com");
+    let suppressed = async |name| store.suppressed_until(&email(name), EARLY).await.unwrap();
+    store.keep(asked(name, EARLY)).await.unwrap();
+    let token = kept(store, name).await.leave_token.unwrap();
+    assert_eq!(store.refuse(&token, EARLY).await, Ok(true));
+    store.forget(&[email(stranger)], EARLY).await.unwrap();
+    for allowed in [stranger, "roy@example.com"] {
+        assert_eq!(store.allow(&email(allowed)).await, Ok(()));
+        assert!(suppressed(name).await.is_some(), "{allowed}");
+    }
+    for _ in 0..2 {
+        assert_eq!(store.allow(&email(name)).await, Ok(()));
+        assert_eq!(suppressed(name).await, None);
+    }
+    for name in [name, stranger] {
+        let row = ImportedContact::parse(name, None, LATE).unwrap();
+        let outcomes = store.import(vec![row], false).await;
+        assert_eq!(outcomes, Ok(vec![ImportOutcome::Forgotten]), "{name}");
+    }
+    // A sign-up of the meantime stays.
+    store.keep(asked(name, LATE)).await.unwrap();
+    let token = kept(store, name).await.leave_token.unwrap();
+    assert_eq!(store.refuse(&token, LATE).await, Ok(true));
+    store.keep(asked(name, LATE)).await.unwrap();
+    assert_eq!(store.allow(&email(name)).await, Ok(()));
+    assert!(kept(store, name).await.is_pending());
+    store.forget(&[email(name)], LATE).await.unwrap();
 }
 
 async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {

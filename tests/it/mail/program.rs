@@ -2,10 +2,15 @@
 
 use std::fs;
 
+use landing_api::domain::contact::SignUp;
+use landing_api::domain::email::EmailAddress;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::ContactStore as _;
 use serde_json::json;
 
 use crate::commands;
-use crate::fixtures::House;
+use crate::fixtures::{House, origin, sign_up_of};
+use crate::harness::NOW;
 use crate::mail::relay::{Relay, Script};
 use crate::program::{Program, Ran, assert_impersonal, closed_address, command, private_dir};
 use crate::tls::write_private;
@@ -25,10 +30,11 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 #[tokio::test]
 async fn a_test_mail_is_sent_by_the_service_that_runs() {
     let relay = Relay::start(Script::default()).await;
-    let flags = flags(&relay.address.to_string());
+    let [url, _] = flags(&relay.address.to_string());
     blocking(move || {
         let dir = private_dir();
-        let program = Program::start(command(dir.path()).args(&flags));
+        let flags = ["--mail-from=news@example.org", "--service-name=Lumen"];
+        let program = Program::start(command(dir.path()).arg(url).args(flags));
         let test = "mail test ada@example.com";
         let shown = commands::run(test, dir.path()).done().out;
         assert!(shown.contains("taken"), "{shown}");
@@ -40,14 +46,10 @@ async fn a_test_mail_is_sent_by_the_service_that_runs() {
     let received = relay.received();
     assert_eq!(received.messages.len(), 2, "{received:?}");
     let message = &received.messages[0];
-    assert!(
-        message.contains("Subject: Test of Landing API\n"),
-        "{message}"
-    );
-    assert!(
-        message.contains("From: Example <news@example.org>\n"),
-        "{message}"
-    );
+    assert!(message.contains("Subject: Test of Lumen\n"), "{message}");
+    // The sender has no name, so the mail has the service's.
+    let from = "From: Lumen <news@example.org>\n";
+    assert!(message.contains(from), "{message}");
 }
 
 #[tokio::test]
@@ -87,6 +89,45 @@ async fn a_test_mail_that_is_not_taken_says_why() {
             "mail test a@b.example,c@d.example",
         ] {
             commands::run(wrong, dir).refused(2, "ADDRESS");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_suppression_is_shown_and_lifted_while_no_service_runs() {
+    let (house, opened) = House::with(["bob"]).await;
+    let email = EmailAddress::parse("ada@example.com").unwrap();
+    let sign_up = SignUp {
+        is_to_be_confirmed: true,
+        ..sign_up_of(email, origin(3, None), NOW)
+    };
+    let token = sign_up.leave_token;
+    opened.store.keep(sign_up).await.unwrap();
+    assert_eq!(
+        opened
+            .store
+            .refuse(&token, Timestamp::from_ms(1 << 42))
+            .await,
+        Ok(true)
+    );
+    opened.stop();
+    blocking(move || {
+        let run = |words: &str| commands::run(words, &house.path);
+        let show = "contacts show ada@example.com";
+        run(show).refused(1, "it is suppressed until 2109-");
+        let allowed = run("mail allow ADA@example.com").done();
+        assert_eq!(allowed.out, "Result  allowed\n");
+        let shown = run(show);
+        assert!(!shown.err.contains("suppressed"), "{shown:?}");
+        for (words, status, message) in [
+            ("mail allow ada@example.com", 1, "is not suppressed"),
+            ("mail allow bob@example.com", 1, "is not suppressed"),
+            ("mail allow eve@example.com", 1, "is not suppressed"),
+            ("mail allow ada", 2, "ADDRESS"),
+            ("mail allow", 2, "ADDRESS"),
+        ] {
+            run(words).refused(status, message);
         }
     })
     .await;

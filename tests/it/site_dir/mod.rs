@@ -7,6 +7,7 @@ mod images;
 use hyper::StatusCode;
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::adapters::model::openai::page_prompt;
+use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
 use landing_api::site::{Document, Site, SiteFile, SiteImage};
 
@@ -42,7 +43,9 @@ fn app(files: &[(&str, &str)]) -> TestApp {
 
 fn render(files: &[(&str, &str)]) -> Result<Site, String> {
     let files: Vec<_> = files.iter().map(|(name, text)| file(name, text)).collect();
-    let site = Site::render(&facts(), &problem::pages(), &files, &images());
+    let mut facts = facts();
+    facts.settings.opt_in_ms = Some(DAY_MS);
+    let site = Site::render(&facts, &problem::pages(), &files, &images());
     site.map_err(|error| error.to_string())
 }
 

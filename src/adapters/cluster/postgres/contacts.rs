@@ -89,6 +89,11 @@ const OVERDUE: &str = select_contact!(
 
 const REFUSED_AT: &str = "SELECT max(refused_at) FROM tombstone WHERE address = ANY($1)";
 
+const ALLOW: &str = concat!(
+    settings!(),
+    " UPDATE tombstone SET refused_at = NULL FROM settings WHERE address = ANY($1)"
+);
+
 /// Applied to unconfirmed contacts: first those that had unsubscribed before, then all others.
 const EXPIRE: &str = "UPDATE contact SET asked = false, consent = NULL \
      WHERE leave_token = ANY($1) AND is_pending AND left_at IS NOT NULL RETURNING email";
@@ -238,6 +243,12 @@ impl ContactStore for PostgresStore {
         let until = refused_at.transpose()?.flatten();
         let until = until.map(|at| at.plus_ms(REFUSED_MS));
         Ok(until.filter(|until| now < *until))
+    }
+
+    async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
+        let hashes = tombstones(&self.tombstone_keys, [email].into_iter());
+        self.change(ALLOW, &[(&hashes, Type::BYTEA_ARRAY)]).await?;
+        Ok(())
     }
 
     async fn overdue(
