@@ -191,7 +191,10 @@ async fn a_start_that_waits_for_postgresql_says_so_once() {
     let port = closed.rsplit(':').next().unwrap().parse().unwrap();
     let (opened, log) = logged_async(open_postgres(port, Duration::from_secs(30))).await;
     assert!(matches!(opened, Err(PostgresOpenError::Unreachable(_))));
-    let lines: Vec<_> = log.lines().filter(|line| line.contains("waits")).collect();
+    let lines: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("waiting for"))
+        .collect();
     let [line] = lines[..] else {
         panic!("{log}");
     };

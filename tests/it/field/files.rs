@@ -184,7 +184,7 @@ fn a_file_that_is_no_certificate_or_key_is_told_for_what_it_is() {
         (
             None,
             Some(pem("OPENSSH PRIVATE KEY", b"openssh-key-v1\0").into()),
-            "but: OPENSSH PRIVATE KEY",
+            "it holds: OPENSSH PRIVATE KEY",
         ),
         (
             None,
@@ -193,11 +193,11 @@ fn a_file_that_is_no_certificate_or_key_is_told_for_what_it_is() {
         ),
         (Some(der(&text(&good_chain))), None, "is DER, not PEM"),
         (Some(pkcs12), None, "is PKCS#12, not PEM"),
-        (Some(good_key.clone()), None, "but: PRIVATE KEY"),
+        (Some(good_key.clone()), None, "it holds: PRIVATE KEY"),
         (
             Some(text(&good_chain).replace("CERTIFICATE", "PKCS7").into()),
             None,
-            "but: PKCS7",
+            "it holds: PKCS7",
         ),
         (Some(good_chain[..200].to_vec()), None, "has no end marker"),
         (

@@ -104,7 +104,7 @@ async fn all_bad_lines_are_named() {
         bytes
     };
     for (lines, words) in [
-        (vec![3], "damaged at line 3: it is not"),
+        (vec![3], "damaged at line 3: it is corrupt"),
         (vec![3, 7, 51], "(3 lines are bad: 3, 7, 51)"),
         (
             (3..40).collect(),
