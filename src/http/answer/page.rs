@@ -13,7 +13,7 @@ use crate::domain::{Decision, Language};
 use crate::site::HTML;
 use crate::site::page_writer::PageWriter;
 
-use crate::http::answer::documents::{BROWSER_HEADERS, PAGE_POLICY};
+use crate::http::answer::documents::{BROWSER_HEADERS, NO_REFERRER, PAGE_POLICY};
 use crate::http::answer::reply::NO_STORE;
 use crate::http::request::negotiate;
 use crate::http::{Area, Problem, Reply, RequestId, whole};
@@ -106,11 +106,10 @@ pub(crate) fn failure_page(
         }),
     };
     let mut reply = page.reply(writer).ok()?;
-    reply
-        .headers
-        .extend(problem.headers.iter().cloned().collect::<HeaderMap>());
-    reply
-        .headers
-        .insert(VARY, HeaderValue::from_static("Accept, Accept-Language"));
+    let headers = &mut reply.headers;
+    headers.extend(problem.headers.iter().cloned().collect::<HeaderMap>());
+    let negotiated = HeaderValue::from_static("Accept, Accept-Language");
+    // A failure may be that of an email's link.
+    headers.extend([(VARY, negotiated), NO_REFERRER]);
     Some(reply)
 }
