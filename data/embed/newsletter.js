@@ -4,6 +4,10 @@ import { LandingElement, define, element, styled } from "./element.js";
 import { Form } from "./form.js";
 import { post } from "./request.js";
 
+/** Whether a sign-up is pending until it is confirmed by email. The answer of the API does not say so: the service puts
+ * it here. */
+const CONFIRMS=false;
+
 class LandingNewsletter extends LandingElement {
   build(root) {
     const email = styled("input", "input", {
@@ -51,6 +55,15 @@ class LandingNewsletter extends LandingElement {
         form.submit();
         // A sandbox may stop that without a word.
         shown.say(this.leadTo("/newsletter", "newsletter-submit"));
+        return;
+      }
+      if (CONFIRMS) {
+        // The inbox is next. Without the focus, which was in the form, nobody would hear of it.
+        const said = [this.getAttribute("thanks"), this.message("newsletter-asked", { email: address })];
+        const lines = said.filter(Boolean).map((words) => element("p", {}, words));
+        const done = styled("div", "status", { role: "status", tabindex: "-1" }, ...lines);
+        form.replaceWith(done);
+        done.focus();
         return;
       }
       shown.say(this.words("thanks", "newsletter-thanks", { email: address }));
