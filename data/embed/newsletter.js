@@ -57,16 +57,11 @@ class LandingNewsletter extends LandingElement {
         shown.say(this.leadTo("/newsletter", "newsletter-submit"));
         return;
       }
-      if (CONFIRMS) {
-        // The inbox is next. Without the focus, which was in the form, nobody would hear of it.
-        const said = [this.getAttribute("thanks"), this.message("newsletter-asked", { email: address })];
-        const lines = said.filter(Boolean).map((words) => element("p", {}, words));
-        const done = styled("div", "status", { role: "status", tabindex: "-1" }, ...lines);
-        form.replaceWith(done);
-        done.focus();
-        return;
-      }
       shown.say(this.words("thanks", "newsletter-thanks", { email: address }));
+      if (CONFIRMS) {
+        // The inbox is next: of the form, what was said remains.
+        form.replaceChildren(form.lastChild);
+      }
       if (email.value === address) {
         email.value = "";
       }

@@ -27,12 +27,12 @@ newsletter-email = E-Mail-Adresse
 newsletter-submit = Anmelden
 newsletter-trap = Bitte leer lassen
 newsletter-address-missing = Bitte geben Sie Ihre E-Mail-Adresse ein.
-newsletter-address-wrong = Bitte prüfen Sie die Adresse. Sie sollte so aussehen: name@example.com.
+newsletter-address-wrong = Bitte prüfen Sie die Adresse. Ein Beispiel: name@example.com.
 newsletter-unreadable = Bei der Übertragung ist etwas schiefgegangen: Das Feld „{ $field }“ war nicht lesbar. Bitte geben Sie Ihre Adresse noch einmal ein.
 newsletter-wait = Es gab gerade zu viele Anmeldeversuche. Bitte versuchen Sie es in { $wait } noch einmal.
 newsletter-unavailable = Wir können Ihre Anmeldung gerade nicht entgegennehmen. Bitte versuchen Sie es in ein paar Minuten noch einmal.
 newsletter-thanks = Vielen Dank. Wir haben { $email } erhalten.
-newsletter-asked = Bitte schauen Sie in Ihr Postfach und klicken Sie auf den Link, den wir gerade an { $email } geschickt haben.
+newsletter-asked = Bitte schauen Sie in Ihr Postfach: Klicken Sie auf den Link in unserer E-Mail an { $email }.
 
 ## Thanks
 

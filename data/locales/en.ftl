@@ -27,12 +27,12 @@ newsletter-email = Email address
 newsletter-submit = Sign up
 newsletter-trap = Leave this empty
 newsletter-address-missing = Please enter your email address.
-newsletter-address-wrong = Please check the address. It should look like name@example.com.
+newsletter-address-wrong = Please check the address. An example: name@example.com.
 newsletter-unreadable = Something went wrong: the field “{ $field }” couldn’t be read. Please enter your address again.
 newsletter-wait = Too many attempts to sign up. Please try again in { $wait }.
 newsletter-unavailable = We can’t sign you up right now. Please try again in a few minutes.
 newsletter-thanks = Thank you. We have received { $email }.
-newsletter-asked = Check your inbox and click the link we just sent to { $email }.
+newsletter-asked = Check your inbox: click the link we sent to { $email }.
 
 ## Thanks
 

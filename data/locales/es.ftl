@@ -27,12 +27,12 @@ newsletter-email = Correo electrónico
 newsletter-submit = Suscribirse
 newsletter-trap = Deje este campo vacío
 newsletter-address-missing = Escriba su correo electrónico.
-newsletter-address-wrong = Revise la dirección. Debe tener esta forma: nombre@example.com.
+newsletter-address-wrong = Revise la dirección. Ejemplo: nombre@example.com.
 newsletter-unreadable = Ha habido un problema con el envío: no se pudo leer el campo «{ $field }». Escriba su dirección otra vez.
 newsletter-wait = Demasiados intentos de suscripción. Inténtelo de nuevo en { $wait }.
 newsletter-unavailable = En este momento no podemos registrar su suscripción. Inténtelo de nuevo en unos minutos.
 newsletter-thanks = Gracias. Hemos recibido { $email }.
-newsletter-asked = Revise su bandeja de entrada y haga clic en el enlace que acabamos de enviar a { $email }.
+newsletter-asked = Revise su bandeja de entrada: haga clic en el enlace enviado a { $email }.
 
 ## Thanks
 

@@ -27,12 +27,12 @@ newsletter-email = Adresse e-mail
 newsletter-submit = S’inscrire
 newsletter-trap = Laissez ce champ vide
 newsletter-address-missing = Veuillez saisir votre adresse e-mail.
-newsletter-address-wrong = Veuillez vérifier l’adresse. Elle doit ressembler à nom@example.com.
+newsletter-address-wrong = Veuillez vérifier l’adresse. Exemple : nom@example.com.
 newsletter-unreadable = Un problème est survenu lors de l’envoi : le champ « { $field } » est illisible. Veuillez saisir de nouveau votre adresse.
 newsletter-wait = Trop de tentatives d’inscription. Veuillez réessayer dans { $wait }.
 newsletter-unavailable = Nous ne pouvons pas enregistrer votre inscription pour le moment. Veuillez réessayer dans quelques minutes.
 newsletter-thanks = Merci. Nous avons bien reçu { $email }.
-newsletter-asked = Consultez votre boîte de réception et cliquez sur le lien que nous venons d’envoyer à { $email }.
+newsletter-asked = Consultez votre boîte de réception : cliquez sur le lien envoyé à { $email }.
 
 ## Thanks
 

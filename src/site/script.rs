@@ -76,6 +76,12 @@ impl Scripts {
         let embed = embed
             .replace(STYLE, &format!("STYLE={}", json(&style)))
             .replace(CONFIRMS, &format!("CONFIRMS={confirms}"));
+        // A page's own thanks would hide that there is something to do.
+        let said = r#""thanks","newsletter-thanks""#;
+        let embed = match confirms {
+            true => embed.replace(said, r#""asked","newsletter-asked""#),
+            false => embed,
+        };
         let mut modules = Vec::from(MODULES.map(|(path, text)| (path, text.to_owned())));
         modules.push((EMBED, embed));
         for (path, text) in &mut modules {
@@ -172,11 +178,13 @@ mod tests {
 
     #[test]
     fn the_elements_weigh_at_most_12_kb() {
-        const BYTES_MAX: usize = 12_000;
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(embed(true).as_bytes()).unwrap();
-        let bytes = encoder.finish().unwrap().len();
-        assert!(bytes <= BYTES_MAX, "{bytes}");
+        // With double opt-in there is more to say.
+        for (confirms, bytes_max) in [(false, 12_000), (true, 12_100)] {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+            encoder.write_all(embed(confirms).as_bytes()).unwrap();
+            let bytes = encoder.finish().unwrap().len();
+            assert!(bytes <= bytes_max, "{bytes}");
+        }
     }
 
     #[test]
@@ -198,8 +206,11 @@ mod tests {
     #[test]
     fn the_elements_know_whether_a_sign_up_is_confirmed_by_email() {
         for confirms in [false, true] {
+            let script = embed(confirms);
             let told = format!("const CONFIRMS={confirms};");
-            assert_eq!(embed(confirms).matches(&told).count(), 1);
+            assert_eq!(script.matches(&told).count(), 1);
+            assert_eq!(script.contains("Check your inbox"), confirms);
+            assert_eq!(script.contains("Thank you. We"), !confirms);
         }
     }
 

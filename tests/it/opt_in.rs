@@ -153,7 +153,7 @@ async fn all_ways_in_say_that_an_email_has_to_be_confirmed() {
             "{path}"
         );
     }
-    // The answer is as the specification has it.
+    // The answer is that of any sign-up.
     let answer = sign_up(&app, "ada@example.com").await.json();
     assert_eq!(
         answer,

@@ -40,8 +40,7 @@ pub(crate) const BROWSER_HEADERS: [(HeaderName, HeaderValue); 2] = [
 ];
 
 /// In place of that policy where the address of a page may hold a secret, such as the token of an email's link.
-pub(crate) const NO_REFERRER: (HeaderName, HeaderValue) =
-    (REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+pub(crate) const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 
 /// Also sent with documents. A page that a sandboxed frame opens is not shown with it: the newsletter's form may be in
 /// one.

@@ -2,7 +2,8 @@
 //! whoever asks for HTML outside the API.
 
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, VARY,
+    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
+    REFERRER_POLICY, VARY,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
@@ -110,6 +111,7 @@ pub(crate) fn failure_page(
     headers.extend(problem.headers.iter().cloned().collect::<HeaderMap>());
     let negotiated = HeaderValue::from_static("Accept, Accept-Language");
     // A failure may be that of an email's link.
-    headers.extend([(VARY, negotiated), NO_REFERRER]);
+    headers.insert(REFERRER_POLICY, NO_REFERRER);
+    headers.insert(VARY, negotiated);
     Some(reply)
 }

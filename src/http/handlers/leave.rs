@@ -7,6 +7,7 @@
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
+use hyper::header::REFERRER_POLICY;
 use serde_json::{Value, json};
 
 use crate::domain::{Contact, ContactStatus, LeaveToken};
@@ -126,6 +127,6 @@ pub(super) fn contact_page(
         values,
     };
     let mut reply = page.reply(&context.state().page_writer)?;
-    reply.headers.extend([NO_REFERRER]);
+    reply.headers.insert(REFERRER_POLICY, NO_REFERRER);
     Ok(reply)
 }
