@@ -4,6 +4,10 @@ import { LandingElement, define, element, styled } from "./element.js";
 import { Form } from "./form.js";
 import { post } from "./request.js";
 
+/** Whether a sign-up is pending until it is confirmed by email. The answer of the API does not say so: the service puts
+ * it here. */
+const CONFIRMS=false;
+
 class LandingNewsletter extends LandingElement {
   build(root) {
     const email = styled("input", "input", {
@@ -54,6 +58,10 @@ class LandingNewsletter extends LandingElement {
         return;
       }
       shown.say(this.words("thanks", "newsletter-thanks", { email: address }));
+      if (CONFIRMS) {
+        // The inbox is next: of the form, what was said remains.
+        form.replaceChildren(form.lastChild);
+      }
       if (email.value === address) {
         email.value = "";
       }

@@ -22,7 +22,7 @@ duration-days = { $n ->
 ## Newsletter form
 
 newsletter-title = Newsletter
-newsletter-lead = Tragen Sie Ihre E-Mail-Adresse ein, dann erhalten Sie die nächste Ausgabe.
+newsletter-lead = Tragen Sie Ihre E-Mail-Adresse ein, um unseren Newsletter zu abonnieren.
 newsletter-email = E-Mail-Adresse
 newsletter-submit = Anmelden
 newsletter-trap = Bitte leer lassen
@@ -32,13 +32,15 @@ newsletter-unreadable = Bei der Übertragung ist etwas schiefgegangen: Das Feld 
 newsletter-wait = Es gab gerade zu viele Anmeldeversuche. Bitte versuchen Sie es in { $wait } noch einmal.
 newsletter-unavailable = Wir können Ihre Anmeldung gerade nicht entgegennehmen. Bitte versuchen Sie es in ein paar Minuten noch einmal.
 newsletter-thanks = Vielen Dank. Wir haben { $email } erhalten.
+newsletter-asked = Bitte schauen Sie in Ihr Postfach: Klicken Sie auf den Link in unserer E-Mail an { $email }.
 
 ## Thanks
 
 thanks-title = Vielen Dank
+thanks-asked-title = Bitte schauen Sie in Ihr Postfach
 thanks-kept = Sie sind für den Newsletter angemeldet.
-thanks-passed-on = Wir haben Ihre Adresse an unseren Newsletter-Dienst übergeben. Wenn Sie eine E-Mail mit der Bitte um Bestätigung erhalten, klicken Sie bitte auf den Link darin.
-thanks-asked = Bitte sehen Sie in Ihr Postfach: Wir haben Ihnen eine E-Mail mit einem Link geschickt. Sobald Sie dort bestätigt haben, bekommen Sie den Newsletter.
+thanks-passed-on = Wir haben Ihre Adresse an unseren Newsletter-Dienst weitergegeben. Wenn Sie eine E-Mail mit der Bitte um Bestätigung erhalten, klicken Sie bitte auf den Link darin.
+thanks-asked = Klicken Sie auf den Link in der E-Mail, die wir Ihnen gerade geschickt haben, um Ihre Anmeldung zu bestätigen. Nichts angekommen? Sehen Sie im Spamordner nach. Wenn Sie den Newsletter schon beziehen, müssen Sie nichts weiter tun.
 thanks-back = Zurück zu { $site }
 thanks-home = Zur Startseite
 
@@ -82,12 +84,13 @@ frame-contents = Inhalt
 ## Startseite
 
 home-promise = Neues erfahren Sie hier zuerst
-home-lead = Hinterlassen Sie Ihre E-Mail-Adresse, und { $name } schreibt Ihnen, sobald es etwas Lesenswertes gibt. Ohne Konto und ohne Tracking.
+home-lead = Melden Sie sich an, und { $name } schreibt Ihnen, sobald es etwas Lesenswertes gibt. Ohne Konto und ohne Tracking.
 home-newsletter-title = Newsletter
-home-newsletter-kept = Ihre Adresse bleibt bei den Betreibern dieser Website und wird an niemanden weitergegeben.
-home-newsletter-passed-on = Ihre Adresse geht sofort an unseren Newsletter-Anbieter und wird hier nicht gespeichert.
-home-newsletter-told = Ihre Adresse bleibt bei den Betreibern dieser Website und geht nur an den Dienst, der ihren Newsletter verschickt.
-home-stored = Was über Sie gespeichert wird
+home-newsletter-kept = Ihre Adresse wird bei den Betreibern dieser Website gespeichert und an niemanden weitergegeben.
+home-newsletter-passed-on = Ihre Adresse geht direkt an unseren Newsletter-Dienst und wird hier nicht gespeichert.
+home-newsletter-told = Ihre Adresse wird bei den Betreibern dieser Website gespeichert und nur an die Dienste weitergegeben, die unsere E-Mails verschicken.
+home-newsletter-ip = Als Nachweis Ihrer Anmeldung wird auch Ihre IP-Adresse gespeichert.
+home-stored = Welche Daten wir speichern
 home-chat-title = Fragen? Stellen Sie sie hier
 home-chat-model = Hier antwortet ein Sprachmodell, das sich irren kann. Was Sie schreiben, geht an das Modell, das die Betreiber dieser Website ausgewählt haben.
 home-chat-search = Der Assistent sucht auf unseren Seiten die Stelle heraus, die zu Ihrer Frage passt. Was Sie schreiben, wird nicht gespeichert.
@@ -99,6 +102,33 @@ home-developers-title = Für Entwickler und Agenten
 home-developers = Alles hier lässt sich auch über eine kostenlose JSON-API ohne Konto nutzen: Schlüssel und Beispielbefehle finden Sie auf der [Seite für Entwickler]({ $developers }), alle Aufrufe in der [Anleitung]({ $docs }) (auf Englisch) und ein Verzeichnis aller Dokumente in [llms.txt]({ $llms }).
 home-more-pages = Weitere Seiten
 home-erp = Das ERP ist ein eigenes System: <{ $url }>
+
+## Was gespeichert, weitergegeben und gezählt wird: wann jeder dieser Sätze wahr ist, steht in data/statements.txt
+
+privacy-nothing = Diese Website selbst speichert bei der Anmeldung nichts über Sie: Ihre E-Mail-Adresse geht direkt an den Dienst, der den Newsletter verschickt, und an niemanden sonst.
+privacy-contact = Bei der Anmeldung speichert diese Website Ihre E-Mail-Adresse, den Zeitpunkt und die Sprache der Anmeldung, die Seite und den Text des Formulars sowie Prüfwerte der letzten vier Netze oder API-Schlüssel, über die die Adresse angemeldet wurde.
+privacy-confirmation = Außerdem speichert sie, wann die Bestätigungsmail verschickt wurde und wann Sie bestätigt haben.
+privacy-ip = Ihre IP-Adresse wird als Nachweis Ihrer Einwilligung mitgespeichert; für alles andere wird aus ihr nur ein Prüfwert gebildet, der hilft, Missbrauch zu begrenzen.
+privacy-no-ip = Ihre IP-Adresse wird nicht gespeichert; aus ihr wird nur ein Prüfwert gebildet, der hilft, Missbrauch zu begrenzen.
+privacy-unshared = Nichts davon wird an andere weitergegeben.
+privacy-shared = Weitergegeben wird nur Ihre Adresse, und zwar nur an die Dienste, die unsere E-Mails verschicken.
+privacy-chat = Was Sie im Chat schreiben, wird hier nicht gespeichert.
+privacy-erased-elsewhere = Bitten Sie die Betreiber dieser Website, Ihre Daten zu löschen: Ihre Adresse liegt nicht hier, sondern bei dem Dienst, der den Newsletter verschickt, und dort können sie sie entfernen lassen.
+privacy-erased = Bitten Sie die Betreiber dieser Website, Ihre Daten zu löschen; dann entfernen sie Ihre E-Mail-Adresse mit allem, was dazu gespeichert ist. Nur ein Prüfwert, aus dem niemand die Adresse ablesen kann, bleibt zurück, damit sie nicht mit einer alten Liste wiederkommt.
+privacy-erased-chat = Was Sie im Chat geschrieben haben, muss nicht gelöscht werden, denn es wird hier nicht gespeichert.
+privacy-erased-cookie = Das Cookie des Chats können Sie in Ihrem Browser löschen.
+privacy-no-tracking = Es gibt kein Tracking, keine Werbung und keinen Statistikdienst.
+privacy-cookie = Das einzige Cookie ist das des Chats: Es enthält eine Zufallszahl, wird bei Ihrer ersten Nachricht gesetzt und zählt nur Ihre Nachrichten. Wenn Sie den Chat nie benutzen, bekommen Sie gar kein Cookie.
+privacy-no-cookie = Cookies werden nicht gesetzt, auch nicht vom Chat.
+privacy-chat-model = Auf dieser Website speichert niemand, was Sie schreiben, aber es wird an das Sprachmodell geschickt, das die Betreiber ausgewählt haben. Ihre IP-Adresse und Ihre Cookies werden nicht mitgeschickt; wo dieses Modell läuft, sagen Ihnen die Betreiber.
+privacy-chat-here = Was Sie im Chat schreiben, wird hier beantwortet, geht an niemanden sonst und wird nicht gespeichert.
+privacy-purpose = Ihre Adresse dient nur dem Newsletter.
+privacy-unlisted = Niemand kann hier nachsehen, ob sie auf der Liste steht.
+privacy-listed = Wer sie über die API anmeldet, erfährt, ob sie schon auf der Liste stand.
+privacy-safe-elsewhere = Sie geht an den Dienst, der den Newsletter verschickt, verschlüsselt, wenn dieser Dienst das anbietet.
+privacy-safe-here = Sie ist bei den Betreibern dieser Website gespeichert.
+privacy-logs = Die Protokolle enthalten keine E-Mail-Adressen, IP-Adressen, Schlüssel oder Cookies.
+privacy-unshown = Auf keiner Seite werden Adressen angezeigt.
 
 ## Fehlerseiten
 

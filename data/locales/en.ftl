@@ -22,23 +22,25 @@ duration-days = { $n ->
 ## Newsletter form
 
 newsletter-title = Newsletter
-newsletter-lead = Leave your address and you will get the next issue.
-newsletter-email = E-mail address
+newsletter-lead = Enter your email address to subscribe to our newsletter.
+newsletter-email = Email address
 newsletter-submit = Sign up
 newsletter-trap = Leave this empty
-newsletter-address-missing = Please enter your e-mail address.
+newsletter-address-missing = Please enter your email address.
 newsletter-address-wrong = Please check the address. An example: name@example.com.
-newsletter-unreadable = Something went wrong: the field “{ $field }” could not be read. Please enter your address again.
-newsletter-wait = There have been too many attempts to sign up. Please try again in { $wait }.
-newsletter-unavailable = We cannot take your sign-up at the moment. Please try again in a few minutes.
+newsletter-unreadable = Something went wrong: the field “{ $field }” couldn’t be read. Please enter your address again.
+newsletter-wait = Too many attempts to sign up. Please try again in { $wait }.
+newsletter-unavailable = We can’t sign you up right now. Please try again in a few minutes.
 newsletter-thanks = Thank you. We have received { $email }.
+newsletter-asked = Check your inbox: click the link we sent to { $email }.
 
 ## Thanks
 
 thanks-title = Thank you
-thanks-kept = You are signed up for the newsletter.
-thanks-passed-on = We have passed your address on to our newsletter provider. If you get a message asking you to confirm, please follow the link in it.
-thanks-asked = Please look into your mailbox: we have sent you a mail with a link. You get the newsletter once you have confirmed it there.
+thanks-asked-title = Check your inbox
+thanks-kept = You’re subscribed to our newsletter.
+thanks-passed-on = We’ve passed your address on to our newsletter provider. If you get an email asking you to confirm, click the link in it.
+thanks-asked = Click the link in the email we just sent you to confirm your subscription. Can’t find it? Look in your spam folder. If you’re already subscribed, there is nothing to do.
 thanks-back = Back to { $site }
 thanks-home = Go to the home page
 
@@ -82,12 +84,13 @@ frame-contents = Contents
 ## The home page
 
 home-promise = Be the first to hear what’s new
-home-lead = Leave your address, and { $name } will write to you when there is something worth reading. No account and no tracking.
+home-lead = Subscribe, and { $name } will email you when there is something worth reading. No account and no tracking.
 home-newsletter-title = Newsletter
-home-newsletter-kept = Your address is kept by the people who run this site, and passed on to nobody.
-home-newsletter-passed-on = Your address goes straight to our newsletter provider and is not kept here.
-home-newsletter-told = Your address is kept by the people who run this site, and passed on only to the service that sends their newsletter.
-home-stored = What is stored about you
+home-newsletter-kept = Your address is stored by the people who run this site and not shared with anyone.
+home-newsletter-passed-on = Your address goes straight to our newsletter provider and isn’t stored here.
+home-newsletter-told = Your address is stored by the people who run this site and shared only with the services that send our emails.
+home-newsletter-ip = Your IP address is stored with it as proof of your sign-up.
+home-stored = What we store about you
 home-chat-title = Questions? Ask them here
 home-chat-model = A language model answers, and it can be wrong. What you write is sent to the model that the people who run this site have chosen.
 home-chat-search = The assistant finds the passage of our pages that answers your question. What you write is not kept.
@@ -99,6 +102,33 @@ home-developers-title = For developers and agents
 home-developers = Everything here is also available through a free JSON API, with no account: the [developers’ page]({ $developers }) has keys and sample commands, the [guide]({ $docs }) explains every call, and [llms.txt]({ $llms }) is an index of all documents.
 home-more-pages = More pages
 home-erp = The ERP is a separate system: <{ $url }>
+
+## What is stored, shared and counted: data/statements.txt has when each of these is true
+
+privacy-nothing = This site itself stores nothing about you when you sign up: your email address goes straight to the service that sends the newsletter, and to nobody else.
+privacy-contact = When you sign up, this site stores your email address, the time and language of the sign-up, the page and the wording of the form, and fingerprints of the last four networks or API keys that signed the address up.
+privacy-confirmation = It also stores when the confirmation email was sent and when you confirmed.
+privacy-ip = Your IP address is stored with this as proof of your consent; for anything else it is only turned into a fingerprint that helps to limit abuse.
+privacy-no-ip = Your IP address is not stored; it is only turned into a fingerprint that helps to limit abuse.
+privacy-unshared = None of it is shared with anyone.
+privacy-shared = Only your address is shared, with the services that send our emails, and with nobody else.
+privacy-chat = What you write in the chat is not stored here.
+privacy-erased-elsewhere = Ask the people who run this site to delete your data: your address is not stored here but with the service that sends their newsletter, and they can have it removed there.
+privacy-erased = Ask the people who run this site to delete your data, and they erase your email address with everything stored about it. All that remains is a fingerprint from which nobody can read the address, so that an old list does not bring it back.
+privacy-erased-chat = What you wrote in the chat need not be deleted, as it is not stored here.
+privacy-erased-cookie = You can delete the chat’s cookie in your browser.
+privacy-no-tracking = There is no tracking, no advertising and no statistics service.
+privacy-cookie = The only cookie is that of the chat: it holds a random number, is set when you send your first message, and only counts your messages. If you never use the chat, you get no cookie at all.
+privacy-no-cookie = No cookies are set, not even by the chat.
+privacy-chat-model = Nobody stores what you write on this site, but it is sent to the language model that the people who run this site have chosen. Your IP address and your cookies are not sent with it; ask them where that model runs.
+privacy-chat-here = What you write in the chat is answered here, goes to nobody else, and is not stored.
+privacy-purpose = Your address is used only for the newsletter.
+privacy-unlisted = Nobody can look up here whether it is on the list.
+privacy-listed = Anyone who signs it up through the API learns whether it was on the list before.
+privacy-safe-elsewhere = It goes to the service that sends the newsletter, over an encrypted connection if that service offers one.
+privacy-safe-here = It is stored by the people who run this site.
+privacy-logs = The logs hold no email addresses, IP addresses, keys or cookies.
+privacy-unshown = No page of this site shows addresses.
 
 ## Pages of errors
 

@@ -22,23 +22,25 @@ duration-days = { $n ->
 ## Newsletter form
 
 newsletter-title = Boletín
-newsletter-lead = Deje su correo electrónico y recibirá el próximo número.
+newsletter-lead = Escriba su correo electrónico para suscribirse a nuestro boletín.
 newsletter-email = Correo electrónico
 newsletter-submit = Suscribirse
 newsletter-trap = Deje este campo vacío
-newsletter-address-missing = Escriba su correo electrónico, por favor.
-newsletter-address-wrong = Revise la dirección, por favor. Ejemplo: nombre@example.com.
-newsletter-unreadable = Ha habido un problema con el envío: no se pudo leer el campo «{ $field }». Escriba su dirección otra vez, por favor.
-newsletter-wait = Ha habido demasiados intentos de suscripción. Inténtelo de nuevo en { $wait }, por favor.
-newsletter-unavailable = En este momento no podemos registrar su suscripción. Inténtelo de nuevo en unos minutos, por favor.
+newsletter-address-missing = Escriba su correo electrónico.
+newsletter-address-wrong = Revise la dirección. Ejemplo: nombre@example.com.
+newsletter-unreadable = Ha habido un problema con el envío: no se pudo leer el campo «{ $field }». Escriba su dirección otra vez.
+newsletter-wait = Demasiados intentos de suscripción. Inténtelo de nuevo en { $wait }.
+newsletter-unavailable = En este momento no podemos registrar su suscripción. Inténtelo de nuevo en unos minutos.
 newsletter-thanks = Gracias. Hemos recibido { $email }.
+newsletter-asked = Revise su bandeja de entrada: haga clic en el enlace enviado a { $email }.
 
 ## Thanks
 
 thanks-title = Gracias
-thanks-kept = Su suscripción al boletín ha quedado registrada.
-thanks-passed-on = Hemos enviado su dirección a nuestro proveedor de boletines. Si recibe un mensaje que le pide confirmarla, siga el enlace que contiene.
-thanks-asked = Mire en su correo: le hemos enviado un mensaje con un enlace. Recibirá el boletín en cuanto lo confirme allí.
+thanks-asked-title = Revise su bandeja de entrada
+thanks-kept = Se ha suscrito a nuestro boletín.
+thanks-passed-on = Hemos enviado su dirección a nuestro proveedor de boletines. Si recibe un correo que le pide confirmar la suscripción, haga clic en el enlace que contiene.
+thanks-asked = Para confirmar su suscripción, haga clic en el enlace del correo que acabamos de enviarle. ¿No lo encuentra? Mire en la carpeta de correo no deseado. Si ya recibe el boletín, no tiene que hacer nada.
 thanks-back = Volver a { $site }
 thanks-home = Ir a la página de inicio
 
@@ -82,12 +84,13 @@ frame-contents = Contenido
 ## Página de inicio
 
 home-promise = Entérese antes que nadie de las novedades
-home-lead = Deje su correo electrónico y { $name } le escribirá cuando haya algo que merezca la pena leer. Sin cuenta y sin rastreo.
+home-lead = Suscríbase y { $name } le escribirá cuando haya algo que merezca la pena leer. Sin cuenta y sin rastreo.
 home-newsletter-title = Boletín
-home-newsletter-kept = Los responsables de este sitio guardan su dirección y no la ceden a nadie.
+home-newsletter-kept = Los responsables de este sitio guardan su dirección y no la comparten con nadie.
 home-newsletter-passed-on = Su dirección va directamente a nuestro proveedor de boletines y no se guarda aquí.
-home-newsletter-told = Los responsables de este sitio guardan su dirección y solo la ceden al servicio que envía su boletín.
-home-stored = Qué se guarda sobre usted
+home-newsletter-told = Los responsables de este sitio guardan su dirección y solo la comparten con los servicios que envían nuestros correos.
+home-newsletter-ip = También se guarda su dirección IP como prueba de su suscripción.
+home-stored = Qué datos guardamos
 home-chat-title = ¿Tiene preguntas? Hágalas aquí
 home-chat-model = Responde un modelo de lenguaje, que puede equivocarse. Lo que escriba se envía al modelo que han elegido los responsables de este sitio.
 home-chat-search = El asistente encuentra en nuestras páginas el pasaje que responde a su pregunta. Lo que escriba no se guarda.
@@ -99,6 +102,33 @@ home-developers-title = Para desarrolladores y agentes
 home-developers = Todo está disponible también mediante una API JSON gratuita y sin cuenta: la [página para desarrolladores]({ $developers }) ofrece claves y comandos de ejemplo, la [guía]({ $docs }) explica cada llamada (en inglés) y [llms.txt]({ $llms }) contiene un índice de todos los documentos.
 home-more-pages = Más páginas
 home-erp = El ERP es un sistema aparte: <{ $url }>
+
+## Qué se guarda, se comparte y se cuenta: data/statements.txt indica cuándo es cierta cada frase
+
+privacy-nothing = Este sitio no guarda nada sobre usted al suscribirse: su correo electrónico va directamente al servicio que envía el boletín, y a nadie más.
+privacy-contact = Al suscribirse, este sitio guarda su correo electrónico, la fecha y el idioma de la suscripción, la página y el texto del formulario, y huellas de las últimas cuatro redes o claves de API desde las que se suscribió la dirección.
+privacy-confirmation = También guarda cuándo se envió el correo de confirmación y cuándo confirmó usted.
+privacy-ip = Su dirección IP se guarda con estos datos como prueba de su consentimiento; para todo lo demás, de ella solo se obtiene una huella que ayuda a limitar los abusos.
+privacy-no-ip = Su dirección IP no se guarda; de ella solo se obtiene una huella que ayuda a limitar los abusos.
+privacy-unshared = Nada de ello se comparte con nadie.
+privacy-shared = Solo se comparte su dirección, y únicamente con los servicios que envían nuestros correos.
+privacy-chat = Lo que escribe en el chat no se guarda aquí.
+privacy-erased-elsewhere = Pida a los responsables de este sitio que borren sus datos: su dirección no se guarda aquí, sino en el servicio que envía el boletín, y allí pueden hacer que la quiten.
+privacy-erased = Pida a los responsables de este sitio que borren sus datos; entonces eliminarán su correo electrónico y todo lo que se guarda con él. Solo queda una huella de la que nadie puede deducir la dirección, para que no vuelva con una lista antigua.
+privacy-erased-chat = Lo que escribió en el chat no hace falta borrarlo, pues aquí no se guarda.
+privacy-erased-cookie = La cookie del chat puede borrarla en su navegador.
+privacy-no-tracking = No hay seguimiento, ni publicidad, ni servicio de estadísticas.
+privacy-cookie = La única cookie es la del chat: contiene un número aleatorio, se crea con su primer mensaje y solo sirve para contar sus mensajes. Si nunca usa el chat, no recibe ninguna cookie.
+privacy-no-cookie = No se crean cookies, ni siquiera en el chat.
+privacy-chat-model = Nadie guarda en este sitio lo que escribe, pero se envía al modelo de lenguaje que han elegido los responsables de este sitio. Su dirección IP y sus cookies no se envían con el mensaje; pregúnteles dónde funciona ese modelo.
+privacy-chat-here = Lo que escribe en el chat se responde aquí, no se envía a nadie más y no se guarda.
+privacy-purpose = Su dirección sirve solo para el boletín.
+privacy-unlisted = Nadie puede comprobar aquí si está en la lista.
+privacy-listed = Quien la suscribe mediante la API averigua si ya estaba en la lista.
+privacy-safe-elsewhere = Va al servicio que envía el boletín, por una conexión cifrada si ese servicio la ofrece.
+privacy-safe-here = La guardan los responsables de este sitio.
+privacy-logs = Los registros no contienen correos electrónicos, direcciones IP, claves ni cookies.
+privacy-unshown = Ninguna página de este sitio muestra direcciones.
 
 ## Páginas de error
 

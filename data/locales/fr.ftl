@@ -22,23 +22,25 @@ duration-days = { $n ->
 ## Newsletter form
 
 newsletter-title = Newsletter
-newsletter-lead = Indiquez votre adresse e-mail et vous recevrez le prochain numéro.
+newsletter-lead = Saisissez votre adresse e-mail pour vous inscrire à notre newsletter.
 newsletter-email = Adresse e-mail
 newsletter-submit = S’inscrire
 newsletter-trap = Laissez ce champ vide
 newsletter-address-missing = Veuillez saisir votre adresse e-mail.
 newsletter-address-wrong = Veuillez vérifier l’adresse. Exemple : nom@example.com.
 newsletter-unreadable = Un problème est survenu lors de l’envoi : le champ « { $field } » est illisible. Veuillez saisir de nouveau votre adresse.
-newsletter-wait = Il y a eu trop de tentatives d’inscription. Veuillez réessayer dans { $wait }.
+newsletter-wait = Trop de tentatives d’inscription. Veuillez réessayer dans { $wait }.
 newsletter-unavailable = Nous ne pouvons pas enregistrer votre inscription pour le moment. Veuillez réessayer dans quelques minutes.
 newsletter-thanks = Merci. Nous avons bien reçu { $email }.
+newsletter-asked = Consultez votre boîte de réception : cliquez sur le lien envoyé à { $email }.
 
 ## Thanks
 
 thanks-title = Merci
-thanks-kept = Votre inscription à la newsletter est enregistrée.
-thanks-passed-on = Votre adresse a été transmise à notre prestataire de newsletter. Si vous recevez un message de confirmation, veuillez cliquer sur le lien qu’il contient.
-thanks-asked = Consultez votre messagerie : nous vous avons envoyé un e-mail avec un lien. Vous recevrez la newsletter dès que vous aurez confirmé.
+thanks-asked-title = Consultez votre boîte de réception
+thanks-kept = Votre inscription à notre newsletter est enregistrée.
+thanks-passed-on = Nous avons transmis votre adresse à notre prestataire de newsletter. Si vous recevez un e-mail de confirmation, veuillez cliquer sur le lien qu’il contient.
+thanks-asked = Pour confirmer votre inscription, cliquez sur le lien dans l’e-mail que nous venons de vous envoyer. Vous ne le trouvez pas ? Regardez dans le courrier indésirable. Si vous recevez déjà la newsletter, vous n’avez rien à faire.
 thanks-back = Retour à { $site }
 thanks-home = Retour à la page d’accueil
 
@@ -82,12 +84,13 @@ frame-contents = Sommaire
 ## Page d’accueil
 
 home-promise = Soyez les premiers informés de nos nouveautés
-home-lead = Laissez votre adresse e-mail, et { $name } vous écrira dès qu’il y aura quelque chose d’intéressant à lire. Sans compte ni suivi.
+home-lead = Inscrivez-vous, et { $name } vous écrira dès qu’il y aura quelque chose d’intéressant à lire. Sans compte ni suivi.
 home-newsletter-title = Newsletter
-home-newsletter-kept = Votre adresse est conservée par les responsables de ce site et n’est transmise à personne.
-home-newsletter-passed-on = Votre adresse est transmise aussitôt à notre prestataire de newsletter et n’est pas conservée ici.
-home-newsletter-told = Votre adresse est conservée par les responsables de ce site et n’est transmise qu’au service qui envoie leur newsletter.
-home-stored = Ce qui est conservé à votre sujet
+home-newsletter-kept = Votre adresse est conservée par les responsables de ce site et n’est communiquée à personne.
+home-newsletter-passed-on = Votre adresse est transmise directement à notre prestataire de newsletter et n’est pas conservée ici.
+home-newsletter-told = Votre adresse est conservée par les responsables de ce site et communiquée uniquement aux services qui envoient nos e-mails.
+home-newsletter-ip = Votre adresse IP est également conservée comme preuve de votre inscription.
+home-stored = Les données que nous conservons
 home-chat-title = Des questions ? Posez-les ici
 home-chat-model = C’est un modèle de langage qui répond, et il peut se tromper. Ce que vous écrivez est envoyé au modèle choisi par les responsables de ce site.
 home-chat-search = L’assistant trouve dans nos pages le passage qui répond à votre question. Ce que vous écrivez n’est pas conservé.
@@ -99,6 +102,33 @@ home-developers-title = Pour les développeurs et les agents
 home-developers = Tout est aussi accessible par une API JSON gratuite et sans compte : la [page des développeurs]({ $developers }) propose des clés et des exemples de commandes, le [guide]({ $docs }) explique chaque appel (en anglais), et [llms.txt]({ $llms }) donne la liste de tous les documents.
 home-more-pages = Autres pages
 home-erp = L’ERP est un système à part : <{ $url }>
+
+## Ce qui est conservé, communiqué et compté : data/statements.txt indique quand chacune de ces phrases est vraie
+
+privacy-nothing = Ce site lui-même ne conserve rien sur vous à l’inscription : votre adresse e-mail va directement au service qui envoie la newsletter, et à personne d’autre.
+privacy-contact = À l’inscription, ce site conserve votre adresse e-mail, la date et la langue de l’inscription, la page et le texte du formulaire, ainsi que des empreintes des quatre derniers réseaux ou clés d’API ayant servi à inscrire l’adresse.
+privacy-confirmation = Il conserve aussi la date d’envoi de l’e-mail de confirmation et celle de votre confirmation.
+privacy-ip = Votre adresse IP est conservée avec ces données comme preuve de votre consentement ; pour le reste, on n’en tire qu’une empreinte qui aide à limiter les abus.
+privacy-no-ip = Votre adresse IP n’est pas conservée ; on n’en tire qu’une empreinte qui aide à limiter les abus.
+privacy-unshared = Rien de tout cela n’est communiqué à qui que ce soit.
+privacy-shared = Seule votre adresse est communiquée, et uniquement aux services qui envoient nos e-mails.
+privacy-chat = Ce que vous écrivez dans le chat n’est pas conservé ici.
+privacy-erased-elsewhere = Demandez aux personnes qui gèrent ce site de supprimer vos données : votre adresse n’est pas conservée ici, mais chez le service qui envoie la newsletter, et elles peuvent l’y faire retirer.
+privacy-erased = Demandez aux personnes qui gèrent ce site de supprimer vos données ; elles effacent alors votre adresse e-mail et tout ce qui est conservé avec elle. Seule reste une empreinte dont personne ne peut déduire l’adresse, pour qu’une ancienne liste ne la réintroduise pas.
+privacy-erased-chat = Ce que vous avez écrit dans le chat n’a pas à être supprimé, car rien n’en est conservé ici.
+privacy-erased-cookie = Vous pouvez supprimer le cookie du chat dans votre navigateur.
+privacy-no-tracking = Il n’y a ni suivi, ni publicité, ni service de statistiques.
+privacy-cookie = Le seul cookie est celui du chat : il contient un nombre aléatoire, est déposé lors de votre premier message et ne sert qu’à compter vos messages. Si vous n’utilisez jamais le chat, vous ne recevez aucun cookie.
+privacy-no-cookie = Aucun cookie n’est déposé, pas même par le chat.
+privacy-chat-model = Personne ne conserve sur ce site ce que vous écrivez, mais cela est envoyé au modèle de langage choisi par les personnes qui gèrent ce site. Votre adresse IP et vos cookies ne sont pas transmis ; demandez-leur où fonctionne ce modèle.
+privacy-chat-here = Ce que vous écrivez dans le chat est traité ici, n’est transmis à personne d’autre et n’est pas conservé.
+privacy-purpose = Votre adresse ne sert qu’à la newsletter.
+privacy-unlisted = Personne ne peut vérifier ici si elle est sur la liste.
+privacy-listed = Quiconque l’inscrit par l’API apprend si elle était déjà sur la liste.
+privacy-safe-elsewhere = Elle va au service qui envoie la newsletter, par une connexion chiffrée si ce service en propose une.
+privacy-safe-here = Elle est conservée par les personnes qui gèrent ce site.
+privacy-logs = Les journaux ne contiennent ni adresse e-mail, ni adresse IP, ni clé, ni cookie.
+privacy-unshown = Aucune page de ce site n’affiche d’adresses.
 
 ## Pages d’erreur
 

@@ -88,6 +88,9 @@ pub async fn serve_until_stopped(
     // An address in use is reported before the data directory is touched.
     let sockets = Sockets::open(args, passed).await?;
     let bound = sockets.web.local_addr()?;
+    // A socket that was passed need not be the one of --listen.
+    let opt_in = args.check_opt_in(bound);
+    opt_in.map_err(|why| ServeError::Flag(why.to_owned()))?;
     let settings = args.settings(bound);
     if args.public_origin().is_none() && bound.ip().is_unspecified() {
         tracing::warn!(

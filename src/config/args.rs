@@ -484,13 +484,16 @@ impl Args {
         }
         let mail = self.mail.as_ref().map_or(Ok(()), MailArgs::check);
         mail.map_err(|why| (ErrorKind::ArgumentConflict, why.to_owned()))?;
-        let opt_in = self.check_opt_in();
+        let opt_in = self.check_opt_in(self.listen);
         opt_in.map_err(|why| (ErrorKind::ArgumentConflict, why.to_owned()))?;
         self.engines.check(is_operating)
     }
 
-    /// Checks that a mail can ask to confirm, and that its link leads here.
-    fn check_opt_in(&self) -> Result<(), &'static str> {
+    /// Checks that an email can ask to confirm, and that its link leads to a service that listens on `bound`.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub fn check_opt_in(&self, bound: SocketAddr) -> Result<(), &'static str> {
         if self.opt_in == OptInMode::Single {
             return Ok(());
         }
@@ -502,20 +505,21 @@ impl Args {
                 "--opt-in double stores contacts, which --newsletter-webhook-mode direct does not",
             );
         }
-        let origin = self.public_origin().unwrap_or_default();
-        let url = Url::parse(&origin).ok();
         let is_here = |host: Host<&str>| match host {
             Host::Domain(name) => name == "localhost",
             Host::Ipv4(address) => address.is_loopback(),
             Host::Ipv6(address) => address.is_loopback(),
         };
-        let is_safe = |url: &Url| url.scheme() == "https" || url.host().is_some_and(is_here);
-        if !url.as_ref().is_some_and(is_safe) {
-            return Err(
-                "--opt-in double needs an https URL as --base-url: the confirmation link points there",
-            );
-        }
-        Ok(())
+        let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_here);
+        let leads_here = match self.public_origin() {
+            Some(origin) => Url::parse(&origin).is_ok_and(is_safe),
+            // On the machine itself, to try it.
+            None => bound.ip().is_loopback(),
+        };
+        leads_here.then_some(()).ok_or(
+            "--opt-in double needs an https URL as --base-url, where the link of its email leads, unless --listen is \
+             a loopback address",
+        )
     }
 
     /// Checks that there is an address to send clients to who speak HTTP.

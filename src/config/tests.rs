@@ -266,12 +266,27 @@ fn the_link_of_a_confirmation_leads_here_and_is_safe() {
     }
     let args = load(&with(&["--base-url=https://a.example", "--opt-in-days=1"])).unwrap();
     assert_eq!(args.settings(args.listen).opt_in_ms, Some(DAY_MS));
-    for more in [&[][..], &["--base-url=http://api.example.com"]] {
+    for more in [
+        &["--listen=0.0.0.0:8080"][..],
+        &["--listen=[::]:8080"],
+        &["--listen=192.0.2.1:8080"],
+        &["--base-url=http://api.example.com"],
+    ] {
         let message = refusal(&with(more));
         assert!(
             message.contains("needs an https URL as --base-url"),
             "{message}"
         );
+    }
+    // On a laptop the address listened on is enough.
+    for listen in ["127.0.0.1:8080", "[::1]:8081"] {
+        let args = load(&with(&["--listen", listen])).unwrap();
+        let bound = listen.parse().unwrap();
+        assert_eq!(args.settings(bound).base_url, format!("http://{listen}"));
+        assert_eq!(args.check_opt_in(bound), Ok(()));
+        // A service manager may have passed another socket.
+        let open = "0.0.0.0:8080".parse().unwrap();
+        assert!(args.check_opt_in(open).is_err(), "{listen}");
     }
     let direct = with(&[
         "--base-url=https://api.example.com",

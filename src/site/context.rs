@@ -11,6 +11,7 @@ use crate::domain::{
 };
 
 use super::facts::{SiteFacts, quota_cookie_name};
+use super::privacy::statements;
 use super::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool};
 
 /// The values from `facts`. Templates for HTML and JSON escape them; `service_name_md` is for Markdown, which
@@ -46,6 +47,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         passes_sign_ups_on => settings.passes_sign_ups_on(),
         sign_ups => settings.sign_ups.as_str(),
         opt_in_days => settings.opt_in_ms.map_or(0, |ms| ms / DAY_MS),
+        privacy => statements(settings),
         allowed_origins => settings.allowed_origins.clone(),
         trusts_proxies => settings.trusts_proxies,
         email_max => email::LENGTH_MAX,

@@ -30,6 +30,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>, locales: &Arc<Locales>) 
     environment.add_filter("json", json);
     environment.add_filter("resolved", resolved);
     environment.add_function("text", message(Arc::clone(locales)));
+    environment.add_function("says", statements(Arc::clone(locales)));
     let locales = Arc::clone(locales);
     environment.add_function(
         "duration",
@@ -53,6 +54,17 @@ fn message(
         }
         let text = locales.text(language(state), key, &args);
         text.map_err(template_error)
+    }
+}
+
+/// The function `says(keys)`: messages in the page's language, one after another.
+fn statements(
+    locales: Arc<Locales>,
+) -> impl Fn(&State<'_, '_>, Vec<String>) -> Result<String, minijinja::Error> {
+    move |state, keys| {
+        let text = |key: &String| locales.text(language(state), key, &FluentArgs::new());
+        let texts: Result<Vec<_>, _> = keys.iter().map(text).collect();
+        Ok(texts.map_err(template_error)?.join(" "))
     }
 }
 

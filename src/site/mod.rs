@@ -16,6 +16,7 @@
 //! | [`image`] | the operator's images |
 //! | `page` | a page in the site's frame, its Markdown, its passages |
 //! | [`page_writer`] | pages that are rendered while a request is answered |
+//! | `privacy` | what is stored, and when each statement about it is true |
 //! | `markdown` | Markdown to HTML, and to the plain text that the assistant quotes |
 //! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `reference` | the API reference, arranged from the description |
@@ -40,6 +41,7 @@ mod markdown;
 mod openapi;
 mod page;
 pub mod page_writer;
+mod privacy;
 mod reference;
 mod script;
 mod search;

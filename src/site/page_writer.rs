@@ -6,10 +6,11 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::domain::{Language, SignUpsGo};
+use crate::domain::{Language, Settings};
 
 use super::catalog::FRAME;
 use super::error::SiteError;
+use super::privacy::statements;
 use super::templates::Templates;
 
 /// Renders pages in the site's frame. A clone shares the templates.
@@ -27,10 +28,11 @@ impl PageWriter {
     }
 
     /// What the newsletter's form asks with, on the pages of this service.
-    pub fn consent_text(&self, language: Language, sign_ups: SignUpsGo) -> Option<String> {
-        let text = |key: &str| self.templates.text(language, key).ok();
-        let kept = format!("home-newsletter-{}", sign_ups.as_str());
-        Some([text("newsletter-lead")?, text(&kept)?].join(" "))
+    pub fn consent_text(&self, language: Language, settings: &Settings) -> Option<String> {
+        let hint = statements(settings).remove("form").unwrap_or_default();
+        let keys = ["newsletter-lead"].into_iter().chain(hint);
+        let texts = keys.map(|key| self.templates.text(language, key).ok());
+        Some(texts.collect::<Option<Vec<_>>>()?.join(" "))
     }
 
     /// Renders the template `layout` with `values`, in the frame. The message `title` is the page's title;

@@ -78,7 +78,8 @@ impl Templates {
     ) -> Result<Self, SiteError> {
         let locales = Arc::new(Locales::read()?);
         let accent = facts.settings.accent;
-        let scripts = Scripts::read(&locales, accent)?;
+        let confirms = facts.settings.opt_in_ms.is_some();
+        let scripts = Scripts::read(&locales, accent, confirms)?;
         let mut environment = environment(&locales)?;
         let verbatim = VERBATIM.iter().map(|&(name, text)| match &facts.logo {
             Some(Logo::Svg(logo)) if name == "icon.svg" => (name, logo.clone()),

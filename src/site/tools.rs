@@ -55,6 +55,7 @@ impl Tool {
                 .unwrap_or_else(|| closed(description, &nothing)),
             output_schema: schema(success.map(|(_, answer)| answer)).unwrap_or_default(),
             annotations: self.annotations(facts),
+            note: text("/x-tool/note"),
         }
     }
 
@@ -113,6 +114,13 @@ impl Toolbox {
             tools: Tool::ALL.map(|tool| tool.card(facts, description)).to_vec(),
         }
     }
+
+    /// What the result of `tool` says beside its value.
+    pub fn note(&self, tool: Tool) -> &str {
+        let mut cards = self.tools.iter();
+        let card = cards.find(|card| card.name == tool.as_str());
+        card.map_or("", |card| &card.note)
+    }
 }
 
 /// A JSON Schema of an object.
@@ -134,6 +142,9 @@ pub struct ToolCard {
     pub output_schema: Schema,
     /// Its effects.
     pub annotations: Value,
+    /// What its result says beside its value, if anything.
+    #[serde(skip)]
+    note: String,
 }
 
 /// The schema with references resolved and no additional properties: a tool rejects unknown fields. Patterns

@@ -41,23 +41,23 @@ const HOSTILE: &str = r#"<!DOCTYPE html><html lang="en"><head><meta charset="utf
 input, button, textarea, label, form, p, h2, dialog, [hidden], .row, .field, .root, .log, .turn, .status { all: unset !important; display: none !important; }
 </style></head><body>ELEMENTS</body></html>"#;
 
-const PLAIN: &str = r#"<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Other</title></head><body>ELEMENTS</body></html>"#;
+pub(crate) const PLAIN: &str = r#"<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Other</title></head><body>ELEMENTS</body></html>"#;
 
 /// A site of another origin: the service is told of it before it has pages.
-struct OtherSite {
+pub(crate) struct OtherSite {
     listener: TcpListener,
-    origin: String,
+    pub(crate) origin: String,
 }
 
 impl OtherSite {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         Self { listener, origin }
     }
 
     /// Has `page` be one of it: `html` with the elements in it, sent with these headers and a cookie.
-    async fn open(self, page: &Browser, html: &str, elements: &str, headers: &str) {
+    pub(crate) async fn open(self, page: &Browser, html: &str, elements: &str, headers: &str) {
         let body = html.replace("ELEMENTS", elements);
         let answer = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
@@ -78,7 +78,7 @@ impl OtherSite {
     }
 }
 
-fn snippet(visit: &Visit, elements: &str) -> String {
+pub(crate) fn snippet(visit: &Visit, elements: &str) -> String {
     let service = format!("http://{}", visit.service.address);
     let script = format!("<script type=\"module\" src=\"{service}/embed.js\"></script>");
     script + &elements.replace("SERVICE", &service)

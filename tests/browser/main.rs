@@ -13,6 +13,7 @@
 mod admin;
 mod assistant;
 mod browser;
+mod consent;
 mod embed;
 mod forms;
 mod handbook;

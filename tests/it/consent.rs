@@ -117,14 +117,60 @@ async fn a_consent_tells_by_what_and_where_it_was_given() {
 #[tokio::test]
 async fn the_words_of_the_own_form_are_kept_once() {
     let app = TestApp::new();
-    let call = form("").header("Origin", app.base_url);
+    let page = format!("{}/newsletter?lang=de", app.base_url);
+    // As browsers do with the policy of the page.
+    let call = form("")
+        .header("Origin", app.base_url)
+        .header("Referer", &page);
     app.send(call).await;
-    let digest = kept(&app, ADA).await.consent.unwrap().text.unwrap();
+    let consent = kept(&app, ADA).await.consent.unwrap();
+    assert_eq!(source(&consent), page.split('?').next());
+    let digest = consent.text.unwrap();
     let text = app.contacts.consent_text(&digest).await.unwrap().unwrap();
     assert_eq!(TextDigest::of(&text), digest);
     let page = app.send(Call::get("/newsletter?lang=de")).await;
     let sentence = text.split_inclusive('.').next().unwrap();
     assert!(page.text().contains(sentence.trim()), "{text}");
+}
+
+#[tokio::test]
+async fn the_own_pages_have_browsers_name_them_and_no_other_sites_do() {
+    let app = TestApp::new();
+    for path in ["/", "/newsletter", "/embed", "/help"] {
+        let page = app.send(Call::get(path)).await;
+        // With `no-referrer` the form would be sent with `Origin: null`, and without the page.
+        assert_eq!(
+            page.header("referrer-policy"),
+            Some("same-origin"),
+            "{path}"
+        );
+    }
+    let wrong = app.send(form("").body("email=ada&lang=de")).await;
+    assert_eq!(
+        (wrong.status.as_u16(), wrong.header("referrer-policy")),
+        (400, Some("same-origin"))
+    );
+    // The address of a page that fails may be an email's link.
+    let failed = app
+        .send(Call::get("/newsletter/confirmed").header("accept", "text/html"))
+        .await;
+    assert!(failed.is_html());
+    assert_eq!(failed.header("referrer-policy"), Some("no-referrer"));
+}
+
+#[test]
+fn the_words_of_the_own_form_say_that_the_ip_address_is_stored() {
+    let mut facts = crate::site::facts();
+    facts.settings.keeps_consent_ip = true;
+    let site = crate::site::render(&facts);
+    let text = site
+        .page_writer()
+        .consent_text(Language::English, &facts.settings)
+        .unwrap();
+    assert!(
+        text.ends_with("Your IP address is stored with it as proof of your sign-up."),
+        "{text}"
+    );
 }
 
 #[tokio::test]

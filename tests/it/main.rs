@@ -77,6 +77,7 @@ mod shares;
 mod signers;
 mod site;
 mod site_dir;
+mod statements;
 mod streaming;
 mod systemd;
 mod tls;

@@ -88,6 +88,80 @@ async fn answer(app: &TestApp, path: &str, answer: &str) -> Reply {
 }
 
 #[tokio::test]
+async fn all_ways_in_say_that_an_email_has_to_be_confirmed() {
+    let (app, _mail) = start();
+    let single = TestApp::new();
+    let asks = [
+        (
+            "en",
+            "Check your inbox",
+            "click the link",
+            "to confirm your subscription",
+        ),
+        (
+            "de",
+            "Bitte schauen Sie in Ihr Postfach",
+            "Klicken Sie auf den Link",
+            "Ihre Anmeldung zu bestätigen",
+        ),
+        (
+            "fr",
+            "Consultez votre boîte de réception",
+            "cliquez sur le lien",
+            "confirmer votre inscription",
+        ),
+        (
+            "es",
+            "Revise su bandeja de entrada",
+            "haga clic en el enlace",
+            "confirmar su suscripción",
+        ),
+    ];
+    for (language, title, click, confirm) in asks {
+        let path = format!("/newsletter/thanks?lang={language}");
+        let page = app.send(Call::get(&path)).await;
+        let words = [
+            &format!("<h1>{title}</h1>"),
+            &format!("<title>{title}"),
+            confirm,
+        ];
+        for words in words {
+            assert!(page.text().contains(words), "{words}: {}", page.text());
+        }
+        let plain = single.send(Call::get(&path)).await;
+        assert!(!plain.text().contains(title), "{title}");
+        // Scripts have these words for their own form.
+        let script = app.send(Call::get("/embed.js")).await;
+        let said = |words: &str| script.text().to_lowercase().contains(&words.to_lowercase());
+        assert!(said(title) && said(click), "{language}");
+    }
+    for (app, confirms) in [(&app, true), (&single, false)] {
+        let script = app.send(Call::get("/embed.js")).await;
+        let told = format!("CONFIRMS={confirms}");
+        assert!(script.text().contains(&told), "{told}");
+    }
+    // Programs and agents.
+    let skill = "/.well-known/agent-skills/public-landing-api/SKILL.md";
+    for path in ["/docs.md", "/openapi.json", "/api/openapi.yaml", skill] {
+        let said = "subscription is pending until";
+        assert!(
+            app.send(Call::get(path)).await.text().contains(said),
+            "{path}"
+        );
+        assert!(
+            !single.send(Call::get(path)).await.text().contains(said),
+            "{path}"
+        );
+    }
+    // The answer is that of any sign-up.
+    let answer = sign_up(&app, "ada@example.com").await.json();
+    assert_eq!(
+        answer,
+        json!({ "ok": true, "mode": "contact", "alreadyExists": false })
+    );
+}
+
+#[tokio::test]
 async fn a_sign_up_counts_once_the_mails_link_was_confirmed() {
     let (app, mail) = start();
     sign_up(&app, "ada@example.com").await;

@@ -2,7 +2,8 @@
 //! whoever asks for HTML outside the API.
 
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, VARY,
+    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
+    REFERRER_POLICY, VARY,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
@@ -13,7 +14,7 @@ use crate::domain::{Decision, Language};
 use crate::site::HTML;
 use crate::site::page_writer::PageWriter;
 
-use crate::http::answer::documents::{BROWSER_HEADERS, PAGE_POLICY};
+use crate::http::answer::documents::{BROWSER_HEADERS, NO_REFERRER, PAGE_POLICY};
 use crate::http::answer::reply::NO_STORE;
 use crate::http::request::negotiate;
 use crate::http::{Area, Problem, Reply, RequestId, whole};
@@ -106,11 +107,11 @@ pub(crate) fn failure_page(
         }),
     };
     let mut reply = page.reply(writer).ok()?;
-    reply
-        .headers
-        .extend(problem.headers.iter().cloned().collect::<HeaderMap>());
-    reply
-        .headers
-        .insert(VARY, HeaderValue::from_static("Accept, Accept-Language"));
+    let headers = &mut reply.headers;
+    headers.extend(problem.headers.iter().cloned().collect::<HeaderMap>());
+    let negotiated = HeaderValue::from_static("Accept, Accept-Language");
+    // A failure may be that of an email's link.
+    headers.insert(REFERRER_POLICY, NO_REFERRER);
+    headers.insert(VARY, negotiated);
     Some(reply)
 }

@@ -7,10 +7,11 @@
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
-use hyper::header::{HeaderValue, REFERRER_POLICY};
+use hyper::header::REFERRER_POLICY;
 use serde_json::json;
 
 use crate::domain::{Contact, ContactStatus, LeaveToken};
+use crate::http::answer::documents::NO_REFERRER;
 use crate::http::answer::page::WrittenPage;
 use crate::http::endpoint::later;
 use crate::http::request::negotiate;
@@ -122,7 +123,6 @@ pub(super) fn contact_page(
         values: json!({ "state": state }),
     };
     let mut reply = page.reply(&context.state().page_writer)?;
-    let nowhere = HeaderValue::from_static("no-referrer");
-    reply.headers.insert(REFERRER_POLICY, nowhere);
+    reply.headers.insert(REFERRER_POLICY, NO_REFERRER);
     Ok(reply)
 }

@@ -61,7 +61,7 @@ where
             "capabilities": { "tools": {} },
         })))),
         ("tools/list", _) => list_tools(toolbox, is_stateless, message.params).map(without_tool),
-        ("tools/call", _) => call_tool(&message, request_id, run).await,
+        ("tools/call", _) => call_tool(toolbox, &message, request_id, run).await,
         _ => Err(RpcError::method_not_found(is_stateless)),
     };
     // The tool's response without its body.
@@ -150,6 +150,7 @@ fn list_tools(
 /// Runs a tool with its arguments as written. Returns its result, and its response for the headers and the
 /// log. Its failure is a result, because models don't see protocol errors.
 async fn call_tool<R>(
+    toolbox: &Toolbox,
     message: &RpcMessage<'_>,
     request_id: RequestId,
     run: impl FnOnce(Tool, String) -> R,
@@ -171,11 +172,12 @@ where
     };
     let (result, mut reply) = match outcome {
         Ok((value, reply)) => {
-            let result = json!({
-                "content": [{ "type": "text", "text": value.to_string() }],
-                "structuredContent": value,
-                "isError": false,
-            });
+            let said = [&value.to_string(), toolbox.note(tool)];
+            let said = said.iter().filter(|text| !text.is_empty());
+            let content = said.map(|text| json!({ "type": "text", "text": text }));
+            let content: Vec<_> = content.collect();
+            let result =
+                json!({ "content": content, "structuredContent": value, "isError": false });
             (result, reply)
         }
         Err(problem) => {

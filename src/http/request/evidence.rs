@@ -19,10 +19,8 @@ pub(crate) fn evidence(
     // The wording on other pages is unknown.
     let is_own =
         text(headers, ORIGIN).is_some_and(|origin| is_same_origin(origin, &settings.base_url));
-    let asked_with = |language| {
-        let writer = &context.state().page_writer;
-        writer.consent_text(language, settings.sign_ups)
-    };
+    let writer = &context.state().page_writer;
+    let asked_with = |language| writer.consent_text(language, settings);
     let named = source.and_then(Source::parse);
     Evidence {
         way,

@@ -1,5 +1,6 @@
 //! `mail test`, and what `check` and `doctor` say of the account.
 
+use std::cell::RefCell;
 use std::fs;
 
 use landing_api::domain::contact::SignUp;
@@ -9,10 +10,12 @@ use landing_api::ports::ContactStore as _;
 use serde_json::json;
 
 use crate::commands;
-use crate::fixtures::{House, origin, sign_up_of};
+use crate::fixtures::{House, eventually, origin, sign_up_of};
 use crate::harness::NOW;
 use crate::mail::relay::{Relay, Script};
-use crate::program::{Program, Ran, assert_impersonal, closed_address, command, private_dir};
+use crate::program::{
+    Program, Ran, assert_impersonal, closed_address, command, landing_api, private_dir,
+};
 use crate::tls::write_private;
 
 /// The flags of an account with this relay.
@@ -209,4 +212,45 @@ fn flags_of_an_account_that_do_not_fit_are_refused_in_words() {
         assert!(!format!("{ran:?}").contains("hunter2"), "{ran:?}");
         ran.refused(2, told);
     }
+}
+
+#[tokio::test]
+async fn double_opt_in_is_tried_on_the_machine_itself_without_a_base_url() {
+    let relay = Relay::start(Script::default()).await;
+    let flags = flags(&relay.address.to_string());
+    let program = blocking(move || {
+        let dir = private_dir();
+        let program = Program::start(command(dir.path()).args(&flags).arg("--opt-in=double"));
+        program.sign_up("ada@example.com");
+        (dir, program)
+    });
+    let (dir, program) = program.await;
+    let message = RefCell::new(String::new());
+    eventually("the email is taken", || {
+        let mut message = message.borrow_mut();
+        message.extend(relay.received().messages);
+        !message.is_empty()
+    })
+    .await;
+    let text = message.take().replace("=\n", "");
+    let link = format!("http://{}/newsletter/confirm/", program.address);
+    let (_, token) = text.split_once(&link).unwrap_or_else(|| panic!("{text}"));
+    let path = format!("/newsletter/confirm/{}", &token[..32]);
+    blocking(move || {
+        assert_eq!(program.post_form(&path, "answer=confirm").0, 200);
+        let shown = commands::run("contacts show ada@example.com --json", dir.path()).json();
+        assert_eq!(shown["status"], "subscribed");
+        // Files are for other machines.
+        assert_eq!(shown["unsubscribe_url"], json!(null));
+        program.stopped();
+    })
+    .await;
+}
+
+#[test]
+fn on_an_address_that_others_reach_double_opt_in_needs_a_base_url() {
+    let dir = private_dir();
+    let mut command = landing_api(&["--listen=0.0.0.0:0", "--opt-in=double", "--data-dir"]);
+    Ran::of(command.arg(dir.path()).args(flags("127.0.0.1:25")))
+        .refused(2, "needs an https URL as --base-url");
 }

@@ -7,7 +7,7 @@ use landing_api::domain::contact::RevealExisting;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, Setup, TestApp, rows};
-use crate::twins::ScriptedSignUps;
+use crate::twins::{ScriptedMailSender, ScriptedSignUps};
 
 use super::{ask, call, listed, mint, plain, raw, subscribe};
 
@@ -194,4 +194,24 @@ async fn who_signed_up_before_is_told_to_nobody_else() {
     let never = Setup::default().revealing(RevealExisting::Never).start();
     let told = never.given(subscribe()).await;
     assert_eq!(told.get("alreadyExists"), None);
+}
+
+#[tokio::test]
+async fn an_agent_that_signs_up_is_told_what_the_owner_has_to_do() {
+    let app = Setup {
+        mail: Some(Arc::new(ScriptedMailSender::default())),
+        ..Setup::default()
+    };
+    let result = app.start().result(subscribe()).await;
+    let answer = json!({ "ok": true, "mode": "contact", "alreadyExists": false });
+    assert_eq!(result["structuredContent"], answer);
+    let [value, note] = result["content"].as_array().unwrap().as_slice() else {
+        panic!("{result}");
+    };
+    assert_eq!(value["text"], answer.to_string());
+    let note = note["text"].as_str().unwrap();
+    assert!(note.starts_with("The subscription is pending."), "{note}");
+    assert!(note.contains("within 7 days"), "{note}");
+    let plain = TestApp::new().result(subscribe()).await;
+    assert_eq!(plain["content"].as_array().unwrap().len(), 1);
 }

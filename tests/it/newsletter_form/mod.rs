@@ -215,7 +215,7 @@ async fn a_form_in_parts_is_read_like_any_other() {
 #[tokio::test]
 async fn an_address_that_is_none_comes_back_with_what_to_do() {
     let app = TestApp::new();
-    let none = "400 Please enter your e-mail address.";
+    let none = "400 Please enter your email address.";
     let wrong = "400 Please check the address.";
     for (body, told) in [
         ("", none),

@@ -64,7 +64,10 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
         status: StatusCode::OK,
         language: fields::language(context),
         layout: "parts/thanks.html",
-        title: "thanks-title",
+        title: match context.app().opt_in {
+            Some(_) => "thanks-asked-title",
+            None => "thanks-title",
+        },
         // Nobody should find it by search.
         path: None,
         values: json!({ "back": back, "site": site.map(|(_scheme, host)| host) }),

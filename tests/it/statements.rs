@@ -1,0 +1,295 @@
+//! What the pages say about stored data, held against the settings that they are made with: nothing that a flag makes
+//! false, in any language.
+
+use landing_api::domain::contact::RevealExisting;
+use landing_api::domain::language::Language;
+use landing_api::domain::policy::PolicyName;
+use landing_api::domain::settings::{Settings, SignUpsGo};
+use landing_api::domain::time::DAY_MS;
+use landing_api::site::{HTML, Site, SiteFacts};
+
+use crate::site::{facts, render, text};
+
+/// What is told of a service, in words of each language, and the settings that make it true. Each statement is on the
+/// page.
+struct Claim {
+    path: &'static str,
+    words: [&'static str; Language::ALL.len()],
+    is_true: fn(&Settings) -> bool,
+}
+
+fn stores(settings: &Settings) -> bool {
+    settings.sign_ups != SignUpsGo::PassedOn
+}
+
+fn stores_ip(settings: &Settings) -> bool {
+    stores(settings) && settings.keeps_consent_ip
+}
+
+/// The address reaches the operator's program or a mail relay.
+fn shares(settings: &Settings) -> bool {
+    settings.sign_ups == SignUpsGo::Told || settings.opt_in_ms.is_some()
+}
+
+fn has_cookie(settings: &Settings) -> bool {
+    settings.policies.quota(PolicyName::Assistant).is_some()
+}
+
+fn tells(settings: &Settings) -> bool {
+    settings.sign_ups == SignUpsGo::Kept && settings.reveal_existing == RevealExisting::Always
+}
+
+const CLAIMS: [Claim; 18] = [
+    Claim {
+        path: "/help",
+        words: [
+            "this site stores your email address",
+            "speichert diese Website Ihre E-Mail-Adresse",
+            "ce site conserve votre adresse e-mail",
+            "este sitio guarda su correo electrónico",
+        ],
+        is_true: stores,
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "stores nothing about you",
+            "speichert bei der Anmeldung nichts über Sie",
+            "ne conserve rien sur vous",
+            "no guarda nada sobre usted",
+        ],
+        is_true: |settings| !stores(settings),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "Your IP address is not stored",
+            "Ihre IP-Adresse wird nicht gespeichert",
+            "Votre adresse IP n’est pas conservée",
+            "Su dirección IP no se guarda",
+        ],
+        is_true: |settings| !stores_ip(settings),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "Your IP address is stored",
+            "Ihre IP-Adresse wird als Nachweis",
+            "Votre adresse IP est conservée",
+            "Su dirección IP se guarda",
+        ],
+        is_true: stores_ip,
+    },
+    Claim {
+        path: "/",
+        words: [
+            "Your IP address is stored",
+            "auch Ihre IP-Adresse gespeichert",
+            "Votre adresse IP est également conservée",
+            "se guarda su dirección IP",
+        ],
+        is_true: stores_ip,
+    },
+    Claim {
+        path: "/",
+        words: [
+            "not shared with anyone",
+            "an niemanden weitergegeben",
+            "communiquée à personne",
+            "no la comparten con nadie",
+        ],
+        is_true: |settings| stores(settings) && !shares(settings),
+    },
+    Claim {
+        path: "/",
+        words: [
+            "shared only with the services",
+            "nur an die Dienste weitergegeben",
+            "uniquement aux services",
+            "solo la comparten con los servicios",
+        ],
+        is_true: |settings| stores(settings) && shares(settings),
+    },
+    Claim {
+        path: "/",
+        words: [
+            "isn’t stored here",
+            "wird hier nicht gespeichert.",
+            "n’est pas conservée ici",
+            "y no se guarda aquí",
+        ],
+        is_true: |settings| !stores(settings),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "None of it is shared",
+            "Nichts davon wird an andere weitergegeben",
+            "Rien de tout cela n’est communiqué",
+            "Nada de ello se comparte",
+        ],
+        is_true: |settings| stores(settings) && !shares(settings),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "Only your address is shared",
+            "Weitergegeben wird nur Ihre Adresse",
+            "Seule votre adresse est communiquée",
+            "Solo se comparte su dirección",
+        ],
+        is_true: |settings| stores(settings) && shares(settings),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "when you confirmed",
+            "wann Sie bestätigt haben",
+            "celle de votre confirmation",
+            "cuándo confirmó usted",
+        ],
+        is_true: |settings| settings.opt_in_ms.is_some(),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "goes to nobody else, and is not stored",
+            "geht an niemanden sonst und wird nicht gespeichert",
+            "n’est transmis à personne d’autre",
+            "no se envía a nadie más",
+        ],
+        is_true: |settings| !settings.has_model,
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "it is sent to the language model",
+            "es wird an das Sprachmodell geschickt",
+            "cela est envoyé au modèle de langage",
+            "se envía al modelo de lenguaje",
+        ],
+        is_true: |settings| settings.has_model,
+    },
+    Claim {
+        path: "/",
+        words: [
+            "is sent to the model",
+            "geht an das Modell",
+            "est envoyé au modèle",
+            "se envía al modelo",
+        ],
+        is_true: |settings| settings.has_model,
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "The only cookie is that of the chat",
+            "Das einzige Cookie ist das des Chats",
+            "Le seul cookie est celui du chat",
+            "La única cookie es la del chat",
+        ],
+        is_true: has_cookie,
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "No cookies are set",
+            "Cookies werden nicht gesetzt",
+            "Aucun cookie n’est déposé",
+            "No se crean cookies",
+        ],
+        is_true: |settings| !has_cookie(settings),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "Nobody can look up here",
+            "Niemand kann hier nachsehen",
+            "Personne ne peut vérifier ici",
+            "Nadie puede comprobar aquí",
+        ],
+        is_true: |settings| !tells(settings),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "learns whether it was on the list",
+            "erfährt, ob sie schon auf der Liste stand",
+            "apprend si elle était déjà sur la liste",
+            "averigua si ya estaba en la lista",
+        ],
+        is_true: tells,
+    },
+];
+
+/// Every combination of the settings that decide what is stored. With no contacts nobody is asked to confirm.
+fn combinations() -> Vec<Settings> {
+    let mut all = vec![facts().settings];
+    let mut vary = |change: fn(&mut Settings)| {
+        let changed = all.clone().into_iter().map(|mut settings| {
+            change(&mut settings);
+            settings
+        });
+        all = [all.clone(), changed.collect()].concat();
+    };
+    vary(|it| it.keeps_consent_ip = true);
+    vary(|it| it.has_model = true);
+    vary(|it| it.opt_in_ms = Some(7 * DAY_MS));
+    vary(|it| it.reveal_existing = RevealExisting::Always);
+    vary(|it| it.policies.set(PolicyName::Assistant, None));
+    let ways = SignUpsGo::ALL.into_iter().flat_map(|sign_ups| {
+        let of_way = all.clone().into_iter().map(move |settings| Settings {
+            sign_ups,
+            ..settings
+        });
+        of_way.filter(|it| it.opt_in_ms.is_none() || stores(it))
+    });
+    ways.collect()
+}
+
+/// The text of the page at `path` in `language`.
+fn page(site: &Site, path: &str, language: Language) -> String {
+    let document = site.documents().iter().find(|it| it.path == path).unwrap();
+    let mut forms = document
+        .representations
+        .iter()
+        .filter(|form| form.media_type == HTML);
+    let form = forms.find(|form| form.language.is_none_or(|it| it == language));
+    text(form.unwrap()).to_owned()
+}
+
+#[test]
+fn no_page_says_what_a_flag_makes_false() {
+    for settings in combinations() {
+        let facts = SiteFacts {
+            settings,
+            logo: None,
+        };
+        let site = render(&facts);
+        for language in Language::ALL {
+            for claim in &CLAIMS {
+                let at = Language::ALL.iter().position(|it| *it == language).unwrap();
+                let words = claim.words[at];
+                let is_told = page(&site, claim.path, language).contains(words);
+                let is_true = (claim.is_true)(&facts.settings);
+                assert_eq!(
+                    is_told, is_true,
+                    "{words} on {}: {:?}",
+                    claim.path, facts.settings
+                );
+            }
+        }
+        // The guide makes the statements of the help page.
+        let guide = page(&site, "/docs", Language::English);
+        for claim in CLAIMS.iter().filter(|claim| claim.path == "/help") {
+            let is_true = (claim.is_true)(&facts.settings);
+            assert_eq!(
+                guide.contains(claim.words[0]),
+                is_true,
+                "{}: {:?}",
+                claim.words[0],
+                facts.settings
+            );
+        }
+    }
+}
