@@ -8,18 +8,23 @@ use crate::domain::{PolicyName, RevealExisting, Settings, SignUpsGo};
 /// A table of topics, facts and keys of messages.
 const STATEMENTS: &str = include_str!("../../data/statements.txt");
 
-const FACTS: [(&str, fn(&Settings) -> bool); 7] = [
+/// A name in the table, and its truth under these settings.
+type Fact = (&'static str, fn(&Settings) -> bool);
+
+const FACTS: [Fact; 7] = [
     ("stores", stores),
     // A mail relay learns the address, too.
-    ("shares", |it| {
-        it.sign_ups == SignUpsGo::Told || confirms(it)
+    ("shares", |settings| {
+        settings.sign_ups == SignUpsGo::Told || confirms(settings)
     }),
     ("confirms", confirms),
-    ("ip", |it| stores(it) && it.keeps_consent_ip),
-    ("model", |it| it.has_model),
+    ("ip", |settings| {
+        stores(settings) && settings.keeps_consent_ip
+    }),
+    ("model", |settings| settings.has_model),
     // Only the quota needs the cookie.
-    ("quota", |it| {
-        it.policies.quota(PolicyName::Assistant).is_some()
+    ("quota", |settings| {
+        settings.policies.quota(PolicyName::Assistant).is_some()
     }),
     ("tells", tells),
 ];
