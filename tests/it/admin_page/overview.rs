@@ -102,7 +102,7 @@ async fn each_sum_is_compared_with_the_time_before() {
     let by_hour = overview(&desk, &login, "hour").await.text;
     assert!(by_hour.contains("the change from the previous 48 hours"));
     for (name, changed) in [
-        ("sign-ups", "<small>\u{2212}40 %</small> 6</b>"),
+        ("sign-ups", "<small>\u{2212}40%</small> 6</b>"),
         ("imports", "<small>up from 0</small> 7</b>"),
         ("chats", "<small>\u{2212}100%</small> 0</b>"),
         ("requests", "<b>0</b>"),

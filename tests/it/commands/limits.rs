@@ -32,7 +32,7 @@ fn used(ran: Ran, policy: &str) -> u64 {
 }
 
 const HERE: &str = "limits show --ip 127.0.0.1 --json";
-const NOTE: &str = "note: no service runs: the limits are those of LANDING_LIMIT, or the defaults, and \
+const NOTE: &str = "note: no service is running: the limits are those of LANDING_LIMIT or the defaults, \
                     not those of the service's flags\n";
 
 #[test]

@@ -27,7 +27,7 @@ fn a_backup_of_a_running_service_is_restored_elsewhere() {
     drop(service);
     run(&restore, &var).refused(1, "already has a ledger");
     let ran = run(&restore, &other).done();
-    assert!(ran.out.starts_with("Entries          2\n"), "{ran:?}");
+    assert!(ran.out.starts_with("Entries             2\n"), "{ran:?}");
     assert!(ran.out.ends_with("\nDeliveries on hold  none\n"), "{ran:?}");
     let service = Program::on(&other);
     assert_eq!(service.health(&key), 200);
@@ -99,7 +99,7 @@ fn a_ledger_is_verified_and_compacted() {
     let entries = ["entries_before", "entries_after"].map(|name| compacted[name].clone());
     assert_eq!(entries, [json!(3), json!(1)]);
     let ran = alike(dir.path(), service, &["ledger verify"]);
-    assert!(ran[0].out.contains("\nContacts      1\n"), "{ran:?}");
+    assert!(ran[0].out.contains("\nContacts     1\n"), "{ran:?}");
     run("ledger compact", dir.path()).done();
     let repaired = run("ledger repair --yes", dir.path()).done();
     assert_eq!(repaired.out, "Result  no damage found\n");
@@ -118,7 +118,7 @@ fn a_damaged_ledger_is_named_and_repaired() {
     fs::write(&ledger, text.replace("bob@", "bo_@")).unwrap();
     let verified = run("ledger verify", dir.path());
     assert_eq!(verified.status, Some(1));
-    assert!(verified.out.contains("\nBad lines     1\n"), "{verified:?}");
+    assert!(verified.out.contains("\nBad lines    1\n"), "{verified:?}");
     let repair = format!(
         "`landing-api ledger repair --data-dir {}`",
         dir.path().display()

@@ -21,8 +21,8 @@ contacts forget --since 2020-01-01 | erase this address for good
 keys revoke 00000000 | revoke this key for good
 keys revoke 00000000 00000001 | revoke 2 keys for good
 agents revoke reg_nobody | revoke this registration with all its tokens for good
-limits reset --all | forget what was counted
-limits reset --ip 127.0.0.1 | forget what was counted
+limits reset --all | reset these counts
+limits reset --ip 127.0.0.1 | reset these counts
 ledger repair | give up what is damaged in the ledger
 ";
 

@@ -309,16 +309,16 @@ fn whoever_left_elsewhere_leaves_here_and_nobody_is_signed_up_again() {
     );
     let dir = private_dir();
     for (file, told) in [
-        ("email\nada@x.test\nbob@x.test\n", "Unsubscribed   0"),
+        ("email\nada@x.test\nbob@x.test\n", "Unsubscribed      0"),
         (
             "email,status\nada@x.test,unsubscribed\nbob@x.test,subscribed\n",
-            "Unsubscribed   1",
+            "Unsubscribed      1",
         ),
         (
             "email,status\nada@x.test,unsubscribed\n",
-            "Unsubscribed   0",
+            "Unsubscribed      0",
         ),
-        ("email,status\nada@x.test,subscribed\n", "Unsubscribed   0"),
+        ("email,status\nada@x.test,subscribed\n", "Unsubscribed      0"),
     ] {
         let ran = feed("contacts import -", dir.path(), file).done();
         assert!(ran.out.contains(told), "{file}: {ran:?}");
@@ -480,7 +480,7 @@ fn a_stray_quote_is_told_with_its_line_and_how_many_lines_it_took() {
                 rows(0, 3),
                 rows(10, 1010)
             ),
-            "line 5: a quote opens in this row, and with it 1001 lines (to line 1005) are one cell",
+            "line 5: a quote opened in this row turns 1001 lines (up to line 1005) into one cell",
             3,
         ),
         // Closed by the next one.
@@ -489,12 +489,12 @@ fn a_stray_quote_is_told_with_its_line_and_how_many_lines_it_took() {
                 "email,name\na@x.test,\"Ada\nb@x.test,B\nc@x.test,\"C\"\n{}",
                 rows(0, 4)
             ),
-            "line 2: a quote opens in this row, and with it 3 lines (to line 4) are one cell",
+            "line 2: a quote opened in this row turns 3 lines (up to line 4) into one cell",
             4,
         ),
         (
             "email\n\"a@x.test\nb@x.test\n".to_owned(),
-            "line 2: a quote opens in this row, and with it 2 lines (to line 3) are one cell",
+            "line 2: a quote opened in this row turns 2 lines (up to line 3) into one cell",
             0,
         ),
     ] {
