@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn a_refusal_tells_where_a_redirect_leads_without_its_query() {
         for (status, location, expected) in [
-            (500, &b"https://a.test/"[..], "answered 500"),
+            (500, &b"https://a.test/"[..], "responded with 500"),
             (
                 308,
                 b"",

@@ -139,14 +139,14 @@ fn bad_rows_of_csv_are_named_and_skipped() {
             (2, EMAIL_REASON),
             (3, EMAIL_REASON),
             (4, TIME_REASON),
-            (5, "bad: the row has 3 cells, and the header 2"),
+            (5, "bad: the row has 3 cells, but the header has 2"),
             (6, "bad: the row is not UTF-8"),
             (7, long),
             (8, long),
             (9, "c@d.example"),
             (
                 10,
-                "bad: a quote opens in this row, and with it 1 lines (to line 10) are one cell: close it or remove \
+                "bad: a quote opened in this row turns 1 lines (up to line 10) into one cell: close it or remove \
                  it, and import the file again",
             ),
         ],

@@ -318,7 +318,10 @@ fn whoever_left_elsewhere_leaves_here_and_nobody_is_signed_up_again() {
             "email,status\nada@x.test,unsubscribed\n",
             "Unsubscribed      0",
         ),
-        ("email,status\nada@x.test,subscribed\n", "Unsubscribed      0"),
+        (
+            "email,status\nada@x.test,subscribed\n",
+            "Unsubscribed      0",
+        ),
     ] {
         let ran = feed("contacts import -", dir.path(), file).done();
         assert!(ran.out.contains(told), "{file}: {ran:?}");
