@@ -51,6 +51,8 @@ pub struct Courtesy {
     pub words: Vec<&'static str>,
     /// What is answered.
     pub reply: String,
+    /// Whether it closes a conversation, whatever comes after it.
+    pub is_closing: bool,
 }
 
 /// What the assistant needs beside the passages, in one language.
@@ -78,12 +80,10 @@ pub struct AssistantTexts {
     pub question: String,
     /// Before some topics.
     pub topics: String,
-    /// Before the URL of all topics.
-    pub all: String,
+    /// Where else there are answers: the URL of all topics, or of a person.
+    pub elsewhere: String,
     /// Before the URL of the passage.
     pub more: String,
-    /// That there are no pages.
-    pub no_pages: String,
     /// That the operator's model is away, and the pages answer.
     pub away: String,
 }

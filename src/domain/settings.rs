@@ -32,6 +32,10 @@ pub struct Settings {
     pub imprint_url: Option<String>,
     /// The same of the privacy notice.
     pub privacy_url: Option<String>,
+    /// Where visitors reach a person, if the assistant refers them: an address, `mailto:`, or a path of this site.
+    pub contact: Option<String>,
+    /// The questions that the chat of the home page offers, if the operator chose them.
+    pub suggestions: Vec<String>,
     /// The colour of links and buttons, if it is not the service's own.
     pub accent: Option<Accent>,
     /// Whether navigation and home page leave out what is for developers.

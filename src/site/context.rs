@@ -41,6 +41,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         imprint_url => settings.imprint_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         privacy_url => settings.privacy_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         hides_developers => settings.hides_developers,
+        keeps_consent_ip => settings.keeps_consent_ip,
         has_model => settings.has_model,
         falls_back => settings.falls_back,
         passes_sign_ups_on => settings.passes_sign_ups_on(),
@@ -68,7 +69,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
 }
 
 /// The address of `link`, which may be a path of this site.
-fn absolute(base_url: &str, link: &str) -> String {
+pub(super) fn absolute(base_url: &str, link: &str) -> String {
     match link.strip_prefix('/') {
         Some(path) => format!("{base_url}/{path}"),
         None => link.to_owned(),
