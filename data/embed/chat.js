@@ -15,6 +15,8 @@ const KEPT_MAX = 40;
 const built = (child) =>
   typeof child === "string" ? child : element(child.tag, child.attributes, ...child.children.map(built));
 
+const suggestion = (words) => styled("button", "suggestion", { type: "button" }, words);
+
 class LandingChat extends LandingElement {
   #messages = [];
   #parts;
@@ -38,7 +40,7 @@ class LandingChat extends LandingElement {
       "aria-describedby": "question-error",
     });
     const given = this.getAttribute("suggestions")?.split("|") ?? [];
-    const chips = given.map((words) => words.trim()).filter(Boolean).map((words) => button("suggestion", words));
+    const chips = given.map((words) => words.trim()).filter(Boolean).map(suggestion);
     const stop = button("stop", message("chat-stop"));
     const restart = button("restart", message("chat-restart"));
     const left = styled("p", "left", { id: "left" });
@@ -137,7 +139,7 @@ class LandingChat extends LandingElement {
   }
 
   #wire() {
-    const { input, stop, restart, suggestions, form } = this.#parts;
+    const { input, stop, restart, form, content } = this.#parts;
     this.#form = new Form(form, this.message);
     this.#form.onSubmit(() => this.#submit(), () => this.#peek());
     stop.addEventListener("click", () => {
@@ -150,8 +152,8 @@ class LandingChat extends LandingElement {
       this.#showState();
       input.focus();
     });
-    suggestions.addEventListener("click", ({ target }) => {
-      if (target.matches("button") && !this.#form.isHeld) {
+    content.addEventListener("click", ({ target }) => {
+      if (target.matches(".suggestion") && !this.#form.isHeld) {
         this.#chosen = target.textContent;
         form.requestSubmit();
         input.focus();
@@ -186,7 +188,11 @@ class LandingChat extends LandingElement {
 
   #blocks(text) {
     const { base } = this;
-    return markdown(text, (url) => url.origin === base).map(built);
+    const blocks = markdown(text, (url) => url.origin === base).map(built);
+    for (const item of blocks.flatMap((block) => (block.matches("menu") ? [...block.children] : []))) {
+      item.replaceChildren(suggestion(item.textContent));
+    }
+    return blocks;
   }
 
   #showState() {

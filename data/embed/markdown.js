@@ -93,6 +93,9 @@ const itemEnd = (lines, start, indent) => {
   return end;
 };
 
+/** The elements of lists. One with `+` is a menu: its items are there to choose. */
+const LISTS = { "-": "ul", "*": "ul", "+": "menu" };
+
 /** A list that begins at line `start`, and the line after it. */
 const listOf = (lines, start, isOwn, depth) => {
   const [, outer, first] = ITEM.exec(lines[start]);
@@ -118,7 +121,7 @@ const listOf = (lines, start, isOwn, depth) => {
   }
   const number = Number.parseInt(first, 10);
   const attributes = isOrdered && number !== 1 ? { start: String(number) } : {};
-  return [node(isOrdered ? "ol" : "ul", items, attributes), at];
+  return [node(LISTS[first] ?? "ol", items, attributes), at];
 };
 
 const blocksOf = (lines, isOwn, depth) => {

@@ -91,10 +91,10 @@ home-newsletter-passed-on = Ihre Adresse geht direkt an unseren Newsletter-Diens
 home-newsletter-told = Ihre Adresse wird bei den Betreibern dieser Website gespeichert und nur an die Dienste weitergegeben, die unsere E-Mails verschicken.
 home-newsletter-ip = Als Nachweis Ihrer Anmeldung wird auch Ihre IP-Adresse gespeichert.
 home-stored = Welche Daten wir speichern
-home-chat-title = Fragen? Stellen Sie sie hier
-home-chat-model = Hier antwortet ein Sprachmodell, das sich irren kann. Was Sie schreiben, geht an das Modell, das die Betreiber dieser Website ausgewählt haben.
-home-chat-search = Der Assistent sucht auf unseren Seiten die Stelle heraus, die zu Ihrer Frage passt. Was Sie schreiben, wird nicht gespeichert.
-home-chat-unscripted = Mit JavaScript können Sie hier den Assistenten fragen. Ohne JavaScript beantwortet die [Hilfe](/help) die üblichen Fragen.
+home-chat-title = Noch Fragen?
+home-chat-model = Hier antwortet ein Sprachmodell, das sich irren kann. Ihre Nachrichten gehen an das Modell, das wir ausgewählt haben.
+home-chat-search = Unser Assistent sucht die Antwort auf unserer Website. Ihre Nachrichten werden nicht gespeichert.
+home-chat-unscripted = Für den Chat mit unserem Assistenten brauchen Sie JavaScript. Häufige Fragen beantwortet auch unsere [Hilfe](/help).
 home-suggestion-site = Was ist das für eine Website?
 home-suggestion-leave = Wie melde ich mich ab?
 home-suggestion-stored = Was wird über mich gespeichert?
@@ -162,10 +162,10 @@ chat-label = Ihre Frage
 chat-send = Senden
 chat-stop = Abbrechen
 chat-restart = Neu beginnen
-chat-check = Bitte schreiben Sie eine Frage mit höchstens { $max } Zeichen.
+chat-check = Bitte stellen Sie eine Frage mit höchstens { $max } Zeichen.
 chat-broken = Die Antwort wurde unterbrochen. Bitte fragen Sie noch einmal.
 chat-left = Noch { $n } von { $max } Nachrichten
-chat-used-up = Keine Nachrichten mehr. Weiter geht es { $when }.
+chat-used-up = Sie haben alle Nachrichten verbraucht. Weiter geht es { $when }.
 
 ## Das Skript der Seiten
 
@@ -216,13 +216,14 @@ embed-policy = Wenn Ihre Seite eine Content-Security-Policy sendet, muss sie die
 
 ## What the assistant says around a passage
 
-assistant-unanswered = Dazu steht auf diesen Seiten nichts.
+assistant-unanswered = Dazu habe ich auf unserer Website nichts gefunden.
 assistant-question = Was möchten Sie wissen?
-assistant-thanks = Gern geschehen.
+assistant-thanks = Gern geschehen!
+assistant-praise = Das freut mich!
 assistant-greeting = Guten Tag! Was möchten Sie wissen?
-assistant-assent = Gut. Fragen Sie gern, wenn noch etwas ist.
-assistant-topics = Vielleicht hilft eines davon:
-assistant-all = Alles Weitere:
+assistant-assent = Gut. Fragen Sie einfach, wenn noch etwas offen ist.
+assistant-topics = Vielleicht hilft Ihnen etwas davon weiter:
+assistant-all = Mehr auf unserer Website:
+assistant-contact = Oder fragen Sie uns direkt:
 assistant-more = Mehr dazu:
-assistant-no-pages = Es gibt noch keine Seiten.
-assistant-away = Das Sprachmodell des Assistenten ist gerade nicht erreichbar. Diese Antwort stammt von den Seiten dieser Website und zählt nicht.
+assistant-away = Das Sprachmodell unseres Assistenten ist gerade nicht erreichbar. Diese Antwort stammt aus der Suche auf unserer Website und wird nicht mitgezählt.

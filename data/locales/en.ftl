@@ -91,10 +91,10 @@ home-newsletter-passed-on = Your address goes straight to our newsletter provide
 home-newsletter-told = Your address is stored by the people who run this site and shared only with the services that send our emails.
 home-newsletter-ip = Your IP address is stored with it as proof of your sign-up.
 home-stored = What we store about you
-home-chat-title = Questions? Ask them here
-home-chat-model = A language model answers, and it can be wrong. What you write is sent to the model that the people who run this site have chosen.
-home-chat-search = The assistant finds the passage of our pages that answers your question. What you write is not kept.
-home-chat-unscripted = With JavaScript, you can ask the assistant here. Without it, the [help page](/help) answers the usual questions.
+home-chat-title = Questions? Ask us
+home-chat-model = Answers come from a language model and can be wrong. Your messages are sent to the model we chose.
+home-chat-search = The assistant looks up your answer on our site. Your messages aren’t stored.
+home-chat-unscripted = Turn on JavaScript to chat with our assistant. Or see our [help page](/help).
 home-suggestion-site = What is this site?
 home-suggestion-leave = How do I unsubscribe?
 home-suggestion-stored = What is stored about me?
@@ -162,10 +162,10 @@ chat-label = Your question
 chat-send = Send
 chat-stop = Stop
 chat-restart = Start over
-chat-check = Please write a question of at most { $max } characters.
-chat-broken = The answer was interrupted. Please ask again.
+chat-check = Please write a question of up to { $max } characters.
+chat-broken = The answer was cut off. Please ask again.
 chat-left = { $n } of { $max } messages left
-chat-used-up = No messages left. You can go on { $when }.
+chat-used-up = You’ve used all your messages. You can ask again { $when }.
 
 ## The script of the pages
 
@@ -216,13 +216,14 @@ embed-policy = If your page sends a Content-Security-Policy, it must allow these
 
 ## What the assistant says around a passage
 
-assistant-unanswered = The pages of this service do not answer that.
+assistant-unanswered = I couldn’t find that on our site.
 assistant-question = What would you like to know?
-assistant-thanks = You are welcome.
+assistant-thanks = You’re welcome!
+assistant-praise = Glad to hear it!
 assistant-greeting = Hello! What would you like to know?
-assistant-assent = Good. Ask me whenever there is something else.
-assistant-topics = Perhaps one of these helps:
-assistant-all = Everything else:
+assistant-assent = Great. Just ask if there’s anything else.
+assistant-topics = Maybe one of these helps:
+assistant-all = More on our site:
+assistant-contact = Or ask us directly:
 assistant-more = More:
-assistant-no-pages = There are no pages yet.
-assistant-away = The assistant’s language model is unavailable just now. This answer is from the pages of this site and does not count.
+assistant-away = Our assistant’s language model is unavailable right now. This answer comes from a search of our site and doesn’t count toward your limit.

@@ -91,10 +91,10 @@ home-newsletter-passed-on = Su dirección va directamente a nuestro proveedor de
 home-newsletter-told = Los responsables de este sitio guardan su dirección y solo la comparten con los servicios que envían nuestros correos.
 home-newsletter-ip = También se guarda su dirección IP como prueba de su suscripción.
 home-stored = Qué datos guardamos
-home-chat-title = ¿Tiene preguntas? Hágalas aquí
-home-chat-model = Responde un modelo de lenguaje, que puede equivocarse. Lo que escriba se envía al modelo que han elegido los responsables de este sitio.
-home-chat-search = El asistente encuentra en nuestras páginas el pasaje que responde a su pregunta. Lo que escriba no se guarda.
-home-chat-unscripted = Con JavaScript puede preguntar aquí al asistente. Sin JavaScript, la página de [ayuda](/help) responde a las preguntas habituales.
+home-chat-title = ¿Tiene alguna pregunta?
+home-chat-model = Responde un modelo de lenguaje, que puede equivocarse. Sus mensajes se envían al modelo que hemos elegido.
+home-chat-search = Nuestro asistente busca la respuesta en nuestro sitio. Sus mensajes no se guardan.
+home-chat-unscripted = Active JavaScript para preguntar a nuestro asistente. También puede consultar la [ayuda](/help).
 home-suggestion-site = ¿Qué es este sitio?
 home-suggestion-leave = ¿Cómo me doy de baja?
 home-suggestion-stored = ¿Qué datos míos se guardan?
@@ -163,9 +163,9 @@ chat-send = Enviar
 chat-stop = Detener
 chat-restart = Empezar de nuevo
 chat-check = Escriba una pregunta de { $max } caracteres como máximo.
-chat-broken = La respuesta se ha interrumpido. Pregunte otra vez.
+chat-broken = La respuesta se ha interrumpido. Vuelva a preguntar, por favor.
 chat-left = Mensajes restantes: { $n } de { $max }
-chat-used-up = No quedan mensajes. Podrá continuar { $when }.
+chat-used-up = Ha usado todos sus mensajes. Podrá continuar { $when }.
 
 ## El script de las páginas
 
@@ -216,13 +216,14 @@ embed-policy = Si su página envía una Content-Security-Policy, debe permitir e
 
 ## What the assistant says around a passage
 
-assistant-unanswered = Las páginas de este sitio no dicen nada sobre eso.
+assistant-unanswered = No he encontrado nada sobre eso en nuestro sitio.
 assistant-question = ¿Qué desea saber?
-assistant-thanks = Con mucho gusto.
+assistant-thanks = ¡De nada!
+assistant-praise = ¡Me alegro!
 assistant-greeting = ¡Hola! ¿Qué desea saber?
-assistant-assent = Bien. Pregunte cuando quiera si hay algo más.
-assistant-topics = Quizá le sirva algo de esto:
-assistant-all = Todo lo demás:
+assistant-assent = Perfecto. Si tiene otra pregunta, aquí estoy.
+assistant-topics = Quizá le ayude alguno de estos temas:
+assistant-all = Más en nuestro sitio:
+assistant-contact = O pregúntenos directamente:
 assistant-more = Más información:
-assistant-no-pages = Todavía no hay páginas.
-assistant-away = El modelo de lenguaje del asistente no está disponible en este momento. Esta respuesta viene de las páginas de este sitio y no se cuenta.
+assistant-away = El modelo de lenguaje de nuestro asistente no está disponible en este momento. Esta respuesta procede de una búsqueda en nuestro sitio y no cuenta para su límite.

@@ -91,10 +91,10 @@ home-newsletter-passed-on = Votre adresse est transmise directement à notre pre
 home-newsletter-told = Votre adresse est conservée par les responsables de ce site et communiquée uniquement aux services qui envoient nos e-mails.
 home-newsletter-ip = Votre adresse IP est également conservée comme preuve de votre inscription.
 home-stored = Les données que nous conservons
-home-chat-title = Des questions ? Posez-les ici
-home-chat-model = C’est un modèle de langage qui répond, et il peut se tromper. Ce que vous écrivez est envoyé au modèle choisi par les responsables de ce site.
-home-chat-search = L’assistant trouve dans nos pages le passage qui répond à votre question. Ce que vous écrivez n’est pas conservé.
-home-chat-unscripted = Avec JavaScript, vous pouvez interroger l’assistant ici. Sans JavaScript, la page d’[aide](/help) répond aux questions courantes.
+home-chat-title = Une question ?
+home-chat-model = Les réponses viennent d’un modèle de langage, qui peut se tromper. Vos messages sont envoyés au modèle que nous avons choisi.
+home-chat-search = Notre assistant cherche la réponse sur notre site. Vos messages ne sont pas conservés.
+home-chat-unscripted = Activez JavaScript pour interroger notre assistant. Notre page d’[aide](/help) répond aussi aux questions courantes.
 home-suggestion-site = Qu’est-ce que ce site ?
 home-suggestion-leave = Comment me désinscrire ?
 home-suggestion-stored = Quelles données sont conservées sur moi ?
@@ -162,10 +162,10 @@ chat-label = Votre question
 chat-send = Envoyer
 chat-stop = Arrêter
 chat-restart = Recommencer
-chat-check = Veuillez écrire une question de { $max } caractères au plus.
+chat-check = Veuillez saisir une question de { $max } caractères au maximum.
 chat-broken = La réponse a été interrompue. Veuillez reposer votre question.
 chat-left = Messages restants : { $n } sur { $max }
-chat-used-up = Plus aucun message. Vous pourrez continuer { $when }.
+chat-used-up = Vous n’avez plus de messages. Vous pourrez continuer { $when }.
 
 ## Le script des pages
 
@@ -216,13 +216,14 @@ embed-policy = Si votre page envoie une Content-Security-Policy, elle doit autor
 
 ## What the assistant says around a passage
 
-assistant-unanswered = Les pages de ce site n’en parlent pas.
+assistant-unanswered = Je n’ai rien trouvé à ce sujet sur notre site.
 assistant-question = Que souhaitez-vous savoir ?
-assistant-thanks = Avec plaisir.
+assistant-thanks = Avec plaisir !
+assistant-praise = Ça fait plaisir !
 assistant-greeting = Bonjour ! Que souhaitez-vous savoir ?
-assistant-assent = Bien. N’hésitez pas s’il y a autre chose.
-assistant-topics = L’une de ces questions vous aidera peut-être :
-assistant-all = Tout le reste :
+assistant-assent = Parfait. N’hésitez pas si vous avez une autre question.
+assistant-topics = L’une de ces pages vous aidera peut-être :
+assistant-all = À voir aussi sur notre site :
+assistant-contact = Vous pouvez aussi nous contacter directement :
 assistant-more = En savoir plus :
-assistant-no-pages = Il n’y a pas encore de pages.
-assistant-away = Le modèle de langage de l’assistant est indisponible pour le moment. Cette réponse vient des pages de ce site et n’est pas comptée.
+assistant-away = Le modèle de langage de notre assistant est momentanément indisponible. Cette réponse vient d’une recherche sur notre site et n’est pas décomptée.

@@ -24,6 +24,9 @@ use super::given::GivenFlags;
 use super::mail::MailArgs;
 use super::values::{self, ModelParams, WebhookUrl};
 
+/// The most questions that the home page offers.
+const SUGGESTIONS_MAX: usize = 6;
+
 /// The flags of the service.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, Parser)]
@@ -119,6 +122,22 @@ pub struct Args {
     #[arg(help_heading = "Site")]
     #[arg(long, value_name = "#RRGGBB", value_parser = Accent::parse)]
     accent: Option<Accent>,
+
+    /// Page, path of this site or email address that the assistant refers visitors to when it has no answer
+    #[arg(help_heading = "Site")]
+    #[arg(long, value_name = "URL|ADDRESS", value_parser = values::contact)]
+    contact: Option<String>,
+
+    /// Question that the chat of the home page offers as a button; repeatable up to six times, one per line in the
+    /// environment [default: headings of your pages]
+    #[arg(help_heading = "Site")]
+    #[arg(
+        long = "suggestion",
+        value_name = "TEXT",
+        value_delimiter = '\n',
+        value_parser = values::suggestion
+    )]
+    suggestions: Vec<String>,
 
     /// Markdown file with the title and introduction of the home page
     #[arg(help_heading = "Site")]
@@ -469,6 +488,10 @@ impl Args {
                        could forge its address";
             return Err((ErrorKind::ValueValidation, all.to_owned()));
         }
+        if self.suggestions.len() > SUGGESTIONS_MAX {
+            let many = format!("--suggestion may be given {SUGGESTIONS_MAX} times at most");
+            return Err((ErrorKind::ValueValidation, many));
+        }
         let is_plain = |url: &String| url.starts_with("http:");
         if self.speaks_tls() && self.base_url.as_ref().is_some_and(is_plain) {
             let plain = "--base-url must be an https URL with --tls-cert or --https-domain: --listen serves HTTPS only";
@@ -577,6 +600,8 @@ impl Args {
             erp_url: self.erp_url.clone(),
             imprint_url: self.imprint_url.clone(),
             privacy_url: self.privacy_url.clone(),
+            contact: self.contact.clone(),
+            suggestions: self.suggestions.clone(),
             accent: self.accent,
             hides_developers: self.hide_developers,
             policies: self.policies(),

@@ -730,3 +730,43 @@ fn each_of_several_nodes_may_speak_tls_and_addresses_are_https_then() {
         assert_eq!(args.settings(bound).base_url, url, "{flags:?}");
     }
 }
+
+#[test]
+fn a_contact_is_an_address_or_a_page_and_suggestions_are_a_few_short_lines() {
+    let settings = |flags: &[&str]| {
+        let bound = "127.0.0.1:8080".parse().unwrap();
+        load(flags).unwrap().settings(bound)
+    };
+    for (contact, expected) in [
+        ("ada@example.com", "mailto:ada@example.com"),
+        ("https://example.com/us", "https://example.com/us"),
+        ("/us", "/us"),
+    ] {
+        let settings = settings(&["--contact", contact]);
+        assert_eq!(settings.contact.as_deref(), Some(expected));
+    }
+    for wrong in [
+        "",
+        "us",
+        "//us",
+        "mailto:ada@example.com",
+        "ada@",
+        "javascript:alert(1)",
+    ] {
+        let message = refusal(&["--contact", wrong]);
+        assert!(message.contains("or an e-mail address"), "{message}");
+    }
+    let six = ["--suggestion=a?"; 6];
+    assert_eq!(settings(&six).suggestions, ["a?"; 6]);
+    assert_eq!(settings(&["--suggestion=a?\nb?"]).suggestions, ["a?", "b?"]);
+    let (long, longest) = ("ä".repeat(101), "ä".repeat(100));
+    assert_eq!(settings(&["--suggestion", &longest]).suggestions, [longest]);
+    let seven = ["--suggestion=a?"; 7];
+    assert!(refusal(&seven).contains("6 times at most"));
+    for wrong in ["", " ", "a|b", "a\u{7}", &long] {
+        assert!(
+            refusal(&["--suggestion", wrong]).contains("--suggestion"),
+            "{wrong}"
+        );
+    }
+}

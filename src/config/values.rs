@@ -10,7 +10,7 @@ use serde_json::Value;
 use url::{Host, Url};
 
 use crate::domain::{
-    DAY_MS, PolicyName, Quota, Timestamp, macros::hidden, time::parse_duration_ms,
+    DAY_MS, EmailAddress, PolicyName, Quota, Timestamp, macros::hidden, time::parse_duration_ms,
 };
 
 /// The webhook's URL. Providers put secrets in its path or query, so `Debug` hides it.
@@ -61,6 +61,22 @@ pub(super) fn page_link(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     link(text).map_err(|why| format!("{why}, or a path such as /imprint"))
+}
+
+/// Where visitors reach a person: an e-mail address, as a `mailto:` link, or a page.
+pub(super) fn contact(text: &str) -> Result<String, String> {
+    match EmailAddress::parse(text) {
+        Ok(address) => Ok(format!("mailto:{}", address.as_str())),
+        Err(_) => page_link(text).map_err(|why| format!("{why}, or an e-mail address")),
+    }
+}
+
+/// A question on a button. Bars part them in the page.
+pub(super) fn suggestion(text: &str) -> Result<String, String> {
+    match name(text)? {
+        name if name.contains('|') => Err("must have no |".to_owned()),
+        name => Ok(name),
+    }
 }
 
 /// An origin (RFC 6454), serialised as browsers do.

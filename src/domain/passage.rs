@@ -51,6 +51,8 @@ pub struct Courtesy {
     pub words: Vec<&'static str>,
     /// The assistant's reply.
     pub reply: String,
+    /// True if it closes a conversation, whatever comes after it.
+    pub is_closing: bool,
 }
 
 /// The assistant's texts and word lists in one language, besides the passages.
@@ -78,12 +80,10 @@ pub struct AssistantTexts {
     pub question: String,
     /// Introduces some topics.
     pub topics: String,
-    /// Introduces the URL of all topics.
-    pub all: String,
+    /// Introduces the URL of all topics, or of a person.
+    pub elsewhere: String,
     /// Introduces the URL of the passage.
     pub more: String,
-    /// Says that there are no pages.
-    pub no_pages: String,
     /// Says that the operator's model is unavailable, and the pages answer.
     pub away: String,
 }

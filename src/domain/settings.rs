@@ -32,6 +32,10 @@ pub struct Settings {
     pub imprint_url: Option<String>,
     /// URL or local path of the privacy notice.
     pub privacy_url: Option<String>,
+    /// URL, `mailto:` or local path where visitors reach a person, if the assistant refers to one.
+    pub contact: Option<String>,
+    /// Questions that the chat of the home page offers, if the operator chose them.
+    pub suggestions: Vec<String>,
     /// Colour of links and buttons, if not the service's own.
     pub accent: Option<Accent>,
     /// True if the navigation and home page leave out the parts for developers.

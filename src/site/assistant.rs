@@ -9,8 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::{AssistantTexts, Courtesy, Language, Passage};
+use crate::domain::{AssistantTexts, Courtesy, Language, Passage, Settings};
 
+use super::context::absolute;
 use super::error::SiteError;
 use super::templates::Templates;
 
@@ -28,6 +29,53 @@ pub(super) fn with_examples(passage: Passage) -> Passage {
     }
 }
 
+/// How many headings the chat of the home page offers.
+const SUGGESTIONS: usize = 3;
+
+/// The questions that the chat of the home page offers, by language, with bars between them: those that the operator
+/// chose, or the first heading of some of their pages.
+pub(super) fn suggestions(
+    settings: &Settings,
+    passages: &[Passage],
+) -> BTreeMap<&'static str, String> {
+    let of_language = |language: Language| {
+        let is_read = |it: &&Passage| it.is_own && it.language.is_none_or(|it| it == language);
+        let mut titles: Vec<_> = passages.iter().filter(is_read).collect();
+        titles.dedup_by_key(|passage| passage.page.as_str());
+        let titles = titles.iter().map(|passage| passage.title.as_str());
+        let titles = titles.filter(|title| !title.contains('|'));
+        let titles: Vec<_> = titles.take(SUGGESTIONS).collect();
+        let chosen = settings.suggestions.join("|");
+        let offered = if chosen.is_empty() {
+            titles.join("|")
+        } else {
+            chosen
+        };
+        (language.tag(), offered)
+    };
+    Language::ALL.into_iter().map(of_language).collect()
+}
+
+/// Where else there are answers: from the person whom the operator names, or on the page that leads to the others.
+fn elsewhere(
+    templates: &Templates,
+    settings: &Settings,
+    language: Language,
+    has_own: bool,
+) -> Result<String, SiteError> {
+    let base_url = &settings.base_url;
+    let tag = language.tag();
+    let (key, link) = match settings.contact.as_deref() {
+        Some(contact) => match contact.strip_prefix("mailto:") {
+            Some(address) => ("assistant-contact", format!("[{address}]({contact})")),
+            None => ("assistant-contact", absolute(base_url, contact)),
+        },
+        None if has_own => ("assistant-all", format!("{base_url}/?lang={tag}")),
+        None => ("assistant-all", format!("{base_url}/help?lang={tag}")),
+    };
+    Ok(format!("{} {link}", templates.text(language, key)?))
+}
+
 /// The texts of every language, English first. What is asked about a section that `passages` lack is about
 /// another subject.
 ///
@@ -35,14 +83,18 @@ pub(super) fn with_examples(passage: Passage) -> Passage {
 /// [`SiteError`] when a message is missing.
 pub(super) fn texts(
     templates: &Templates,
+    settings: &Settings,
     passages: &[Passage],
 ) -> Result<Vec<AssistantTexts>, SiteError> {
+    let has_own = passages.iter().any(|passage| passage.is_own);
     let texts = Language::ALL.into_iter().map(|language| {
         let text = |key| templates.text(language, key);
-        let courtesy = |part, key| {
-            let words = all_words(language, part);
-            let reply = text(key)?;
-            Ok::<_, SiteError>(Courtesy { words, reply })
+        let courtesy = |part, key, is_closing| {
+            Ok::<_, SiteError>(Courtesy {
+                words: all_words(language, part),
+                reply: text(key)?,
+                is_closing,
+            })
         };
         Ok(AssistantTexts {
             language,
@@ -52,17 +104,17 @@ pub(super) fn texts(
             vague_words: all_words(language, "vague words"),
             synonyms: synonyms(language),
             courtesies: vec![
-                courtesy("thanks", "assistant-thanks")?,
-                courtesy("greetings", "assistant-greeting")?,
-                courtesy("assent", "assistant-assent")?,
+                courtesy("thanks", "assistant-thanks", true)?,
+                courtesy("praise", "assistant-praise", true)?,
+                courtesy("greetings", "assistant-greeting", false)?,
+                courtesy("assent", "assistant-assent", false)?,
             ],
             fillers: all_words(language, "fillers"),
             unanswered: text("assistant-unanswered")?,
             question: text("assistant-question")?,
             topics: text("assistant-topics")?,
-            all: text("assistant-all")?,
+            elsewhere: elsewhere(templates, settings, language, has_own)?,
             more: text("assistant-more")?,
-            no_pages: text("assistant-no-pages")?,
             away: text("assistant-away")?,
         })
     });

@@ -70,7 +70,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
 }
 
 /// The URL of `link`, which may be a path of this site.
-fn absolute(base_url: &str, link: &str) -> String {
+pub(super) fn absolute(base_url: &str, link: &str) -> String {
     match link.strip_prefix('/') {
         Some(path) => format!("{base_url}/{path}"),
         None => link.to_owned(),

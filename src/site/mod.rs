@@ -68,7 +68,6 @@ pub use image::{Logo, SiteImage};
 use openapi::Description;
 use page::Page;
 use page_writer::PageWriter;
-use reference::Group;
 use site_file::FileRole;
 pub use site_file::SiteFile;
 use skill::Skill;
@@ -125,29 +124,46 @@ impl ProblemPage {
     }
 }
 
-/// The service's own pages, and the passages that the assistant may quote: all those of pages the operator
-/// `replaced`.
-fn service_pages(
-    templates: &Templates,
-    contents: &Value,
-    groups: &[Group],
+/// The service's own pages, each with its row.
+type ServicePages = Vec<(&'static PageRow, Page)>;
+
+/// The passages that the assistant may quote, the operator's first: a model with little room gets the first ones. Of the
+/// service's own pages these are the help page, and the guide where the site is for developers.
+fn passages(
+    own_pages: &[Page],
+    pages: &ServicePages,
     replaced: &[&str],
+    is_for_developers: bool,
     base_url: &str,
-) -> Result<(Vec<Document>, Vec<Passage>), SiteError> {
-    let (mut documents, mut passages) = (Vec::new(), Vec::new());
-    for row in catalog::PAGES {
-        let page = Page::read(templates, row.path, row.template, row.languages, contents)?;
-        documents.extend(page.documents(templates, row, contents)?);
-        if row.is_searched {
-            let sections = page.passages(base_url, false);
-            documents.push(search::document(base_url, &sections, groups));
-        }
+) -> Vec<Passage> {
+    let own = own_pages.iter();
+    let mut passages: Vec<_> = own.flat_map(|page| page.passages(base_url, true)).collect();
+    for (row, page) in pages {
         let is_replaced = replaced.contains(&row.template);
-        if row.is_quoted || is_replaced {
+        if is_replaced || row.is_quoted && (is_for_developers || !row.is_searched) {
             passages.extend(page.passages(base_url, is_replaced));
         }
     }
-    Ok((documents, passages))
+    passages.sort_by_key(|passage| !passage.is_own);
+    passages
+}
+
+/// The operator's own pages, by path and name, and the names of the files of the service that others replace.
+type Roles<'a> = (Vec<(String, &'a str)>, Vec<&'a str>);
+
+fn roles(files: &[SiteFile]) -> Result<Roles<'_>, SiteError> {
+    let (mut own_paths, mut replaced) = (Vec::new(), Vec::new());
+    for file in files {
+        match file.role()? {
+            FileRole::Page(path) => own_paths.push((path, file.name.as_str())),
+            FileRole::Replacement if file.name == SiteFile::INTRODUCTION => {
+                replaced.push("index.md");
+            }
+            FileRole::Replacement => replaced.push(file.name.as_str()),
+            FileRole::Translation(page) => file.check_translation(&page, files)?,
+        }
+    }
+    Ok((own_paths, replaced))
 }
 
 impl Site {
@@ -162,19 +178,12 @@ impl Site {
         files: &[SiteFile],
         images: &[SiteImage],
     ) -> Result<Self, SiteError> {
-        let mut own_paths = Vec::new();
-        let mut replaced = Vec::new();
-        for file in files {
-            match file.role()? {
-                FileRole::Page(path) => own_paths.push((path, file.name.as_str())),
-                FileRole::Replacement if file.name == SiteFile::INTRODUCTION => {
-                    replaced.push("index.md");
-                }
-                FileRole::Replacement => replaced.push(file.name.as_str()),
-                FileRole::Translation(page) => file.check_translation(&page, files)?,
-            }
-        }
+        let (own_paths, replaced) = roles(files)?;
         let mut templates = Templates::new(facts, files, Images::read(images)?)?;
+        // What the service says of itself, its owner has not said of their shop.
+        let is_for_visitors = |name: &&str| ["index.md", "help.md"].contains(name);
+        let has_own_pages = !own_paths.is_empty() || replaced.iter().any(is_for_visitors);
+        templates.context = context! { has_own_pages, ..templates.context.clone() };
         let own_pages = own_paths
             .iter()
             .map(|(path, name)| Page::read(&templates, path, name, &Language::ALL, &context! {}))
@@ -200,13 +209,24 @@ impl Site {
         };
 
         let base_url = &facts.settings.base_url;
+        let read = |row: &'static PageRow| {
+            let page = Page::read(&templates, row.path, row.template, row.languages, &contents)?;
+            Ok::<_, SiteError>((row, page))
+        };
+        let pages = catalog::PAGES.iter().map(read);
+        let pages = pages.collect::<Result<ServicePages, _>>()?;
+        let is_for_developers = !(has_own_pages || facts.settings.hides_developers);
+        let passages = passages(&own_pages, &pages, &replaced, is_for_developers, base_url);
+        let suggestions = assistant::suggestions(&facts.settings, &passages);
+        let contents = context! { suggestions, ..contents };
         let mut documents = vec![skill.document()];
-        let (pages, passages) = service_pages(&templates, &contents, &groups, &replaced, base_url)?;
-        documents.extend(pages);
-        let own_passages = own_pages
-            .iter()
-            .flat_map(|page| page.passages(base_url, true));
-        let passages = introduced(passages, own_passages.collect());
+        for (row, page) in &pages {
+            documents.extend(page.documents(&templates, row, &contents)?);
+            if row.is_searched {
+                let sections = page.passages(base_url, false);
+                documents.push(search::document(base_url, &sections, &groups));
+            }
+        }
         let problem_pages = problems
             .iter()
             .map(|problem| problem.page(&templates, &description.value));
@@ -223,7 +243,7 @@ impl Site {
         }
         Ok(Self {
             documents,
-            assistant_texts: assistant::texts(&templates, &passages)?,
+            assistant_texts: assistant::texts(&templates, &facts.settings, &passages)?,
             passages: passages.into_iter().map(assistant::with_examples).collect(),
             toolbox,
             letters: letters::letters(&templates, &facts.settings)?,
@@ -251,8 +271,7 @@ impl Site {
         &self.page_writer
     }
 
-    /// The passages for the assistant: the sections of the help page, of the operator's own pages and of the
-    /// guide, the introduction of each language first.
+    /// The passages that the assistant may quote.
     pub fn passages(&self) -> &[Passage] {
         &self.passages
     }
@@ -261,16 +280,4 @@ impl Site {
     pub fn assistant_texts(&self) -> &[AssistantTexts] {
         &self.assistant_texts
     }
-}
-
-/// All passages, with the introduction of each language first, then the operator's `own`: a model with
-/// little room gets the first ones.
-fn introduced(passages: Vec<Passage>, own: Vec<Passage>) -> Vec<Passage> {
-    let mut languages = Vec::new();
-    let (first, others): (Vec<_>, Vec<_>) = passages.into_iter().partition(|passage| {
-        let is_first = !languages.contains(&passage.language);
-        languages.push(passage.language);
-        is_first
-    });
-    [first, own, others].concat()
 }

@@ -88,7 +88,7 @@ async fn an_answer_grows_as_text_and_is_read_out_whole() {
         let page = &visit.browser;
         visit.goto("/").await;
         let about = page.text("#chat").await;
-        assert!(about.contains("A language model answers"), "{about}");
+        assert!(about.contains("Answers come from a language model"), "{about}");
         ask(page, "First?").await;
         page.until(&turns(2)).await;
         page.until_text(LEFT, "9 of 10 messages left").await;

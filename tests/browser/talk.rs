@@ -77,6 +77,28 @@ async fn a_suggestion_is_sent_and_a_draft_survives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_refusal_proposes_is_asked_with_a_click_also_after_a_reload() {
+    const PROPOSED: &str = "landing-chat >>> .answer .suggestion";
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        page.fill(QUESTION, "Give me a recipe for pancakes").await;
+        page.click(SEND).await;
+        page.until(ANSWERED).await;
+        visit.goto("/").await;
+        let count = "return all('landing-chat >>> menu .suggestion').length";
+        assert_eq!(page.run(count).await, 3);
+        let topic = page.text(PROPOSED).await;
+        page.click(PROPOSED).await;
+        let turns = "all('landing-chat >>> .turn').length";
+        page.until(&format!("{turns} === 4 && {ANSWERED}")).await;
+        let asked = "return all('landing-chat >>> .question .text')[1].textContent";
+        assert_eq!(page.run(asked).await, topic);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whoever_types_on_signs_up_with_what_was_sent() {
     visit(&[], |visit| async move {
         let page = &visit.browser;

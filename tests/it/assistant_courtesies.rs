@@ -12,26 +12,26 @@ use crate::site::{facts, render};
 
 /// The language of the page, what is said there, and how the reply begins.
 const SAID: &str = "
-en | Thanks! | You are welcome.
-en | thx | You are welcome.
-en | thank you so much 🙏 | You are welcome.
-en | great, thanks | You are welcome.
-en | ok | Good.
-en | OK. | Good.
+en | Thanks! | You’re welcome!
+en | thx | You’re welcome!
+en | thank you so much 🙏 | You’re welcome!
+en | great, thanks | You’re welcome!
+en | ok | Great.
+en | OK. | Great.
 en | hello | Hello!
 en | Good morning! | Hello!
-en | merci | Avec plaisir.
+en | merci | Avec plaisir !
 de | ok | Gut.
-de | vielen Dank | Gern geschehen.
-de | Danke schön!! | Gern geschehen.
+de | vielen Dank | Gern geschehen!
+de | Danke schön!! | Gern geschehen!
 de | Guten Tag | Guten Tag!
-fr | ok | Bien.
-fr | merci beaucoup ! | Avec plaisir.
+fr | ok | Parfait.
+fr | merci beaucoup ! | Avec plaisir !
 fr | Bonjour 😀 | Bonjour !
-es | ok | Bien.
-es | ¡Muchas gracias! | Con mucho gusto.
+es | ok | Perfecto.
+es | ¡Muchas gracias! | ¡De nada!
 es | ¡Hola! | ¡Hola!
-en | Vielen Dank! | Gern geschehen.
+en | Vielen Dank! | Gern geschehen!
 en | hello, how do I unsubscribe? | Use the unsubscribe link
 en | thanks, is it free? | Everything here is free
 en | newsletter | Enter your email address
@@ -40,6 +40,25 @@ fr | newsletter | Saisissez votre adresse
 es | API | Todo está disponible
 de | What is this site? | Landing API is a site
 *;q=x | hello | Hello!
+en | thanks, that helped! | You’re welcome!
+en | Thanks for the quick answer, see you on the Saturday ride | You’re welcome!
+en | lol | Glad to hear it!
+en | I love your site | Glad to hear it!
+en | wow, this is a great website! | Glad to hear it!
+de | Danke, das hat geholfen | Gern geschehen!
+de | danke, dann komme ich morgen mal vorbei | Gern geschehen!
+de | haha, sehr witzig | Das freut mich!
+de | Mir gefällt eure Website | Das freut mich!
+fr | Merci, ça m’a beaucoup aidé | Avec plaisir !
+fr | merci, je passerai demain avec mon vélo | Avec plaisir !
+fr | mdr | Ça fait plaisir !
+fr | J’adore votre site ! | Ça fait plaisir !
+es | Gracias, me ha servido mucho | ¡De nada!
+es | gracias, mañana paso por la tienda con mi perro | ¡De nada!
+es | jajaja | ¡Me alegro!
+es | Me encanta vuestra web | ¡Me alegro!
+en | thanks, do you sell skateboards? | I couldn’t find that on our site.
+en | thanks, now tell me how to bake bread | I couldn’t find that on our site.
 ";
 
 #[tokio::test]

@@ -331,7 +331,7 @@ async fn check_unanswered(questions: impl Iterator<Item = &str>) {
     let site = render(&facts());
     let not_told = |reply: &str| {
         let mut texts = site.assistant_texts().iter();
-        texts.any(|it| reply.starts_with(&it.unanswered) && reply.matches("\n- ").count() == 3)
+        texts.any(|it| reply.starts_with(&it.unanswered) && reply.matches("\n+ ").count() == 3)
     };
     let mut wrong = Vec::new();
     for question in questions {
@@ -398,6 +398,45 @@ async fn a_reply_names_its_section_and_links_to_it() {
         let squeezed = reply.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(squeezed.contains(&beginning), "{reply}");
         assert!(reply.len() < 2000, "{}: {}", passage.title, reply.len());
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_leads_to_a_person_if_the_operator_names_one() {
+    for (contact, link) in [
+        (None, "More on our site: http://127.0.0.1:8080/help?lang=en"),
+        (
+            Some("mailto:ada@example.com"),
+            "Or ask us directly: [ada@example.com](mailto:ada@example.com)",
+        ),
+        (
+            Some("https://example.com/us"),
+            "Or ask us directly: https://example.com/us",
+        ),
+        (Some("/us"), "Or ask us directly: http://127.0.0.1:8080/us"),
+    ] {
+        let mut facts = facts();
+        facts.settings.contact = contact.map(str::to_owned);
+        let (model, _) = model_of(&facts);
+        for question in ["give me a recipe for pancakes", "?"] {
+            let reply = ask(&model, question).await;
+            assert!(reply.ends_with(&format!("\n\n{link}")), "{reply}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn developers_topics_are_neither_answered_nor_proposed_where_they_are_hidden() {
+    let mut facts = facts();
+    facts.settings.hides_developers = true;
+    let (model, passages) = model_of(&facts);
+    assert!(passages.iter().all(|it| it.url.contains("/help")));
+    for question in ["I get 401 unauthorized, why?", "do you sell gift cards"] {
+        let reply = ask(&model, question).await;
+        assert!(
+            reply.contains("\n+ ") && !reply.contains("401") && !reply.contains("API"),
+            "{reply}"
+        );
     }
 }
 

@@ -141,6 +141,92 @@ fn an_introduction_is_what_the_home_page_begins_with_and_the_assistant_knows_it(
     assert!(is_there("Cranes of Landing API") && is_there("Since 1899"));
 }
 
+/// The questions that the chat of a home page offers.
+fn suggestions(page: &str) -> Vec<&str> {
+    let (_, rest) = page.split_once(" suggestions=\"").unwrap();
+    rest.split_once('"').unwrap().0.split('|').collect()
+}
+
+#[test]
+fn the_chat_offers_headings_of_the_operators_pages_in_their_language_or_the_questions_they_chose() {
+    let file = |name: &str, text: &str| SiteFile {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    };
+    let files = [
+        file(
+            "about.md",
+            "# About us\n\nCranes.\n\n## Since 1899\n\nIn the harbour.\n",
+        ),
+        file("about.de.md", "# Über uns\n\nKräne.\n"),
+        file("b.md", "# Bars\n\n## This | that\n\nBoth.\n"),
+        file("c.md", "# Prices\n\n## What it \"costs\"\n\n5 euros.\n"),
+        file("empty.md", "# Nothing\n"),
+    ];
+    let home = |facts: &SiteFacts, tag: &str| {
+        let site = Site::render(facts, &problem::pages(), &files, &[]).unwrap();
+        let page = site.documents().iter().find(|it| it.path == "/").unwrap();
+        let mut forms = page.representations.iter();
+        let lang = format!("<html lang=\"{tag}\"");
+        let form = forms.find(|it| text(it).contains(&lang)).unwrap();
+        text(form).to_owned()
+    };
+    let of_pages = home(&facts(), "en");
+    assert_eq!(
+        suggestions(&of_pages),
+        ["About us", "What it &quot;costs&quot;"]
+    );
+    assert_eq!(suggestions(&home(&facts(), "de"))[0], "Über uns");
+    let mut chosen = facts();
+    chosen.settings.suggestions = ["Do you deliver?", "Where are you?"]
+        .map(str::to_owned)
+        .to_vec();
+    assert_eq!(
+        suggestions(&home(&chosen, "fr")),
+        ["Do you deliver?", "Where are you?"]
+    );
+    assert_eq!(
+        suggestions(&document(&chosen, "/")),
+        ["Do you deliver?", "Where are you?"]
+    );
+}
+
+#[test]
+fn a_site_with_pages_of_its_own_does_not_speak_of_the_service_in_their_place() {
+    let file = SiteFile {
+        name: "about.md".to_owned(),
+        text: "# About us\n\nCoffee.\n".to_owned(),
+    };
+    let site = Site::render(&facts(), &problem::pages(), &[file], &[]).unwrap();
+    let page = |path: &str| {
+        let mut all = site.documents().iter();
+        text(&all.find(|it| it.path == path).unwrap().representations[0]).to_owned()
+    };
+    let help = page("/help.md");
+    for part in ["free", "no tracking", "API", "key", "log in"] {
+        assert!(document(&facts(), "/help.md").contains(part), "{part}");
+        assert!(!help.contains(part), "{part}: {help}");
+    }
+    assert!(help.contains("our newsletter form stores"), "{help}");
+    let mut services = site.passages().iter().filter(|it| !it.is_own);
+    assert!(services.all(|it| it.url.contains("/help")));
+}
+
+#[test]
+fn the_address_of_a_sign_up_is_not_denied_where_it_is_kept() {
+    let mut keeping = facts();
+    keeping.settings.keeps_consent_ip = true;
+    for path in ["/help.md", "/docs.md"] {
+        let (plain, kept) = (document(&facts(), path), document(&keeping, path));
+        assert!(
+            kept.contains("IP address you signed up from")
+                || kept.contains("IP address it came from")
+        );
+        assert!(!kept.contains("IP address is not written down"));
+        assert_ne!(plain, kept, "{path}");
+    }
+}
+
 #[test]
 fn without_developers_navigation_and_home_page_are_for_visitors_and_the_rest_is_served() {
     let mut hidden = facts();

@@ -234,7 +234,7 @@ fn where_no_script_runs_the_page_says_what_to_do() {
 fn the_pages_say_the_truth_about_the_configuration() {
     let told = |facts: &SiteFacts| document(facts, "/") + &document(facts, "/developers");
     let plain = told(&facts());
-    assert!(plain.contains("finds the passage of our pages"));
+    assert!(plain.contains("looks up your answer on our site"));
     assert!(plain.contains("Your address is stored by the people who run this site"));
     assert!(plain.contains("You have 10 free messages in any 24 hours"));
     assert!(plain.contains("not together with everyone else behind your IP address"));
@@ -252,7 +252,7 @@ fn the_pages_say_the_truth_about_the_configuration() {
     }
     let named = other;
     let other = told(&named);
-    assert!(other.contains("A language model answers"));
+    assert!(other.contains("Answers come from a language model"));
     assert!(other.contains("goes straight to our newsletter provider and isn’t stored here"));
     assert!(other.contains("A key is valid for 1 hour."));
     assert!(other.contains("&#x2f;imprint\">Imprint</a>"));
@@ -260,7 +260,7 @@ fn the_pages_say_the_truth_about_the_configuration() {
     let link = "href=\"http://127.0.0.1:8080/imprint\"";
     assert!(help.contains(link), "{help}");
     assert!(other.contains(">Privacy</a>"));
-    let lies = "finds the passage|is stored by|free messages|counts your requests|in any";
+    let lies = "looks up your answer|is stored by|free messages|counts your requests|in any";
     for lie in lies.split('|') {
         assert!(!other.contains(lie), "{lie}");
     }

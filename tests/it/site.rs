@@ -40,6 +40,8 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
         erp_url: Some("https://erp.example.com".to_owned()),
         imprint_url: Some("https://www.example.com/imprint".to_owned()),
         privacy_url: Some("/privacy".to_owned()),
+        contact: None,
+        suggestions: Vec::new(),
         accent: Some(Accent::parse("#9e5f00").unwrap()),
         hides_developers: true,
         policies: Policies::default(),

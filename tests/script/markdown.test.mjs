@@ -61,6 +61,7 @@ test("lists stand in each other", () => {
   check([
     ["- a\n- b", "<ul><li>a</li><li>b</li></ul>"],
     ["* a\n\n* b\n\nEnd", "<ul><li>a</li><li>b</li></ul><p>End</p>"],
+    ["Text:\n\n+ a\n+ b?", "<p>Text:</p><menu><li>a</li><li>b?</li></menu>"],
     ["Text:\n1. a\n2. b", "<p>Text:</p><ol><li>a</li><li>b</li></ol>"],
     ["3) a\n4) b", "<ol 3><li>a</li><li>b</li></ol>"],
     ["- a\n  - b\n    1. c\n- d", "<ul><li>a<ul><li>b<ol><li>c</li></ol></li></ul></li><li>d</li></ul>"],

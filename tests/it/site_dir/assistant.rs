@@ -50,12 +50,15 @@ repairs | Is there a mechanic?
 repairs | what if the crane breaks down at night
 jobs | do you have any jobs?
 jobs | Where do I send my application
-what-is-this-site | What is this site?
 how-do-i-unsubscribe | How do I get off the newsletter?
 how-do-i-have-my-data-deleted | please delete my data
-does-it-cost-anything-and-do-i-need-an-account | Do I need an account?
+what-is-stored-about-me | What is stored about me?
 how-often-does-the-newsletter-come | how often do you send mails per month
-getting-a-free-api-key | How do I get an API key?
+| What is this site?
+| Do I need an account?
+| do you use cookies
+| How do I get an API key?
+| am I talking to a robot?
 | How much does a car cost?
 | what is the weather on Monday
 | who won the match on Friday

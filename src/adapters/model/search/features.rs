@@ -13,7 +13,7 @@ const WORD_LEN_MAX: usize = 64;
 /// The lengths of the character n-grams.
 const NGRAM_LENGTHS: [usize; 2] = [3, 4];
 /// Stands around a word in its n-grams, so that its beginning has other ones than its middle.
-pub(super) const BORDER: char = ' ';
+const BORDER: char = ' ';
 
 /// The hash of a stem, a bigram or an n-gram: thousands are kept, and none is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,19 +41,23 @@ pub(super) fn features(language: Language, text: &str) -> BTreeSet<Feature> {
         if let Some(before) = before {
             features.insert(Feature::of(("bigram", &before, &stem)));
         }
-        features.extend(character_ngrams(&folded(&word)));
+        let word = folded(&word);
+        features.extend(
+            NGRAM_LENGTHS
+                .iter()
+                .flat_map(|length| ngrams(&word, *length)),
+        );
         before = Some(stem);
     }
     features
 }
 
-/// The character n-grams of a word.
-fn character_ngrams(word: &str) -> Vec<Feature> {
+/// The character n-grams of a word and its borders, in order.
+pub(super) fn ngrams(word: &str, length: usize) -> Vec<Feature> {
     let letters = std::iter::once(BORDER).chain(word.chars());
     let letters: Vec<_> = letters.chain([BORDER]).collect();
-    let of_ngram = |ngram: &[char]| Feature::of(("ngram", ngram));
-    let of_length = |length| letters.windows(length).map(of_ngram);
-    NGRAM_LENGTHS.into_iter().flat_map(of_length).collect()
+    let ngrams = letters.windows(length);
+    ngrams.map(|ngram| Feature::of(("ngram", ngram))).collect()
 }
 
 /// The stems of the words of `text`, each once.

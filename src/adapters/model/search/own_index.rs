@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::domain::Passage;
 
-use crate::adapters::model::search::features::BORDER;
+use crate::adapters::model::search::features::{Feature, ngrams};
 use crate::adapters::model::search::naive_bayes::{float, inverse_document_frequency};
 use crate::adapters::model::search::terms::{Term, Terms, Topics};
 
@@ -32,6 +32,8 @@ const ALIKE_SHARE: f64 = 0.6;
 const VAGUE_SHARE: f64 = 0.3;
 /// How much of its n-grams a word shares with one that is spelled like it.
 const OVERLAP_MIN: f64 = 0.75;
+/// The length of these n-grams.
+const TRIGRAM: usize = 3;
 /// Shorter words are not compared by their n-grams, in letters.
 const ALIKE_LEN_MIN: usize = 5;
 /// More terms of a question are not read.
@@ -42,11 +44,8 @@ const TERMS_MAX: usize = 40;
 pub(super) struct OwnIndex {
     passages: Vec<OwnPassage>,
     /// The stems of all passages, each with its trigrams.
-    stems: BTreeMap<String, Vec<Trigram>>,
+    stems: BTreeMap<String, Vec<Feature>>,
 }
-
-/// Three letters of a word.
-type Trigram = [char; 3];
 
 #[derive(Debug)]
 struct OwnPassage {
@@ -96,7 +95,7 @@ impl OwnIndex {
         let passages: Vec<_> = passages.map(indexed).collect();
         let stems = passages.iter().flat_map(|it| &it.all.stems);
         Self {
-            stems: stems.map(|it| (it.clone(), trigrams(it))).collect(),
+            stems: stems.map(|it| (it.clone(), ngrams(it, TRIGRAM))).collect(),
             passages,
         }
     }
@@ -132,10 +131,10 @@ impl OwnIndex {
         })
     }
 
-    /// The passages that have some of the asked terms, best first.
-    pub(super) fn closest(&self, asked: &BTreeSet<Term>) -> impl Iterator<Item = &Arc<Passage>> {
+    /// The passages that have most of the asked terms first, then what the pages begin with.
+    pub(super) fn closest(&self, asked: &BTreeSet<Term>) -> Vec<&Arc<Passage>> {
         let ranked = self.ranked(&self.weighted(asked)).into_iter();
-        ranked.map(|it| &it.own.passage)
+        ranked.map(|it| &it.own.passage).collect()
     }
 
     fn ranked(&self, asked: &[Asked<'_>]) -> Vec<Ranked<'_>> {
@@ -144,8 +143,12 @@ impl OwnIndex {
             .passages
             .iter()
             .map(|it| it.ranked(asked, whole.max(1.0)));
-        let mut ranked: Vec<_> = ranked.filter(|it| it.coverage > 0.0).collect();
-        ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let mut ranked: Vec<_> = ranked.collect();
+        let is_section = |it: &Ranked<'_>| it.own.passage.title != it.own.passage.page;
+        ranked.sort_by(|a, b| {
+            let by_score = b.score.total_cmp(&a.score);
+            by_score.then_with(|| is_section(a).cmp(&is_section(b)))
+        });
         ranked
     }
 
@@ -167,7 +170,7 @@ impl OwnIndex {
             };
             let has = |it: &OwnPassage| it.all.share(term) > 0.0;
             if !self.passages.iter().any(has) {
-                let of_term = trigrams(&term.stems);
+                let of_term = ngrams(&term.stems, TRIGRAM);
                 let stems = self.stems.iter();
                 let alike = stems.filter(|(_, it)| overlap(it, &of_term) >= OVERLAP_MIN);
                 asked.alike = alike.map(|(stem, _)| stem).collect();
@@ -223,17 +226,9 @@ impl OwnPassage {
     }
 }
 
-/// The trigrams of a word and its borders.
-fn trigrams(word: &str) -> Vec<Trigram> {
-    let letters = std::iter::once(BORDER).chain(word.chars());
-    let letters: Vec<_> = letters.chain([BORDER]).collect();
-    let trigrams = letters.windows(3);
-    trigrams.filter_map(|it| it.try_into().ok()).collect()
-}
-
 /// The share of the trigrams of the shorter word that the longer one has, 0 to 1; 0 if the shorter is too short to
 /// tell.
-fn overlap(a: &[Trigram], b: &[Trigram]) -> f64 {
+fn overlap(a: &[Feature], b: &[Feature]) -> f64 {
     let (shorter, longer) = if a.len() < b.len() { (a, b) } else { (b, a) };
     // A word has as many trigrams as letters.
     if shorter.len() < ALIKE_LEN_MIN {

@@ -3,9 +3,8 @@
 //! The service's own sections come with examples of questions: a classifier has learned from them, with the
 //! sections as its classes, and classes of questions about other subjects. What is more like those has no answer
 //! there. The operator's pages have no such examples, and are found by their terms; nothing answers if two of their
-//! passages do so nearly as well. Where both the operator's pages and the service's
-//! answer, the one that covers more of the question does; of near equals the operator's, unless only the title of the
-//! other names what is asked.
+//! passages do so nearly as well. Where both the operator's pages and the service's answer, the one that covers more of
+//! the question does; of near equals the operator's.
 
 use std::sync::Arc;
 
@@ -15,9 +14,9 @@ use crate::adapters::model::search::features::{
     Feature, features, own_letters, stem, stems, words,
 };
 use crate::adapters::model::search::naive_bayes::{NaiveBayes, float};
-use crate::adapters::model::search::own_index::OwnIndex;
+use crate::adapters::model::search::own_index::{Best, OwnIndex};
 use crate::adapters::model::search::quotation::sentences;
-use crate::adapters::model::search::terms::{Term, Terms, Topics};
+use crate::adapters::model::search::terms::{Term, Terms};
 
 // The first two are natural logarithms. They were chosen by cross-validation over the examples of
 // `data/assistant/`: higher ones refuse more questions about other subjects, and more of the right ones.
@@ -82,11 +81,6 @@ impl PassageIndex {
         }
     }
 
-    /// The passages in their order; the first one introduces the others.
-    pub(super) fn passages(&self) -> &[Arc<Passage>] {
-        &self.passages
-    }
-
     /// How much speaks for a question in this language: the words that are known here, and the letters that
     /// only it has.
     pub(super) fn evidence(&self, question: &str) -> usize {
@@ -131,28 +125,14 @@ impl PassageIndex {
             asked.extend(self.terms.asked(before));
             self.own.best(&asked, focus.as_ref())
         });
-        let (own, section) = match (own, section) {
-            (Some(own), Some(section)) => (own, section),
-            (Some(own), None) => return own.is_clear.then_some(own.passage),
-            (None, section) => return section.map(Arc::as_ref),
+        let is_better = |own: &Best<'_>, section: &Passage| {
+            let topics = self.terms.topics(section.prose());
+            own.coverage >= NEARLY * self.own.coverage(&asked, &topics)
         };
-        let section_coverage = self
-            .own
-            .coverage(&asked, &self.terms.topics(section.prose()));
-        let share_max = |topics: Topics| {
-            let shares = asked.iter().map(|term| topics.share(term));
-            shares.fold(0.0, f64::max)
-        };
-        let is_named = || {
-            let of_section = share_max(self.terms.topics([section.title.as_str()]));
-            of_section < 1.0 || share_max(self.terms.topics(own.passage.topics())) > 0.0
-        };
-        let is_own_better = own.coverage > section_coverage
-            || own.coverage >= NEARLY * section_coverage && is_named();
-        if is_own_better {
-            own.is_clear.then_some(own.passage)
-        } else {
-            Some(section)
+        match (own, section) {
+            (Some(own), Some(section)) if !is_better(&own, section) => Some(section),
+            (Some(own), _) => own.is_clear.then_some(own.passage),
+            (None, section) => section.map(Arc::as_ref),
         }
     }
 
@@ -176,14 +156,16 @@ impl PassageIndex {
         (log_odds > log_odds_min).then_some(*section)
     }
 
-    /// The passages that come closest to `question`, whether they answer it or not.
-    pub(super) fn closest(&self, question: &str, count: usize) -> Vec<&Passage> {
-        let asked = self.terms.asked(question);
-        let own = self.own.closest(&asked);
-        let (sections, _) = self.ranked_sections(question, "");
+    /// The passages that come closest to `question`, whether they answer it or not: the operator's, if there are any.
+    pub(super) fn closest(&self, question: &str) -> impl Iterator<Item = &Passage> {
+        let own = self.own.closest(&self.terms.asked(question));
+        let sections = if self.own.is_empty() {
+            self.ranked_sections(question, "").0
+        } else {
+            Vec::new()
+        };
         let sections = sections.into_iter().map(|(_, passage)| passage);
-        let all = own.chain(sections);
-        all.map(Arc::as_ref).take(count).collect()
+        own.into_iter().chain(sections).map(Arc::as_ref)
     }
 
     /// The sections with their log-likelihoods, the likeliest first, and the log-likelihood of the likeliest other

@@ -93,14 +93,18 @@ impl PassageModelClient {
         if let Some(reply) = ordered.clone().find_map(|it| it.courtesy(newest)) {
             return Reply::Answer(self.introduced(reply, ordered.next()));
         }
+        let closing = ordered.clone().find_map(|it| it.closing(newest));
         let evidence =
             |it: &&LanguagePages| [newest, previous].map(|question| it.index.evidence(question));
         // Of equals it finds the last.
         let pages = ordered.rev().max_by_key(evidence);
-        match pages.map(|it| it.answer(newest, previous, all.first())) {
-            Some(Reply::Refusal(text)) => Reply::Refusal(self.introduced(text, pages)),
-            Some(Reply::Answer(text)) => Reply::Answer(self.introduced(text, pages)),
-            None => Reply::Answer(String::new()),
+        let reply = pages.map(|it| it.answer(newest, previous, all.first()));
+        match (reply, closing) {
+            (Some(Reply::Refusal(_)), Some(text)) | (Some(Reply::Answer(text)), _) => {
+                Reply::Answer(self.introduced(text, pages))
+            }
+            (Some(Reply::Refusal(text)), None) => Reply::Refusal(self.introduced(text, pages)),
+            (None, _) => Reply::Answer(String::new()),
         }
     }
 
@@ -131,10 +135,23 @@ impl LanguagePages {
         said.iter().all(is_one).then(|| said_here.reply.clone())
     }
 
+    /// The reply to a text that begins with thanks or praise and asks nothing.
+    fn closing(&self, text: &str) -> Option<String> {
+        let said: Vec<_> = words(text).collect();
+        let first = said.first()?.as_str();
+        let asks = |word: &String| self.texts.question_words.contains(&word.as_str());
+        if text.contains('?') || said.iter().any(asks) {
+            return None;
+        }
+        let mut closing = self.texts.courtesies.iter().filter(|it| it.is_closing);
+        let said_here = closing.find(|it| it.words.contains(&first));
+        said_here.map(|it| it.reply.clone())
+    }
+
     /// The answer from these pages; from the service's sections of the `first` ones if those do not tell.
     fn answer(&self, newest: &str, previous: &str, first: Option<&Self>) -> Reply {
         let before = match words(newest).count() {
-            0 => return Reply::Answer(self.welcome()),
+            0 => return Reply::Answer(self.propose(&self.texts.question, newest)),
             1..=FOLLOW_UP_WORDS_MAX => previous,
             _ => "",
         };
@@ -148,33 +165,22 @@ impl LanguagePages {
         let found = first.and_then(|first| Some((first, first.index.best_section(&terms, "")?)));
         match found {
             Some((first, passage)) => Reply::Answer(first.quote(passage, &terms)),
-            None => Reply::Refusal(self.refuse(newest)),
+            None => Reply::Refusal(self.propose(&self.texts.unanswered, newest)),
         }
     }
 
-    /// The answer to a question without a word.
-    fn welcome(&self) -> String {
-        let passages = self.index.passages().iter().map(Arc::as_ref);
-        let scope = self.scope(&passages.take(TOPICS).collect::<Vec<_>>());
-        format!("{} {scope}", self.texts.question)
-    }
-
-    /// The answer to what the pages do not tell.
-    fn refuse(&self, question: &str) -> String {
-        let scope = self.scope(&self.index.closest(question, TOPICS));
-        format!("{} {scope}", self.texts.unanswered)
-    }
-
-    /// A few of the topics of the pages, and where all of them are.
-    fn scope(&self, topics: &[&Passage]) -> String {
-        let Some(first) = self.index.passages().first() else {
-            return self.texts.no_pages.clone();
-        };
-        let titles = topics.iter().map(|topic| format!("- {}", topic.title));
-        let titles = titles.collect::<Vec<_>>().join("\n");
-        let page = first.url.split('#').next().unwrap_or_default();
-        let AssistantTexts { topics, all, .. } = &self.texts;
-        format!("{topics}\n\n{titles}\n\n{all} {page}")
+    /// `text`, a few topics of the pages, and where else there are answers. The chat makes buttons of a list
+    /// with `+`.
+    fn propose(&self, text: &str, question: &str) -> String {
+        let AssistantTexts {
+            topics, elsewhere, ..
+        } = &self.texts;
+        let closest = self.index.closest(question).take(TOPICS);
+        let titles: Vec<_> = closest.map(|topic| format!("+ {}", topic.title)).collect();
+        if titles.is_empty() {
+            return format!("{text} {elsewhere}");
+        }
+        format!("{text} {topics}\n\n{}\n\n{elsewhere}", titles.join("\n"))
     }
 
     /// The passage, with the paragraph in front that answers.

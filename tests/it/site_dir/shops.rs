@@ -1,0 +1,81 @@
+//! Two invented shops, and what their visitors ask. The questions were written before the assistant was asked any of
+//! them, and no synonym, hint or constant may follow from which of them fail.
+
+use std::fs;
+use std::path::Path;
+
+use landing_api::adapters::model::PassageModelClient;
+use landing_api::site::Site;
+
+use super::render;
+use crate::assistant_pages::ask;
+use crate::rows::rows;
+
+/// A folder of pages in `questions/`, its questions, each with what its answer tells, or nothing if no page does, and
+/// how many were answered rightly, or rightly refused.
+const SHOPS: [(&str, &str, usize); 2] = [
+    ("cycles", include_str!("../questions/cycles.txt"), 15),
+    ("roastery", include_str!("../questions/roastery.txt"), 12),
+];
+
+fn shop(name: &str) -> Site {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/questions");
+    let entries = fs::read_dir(folder.join(name)).unwrap();
+    let mut files: Vec<_> = entries
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    files.sort();
+    let files: Vec<_> = files
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
+    render(&files).unwrap()
+}
+
+/// The topics that a refusal proposes; none if `reply` is no refusal.
+fn proposed<'a>(site: &Site, reply: &'a str) -> Vec<&'a str> {
+    let mut texts = site.assistant_texts().iter();
+    if !texts.any(|it| reply.starts_with(&it.unanswered)) {
+        return Vec::new();
+    }
+    let lines = reply.lines();
+    lines.filter_map(|line| line.strip_prefix("+ ")).collect()
+}
+
+#[tokio::test]
+async fn visitors_of_a_shop_are_answered_from_its_pages_or_shown_its_headings() {
+    for (name, questions, right_min) in SHOPS {
+        let site = shop(name);
+        let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+        let own: Vec<_> = site.passages().iter().filter(|it| it.is_own).collect();
+        let (mut right, mut wrong, mut refused) = (0, Vec::new(), Vec::new());
+        for [fact, question] in rows(questions) {
+            let reply = ask(&model, question).await;
+            let proposed = proposed(&site, &reply);
+            for topic in &proposed {
+                assert!(
+                    own.iter().any(|it| it.title == *topic),
+                    "{question}: {reply}"
+                );
+            }
+            let is_refused = proposed.len() == 3;
+            let is_own = own
+                .iter()
+                .any(|it| reply.ends_with(&format!(" {}", it.url)));
+            assert!(is_refused || is_own, "{question}: {reply}");
+            if is_refused == fact.is_empty() && reply.contains(fact) {
+                right += 1;
+            } else if is_refused {
+                refused.push(question);
+            } else {
+                wrong.push(format!("{question}: {reply}"));
+            }
+        }
+        let all = format!("{name}: {right} right, refused {refused:?}, wrong {wrong:#?}");
+        assert!(wrong.len() <= 1 && right >= right_min, "{all}");
+    }
+}
