@@ -29,20 +29,25 @@ pub(super) fn with_examples(passage: Passage) -> Passage {
     }
 }
 
-/// How many headings the chat of the home page offers.
+/// Headings that the chat of the home page offers.
 const SUGGESTIONS: usize = 3;
 
-/// The questions that the chat of the home page offers, by language, with bars between them: those that the operator
-/// chose, or the first heading of some of their pages.
+/// The questions that the chat of the home page offers, by language and separated by bars: the operator's choice, or the
+/// first heading of some of their pages.
 pub(super) fn suggestions(
     settings: &Settings,
     passages: &[Passage],
 ) -> BTreeMap<&'static str, String> {
+    let path = |passage: &Passage| passage.url.split(['?', '#']).next().map(str::to_owned);
     let of_language = |language: Language| {
-        let is_read = |it: &&Passage| it.is_own && it.language.is_none_or(|it| it == language);
-        let mut titles: Vec<_> = passages.iter().filter(is_read).collect();
-        titles.dedup_by_key(|passage| passage.page.as_str());
-        let titles = titles.iter().map(|passage| passage.title.as_str());
+        let is_read = |passage: &&Passage| {
+            passage.is_own && passage.language.is_none_or(|own| own == language)
+        };
+        let mut first: Vec<_> = passages.iter().filter(is_read).collect();
+        // A translation comes before the text that it translates.
+        first.sort_by_key(|passage| (path(passage), passage.language.is_none()));
+        first.dedup_by_key(|passage| path(passage));
+        let titles = first.iter().map(|passage| passage.title.as_str());
         let titles = titles.filter(|title| !title.contains('|'));
         let titles: Vec<_> = titles.take(SUGGESTIONS).collect();
         let chosen = settings.suggestions.join("|");
@@ -56,7 +61,7 @@ pub(super) fn suggestions(
     Language::ALL.into_iter().map(of_language).collect()
 }
 
-/// Where else there are answers: from the person whom the operator names, or on the page that leads to the others.
+/// The way to further answers: the operator's contact, or the page that leads to the others.
 fn elsewhere(
     templates: &Templates,
     settings: &Settings,

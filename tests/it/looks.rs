@@ -213,21 +213,6 @@ fn a_site_with_pages_of_its_own_does_not_speak_of_the_service_in_their_place() {
 }
 
 #[test]
-fn the_address_of_a_sign_up_is_not_denied_where_it_is_kept() {
-    let mut keeping = facts();
-    keeping.settings.keeps_consent_ip = true;
-    for path in ["/help.md", "/docs.md"] {
-        let (plain, kept) = (document(&facts(), path), document(&keeping, path));
-        assert!(
-            kept.contains("IP address you signed up from")
-                || kept.contains("IP address it came from")
-        );
-        assert!(!kept.contains("IP address is not written down"));
-        assert_ne!(plain, kept, "{path}");
-    }
-}
-
-#[test]
 fn without_developers_navigation_and_home_page_are_for_visitors_and_the_rest_is_served() {
     let mut hidden = facts();
     hidden.settings.hides_developers = true;

@@ -135,7 +135,7 @@ fn a_damaged_ledger_is_named_and_repaired() {
     let repaired = run("ledger repair --yes", dir.path()).done();
     assert!(repaired.out.contains("ledger.damaged.1\n"), "{repaired:?}");
     assert!(
-        repaired.out.starts_with("Damage             line 3: "),
+        repaired.out.starts_with("Damage         line 3: "),
         "{repaired:?}"
     );
     assert!(!repaired.out.contains("repair"), "{repaired:?}");

@@ -23,7 +23,7 @@ keys revoke 00000000 00000001 | revoke 2 keys for good
 agents revoke reg_nobody | revoke this registration with all its tokens for good
 limits reset --all | reset these counts
 limits reset --ip 127.0.0.1 | reset these counts
-ledger repair | give up what is damaged in the ledger
+ledger repair | remove the damaged parts of the ledger
 ";
 
 #[test]

@@ -20,10 +20,10 @@ const AWAY: &str = "The assistant\u{2019}s language model is unavailable just no
                     pages of this site and does not count.\n\n";
 /// What is asked, and how the answer begins.
 const FIRST_LINES: &str = "
-How much does it cost? | The assistant’s language model is unavailable
-Was kostet das?        | Das Sprachmodell des Assistenten ist gerade nicht
-Combien ça coûte ?     | Le modèle de langage de l’assistant est
-¿Cuánto cuesta?        | El modelo de lenguaje del asistente no
+How much does it cost? | Our assistant’s language model is unavailable
+Was kostet das?        | Das Sprachmodell unseres Assistenten ist gerade nicht
+Combien ça coûte ?     | Le modèle de langage de notre assistant est
+¿Cuánto cuesta?        | El modelo de lenguaje de nuestro asistente no
 ";
 const UNMEASURED: &str = "1000000/60s";
 
@@ -122,7 +122,10 @@ async fn a_model_that_had_begun_or_filtered_is_not_fallback_cause() {
         let reply = before_upstream(&upstream).start().send(call).await;
         let body = reply.text();
         assert!(body.contains("model_unavailable"), "{about}: {body}");
-        assert!(!body.contains("is away just now"), "{about}: {body}");
+        assert!(
+            !body.contains("is unavailable right now"),
+            "{about}: {body}"
+        );
         assert_eq!(reply.remaining(), 9, "{about}");
     }
 }
