@@ -105,9 +105,9 @@ home-erp = Das ERP ist ein eigenes System: <{ $url }>
 
 ## Was gespeichert, weitergegeben und gezählt wird: wann jeder dieser Sätze wahr ist, steht in data/statements.txt
 
-privacy-nothing = Diese Website selbst speichert bei der Anmeldung nichts über Sie: Ihre E-Mail-Adresse geht direkt an den Dienst, der den Newsletter verschickt, und an niemanden sonst.
+privacy-nothing = Unser Newsletter-Formular speichert bei der Anmeldung nichts über Sie: Ihre E-Mail-Adresse geht direkt an den Dienst, der den Newsletter verschickt, und an niemanden sonst.
 privacy-contact = Bei der Anmeldung speichert unser Newsletter-Formular Ihre E-Mail-Adresse, den Zeitpunkt und die Sprache der Anmeldung, die Seite und den Text des Formulars sowie Prüfwerte der letzten vier Netze oder Programme, über die die Adresse angemeldet wurde.
-privacy-confirmation = Außerdem speichert sie, wann die Bestätigungsmail verschickt wurde und wann Sie bestätigt haben.
+privacy-confirmation = Außerdem speichert es, wann die Bestätigungsmail verschickt wurde und wann Sie bestätigt haben.
 privacy-ip = Ihre IP-Adresse wird als Nachweis Ihrer Einwilligung mitgespeichert; für alles andere wird aus ihr nur ein Prüfwert gebildet, der hilft, Missbrauch zu begrenzen.
 privacy-no-ip = Ihre IP-Adresse wird nicht gespeichert; aus ihr wird nur ein Prüfwert gebildet, der hilft, Missbrauch zu begrenzen.
 privacy-unshared = Nichts davon wird an andere weitergegeben.

@@ -105,7 +105,7 @@ home-erp = The ERP is a separate system: <{ $url }>
 
 ## What is stored, shared and counted: data/statements.txt has when each of these is true
 
-privacy-nothing = This site itself stores nothing about you when you sign up: your email address goes straight to the service that sends the newsletter, and to nobody else.
+privacy-nothing = Our newsletter form stores nothing about you when you sign up: your email address goes straight to the service that sends the newsletter, and to nobody else.
 privacy-contact = When you sign up, our newsletter form stores your email address, the time and language of the sign-up, the page and the wording of the form, and fingerprints of the last four networks or programs that signed the address up.
 privacy-confirmation = It also stores when the confirmation email was sent and when you confirmed.
 privacy-ip = Your IP address is stored with this as proof of your consent; for anything else it is only turned into a fingerprint that helps to limit abuse.

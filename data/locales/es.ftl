@@ -105,7 +105,7 @@ home-erp = El ERP es un sistema aparte: <{ $url }>
 
 ## Qué se guarda, se comparte y se cuenta: data/statements.txt indica cuándo es cierta cada frase
 
-privacy-nothing = Este sitio no guarda nada sobre usted al suscribirse: su correo electrónico va directamente al servicio que envía el boletín, y a nadie más.
+privacy-nothing = Nuestro formulario del boletín no guarda nada sobre usted al suscribirse: su correo electrónico va directamente al servicio que envía el boletín, y a nadie más.
 privacy-contact = Al suscribirse, nuestro formulario del boletín guarda su correo electrónico, la fecha y el idioma de la suscripción, la página y el texto del formulario, y huellas de las últimas cuatro redes o programas desde los que se suscribió la dirección.
 privacy-confirmation = También guarda cuándo se envió el correo de confirmación y cuándo confirmó usted.
 privacy-ip = Su dirección IP se guarda con estos datos como prueba de su consentimiento; para todo lo demás, de ella solo se obtiene una huella que ayuda a limitar los abusos.

@@ -105,7 +105,7 @@ home-erp = L’ERP est un système à part : <{ $url }>
 
 ## Ce qui est conservé, communiqué et compté : data/statements.txt indique quand chacune de ces phrases est vraie
 
-privacy-nothing = Ce site lui-même ne conserve rien sur vous à l’inscription : votre adresse e-mail va directement au service qui envoie la newsletter, et à personne d’autre.
+privacy-nothing = Notre formulaire de newsletter ne conserve rien sur vous à l’inscription : votre adresse e-mail va directement au service qui envoie la newsletter, et à personne d’autre.
 privacy-contact = À l’inscription, notre formulaire de newsletter conserve votre adresse e-mail, la date et la langue de l’inscription, la page et le texte du formulaire, ainsi que des empreintes des quatre derniers réseaux ou programmes ayant servi à inscrire l’adresse.
 privacy-confirmation = Il conserve aussi la date d’envoi de l’e-mail de confirmation et celle de votre confirmation.
 privacy-ip = Votre adresse IP est conservée avec ces données comme preuve de votre consentement ; pour le reste, on n’en tire qu’une empreinte qui aide à limiter les abus.

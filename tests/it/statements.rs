@@ -43,10 +43,10 @@ const CLAIMS: [Claim; 18] = [
     Claim {
         path: "/help",
         words: [
-            "this site stores your email address",
-            "speichert diese Website Ihre E-Mail-Adresse",
-            "ce site conserve votre adresse e-mail",
-            "este sitio guarda su correo electrónico",
+            "our newsletter form stores your email address",
+            "speichert unser Newsletter-Formular Ihre E-Mail-Adresse",
+            "notre formulaire de newsletter conserve votre adresse e-mail",
+            "nuestro formulario del boletín guarda su correo electrónico",
         ],
         is_true: stores,
     },

@@ -16,8 +16,8 @@ use crate::rows::rows;
 use crate::site::{facts, render};
 use crate::streaming::{events, joined};
 
-const AWAY: &str = "The assistant\u{2019}s language model is unavailable just now. This answer is from the \
-                    pages of this site and does not count.\n\n";
+const AWAY: &str = "Our assistant\u{2019}s language model is unavailable right now. This answer comes from \
+                    a search of our site and doesn\u{2019}t count toward your limit.\n\n";
 /// What is asked, and how the answer begins.
 const FIRST_LINES: &str = "
 How much does it cost? | Our assistant’s language model is unavailable

@@ -119,7 +119,7 @@ fn a_fallback_answers_and_the_log_tells_why() {
             assert!(line.contains("status=200"), "{line}");
             let text = body["message"].as_str().unwrap();
             assert!(
-                text.contains("language model is unavailable just now"),
+                text.contains("language model is unavailable right now"),
                 "{text}"
             );
             assert_eq!((&body["used"], &body["remaining"]), (&json!(0), &json!(10)));
