@@ -173,10 +173,10 @@ const CLAIMS: [Claim; 18] = [
     Claim {
         path: "/",
         words: [
-            "is sent to the model",
-            "geht an das Modell",
-            "est envoyé au modèle",
-            "se envía al modelo",
+            "are sent to the model",
+            "gehen an das Modell",
+            "sont envoyés au modèle",
+            "se envían al modelo",
         ],
         is_true: |settings| settings.has_model,
     },
