@@ -10,12 +10,33 @@ use landing_api::http::endpoints::ENDPOINTS;
 use landing_api::site::SiteFacts;
 use serde_json::{Map, Value};
 
-use super::operations::{DOCUMENTS, is_discovery};
 use crate::harness::Reply;
 use crate::site::{self, facts};
 
 /// The description of a service without flags.
 pub(crate) static CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::of(&facts()));
+
+/// The paths of all documents: discovery, pages, and what pages load.
+pub(super) static DOCUMENTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let site = site::render(&facts());
+    let paths = site
+        .documents()
+        .iter()
+        .map(|document| document.path.clone());
+    paths.collect()
+});
+
+/// Whether a document is for programs, which the description is for. Pages and what they load are not.
+pub(super) fn is_discovery(path: &str) -> bool {
+    path.starts_with("/.well-known/")
+        || [
+            "/openapi.json",
+            "/api/openapi.yaml",
+            "/mcp/server-card",
+            "/llms.txt",
+        ]
+        .contains(&path)
+}
 
 /// What any answer of any server may have, and what the description tells in words: whom CORS
 /// serves, and the notice of a removal.

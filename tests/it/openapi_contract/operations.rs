@@ -2,7 +2,6 @@
 //! way of a request allows.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use hyper::Method;
 use landing_api::http::answer::problem::Code;
@@ -11,34 +10,11 @@ use landing_api::http::endpoints::{ENDPOINTS, Router};
 use landing_api::http::request::area::Area;
 use serde_json::Value;
 
-use super::contract::{CONTRACT, Described, object};
-use crate::site::{facts, render};
+use super::contract::{CONTRACT, DOCUMENTS, Described, is_discovery, object};
 
 /// Whether versions mean something there.
 fn is_api(path: &str) -> bool {
     Area::of(path) == Area::Api
-}
-
-/// The paths of all documents: discovery, pages, and what pages load.
-pub(super) static DOCUMENTS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let site = render(&facts());
-    let paths = site
-        .documents()
-        .iter()
-        .map(|document| document.path.clone());
-    paths.collect()
-});
-
-/// Whether a document is for programs, which the description is for. Pages and what they load are not.
-pub(super) fn is_discovery(path: &str) -> bool {
-    path.starts_with("/.well-known/")
-        || [
-            "/openapi.json",
-            "/api/openapi.yaml",
-            "/mcp/server-card",
-            "/llms.txt",
-        ]
-        .contains(&path)
 }
 
 fn endpoint(operation: &Described) -> &'static Endpoint {
