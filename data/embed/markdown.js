@@ -93,9 +93,6 @@ const itemEnd = (lines, start, indent) => {
   return end;
 };
 
-/** The elements of lists. One with `+` is a menu: its items are there to choose. */
-const LISTS = { "-": "ul", "*": "ul", "+": "menu" };
-
 /** A list that begins at line `start`, and the line after it. */
 const listOf = (lines, start, isOwn, depth) => {
   const [, outer, first] = ITEM.exec(lines[start]);
@@ -121,7 +118,9 @@ const listOf = (lines, start, isOwn, depth) => {
   }
   const number = Number.parseInt(first, 10);
   const attributes = isOrdered && number !== 1 ? { start: String(number) } : {};
-  return [node(LISTS[first] ?? "ol", items, attributes), at];
+  // Plain items with `+` are a menu, to choose from.
+  const isMenu = first === "+" && depth === 0 && items.every((item) => item.children.every((part) => typeof part === "string"));
+  return [node(isOrdered ? "ol" : isMenu ? "menu" : "ul", items, attributes), at];
 };
 
 const blocksOf = (lines, isOwn, depth) => {

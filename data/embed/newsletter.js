@@ -60,7 +60,10 @@ class LandingNewsletter extends LandingElement {
       shown.say(this.words("thanks", "newsletter-thanks", { email: address }));
       if (CONFIRMS) {
         // The inbox is next: of the form, what was said remains.
-        form.replaceChildren(form.lastChild);
+        const said = form.lastChild;
+        said.tabIndex = -1;
+        form.replaceChildren(said);
+        said.focus();
       }
       if (email.value === address) {
         email.value = "";

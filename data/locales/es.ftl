@@ -105,29 +105,29 @@ home-erp = El ERP es un sistema aparte: <{ $url }>
 
 ## Qué se guarda, se comparte y se cuenta: data/statements.txt indica cuándo es cierta cada frase
 
-privacy-nothing = Nuestro formulario del boletín no guarda nada sobre usted al suscribirse: su correo electrónico va directamente al servicio que envía el boletín, y a nadie más.
-privacy-contact = Al suscribirse, nuestro formulario del boletín guarda su correo electrónico, la fecha y el idioma de la suscripción, la página y el texto del formulario, y huellas de las últimas cuatro redes o programas desde los que se suscribió la dirección.
+privacy-nothing = Cuando usted se suscribe, nuestro formulario del boletín no guarda nada sobre usted: su dirección de correo electrónico va directamente al servicio que envía el boletín, y a nadie más.
+privacy-contact = Cuando usted se suscribe, nuestro formulario del boletín guarda su dirección de correo electrónico, la fecha y el idioma de la suscripción, la página y el texto del formulario, y huellas de las últimas cuatro redes o programas desde los que se suscribió la dirección.
 privacy-confirmation = También guarda cuándo se envió el correo de confirmación y cuándo confirmó usted.
 privacy-ip = Su dirección IP se guarda con estos datos como prueba de su consentimiento; para todo lo demás, de ella solo se obtiene una huella que ayuda a limitar los abusos.
 privacy-no-ip = Su dirección IP no se guarda; de ella solo se obtiene una huella que ayuda a limitar los abusos.
 privacy-unshared = Nada de ello se comparte con nadie.
-privacy-shared = Solo se comparte su dirección, y únicamente con los servicios que envían nuestros correos.
+privacy-shared = Su dirección y el estado de su suscripción se comparten únicamente con los servicios que envían nuestros correos.
 privacy-chat = Lo que escribe en el chat no se guarda aquí.
 privacy-erased-elsewhere = Pida a los responsables de este sitio que borren sus datos: su dirección no se guarda aquí, sino en el servicio que envía el boletín, y allí pueden hacer que la quiten.
-privacy-erased = Pida a los responsables de este sitio que borren sus datos; entonces eliminarán su correo electrónico y todo lo que se guarda con él. Solo queda una huella de la que nadie puede deducir la dirección, para que no vuelva con una lista antigua.
+privacy-erased = Pida a los responsables de este sitio que borren sus datos; entonces eliminarán su dirección de correo electrónico y todo lo que se guarda con él. Solo queda una huella de la que nadie puede deducir la dirección, para que no vuelva con una lista antigua.
 privacy-erased-chat = Lo que escribió en el chat no hace falta borrarlo, pues aquí no se guarda.
 privacy-erased-cookie = La cookie del chat puede borrarla en su navegador.
 privacy-no-tracking = No hay seguimiento, ni publicidad, ni servicio de estadísticas.
 privacy-cookie = La única cookie es la del chat: contiene un número aleatorio, se crea con su primer mensaje y solo sirve para contar sus mensajes. Si nunca usa el chat, no recibe ninguna cookie.
 privacy-no-cookie = No se crean cookies, ni siquiera en el chat.
-privacy-chat-model = Nadie guarda en este sitio lo que escribe, pero se envía al modelo de lenguaje que han elegido los responsables de este sitio. Su dirección IP y sus cookies no se envían con el mensaje; pregúnteles dónde funciona ese modelo.
+privacy-chat-model = Lo que escribe no se guarda aquí, pero se envía al modelo de lenguaje que han elegido los responsables de este sitio. Su dirección IP y sus cookies no se envían con el mensaje; pregúnteles dónde funciona ese modelo y qué se guarda allí.
 privacy-chat-here = Lo que escribe en el chat se responde aquí, no se envía a nadie más y no se guarda.
 privacy-purpose = Su dirección sirve solo para el boletín.
 privacy-unlisted = Nadie puede comprobar aquí si está en la lista.
 privacy-listed = Quien la suscribe mediante la API averigua si ya estaba en la lista.
 privacy-safe-elsewhere = Va al servicio que envía el boletín, por una conexión cifrada si ese servicio la ofrece.
 privacy-safe-here = La guardan los responsables de este sitio.
-privacy-logs = Los registros no contienen correos electrónicos, direcciones IP, claves ni cookies.
+privacy-logs = Los registros no contienen direcciones de correo electrónico, direcciones IP, claves ni cookies.
 privacy-unshown = Ninguna página de este sitio muestra direcciones.
 
 ## Páginas de error
@@ -194,6 +194,7 @@ embed-meaning = Descripción
 embed-of-heading = Título e introducción sobre el formulario.
 embed-of-label = Etiqueta del campo, texto de ejemplo y texto del botón.
 embed-of-thanks = Mensaje tras la suscripción.
+embed-of-asked = Mensaje tras una suscripción que debe confirmarse por correo.
 embed-of-suggestions = Preguntas sugeridas, separadas por `\|`.
 embed-of-mode = Abre el chat desde un botón.
 embed-of-privacy = URL de su política de privacidad; el enlace aparece debajo del formulario.

@@ -536,12 +536,12 @@ impl Args {
         let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_here);
         let leads_here = match self.public_origin() {
             Some(origin) => Url::parse(&origin).is_ok_and(is_safe),
-            // On the machine itself, to try it.
-            None => bound.ip().is_loopback(),
+            // On the machine itself, to try it. Behind a proxy, others are there.
+            None => bound.ip().is_loopback() && self.trusted_proxies.is_empty(),
         };
         leads_here.then_some(()).ok_or(
             "--opt-in double needs an https URL as --base-url, where the link of its email leads, unless --listen is \
-             a loopback address",
+             a loopback address without --trusted-proxy",
         )
     }
 

@@ -54,7 +54,7 @@ policies! {
     NewsletterIp "newsletter-ip": 120 in 15 * MINUTE_S, Network,
         "newsletter sign-ups, by IP address";
     Assistant "assistant": 10 in DAY_S, Visitor,
-        "chat messages, by visitor (quota cookie); over MCP by valid credential, else by IP address";
+        "chat messages, by quota cookie, else by valid credential; over MCP by valid credential, else by IP address";
     /// Bounds what a visitor gains by dropping the cookie.
     AssistantIp "assistant-ip": 200 in DAY_S, Network, "chat messages, by IP address";
     /// Chat turns that cost the operator money.

@@ -47,10 +47,11 @@ async fn allow(request: OperatorRequest) -> Result<Answer, OperatorError> {
         let none = "this address is not suppressed".to_owned();
         return Err(OperatorError::NotFound(none));
     }
-    app.contacts.allow(&email).await?;
     let meter = app.meter();
     let key = LimitKey::new(meter.key, PolicyName::Mail, Subject::Mailbox(&email));
+    // First, so that a command that fails can be repeated.
     meter.limiter.reset(WindowSet::Window(key)).await?;
+    app.contacts.allow(&email).await?;
     let result = "allowed";
     tracing::info!(command = ALLOW.name, result, "operator");
     Answer::one(&json!({"address": email.as_str(), "result": result}))

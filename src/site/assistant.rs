@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::{AssistantTexts, Courtesy, Language, Passage, Settings};
 
-use super::context::absolute;
+use super::context::{absolute, is_legal};
 use super::error::SiteError;
 use super::templates::Templates;
 
@@ -38,15 +38,19 @@ pub(super) fn suggestions(
     settings: &Settings,
     passages: &[Passage],
 ) -> BTreeMap<&'static str, String> {
-    let path = |passage: &Passage| passage.url.split(['?', '#']).next().map(str::to_owned);
+    let page = |passage: &Passage| {
+        let mut parts = passage.url.split(['?', '#']);
+        parts.next().unwrap_or_default().to_owned()
+    };
     let of_language = |language: Language| {
         let is_read = |passage: &&Passage| {
             passage.is_own && passage.language.is_none_or(|own| own == language)
         };
         let mut first: Vec<_> = passages.iter().filter(is_read).collect();
         // A translation comes before the text that it translates.
-        first.sort_by_key(|passage| (path(passage), passage.language.is_none()));
-        first.dedup_by_key(|passage| path(passage));
+        first.sort_by_key(|passage| (page(passage), passage.language.is_none()));
+        first.dedup_by_key(|passage| page(passage));
+        first.retain(|passage| !is_legal(settings, &page(passage)));
         let titles = first.iter().map(|passage| passage.title.as_str());
         let titles = titles.filter(|title| !title.contains('|'));
         let titles: Vec<_> = titles.take(SUGGESTIONS).collect();

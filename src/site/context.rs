@@ -7,7 +7,7 @@ use minijinja::value::Value;
 
 use crate::domain::{
     AccessToken, Content, DAY_MS, EchoMessage, Label, Policies, PolicyName, Quota, Registration,
-    TimeUnit, chat, email,
+    Settings, TimeUnit, chat, email,
 };
 
 use super::facts::{SiteFacts, quota_cookie_name};
@@ -69,6 +69,13 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
     }
 }
 
+/// True if the page at `url` is the imprint or the privacy notice.
+pub(super) fn is_legal(settings: &Settings, url: &str) -> bool {
+    let links = [&settings.imprint_url, &settings.privacy_url];
+    let mut links = links.into_iter().flatten();
+    links.any(|link| absolute(&settings.base_url, link) == url)
+}
+
 /// The URL of `link`, which may be a path of this site.
 pub(super) fn absolute(base_url: &str, link: &str) -> String {
     match link.strip_prefix('/') {
@@ -93,7 +100,7 @@ fn limits(
 fn limit(name: PolicyName, quota: Quota, has_model: bool) -> Value {
     let counted = if name == PolicyName::AssistantAll && !has_model {
         "chat messages sent to a language model, all visitors together; \
-         none while the assistant answers from this guide"
+         none while the assistant answers from the site's pages"
     } else {
         name.counted()
     };

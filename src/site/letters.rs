@@ -35,7 +35,9 @@ fn letter(
 ) -> Result<LetterTemplate, SiteError> {
     let name = templates.source_in(language, SiteFile::CONFIRMATION);
     let values = context! { confirm_url => LetterTemplate::LINK };
-    let filled = templates.fill_in(language, &name, values)?;
+    let filled = templates
+        .fill_in(language, &name, values)?
+        .replace("\r\n", "\n");
     let wrong = |why: &str| SiteError::new(&name, why);
     let heading = filled.strip_prefix("# ").and_then(|it| it.split_once('\n'));
     let no_subject = "must begin with the subject of the mail, as a heading: # Please confirm";

@@ -57,7 +57,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::domain::{AssistantTexts, Language, LetterTemplate, Passage};
+use crate::domain::{AssistantTexts, Language, LetterTemplate, Passage, Settings};
 
 use catalog::PageRow;
 pub use document::{Document, HTML, Representation};
@@ -166,6 +166,17 @@ fn roles(files: &[SiteFile]) -> Result<Roles<'_>, SiteError> {
     Ok((own_paths, replaced))
 }
 
+/// True if the operator tells visitors about the site, so that the service does not speak in their place. Imprint and
+/// privacy notice alone do not.
+fn has_own_pages(settings: &Settings, own_paths: &[(String, &str)], replaced: &[&str]) -> bool {
+    let is_for_visitors = |name: &&str| ["index.md", "help.md"].contains(name);
+    let tells = |(path, _): &(String, &str)| {
+        let url = format!("{}{path}", settings.base_url);
+        !context::is_legal(settings, &url)
+    };
+    own_paths.iter().any(tells) || replaced.iter().any(is_for_visitors)
+}
+
 impl Site {
     /// Renders the documents from `facts`, with a page under `/problems/` for each of `problems`. The
     /// operator's `files` replace some of the service's, or are additional pages, which may show `images`.
@@ -180,9 +191,8 @@ impl Site {
     ) -> Result<Self, SiteError> {
         let (own_paths, replaced) = roles(files)?;
         let mut templates = Templates::new(facts, files, Images::read(images)?)?;
-        // What the service says of itself, its owner has not said of their shop.
-        let is_for_visitors = |name: &&str| ["index.md", "help.md"].contains(name);
-        let has_own_pages = !own_paths.is_empty() || replaced.iter().any(is_for_visitors);
+        let base_url = &facts.settings.base_url;
+        let has_own_pages = has_own_pages(&facts.settings, &own_paths, &replaced);
         templates.context = context! { has_own_pages, ..templates.context.clone() };
         let own_pages = own_paths
             .iter()
@@ -208,7 +218,6 @@ impl Site {
             groups => Value::from(Serde(&groups)),
         };
 
-        let base_url = &facts.settings.base_url;
         let read = |row: &'static PageRow| {
             let page = Page::read(&templates, row.path, row.template, row.languages, &contents)?;
             Ok::<_, SiteError>((row, page))

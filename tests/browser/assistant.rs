@@ -40,13 +40,19 @@ async fn a_visitor_asks_until_the_quota_is_used_up() {
         page.until(&turns(2)).await;
         page.until_text(LEFT, "1 of 2 messages left").await;
         ask(page, "What are the limits?").await;
-        page.until_text(LEFT, "No messages left. You can go on in 1 hour.")
-            .await;
+        page.until_text(
+            LEFT,
+            "You’ve used all your messages. You can ask again in 1 hour.",
+        )
+        .await;
         page.until(&turns(4)).await;
         ask(page, "One more?").await;
         // The window is an hour, of which a few seconds have passed.
-        page.until_text(CHAT_STATUS, "No messages left. You can go on in 1 hour.")
-            .await;
+        page.until_text(
+            CHAT_STATUS,
+            "You’ve used all your messages. You can ask again in 1 hour.",
+        )
+        .await;
         page.until_text(LEFT, "0 of 2 messages left").await;
         assert_eq!(page.run(DRAFT).await, "One more?");
         page.until(&turns(4)).await;
@@ -153,7 +159,7 @@ async fn an_answer_that_breaks_off_says_so() {
         page.until_text("landing-chat >>> .growing .text", "It begins well.")
             .await;
         visit.service.signal(Signal::KILL);
-        page.until_text(CHAT_STATUS, "The answer was interrupted.")
+        page.until_text(CHAT_STATUS, "The answer was cut off.")
             .await;
         // From now on nobody is there.
         ask(page, "Fourth?").await;

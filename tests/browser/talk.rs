@@ -162,7 +162,7 @@ async fn a_conversation_is_heard_and_the_focus_is_never_lost() {
         page.run("feed('event: delta\\ndata: {\"text\":\"It begins\"}\\n\\n')").await;
         page.until_text("landing-chat >>> .growing", "It begins").await;
         page.run("end()").await;
-        page.until_text(CHAT_STATUS, "The answer was interrupted.").await;
+        page.until_text(CHAT_STATUS, "The answer was cut off.").await;
         let heard = page.run("return heard.filter(Boolean).join('|')").await;
         let expected = format!(
             "YouHello?|AssistantSee {url}docs for more.|YouMore?|AssistantIt begins …"
@@ -182,20 +182,20 @@ async fn what_is_left_of_a_wait_grows_less() {
             page.click(SEND).await;
             page.until("!find('landing-chat >>> .growing')").await;
         }
-        page.until_text(CHAT_STATUS, "You can go on in 2 days.")
+        page.until_text(CHAT_STATUS, "You can ask again in 2 days.")
             .await;
         page.run(
             "const real = Date.now.bind(Date);
              Date.now = () => real() + 25 * 3600 * 1000;",
         )
         .await;
-        page.until_text(CHAT_STATUS, "You can go on in 23 hours.")
+        page.until_text(CHAT_STATUS, "You can ask again in 23 hours.")
             .await;
         // When it is over, the visitor may try.
         page.run("Date.now = () => 8.64e15").await;
         page.until_text(CHAT_STATUS, "You can try again now.").await;
         page.click(SEND).await;
-        page.until_text(CHAT_STATUS, "You can go on in 2 days.")
+        page.until_text(CHAT_STATUS, "You can ask again in 2 days.")
             .await;
     })
     .await;

@@ -162,6 +162,7 @@ fn the_chat_offers_headings_of_the_operators_pages_in_their_language_or_the_ques
         file("b.md", "# Bars\n\n## This | that\n\nBoth.\n"),
         file("c.md", "# Prices\n\n## What it \"costs\"\n\n5 euros.\n"),
         file("empty.md", "# Nothing\n"),
+        file("a-imprint.md", "# Imprint\n\nHarbour 1.\n"),
     ];
     let home = |facts: &SiteFacts, tag: &str| {
         let site = Site::render(facts, &problem::pages(), &files, &[]).unwrap();
@@ -171,12 +172,22 @@ fn the_chat_offers_headings_of_the_operators_pages_in_their_language_or_the_ques
         let form = forms.find(|it| text(it).contains(&lang)).unwrap();
         text(form).to_owned()
     };
-    let of_pages = home(&facts(), "en");
+    let mut facts_of_shop = facts();
+    facts_of_shop.settings.imprint_url = Some("/a-imprint".to_owned());
+    let of_pages = home(&facts_of_shop, "en");
     assert_eq!(
         suggestions(&of_pages),
         ["About us", "What it &quot;costs&quot;"]
     );
-    assert_eq!(suggestions(&home(&facts(), "de"))[0], "Über uns");
+    assert_eq!(suggestions(&home(&facts_of_shop, "de"))[0], "Über uns");
+    // An imprint alone says nothing about the site.
+    let imprint = &files[5..];
+    let site = Site::render(&facts_of_shop, &problem::pages(), imprint, &[]).unwrap();
+    assert!(
+        site.passages()
+            .iter()
+            .any(|passage| passage.url.contains("/docs#"))
+    );
     let mut chosen = facts();
     chosen.settings.suggestions = ["Do you deliver?", "Where are you?"]
         .map(str::to_owned)

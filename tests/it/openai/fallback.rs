@@ -17,7 +17,7 @@ use crate::site::{facts, render};
 use crate::streaming::{events, joined};
 
 const AWAY: &str = "Our assistant\u{2019}s language model is unavailable right now. This answer comes from \
-                    a search of our site and doesn\u{2019}t count toward your limit.\n\n";
+                    a search of our site and doesn\u{2019}t count towards your limit.\n\n";
 /// What is asked, and how the answer begins.
 const FIRST_LINES: &str = "
 How much does it cost? | Our assistant’s language model is unavailable
