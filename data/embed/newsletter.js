@@ -60,10 +60,9 @@ class LandingNewsletter extends LandingElement {
       shown.say(this.words("thanks", "newsletter-thanks", { email: address }));
       if (CONFIRMS) {
         // The inbox is next: of the form, what was said remains.
-        const said = form.lastChild;
-        said.tabIndex = -1;
-        form.replaceChildren(said);
-        said.focus();
+        form.replaceChildren(form.lastChild);
+        form.tabIndex = -1;
+        form.focus();
       }
       if (email.value === address) {
         email.value = "";

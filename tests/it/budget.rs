@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// The most lines of all rooms.
-const TOTAL: usize = 39_450;
+const TOTAL: usize = 39_480;
 
 /// The most lines of a room. A file belongs to the longest of these paths that is a prefix of its own.
 const ROOMS: [(&str, usize); 23] = [
@@ -29,7 +29,7 @@ const ROOMS: [(&str, usize); 23] = [
     ("operator", 2_380),
     ("operator/page", 1_390),
     ("ports", 545),
-    ("site", 2_630),
+    ("site", 2_650),
     ("telemetry.rs", 220),
     ("usecases", 1_460),
     ("wiring", 700),

@@ -235,7 +235,7 @@ async fn every_document_says_who_is_told() {
     let app = TestApp::new();
     let docs = Call::get("/docs").header("accept", "text/html");
     let docs = app.send(docs).await;
-    let alike = "the same answer for a known address as for a new one";
+    let alike = "the same response for a known address as for a new one";
     assert!(docs.text().contains(alike));
     let api = app.send(Call::get("/openapi.json")).await.json();
     let schema = &api["components"]["schemas"]["NewsletterSubscribeResponse"];
