@@ -154,7 +154,7 @@ async fn a_machine_without_a_service_sees_what_all_nodes_have_done() {
     let shown = site.printed(&[&["status"], &other[..]].concat());
     for line in [
         "Service     not running on this data directory; below: all nodes\n",
-        "\nNodes       2\nEngine      store answers\nEngine      limits answers\n",
+        "\nNodes       2\nEngine      store up\nEngine      limits up\n",
         "\nDeliveries  webhook: 2 pending",
         "\nContacts    2\n",
     ] {
@@ -304,7 +304,7 @@ async fn wrong_engines_are_named_with_what_to_do() {
     site.redis.cli(&["config", "set", "appendonly", "yes"]);
     let (status, report) = doctor(&site);
     assert_eq!(status, Some(0), "{report}");
-    for words in ["store: takes writes", "limits: redis "] {
+    for words in ["store: is writable", "limits: redis "] {
         assert!(report.contains(words), "{report}");
     }
 
