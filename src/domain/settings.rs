@@ -67,6 +67,11 @@ impl Settings {
         self.sign_ups == SignUpsGo::PassedOn
     }
 
+    /// True if contacts confirm their sign-up by email.
+    pub fn asks_to_confirm(&self) -> bool {
+        self.opt_in_ms.is_some()
+    }
+
     /// Host of the base URL, without its port; IPv6 addresses keep their brackets.
     pub fn host(&self) -> &str {
         host(&self.base_url)

@@ -106,7 +106,11 @@ impl Window {
     /// True if one more can be admitted. Charges nothing.
     pub fn has_room(&mut self, quota: Quota, now: Timestamp) -> bool {
         self.advance(quota, now);
-        self.counted < u64::from(quota.count())
+        !self.is_full(quota)
+    }
+
+    fn is_full(&self, quota: Quota) -> bool {
+        self.counted >= u64::from(quota.count())
     }
 
     /// Charges one if there is room.
@@ -115,7 +119,7 @@ impl Window {
     /// How full the window is, if there is no room. Nothing was recorded then.
     pub fn admit(&mut self, quota: Quota, now: Timestamp) -> Result<Admitted, Usage> {
         let now = self.advance(quota, now);
-        if self.counted >= u64::from(quota.count()) {
+        if self.is_full(quota) {
             return Err(self.usage(quota, now));
         }
         match self.buckets.last_mut() {

@@ -54,15 +54,14 @@ pub(super) fn suggestions(
         let titles = first.iter().map(|passage| passage.title.as_str());
         let titles = titles.filter(|title| !title.contains('|'));
         let titles: Vec<_> = titles.take(SUGGESTIONS).collect();
-        let chosen = settings.suggestions.join("|");
-        let offered = if chosen.is_empty() {
-            titles.join("|")
-        } else {
-            chosen
-        };
-        (language.tag(), offered)
+        titles.join("|")
     };
-    Language::ALL.into_iter().map(of_language).collect()
+    let chosen = settings.suggestions.join("|");
+    let offered = |language: Language| match chosen.as_str() {
+        "" => (language.tag(), of_language(language)),
+        chosen => (language.tag(), chosen.to_owned()),
+    };
+    Language::ALL.into_iter().map(offered).collect()
 }
 
 /// The way to further answers: the operator's contact, or the page that leads to the others.

@@ -1,5 +1,5 @@
-//! The mail that asks contacts to confirm, in each language: a heading, which is its subject, and paragraphs, one of
-//! which has the link. One that has nothing else is the button. Signature and imprint follow.
+//! The confirmation email, in each language: a heading as the subject, and paragraphs, one of which has the link. A
+//! paragraph with nothing else becomes the button. Signature and imprint follow.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -11,8 +11,8 @@ use super::script::accented;
 use super::site_file::SiteFile;
 use super::templates::Templates;
 
-/// The longest such mail, subject, text and HTML together, in bytes as [`sent_bytes`] counts them: a store has the whole
-/// mail in a line of 12 KiB, of which its head takes up to 3.
+/// Maximum length of the email, subject, text and HTML together, in bytes as [`sent_bytes`] counts them: a store has the
+/// whole email in a line of 12 KiB, of which its head takes up to 3.
 const BYTES_MAX: usize = 8000;
 
 /// The length of a token, which ends a link.
@@ -62,7 +62,7 @@ fn letter(
     let filled = [subject, &text, &html].map(|part| part.replace(LetterTemplate::LINK, &link));
     let bytes: usize = filled.iter().map(|part| sent_bytes(part)).sum();
     // A link in the head is as long. Without double opt-in nobody gets it.
-    if settings.opt_in_ms.is_some() && bytes + link.len() > BYTES_MAX {
+    if settings.asks_to_confirm() && bytes + link.len() > BYTES_MAX {
         return Err(wrong(&format!(
             "is an email of more than 8,000 bytes as it is sent, text and HTML together with {} links to {base_url}: \
              make it shorter, use {{{{ confirm_url }}}} once, or shorten the service's name and the imprint's address",

@@ -60,6 +60,7 @@ use serde::Serialize;
 use crate::domain::{AssistantTexts, Language, LetterTemplate, Passage, Settings};
 
 use catalog::PageRow;
+use context::{absolute, is_legal};
 pub use document::{Document, HTML, Representation};
 pub use error::SiteError;
 pub use facts::SiteFacts;
@@ -170,10 +171,8 @@ fn roles(files: &[SiteFile]) -> Result<Roles<'_>, SiteError> {
 /// privacy notice alone do not.
 fn has_own_pages(settings: &Settings, own_paths: &[(String, &str)], replaced: &[&str]) -> bool {
     let is_for_visitors = |name: &&str| ["index.md", "help.md"].contains(name);
-    let tells = |(path, _): &(String, &str)| {
-        let url = format!("{}{path}", settings.base_url);
-        !context::is_legal(settings, &url)
-    };
+    let tells =
+        |(path, _): &(String, &str)| !is_legal(settings, &absolute(&settings.base_url, path));
     own_paths.iter().any(tells) || replaced.iter().any(is_for_visitors)
 }
 
@@ -205,12 +204,14 @@ impl Site {
         let description = Description::render(&words)?;
         let groups = reference::groups(&description.value);
         let toolbox = Toolbox::new(facts, &description.value);
+        let cards = own_pages.iter().map(|page| page.card(&facts.settings));
+        let cards: Vec<_> = cards.collect();
         let paths = catalog::PAGES.iter().map(|row| row.path);
         let paths = paths.chain(own_pages.iter().map(|page| page.path.as_str()));
         // The entries of lists: pages, skills, tools and operations.
         let contents = context! {
             pages => paths.map(|path| context! { path }).collect::<Vec<_>>(),
-            own_pages => own_pages.iter().map(Page::card).collect::<Vec<_>>(),
+            own_pages => cards,
             problems => Value::from(Serde(problems)),
             skills => [Value::from(Serde(&skill))],
             tools => Value::from(Serde(&toolbox.tools)),

@@ -3,10 +3,10 @@
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::domain::{Language, Passage};
+use crate::domain::{Language, Passage, Settings};
 
 use super::catalog::{FRAME, PageRow, SIGN_UP};
-use super::context::escape_markdown;
+use super::context::{absolute, escape_markdown, is_legal};
 use super::document::{Document, HTML, MARKDOWN, PAGE_MAX_AGE_S, Representation};
 use super::error::SiteError;
 use super::markdown::{self, Article, NEWSLETTER_FORM, Section};
@@ -170,12 +170,14 @@ impl Page {
     }
 
     /// The page, as other documents list it.
-    pub(super) fn card(&self) -> Value {
+    pub(super) fn card(&self, settings: &Settings) -> Value {
+        let url = absolute(&settings.base_url, &self.path);
         let title = self.texts.first().map(|text| &text.article.lead.title);
         context! {
             path => self.path.as_str(),
             markdown_path => self.markdown_path(),
             title_md => title.map(|title| escape_markdown(title)),
+            is_legal => is_legal(settings, &url),
         }
     }
 

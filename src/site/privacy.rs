@@ -1,5 +1,5 @@
-//! What is stored, shared and counted: the statements of the pages about it, each with the facts that make it true. A
-//! page never claims what a flag makes false.
+//! Statements of the pages about stored, shared and counted data, each with the facts that make it true. A page never
+//! claims what a flag makes false.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ const FACTS: [Fact; 7] = [
     ("stores", stores),
     // A mail relay learns the address, too.
     ("shares", |settings| {
-        settings.sign_ups == SignUpsGo::Told || confirms(settings)
+        settings.sign_ups == SignUpsGo::Told || settings.asks_to_confirm()
     }),
-    ("confirms", confirms),
+    ("confirms", Settings::asks_to_confirm),
     ("ip", |settings| {
         stores(settings) && settings.keeps_consent_ip
     }),
@@ -57,11 +57,7 @@ fn stores(settings: &Settings) -> bool {
     !settings.passes_sign_ups_on()
 }
 
-fn confirms(settings: &Settings) -> bool {
-    settings.opt_in_ms.is_some()
-}
-
-/// Whether everybody learns whether an address is on the list.
+/// True if everyone can learn which addresses are on the list.
 fn tells(settings: &Settings) -> bool {
     settings.sign_ups == SignUpsGo::Kept && settings.reveal_existing == RevealExisting::Always
 }

@@ -78,7 +78,7 @@ impl Templates {
     ) -> Result<Self, SiteError> {
         let locales = Arc::new(Locales::read()?);
         let accent = facts.settings.accent;
-        let confirms = facts.settings.opt_in_ms.is_some();
+        let confirms = facts.settings.asks_to_confirm();
         let scripts = Scripts::read(&locales, accent, confirms)?;
         let mut environment = environment(&locales)?;
         let verbatim = VERBATIM.iter().map(|&(name, text)| match &facts.logo {

@@ -115,7 +115,7 @@ impl Toolbox {
         }
     }
 
-    /// What the result of `tool` says beside its value.
+    /// A sentence beside the value in the result of `tool`; empty if there is none.
     pub fn note(&self, tool: Tool) -> &str {
         let mut cards = self.tools.iter();
         let card = cards.find(|card| card.name == tool.as_str());
@@ -142,7 +142,7 @@ pub struct ToolCard {
     pub output_schema: Schema,
     /// Its effects.
     pub annotations: Value,
-    /// What its result says beside its value, if anything.
+    /// A sentence beside the value in its result; may be empty.
     #[serde(skip)]
     note: String,
 }

@@ -158,11 +158,10 @@ impl ContactStore for LedgerStore {
                 at, refused: true, ..
             }) = tombstone
             {
-                let refused = false;
                 draft.record(Event::TombstoneSet {
                     address,
                     at,
-                    refused,
+                    refused: false,
                 })?;
             }
             Ok(())

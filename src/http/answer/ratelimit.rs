@@ -40,13 +40,13 @@ impl RateLimitHeaders {
         let door_policies =
             door_policies.filter_map(|policy| Some((policy, policies.quota(policy)?)));
         let door_policies: Vec<_> = door_policies.collect();
-        let prepared = |text: String| HeaderValue::from_static(text.leak());
+        let list: &str = list(door_policies.iter().copied()).leak();
+        let numbers = (0..PREPARED_NUMBERS).map(|number| number.to_string());
+        let numbers: &str = numbers.collect::<Vec<_>>().join(" ").leak();
         Self {
-            numbers: (0..PREPARED_NUMBERS)
-                .map(|number| prepared(number.to_string()))
-                .collect(),
-            door_list: prepared(list(door_policies.iter().copied())),
+            numbers: numbers.split(' ').map(HeaderValue::from_static).collect(),
             door_policies,
+            door_list: HeaderValue::from_static(list),
         }
     }
 

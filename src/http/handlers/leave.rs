@@ -65,10 +65,10 @@ async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
     contact_page(&context, contact, state)
 }
 
-/// What the page says to a contact that was so before it left.
+/// The state of the page for a contact that was like this before it unsubscribed.
 pub(super) fn after_leaving(contact: &Contact) -> &'static str {
     match contact.status() {
-        // It is sent no mail for a while.
+        // It gets no email for a while.
         ContactStatus::Pending => "refused",
         ContactStatus::Subscribed => "left",
         ContactStatus::Unsubscribed => "left-again",
