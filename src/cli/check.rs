@@ -131,8 +131,7 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     let flags: ServiceFlags = asked.map_err(|error| error.to_string())?;
     let words = ["landing-api", "check"].map(str::to_owned).into_iter();
     let parsed = match Invocation::load(words.chain(flags.words)) {
-        Ok(Invocation::Operate { args, .. }) => Ok(args),
-        Ok(Invocation::Serve(args)) => Ok(Some(args)),
+        Ok(Invocation::Operate { args, .. } | Invocation::Serve(args)) => Ok(Some(args)),
         Err(error) => Err(error.to_string()),
     };
     wiring::enter(&flags.directory).map_err(|error| format!("its directory: {error}"))?;

@@ -19,7 +19,7 @@ use crate::ports::{
 };
 use crate::wiring::engines;
 
-use super::consent::obtain;
+use super::input::obtain;
 use super::outcome::{CommandError, Done, blocking};
 use super::output::{Output, Progress, grouped, number, show, text};
 use super::signals::unless_interrupted;

@@ -139,12 +139,15 @@ fn openai_client(
         Some(path) => operator_file::read(path).map_err(at("--assistant-prompt-file", path))?,
         None => page_prompt(service_name, site.passages()),
     };
+    let params = model.params.iter();
     let settings = OpenAiSettings {
         address: chat_completions(&model.url).map_err(of("--model-url"))?,
         model: model.name.clone(),
         key,
         system_prompt,
-        params: model.params().cloned().collect(),
+        params: params
+            .map(|param| (param.0.clone(), param.1.clone()))
+            .collect(),
         thinks_first: model.thinks_first,
         timeout: model.timeout,
         concurrency: usize::from(model.concurrency),
