@@ -1,17 +1,7 @@
 // The search over the guide and the reference. Its index is loaded when somebody begins to search.
 
 import { element, part } from "../embed.js";
-import { find, wordsOf } from "./find.js";
-
-const SNIPPET_LENGTH = 90;
-
-/** What stands around the first word of `query`. */
-const snippet = ({ text }, query) => {
-  const [word = ""] = wordsOf(query);
-  const at = Math.max(0, text.toLowerCase().indexOf(word) - SNIPPET_LENGTH / 3);
-  const cut = text.slice(at, at + SNIPPET_LENGTH).replace(/\s+/g, " ").trim();
-  return `${at > 0 ? "… " : ""}${cut} …`;
-};
+import { find, marked, snippet } from "./find.js";
 
 export const search = (root) => {
   const input = part(root, "input");
@@ -44,7 +34,9 @@ export const search = (root) => {
     results.replaceChildren(
       ...found.map((entry) => {
         const link = element("a", { href: entry.path }, entry.title);
-        return element("li", {}, link, element("span", {}, snippet(entry, query)));
+        const pieces = marked(snippet(entry.text, query), query);
+        const shown = pieces.map((piece, index) => (index % 2 === 1 ? element("mark", {}, piece) : piece));
+        return element("li", {}, link, element("span", {}, ...shown));
       }),
     );
     const isAsked = query.trim() !== "";
@@ -59,7 +51,15 @@ export const search = (root) => {
   root.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
       input.value = "";
+      input.focus();
       show();
+    }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      // From the field to the results, and back.
+      const stops = [input, ...results.querySelectorAll("a")];
+      stops[stops.indexOf(document.activeElement) + step]?.focus();
+      event.preventDefault();
     }
   });
 };

@@ -1,6 +1,5 @@
 //! The admin page: by keyboard, on a phone, in the dark; and its picture for the handbook.
 
-use std::env::var_os;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -15,6 +14,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::browser::Browser;
+use crate::handbook::keep_picture;
 use crate::pages::tab_to;
 use crate::parts::ENTER;
 use crate::program::{command, run, text};
@@ -174,35 +174,11 @@ async fn no_admin_page_needs_scrolling_sideways() {
                          return document.documentElement.scrollWidth";
                     let needed = page.run(script).await.as_u64().unwrap();
                     assert!(needed <= width.into(), "{path} takes {needed} of {width}");
-                    take_picture(page, scheme, width, path).await;
                 }
             }
         }
     })
     .await;
-}
-
-/// Writes what is seen to the folder `ADMIN_PICTURES`, if that is set: for whoever wants to look.
-async fn take_picture(page: &Browser, scheme: &str, width: u32, path: &str) {
-    let Some(folder) = var_os("ADMIN_PICTURES") else {
-        return;
-    };
-    if [320, 768].contains(&width) {
-        return;
-    }
-    let height = "return Math.min(document.documentElement.scrollHeight, 4000)";
-    page.run("document.querySelectorAll('details').forEach((it) => it.open = false)")
-        .await;
-    let height = page.run(height).await.as_u64().unwrap();
-    page.resize(width, u32::try_from(height).unwrap()).await;
-    let name: String = path
-        .chars()
-        .map(|c| if c.is_alphanumeric() { c } else { '_' })
-        .collect();
-    let png = page.client.screenshot().await.unwrap();
-    let file = Path::new(&folder).join(format!("{scheme}-{width}-{name}.png"));
-    fs::write(file, png).unwrap();
-    page.resize(width, 900).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -229,17 +205,12 @@ async fn the_plots_say_what_they_show() {
         let bars = "return document.querySelector('.plot').querySelectorAll('rect').length";
         assert!(page.run(bars).await.as_u64().unwrap() >= 12);
 
-        let Some(file) = var_os("ADMIN_PICTURE") else {
-            return;
-        };
         // The plots, and nothing beneath them.
         page.resize(1280, 840).await;
         page.devtools("Emulation.setScrollbarsHidden", json!({ "hidden": true }))
             .await;
         page.client.goto(&format!("{root}/")).await.unwrap();
-        let png = page.client.screenshot().await.unwrap();
-        assert!(png.len() < 200_000, "{} bytes", png.len());
-        fs::write(file, png).unwrap();
+        keep_picture(page, "admin.png").await;
     })
     .await;
 }

@@ -1,18 +1,22 @@
-//! What the handbook shows: the picture.
+//! The pictures in the handbook.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::json;
 
+use crate::browser::Browser;
 use crate::parts::ANSWERED;
 use crate::visit;
 
-/// Set, it has the picture made anew.
-const MAKE_PICTURE: &str = "LANDING_MAKE_PICTURE";
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+/// Takes the picture `name` of the handbook; `.ci/pictures` has it stored.
+pub async fn keep_picture(page: &Browser, name: &str) {
+    let picture = page.client.screenshot().await.unwrap();
+    assert!(picture.len() < 200_000, "{name}: {}", picture.len());
+    if std::env::var_os("LANDING_MAKE_PICTURES").is_some() {
+        let handbook = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/handbook");
+        fs::write(handbook.join(name), picture).unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,11 +32,7 @@ async fn the_home_page_has_a_picture() {
         page.click("landing-chat >>> .suggestion").await;
         page.until(ANSWERED).await;
         page.run("focused().blur(); scrollTo(0, 0)").await;
-        let picture = page.client.screenshot().await.unwrap();
-        assert!(picture.len() < 200_000, "{}", picture.len());
-        if std::env::var_os(MAKE_PICTURE).is_some() {
-            fs::write(root().join("data/handbook/page.png"), picture).unwrap();
-        }
+        keep_picture(page, "page.png").await;
     })
     .await;
 }

@@ -72,6 +72,36 @@ async fn the_keyboard_is_enough() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_arrows_lead_from_the_search_through_its_results_and_back() {
+    const ARROW_UP: &str = "\u{e013}";
+    const ARROW_DOWN: &str = "\u{e015}";
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/docs").await;
+        page.click("#search").await;
+        page.press("retry-after").await;
+        page.until("all('.results a').length > 1").await;
+        let marked = page.text(".results mark").await.to_lowercase();
+        assert_eq!(marked, "retry");
+        let focused = "return all('.results a').indexOf(focused())";
+        for (key, result) in [
+            (ARROW_UP, -1),
+            (ARROW_DOWN, 0),
+            (ARROW_DOWN, 1),
+            (ARROW_UP, 0),
+            (ARROW_UP, -1),
+        ] {
+            page.press(key).await;
+            assert_eq!(page.run(focused).await, result);
+        }
+        page.press(ARROW_DOWN).await;
+        page.press(ENTER).await;
+        page.until("location.hash !== ''").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_scripts_every_part_says_what_to_do() {
     visit(&[], |visit| async move {
         let page = &visit.browser;

@@ -108,14 +108,17 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn the_picture_is_one_that_a_page_can_show() {
-    let picture = fs::read(root().join("data/handbook/page.png")).unwrap();
-    assert!(picture.len() < 200_000, "{}", picture.len());
-    let (head, rest) = picture.split_at(16);
-    assert_eq!(head, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
-    let width = u32::from_be_bytes(rest[..4].try_into().unwrap());
-    assert_eq!(width, 1200);
-    assert!(picture.ends_with(b"IEND\xae\x42\x60\x82"), "it is cut off");
+fn the_pictures_are_ones_that_a_page_can_show() {
+    for (name, expected) in [("page.png", 1200), ("admin.png", 1280)] {
+        let picture = fs::read(root().join("data/handbook").join(name)).unwrap();
+        assert!(picture.len() < 200_000, "{name}: {}", picture.len());
+        let (head, rest) = picture.split_at(16);
+        assert_eq!(head, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "{name}");
+        let width = u32::from_be_bytes(rest[..4].try_into().unwrap());
+        assert_eq!(width, expected, "{name}");
+        let is_whole = picture.ends_with(b"IEND\xae\x42\x60\x82");
+        assert!(is_whole, "{name} is cut off");
+    }
 }
 
 #[test]

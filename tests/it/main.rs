@@ -87,3 +87,4 @@ mod twins;
 mod upgrade;
 mod versions;
 mod window;
+mod words;

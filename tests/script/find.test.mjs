@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { find } from "../../data/script/find.js";
+import { find, marked, snippet } from "../../data/script/find.js";
 
 const ENTRIES = [
   { title: "Rate limits", path: "/docs#rate-limits", text: "How many requests. A key counts on its own." },
@@ -20,4 +20,20 @@ test("nothing is found by nothing", () => {
   for (const query of ["", "  ", "/", "unicorn", "key unicorn"]) {
     assert.deepEqual(paths(query), [], query);
   }
+});
+
+test("a result shows the sentence with the word", () => {
+  const text = "How do I get one?\nA key costs nothing. Send it as a header: the limits are then your own. Keep it safe.";
+  assert.equal(snippet(text, "header"), "Send it as a header: the limits are then your own. Keep it safe.");
+  assert.equal(snippet(text, "KEY costs"), "A key costs nothing. Send it as a header: the limits are then your own. Keep it safe.");
+  assert.equal(snippet(text, "get"), "How do I get one? A key costs nothing. Send it as a header: the limits are then your own. Keep it safe.");
+  const long = `${"word ".repeat(40)}needle ${"word ".repeat(40)}`;
+  assert.match(snippet(long, "needle"), /^… .*needle.* …$/);
+  assert.ok(snippet(long, "needle").length < 130);
+});
+
+test("the words of the query are marked", () => {
+  assert.deepEqual(marked("A key, two Keys", "key"), ["A ", "key", ", two ", "Key", "s"]);
+  assert.deepEqual(marked("keys", "key keys"), ["", "keys", ""]);
+  assert.deepEqual(marked("a.b", "."), ["a.b"]);
 });
