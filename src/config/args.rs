@@ -239,7 +239,7 @@ pub struct Args {
     /// --base-url is an https URL
     #[arg(help_heading = "Browsers and proxies")]
     #[arg(long, value_name = "TIME|off", default_value = "365d", value_parser = values::hsts_max_age)]
-    hsts: Option<u64>,
+    hsts: values::HstsMaxAge,
 
     /// URL notified of sign-ups, unsubscribes and erasures
     #[arg(help_heading = "Newsletter")]

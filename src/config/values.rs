@@ -245,8 +245,11 @@ pub(super) fn time(text: &str) -> Result<String, &'static str> {
         .ok_or("must be a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31")
 }
 
+/// In seconds; none if it is off. To clap, `Option` itself would be an optional flag.
+pub(super) type HstsMaxAge = Option<u64>;
+
 /// `max-age` of Strict-Transport-Security, in seconds; `None` sends no header.
-pub(super) fn hsts_max_age(text: &str) -> Result<Option<u64>, String> {
+pub(super) fn hsts_max_age(text: &str) -> Result<HstsMaxAge, String> {
     if text == "off" {
         return Ok(None);
     }
