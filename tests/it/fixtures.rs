@@ -322,11 +322,8 @@ pub(crate) fn of_sign_up(contact: &mut Contact, sign_up: SignUp) {
 /// A sign-up of which nothing is known.
 pub(crate) fn no_evidence() -> Evidence {
     Evidence {
-        way: SignUpWay::Api,
-        language: None,
+        consent: Consent::bare(START, SignUpWay::Api),
         text: None,
-        source: None,
-        ip: None,
     }
 }
 
