@@ -3,7 +3,7 @@
 use clap::error::ErrorKind;
 use url::{Host, Url};
 
-use crate::domain::{EmailAddress, host::rootless};
+use crate::domain::{EmailAddress, rootless};
 
 /// Let's Encrypt.
 const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
