@@ -34,7 +34,8 @@ pub struct Message {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversation {
     messages: Vec<Message>,
-    language: Language,
+    /// Language of the visitor's page: the fallback for turns whose own language is unclear.
+    pub language: Language,
 }
 
 impl Conversation {
@@ -44,18 +45,6 @@ impl Conversation {
             messages,
             language: Language::default(),
         })
-    }
-
-    /// Sets the language of the visitor's page.
-    #[must_use]
-    pub fn on_page_in(mut self, language: Language) -> Self {
-        self.language = language;
-        self
-    }
-
-    /// Language of the visitor's page: the fallback for turns whose own language is unclear.
-    pub fn language(&self) -> Language {
-        self.language
     }
 
     /// The turns, oldest first.

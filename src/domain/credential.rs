@@ -114,35 +114,32 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// A key, as the operator refers to it.
+/// A key, as the operator refers to it: by its public id alone, or by the whole key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeyName {
-    /// Its public id. If several keys share it, the first of them.
-    Public(KeyId),
-    /// The key itself.
-    Whole(ApiKey),
+pub struct KeyName {
+    /// If several keys share it, the first of them is meant.
+    pub id: KeyId,
+    /// The fingerprint of the whole key, if that was given.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 impl KeyName {
     /// Parses an id or a whole key. `None` if the text is neither.
     pub fn parse(text: &str) -> Option<Self> {
-        let whole = ApiKey::parse(text).map(Self::Whole);
-        whole.or_else(|| KeyId::parse(text).map(Self::Public))
+        let whole = ApiKey::parse(text);
+        Some(Self {
+            id: whole
+                .as_ref()
+                .map_or_else(|| KeyId::parse(text), |key| Some(key.id()))?,
+            fingerprint: whole.map(|key| key.fingerprint()),
+        })
     }
 
     /// True if it refers to this key.
     pub fn is_of(&self, record: &KeyRecord) -> bool {
-        match self {
-            Self::Public(id) => record.id == *id,
-            Self::Whole(key) => record.fingerprint == key.fingerprint(),
-        }
-    }
-
-    /// The key's public id.
-    pub fn id(&self) -> KeyId {
-        match self {
-            Self::Public(id) => *id,
-            Self::Whole(key) => key.id(),
+        match self.fingerprint {
+            Some(fingerprint) => record.fingerprint == fingerprint,
+            None => record.id == self.id,
         }
     }
 }
@@ -312,7 +309,7 @@ mod tests {
         ] {
             let name = KeyName::parse(&text).unwrap();
             assert!(name.is_of(&record(&key)) && !name.is_of(&record(&other)));
-            assert_eq!(name.id(), key.id());
+            assert_eq!(name.id, key.id());
         }
     }
 

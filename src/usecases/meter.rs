@@ -3,8 +3,8 @@
 use arrayvec::ArrayVec;
 
 use crate::domain::{
-    Decision, LimitKey, MacKey, Network, POLICIES_PER_REQUEST_MAX, Policies, PolicyName, Subject,
-    Timestamp,
+    CountedBy, Decision, LimitKey, MacKey, Network, POLICIES_PER_REQUEST_MAX, Policies, PolicyName,
+    Subject, Timestamp,
 };
 use crate::metrics::Metrics;
 use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter};
@@ -105,7 +105,7 @@ impl<'a> Meter<'a> {
     /// a network may make no more failing attempts than successful ones. So failures can neither serve as an
     /// oracle nor be repeated without limit.
     pub async fn refund(&self, mut admission: Admission) -> Decision {
-        let is_refunded = |policy: PolicyName| !policy.counts_networks();
+        let is_refunded = |policy: PolicyName| policy.counted_by() != CountedBy::Network;
         admission.receipt = admission.receipt.only(is_refunded);
         self.refund_all(admission).await
     }
