@@ -3,7 +3,7 @@
 use url::{Host, Url};
 
 use super::values;
-use crate::domain::host::rootless;
+use crate::domain::rootless;
 
 /// Let's Encrypt.
 const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";

@@ -83,9 +83,9 @@ impl Table {
     }
 
     pub(super) fn refund(&self, receipt: &Receipt, now: Timestamp) -> Decision {
-        let mut shards = self.lock(receipt.entries().iter().map(|entry| entry.charge.key));
+        let mut shards = self.lock(receipt.entries.iter().map(|entry| entry.charge.key));
         let mut decision = Decision::default();
-        for entry in receipt.entries() {
+        for entry in &receipt.entries {
             let charge = &entry.charge;
             let shard = shard_of(&mut shards, &charge.key);
             let admitted = Timestamp::from_ms(entry.token);

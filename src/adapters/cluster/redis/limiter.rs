@@ -98,7 +98,7 @@ impl RateLimiter for RedisRateLimiter {
     }
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
-        let entries = receipt.entries().iter();
+        let entries = receipt.entries.iter();
         let windows = entries.clone().map(|entry| Asked {
             key: entry.charge.key,
             quota: entry.charge.quota,
