@@ -20,7 +20,7 @@ use crate::http::answer::problem;
 use crate::operator::operation::ServiceFlags;
 use crate::operator::status::FLAGS;
 use crate::ports::Clock as _;
-use crate::wiring::{self, NewsletterWebhook, OwnCertificate, engines};
+use crate::wiring::{self, OwnCertificate, engines};
 
 use super::client::Client;
 use super::findings::{Checked, Findings, failed, ok, warning};
@@ -148,11 +148,11 @@ fn sign_ups(args: &Args, interrupt: &CancellationToken) -> Checked {
     let told = "the webhook's URL and secret are valid";
     let webhook = wiring::newsletter_webhook(args, interrupt);
     let goes = webhook.map(|webhook| match webhook {
-        NewsletterWebhook::None => format!("are stored in {place}"),
-        NewsletterWebhook::Queued(_) => {
+        (None, None) => format!("are stored in {place}"),
+        (Some(_), _) => {
             format!("are stored in {place}, and the webhook is notified; {told}")
         }
-        NewsletterWebhook::Direct(_) => format!("are passed on and not stored; {told}"),
+        (None, Some(_)) => format!("are passed on and not stored; {told}"),
     });
     goes.into()
 }

@@ -172,33 +172,15 @@ pub async fn ask_model(
 type DynWebhookSender = Arc<dyn WebhookSender>;
 type DynSignUps = Arc<dyn SignUps>;
 
-/// The operator's webhook, and when it is called.
-pub enum NewsletterWebhook {
-    None,
-    /// Notified of changes to contacts, from the queue.
-    Queued(DynWebhookSender),
-    /// Receives sign-ups while their visitors wait.
-    Direct(DynSignUps),
-}
-
-impl NewsletterWebhook {
-    /// The notifier for the queue, and the provider that takes sign-ups instead of our own store.
-    pub fn split(self) -> (Option<DynWebhookSender>, Option<DynSignUps>) {
-        match self {
-            Self::None => (None, None),
-            Self::Queued(sender) => (Some(sender), None),
-            Self::Direct(sign_ups) => (None, Some(sign_ups)),
-        }
-    }
-}
-
-/// The operator's webhook, as configured. Its waits end when `interrupt` is cancelled.
+/// The operator's webhook as configured: the sender that the queue notifies of changes to contacts, or the provider
+/// that takes sign-ups while their visitors wait, instead of our own store. Its waits end when `interrupt` is
+/// cancelled.
 pub fn newsletter_webhook(
     args: &Args,
     interrupt: &CancellationToken,
-) -> Result<NewsletterWebhook, String> {
+) -> Result<(Option<DynWebhookSender>, Option<DynSignUps>), String> {
     let Some(url) = &args.newsletter_webhook else {
-        return Ok(NewsletterWebhook::None);
+        return Ok((None, None));
     };
     let secrets = read_secret(
         "--newsletter-webhook-secret-file",
@@ -216,10 +198,10 @@ pub fn newsletter_webhook(
     };
     let client = WebhookClient::open(settings, roots, interrupt.clone()).map_err(of(flag))?;
     Ok(match args.newsletter_webhook_mode {
-        WebhookMode::Queue => NewsletterWebhook::Queued(Arc::new(client)),
+        WebhookMode::Queue => (Some(Arc::new(client)), None),
         WebhookMode::Direct => {
             let notifier = WebhookNotifier::new(client, Arc::new(SystemEntropy));
-            NewsletterWebhook::Direct(Arc::new(notifier))
+            (None, Some(Arc::new(notifier)))
         }
     })
 }

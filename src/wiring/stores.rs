@@ -255,7 +255,7 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     let settings = args.settings(args.listen);
     // Before the stores, which must be closed once they are open.
     let mail = mail_sender(args)?;
-    let (webhook, _) = newsletter_webhook(args, &CancellationToken::new())?.split();
+    let (webhook, _) = newsletter_webhook(args, &CancellationToken::new())?;
     let app = stores.open(args, windows, settings, metrics).await?;
     Ok((
         App {
