@@ -78,7 +78,7 @@ pub(super) async fn check(
     if let Some(dir) = args.data_dir.as_deref() {
         let inspected = inspect(dir);
         findings.add("data directory", directory(dir, &inspected));
-        let blocks = FileBlockList::open(Some(data_dir::blocks(dir)), Vec::new());
+        let blocks = FileBlockList::open(Some(dir.join(data_dir::BLOCKS)), Vec::new());
         if let Err(error) = blocks {
             findings.add("blocks", failed(error));
         }
@@ -135,7 +135,9 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
         Ok(Invocation::Serve(args)) => Ok(Some(args)),
         Err(error) => Err(error.to_string()),
     };
-    wiring::enter(&flags.directory).map_err(|error| format!("its directory: {error}"))?;
+    // Relative paths resolve as they do for the service.
+    std::env::set_current_dir(&flags.directory)
+        .map_err(|error| format!("its directory: {error}"))?;
     parsed
 }
 

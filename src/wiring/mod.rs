@@ -14,7 +14,7 @@ use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::cluster::postgres::PostgresOpenError;
-use crate::adapters::files::data_dir;
+use crate::adapters::files::data_dir::TLS;
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::operator_file::{self, PasswordFile};
 use crate::adapters::files::site_dir::{self, SiteDir};
@@ -271,7 +271,7 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
                 names: acme.domains.clone(),
                 email: acme.email.clone(),
                 directory: acme.directory().to_owned(),
-                dir: data_dir::tls(data_dir),
+                dir: data_dir.join(TLS),
                 roots: roots(acme.directory()).map_err(of("--acme-directory"))?,
                 listen: args.listen,
             };
@@ -281,19 +281,6 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
         }
         _ => Ok(None),
     }
-}
-
-/// The working directory, to which relative paths of flags refer; empty if it is gone.
-pub fn directory() -> PathBuf {
-    std::env::current_dir().unwrap_or_default()
-}
-
-/// Makes `directory` the working directory, so that relative paths resolve as they do for the service.
-///
-/// # Errors
-/// When it is gone or not accessible to this user.
-pub fn enter(directory: &Path) -> io::Result<()> {
-    std::env::set_current_dir(directory)
 }
 
 fn read_secret<T, E: Display>(

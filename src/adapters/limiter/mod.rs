@@ -5,9 +5,8 @@
 //! | `table` | every decision, over a sharded table of windows |
 //! | `shard` | a part of the table, and which of its windows must be stored |
 //! | `writer` | stores changes, removes expired windows, handles a store that fails |
-//! | `persistence` | storage of windows across restarts |
+//! | `persistence` | storage of windows across restarts; sled with its panics as errors |
 //! | `record` | the stored form of a window |
-//! | `sled_db` | opening and closing sled, with its panics as errors |
 //!
 //! All live windows are in memory from the start, so no request waits for the store, and its
 //! failures change no decision: while nothing can be stored, windows are in memory only. A killed
@@ -18,7 +17,6 @@
 mod persistence;
 mod record;
 mod shard;
-mod sled_db;
 mod table;
 mod writer;
 

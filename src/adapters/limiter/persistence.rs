@@ -4,13 +4,21 @@
 //! has grown is removed and filled again from memory.
 
 use std::error::Error;
+use std::fs::File;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::adapters::files::{is_full, remove_any};
-use crate::adapters::limiter::sled_db;
 use crate::domain::{LimitKey, Window};
 
 use super::record;
+
+/// How long sled's threads may take to end.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A window's current version; none to remove it.
 pub type Change = (LimitKey, Option<Window>);
@@ -71,9 +79,7 @@ impl SledWindowStore {
     /// Closes the database, so that its directory can be removed or opened again.
     fn close(&mut self) {
         if let Some(db) = self.db.take()
-            && let Err(error) = attempt("cannot close", &self.dir, || {
-                Ok(sled_db::close(db, &self.dir)?)
-            })
+            && let Err(error) = attempt("cannot close", &self.dir, || Ok(close(db, &self.dir)?))
         {
             tracing::warn!(%error, "limiter windows");
         }
@@ -186,7 +192,7 @@ fn attempt<T>(
     dir: &Path,
     work: impl FnOnce() -> sled::Result<T>,
 ) -> Result<T, WindowStoreError> {
-    sled_db::guarded(|| work().map_err(Box::<dyn Error>::from)).map_err(|error| {
+    guarded(|| work().map_err(Box::<dyn Error>::from)).map_err(|error| {
         let sled_error = error.downcast_ref::<sled::Error>();
         let full = match sled_error {
             Some(sled::Error::Io(error)) if is_full(error) => "disk full: ",
@@ -194,4 +200,52 @@ fn attempt<T>(
         };
         WindowStoreError(format!("{full}{what} {}: {error}", dir.display()))
     })
+}
+
+/// sled panicked, as it does on many damaged files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("sled panicked")]
+struct Panicked;
+
+/// Runs sled and turns a panic into an error. The caller gives the database up after an error, so an
+/// inconsistent state is never used.
+fn guarded<T, E: From<Panicked>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_panic| Err(Panicked.into()))
+}
+
+/// Closes the database in `directory`, of which `db` is the last handle, and waits until sled has
+/// stopped writing. Its threads go on for a moment after the last handle is dropped; they share the
+/// lock on the file `db`, so taking that lock waits for them. Dropping the handle may block for
+/// ever, because sled waits for its flusher even if that has panicked.
+///
+/// # Errors
+/// When the file cannot be locked within ten seconds, or sled panics.
+fn close(db: sled::Db, directory: &Path) -> io::Result<()> {
+    let file = File::open(directory.join("db"))?;
+    let (released, is_released) = mpsc::channel();
+    thread::Builder::new().spawn(move || {
+        drop(db);
+        let lock = file.lock();
+        drop(file);
+        released.send(lock)
+    })?;
+    is_released
+        .recv_timeout(RELEASE_TIMEOUT)
+        .unwrap_or_else(|error| Err(io::Error::other(format!("sled keeps its files: {error}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_database_can_be_opened_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for round in 0_u8..20 {
+            let db = sled::open(dir.path()).unwrap();
+            assert_eq!(db.len(), usize::from(round));
+            db.insert([round], &[round]).unwrap();
+            close(db, dir.path()).unwrap();
+        }
+    }
 }

@@ -76,8 +76,6 @@ pub struct AcmeCertificate {
     kept: Kept,
     answers: Arc<Answers>,
     order: Mutex<KeptOrder>,
-    /// The certificate in use, in PEM, while it could not be stored.
-    unkept: Mutex<Option<String>>,
     jitter: u8,
 }
 
@@ -101,7 +99,6 @@ impl AcmeCertificate {
         Ok(Self {
             answers: Arc::new(Answers::new(settings.names.clone(), certificate)),
             order: Mutex::new(order),
-            unkept: Mutex::new(None),
             kept,
             settings,
             jitter,
@@ -163,7 +160,7 @@ impl AcmeCertificate {
     /// Orders a certificate, and uses it from the next connection on.
     ///
     /// # Errors
-    /// The reason why there is none. The old one stays.
+    /// The reason why there is none, and the old one stays; or why the new one is used, but not stored.
     pub async fn order(&self, now: Timestamp) -> Result<(), String> {
         let mut order = self.begin(now);
         // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
@@ -183,9 +180,19 @@ impl AcmeCertificate {
                     order.failures = 0;
                 }
                 order.error = left_out;
-                *self.order.lock() = order;
-                *self.unkept.lock() = Some(pem);
-                self.keep().await
+                *self.order.lock() = order.clone();
+                let kept = self.blocking(move |kept| {
+                    kept.keep_certificate(&pem)?;
+                    kept.keep_order(&order)
+                });
+                kept.await.map_err(|error| {
+                    let why = format!(
+                        "the certificate is used, but not stored: the next start orders another one: {}",
+                        words(&error)
+                    );
+                    self.order.lock().error = Some(why.clone());
+                    why
+                })
             }
             Err(why) => {
                 order.error = Some(why.clone());
@@ -194,31 +201,6 @@ impl AcmeCertificate {
                 Err(why)
             }
         }
-    }
-
-    /// Stores the certificate in use, if that failed before: the disk may have space again.
-    ///
-    /// # Errors
-    /// The reason why it cannot be stored. It is used nevertheless.
-    pub async fn keep(&self) -> Result<(), String> {
-        let Some(pem) = self.unkept.lock().clone() else {
-            return Ok(());
-        };
-        let mut order = self.order.lock().clone();
-        order.error = order.error.filter(|_| order.failures > 0);
-        let whole = order.clone();
-        let kept = self.blocking(move |kept| {
-            kept.keep_certificate(&pem)?;
-            kept.keep_order(&whole)
-        });
-        if let Err(error) = kept.await {
-            let why = format!("the certificate is used, but not stored: {}", words(&error));
-            self.order.lock().error = Some(why.clone());
-            return Err(why);
-        }
-        *self.order.lock() = order;
-        *self.unkept.lock() = None;
-        Ok(())
     }
 
     /// A new order that begins now.
