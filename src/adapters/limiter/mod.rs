@@ -125,7 +125,7 @@ impl SledRateLimiter {
         let writer = Writer::open(Arc::clone(&table), policies.clone(), store, now);
         Self {
             table,
-            health: writer.health(),
+            health: Arc::clone(&writer.health),
             writer: Arc::new(Mutex::new(writer)),
             thread: Mutex::new(None),
         }
@@ -162,7 +162,8 @@ impl SledRateLimiter {
 
     /// The number of windows in the store; 0 once it is closed. Slow: counts them.
     pub fn stored(&self) -> usize {
-        self.writer.lock().stored_count()
+        let writer = self.writer.lock();
+        writer.store.as_ref().map_or(0, |store| store.count())
     }
 }
 
@@ -239,7 +240,7 @@ impl RateLimiter for SledRateLimiter {
     fn stats(&self) -> Option<LimiterStats> {
         Some(LimiterStats {
             windows: self.windows(),
-            windows_max: self.table.windows_max(),
+            windows_max: self.table.windows_max,
             disk_bytes: self.health.disk_bytes.load(Relaxed),
             is_store_failing: self.is_store_failing(),
         })

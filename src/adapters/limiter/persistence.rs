@@ -3,7 +3,6 @@
 //! Everything in the store is in memory too, and windows may be lost: a store that cannot be read, that fails or that
 //! has grown is removed and filled again from memory.
 
-use std::error::Error;
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -186,31 +185,22 @@ fn open(dir: &Path) -> sled::Result<sled::Db> {
         .open()
 }
 
-/// Runs `work`, and names what was attempted in its error.
+/// Runs `work`, and names what was attempted in its error. sled panics on many damaged files; the caller gives the
+/// database up after an error, so an inconsistent state is never used.
 fn attempt<T>(
     what: &str,
     dir: &Path,
     work: impl FnOnce() -> sled::Result<T>,
 ) -> Result<T, WindowStoreError> {
-    guarded(|| work().map_err(Box::<dyn Error>::from)).map_err(|error| {
-        let sled_error = error.downcast_ref::<sled::Error>();
-        let full = match sled_error {
-            Some(sled::Error::Io(error)) if is_full(error) => "disk full: ",
-            Some(_) | None => "",
-        };
-        WindowStoreError(format!("{full}{what} {}: {error}", dir.display()))
-    })
-}
-
-/// sled panicked, as it does on many damaged files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("sled panicked")]
-struct Panicked;
-
-/// Runs sled and turns a panic into an error. The caller gives the database up after an error, so an
-/// inconsistent state is never used.
-fn guarded<T, E: From<Panicked>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_panic| Err(Panicked.into()))
+    let (is_full, reason) = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(done)) => return Ok(done),
+        Ok(Err(sled::Error::Io(error))) => (is_full(&error), format!("IO error: {error}")),
+        Ok(Err(error)) => (false, error.to_string()),
+        Err(_panic) => (false, "sled panicked".to_owned()),
+    };
+    let full = if is_full { "disk full: " } else { "" };
+    let dir = dir.display();
+    Err(WindowStoreError(format!("{full}{what} {dir}: {reason}")))
 }
 
 /// Closes the database in `directory`, of which `db` is the last handle, and waits until sled has

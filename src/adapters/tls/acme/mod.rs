@@ -19,7 +19,7 @@ use instant_acme::{
     Account, AuthorizationStatus, ChallengeType, Error, Identifier, NewAccount, NewOrder, Order,
     OrderStatus, RetryPolicy,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use rustls::ServerConfig;
 use tokio::task::spawn_blocking;
@@ -97,7 +97,11 @@ impl AcmeCertificate {
         };
         let order = kept.order().map_err(at)?.unwrap_or_default();
         Ok(Self {
-            answers: Arc::new(Answers::new(settings.names.clone(), certificate)),
+            answers: Arc::new(Answers {
+                names: settings.names.clone(),
+                certificate: RwLock::new(certificate),
+                proofs: RwLock::default(),
+            }),
             order: Mutex::new(order),
             kept,
             settings,
@@ -171,10 +175,10 @@ impl AcmeCertificate {
                 words(&error)
             )),
         };
-        self.answers.forget_proofs();
+        self.answers.proofs.write().clear();
         match begun {
             Ok((pem, certificate, left_out)) => {
-                self.answers.replace(certificate);
+                *self.answers.certificate.write() = Some(certificate);
                 order.issued_by = Some(order.directory.clone());
                 if left_out.is_none() {
                     order.failures = 0;
