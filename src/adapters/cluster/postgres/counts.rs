@@ -7,25 +7,21 @@ use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::ports::{CountStore, StoreError};
 
 use super::connection::Parameters;
+use super::rows::{column, instant, instant_column};
 use super::store::PostgresStore;
-use super::values::{column, instant, instant_column, settings};
 
-const ADD: &str = concat!(
-    settings!(),
-    ", old AS (DELETE FROM hourly_count WHERE hour <= $4) \
+const ADD: &str = ", old AS (DELETE FROM hourly_count WHERE hour <= $4) \
      INSERT INTO hourly_count AS kept (hour, counted, number) \
      SELECT $1, new.counted, new.number FROM settings, unnest($2, $3) AS new (counted, number) \
      ORDER BY new.counted \
-     ON CONFLICT (hour, counted) DO UPDATE SET number = kept.number + excluded.number"
-);
+     ON CONFLICT (hour, counted) DO UPDATE SET number = kept.number + excluded.number";
 
 const LIST: &str = "SELECT hour, counted, number FROM hourly_count \
      WHERE hour >= $1 AND hour < $2 ORDER BY hour";
 
 #[async_trait]
 impl CountStore for PostgresStore {
-    /// If the response is lost, the counts may have been added, and are added twice when the caller retries:
-    /// these are figures for people.
+    /// If the response is lost, the counts may be added twice: these are figures for people.
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
         let (names, numbers) = columns(counts);
         let parameters: Parameters<'_> = &[
@@ -34,7 +30,7 @@ impl CountStore for PostgresStore {
             (&numbers, Type::INT8_ARRAY),
             (&instant(hour.minus(KEPT_HOURS).start()), Type::TIMESTAMPTZ),
         ];
-        self.change_once(ADD, parameters).await
+        self.change(ADD, parameters).await.map(drop)
     }
 
     async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError> {

@@ -24,8 +24,8 @@ use super::connection::Parameters;
 use super::connector::{CONNECT_DEADLINE, Connector};
 use super::dedicated::{DedicatedConnection, sweep_hourly};
 use super::error::PostgresOpenError;
-use super::link::{Availability, Link};
-use super::values::{column, instant};
+use super::link::Link;
+use super::rows::{column, instant, settings};
 
 /// Deadline of a change, including the lookup of a credential before it: less than the three seconds after which
 /// the client gets a response.
@@ -45,13 +45,12 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// Contacts, keys, revocations and counts in a PostgreSQL database.
 pub struct PostgresStore {
     pub(super) connector: Arc<Connector>,
-    writes: Link,
+    pub(super) writes: Link,
     reads: Link,
     queue: CommitterQueue,
     waiting: Arc<Semaphore>,
     looking_up: Semaphore,
     pub(super) looking_up_tokens: Semaphore,
-    availability: Arc<Availability>,
     pub(super) tombstone_keys: Vec<MacKey>,
     /// The last count of contacts, and its time.
     pub(super) counted: AsyncMutex<Option<(u64, Instant)>>,
@@ -70,9 +69,8 @@ impl PostgresStore {
     ) -> Result<Arc<Self>, PostgresOpenError> {
         let connector = Arc::new(Connector::new(settings)?);
         try_for(&connector, patience).await?;
-        let availability = Arc::new(Availability::new(Arc::clone(&metrics)));
-        let told = Some(Arc::clone(&availability));
-        let (writes, keep_writes) = Link::new(Arc::clone(&connector), told);
+        let counted = Some(Arc::clone(&metrics));
+        let (writes, keep_writes) = Link::new(Arc::clone(&connector), counted);
         let (reads, keep_reads) = Link::new(Arc::clone(&connector), None);
         let tombstone_keys = settings.tombstone_keys.clone();
         let (queue, commit) =
@@ -97,17 +95,11 @@ impl PostgresStore {
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             looking_up: Semaphore::new(LOOK_UPS_MAX),
             looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
-            availability,
             tombstone_keys,
             counted: AsyncMutex::default(),
             entropy,
             _tasks: tasks,
         }))
-    }
-
-    /// Fails if changes are known to fail. Does not wait.
-    pub(super) fn check_writes(&self) -> Result<(), StoreError> {
-        self.availability.check()
     }
 
     pub(super) async fn commit(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
@@ -116,27 +108,18 @@ impl PostgresStore {
         self.queue.commit(sign_up, id, permit, deadline).await
     }
 
-    /// Makes an idempotent change, with retries.
+    /// Makes an idempotent change by a statement that follows [`settings`], with retries.
     pub(super) async fn change(
         &self,
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
         let _permit = self.permit()?;
+        let statement = format!("{} {statement}", settings("'500ms'"));
         let deadline = Instant::now() + WRITE_DEADLINE;
-        self.writes.ask_until(statement, parameters, deadline).await
-    }
-
-    /// Makes a change at most once.
-    pub(super) async fn change_once(
-        &self,
-        statement: &str,
-        parameters: Parameters<'_>,
-    ) -> Result<(), StoreError> {
-        let _permit = self.permit()?;
-        let deadline = Instant::now() + WRITE_DEADLINE;
-        self.writes.ask(statement, parameters, deadline).await?;
-        Ok(())
+        self.writes
+            .ask_until(&statement, parameters, deadline)
+            .await
     }
 
     pub(super) async fn look_up(
