@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::yield_now;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
 use super::connection::Parameters;
-use super::error::{Failure, too_late};
+use super::error::Failure;
 use super::link::{Link, pause};
 use super::rows::{bytea, column, delivery_rows, settings, signer, signers, timestamptz};
 
@@ -33,45 +33,13 @@ const ROW_LOCK: &str = "20ms";
 /// A waiting sign-up.
 #[derive(Debug)]
 pub(super) struct PendingSignUp {
-    sign_up: SignUp,
-    id: Uuid,
-    deadline: Instant,
-    answer: oneshot::Sender<Result<Subscription, StoreError>>,
+    pub(super) sign_up: SignUp,
+    /// An id of its own.
+    pub(super) id: Uuid,
+    pub(super) deadline: Instant,
+    pub(super) answer: oneshot::Sender<Result<Subscription, StoreError>>,
     /// Its permit to wait.
-    _permit: OwnedSemaphorePermit,
-}
-
-/// The queue of the committer.
-#[derive(Debug)]
-pub(super) struct CommitterQueue(mpsc::UnboundedSender<PendingSignUp>);
-
-impl CommitterQueue {
-    /// Lets the committer store a sign-up under an id of its own, and waits for it until `deadline`. It may be
-    /// stored even if nobody waits any more.
-    pub(super) async fn commit(
-        &self,
-        sign_up: SignUp,
-        id: Uuid,
-        permit: OwnedSemaphorePermit,
-        deadline: Instant,
-    ) -> Result<Subscription, StoreError> {
-        let (answer, answered) = oneshot::channel();
-        let waiting = PendingSignUp {
-            sign_up,
-            id,
-            deadline,
-            answer,
-            _permit: permit,
-        };
-        // Fails if the committer has ended, which the missing reply shows, too.
-        let _ = self.0.send(waiting);
-        let answered = timeout_at(deadline, answered).await;
-        let answered = answered.map_err(|_elapsed| too_late())?;
-        answered.unwrap_or_else(|_ended| {
-            let text = "no more sign-ups are accepted".to_owned();
-            Err(StoreError::Unavailable(text))
-        })
-    }
+    pub(super) _permit: OwnedSemaphorePermit,
 }
 
 /// Sorted by address, so that all nodes lock rows in the same order.
@@ -87,23 +55,17 @@ pub(super) struct Committer {
 }
 
 impl Committer {
-    /// The queue of a committer, and the task that does its work.
-    pub(super) fn queued(
-        link: Link,
-        tombstone_keys: Vec<MacKey>,
-        metrics: Arc<Metrics>,
-    ) -> (CommitterQueue, impl Future<Output = ()> + Send + 'static) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let committer = Self {
+    pub(super) fn new(link: Link, tombstone_keys: Vec<MacKey>, metrics: Arc<Metrics>) -> Self {
+        Self {
             link,
             upsert: settings("$2") + include_str!("upsert.sql"),
             tombstone_keys,
             metrics,
-        };
-        (CommitterQueue(sender), committer.run(receiver))
+        }
     }
 
-    async fn run(self, mut queue: mpsc::UnboundedReceiver<PendingSignUp>) {
+    /// Stores the sign-ups of the queue, until it is closed.
+    pub(super) async fn run(self, mut queue: mpsc::UnboundedReceiver<PendingSignUp>) {
         let mut waiting = Vec::new();
         loop {
             if waiting.is_empty() && queue.recv_many(&mut waiting, BATCH_LEN_MAX).await == 0 {

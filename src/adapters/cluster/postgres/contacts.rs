@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
@@ -20,8 +20,8 @@ use super::committer::tombstones;
 use super::connection::Parameters;
 use super::dedicated::DedicatedConnection;
 use super::rows::{
-    Stored as _, column, consent_column, delivery_rows, instant, instant_column, queue, signers,
-    timestamp, token_column, unexpected,
+    Stored as _, bytes_column, column, consent_column, delivery_rows, instant, instant_column,
+    optional_instant, queue, signers, unexpected,
 };
 use super::store::PostgresStore;
 
@@ -418,7 +418,7 @@ fn contact(row: &Row) -> Result<Contact, StoreError> {
         last_seen_at: instant_column(row, 4)?,
         consent: consent_column(row, 5)?,
         left_at: optional_instant(row, 6)?,
-        leave_token: token_column(row, 7)?,
+        leave_token: bytes_column(row, 7)?.map(LeaveToken::from_bytes),
         confirmation: confirmation(row)?,
     })
 }
@@ -433,8 +433,4 @@ fn confirmation(row: &Row) -> Result<Option<Confirmation>, StoreError> {
         ip: ip.and_then(|text| text.parse().ok()),
     };
     Ok(column::<bool>(row, 8)?.then_some(confirmation))
-}
-
-fn optional_instant(row: &Row, index: usize) -> Result<Option<Timestamp>, StoreError> {
-    Ok(column::<Option<SystemTime>>(row, index)?.map(timestamp))
 }

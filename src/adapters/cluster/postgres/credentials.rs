@@ -12,7 +12,7 @@ use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::connection::Parameters;
 use super::rows::{Stored as _, insert};
-use super::rows::{column, fingerprint_column, instant, instant_column, timestamp, unexpected};
+use super::rows::{bytes_column, column, instant, instant_column, optional_instant, unexpected};
 use super::store::PostgresStore;
 
 const KEY: &str =
@@ -99,15 +99,14 @@ impl RevocationList for PostgresStore {
 fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
     let id: String = column(row, 2)?;
     let label: Option<String> = column(row, 3)?;
-    let revoked_at: Option<_> = column(row, 6)?;
     Ok(KeyRecord {
-        fingerprint: fingerprint_column(row, 1)?,
+        fingerprint: Fingerprint::from_bytes(bytes_column(row, 1)?.ok_or_else(unexpected)?),
         id: KeyId::parse(&id).ok_or_else(unexpected)?,
         // Every stored label was parsed when the key was issued.
         label: label.and_then(|label| Label::parse(label).ok()),
         issued_at: instant_column(row, 4)?,
         expires_at: instant_column(row, 5)?,
-        revoked_at: revoked_at.map(timestamp),
+        revoked_at: optional_instant(row, 6)?,
     })
 }
 

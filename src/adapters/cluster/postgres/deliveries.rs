@@ -1,8 +1,6 @@
 //! The delivery queue. A node that takes deliveries has a lease on them, by the database's clock: the leases of a
 //! node that is gone expire.
 
-use std::time::SystemTime;
-
 use async_trait::async_trait;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -15,7 +13,10 @@ use crate::ports::{DeliveryQueue, PageStream, StoreError, lease_ms};
 
 use super::connection::Parameters;
 
-use super::rows::{column, delivery_rows, instant, instant_column, queue, timestamp, unexpected};
+use super::rows::{
+    bytes_column, column, delivery_rows, instant, instant_column, optional_instant, queue,
+    unexpected,
+};
 use super::store::PostgresStore;
 
 const ADD: &str = queue!("settings", "$1");
@@ -160,10 +161,9 @@ impl DeliveryQueue for PostgresStore {
             .look_up(STANDING, &[(&channel.as_str(), Type::TEXT)])
             .await?;
         let row = rows.first().ok_or_else(unexpected)?;
-        let oldest: Option<SystemTime> = column(row, 1)?;
         Ok(QueueStanding {
             waiting: column::<i64>(row, 0)?.cast_unsigned(),
-            oldest: oldest.map(timestamp),
+            oldest: optional_instant(row, 1)?,
             dead: column::<i64>(row, 2)?.cast_unsigned(),
             is_held: column(row, 3)?,
         })
@@ -171,21 +171,18 @@ impl DeliveryQueue for PostgresStore {
 }
 
 fn delivery(row: &Row) -> Result<Delivery, StoreError> {
-    let id: Vec<u8> = column(row, 1)?;
     let kind: String = column(row, 2)?;
     let email: Option<String> = column(row, 3)?;
-    let network: Option<Vec<u8>> = column(row, 10)?;
-    let network = network.map(|key| key.try_into().map_err(|_other_length| unexpected()));
     Ok(Delivery {
-        id: DeliveryId::from_bytes(id.try_into().map_err(|_other_length| unexpected())?),
+        id: DeliveryId::from_bytes(bytes_column(row, 1)?.ok_or_else(unexpected)?),
         kind: DeliveryKind::from_name(&kind).ok_or_else(unexpected)?,
         email: email.map(EmailAddress::from_stored),
         body: column(row, 4)?,
-        network: network.transpose()?.map(LimitKey::from_bytes),
+        network: bytes_column(row, 10)?.map(LimitKey::from_bytes),
         queued_at: instant_column(row, 5)?,
         due_at: instant_column(row, 6)?,
         attempts: column::<i32>(row, 7)?.cast_unsigned(),
         last_error: column(row, 8)?,
-        dead_at: column::<Option<SystemTime>>(row, 9)?.map(timestamp),
+        dead_at: optional_instant(row, 9)?,
     })
 }

@@ -12,9 +12,8 @@ use uuid::Uuid;
 
 use crate::adapters::consent_entry::ConsentEntry;
 use crate::domain::{
-    Channel, Confirmation, Consent, Contact, Delivery, EmailAddress, Fingerprint, HourlyCounts,
-    KeyRecord, Label, LeaveToken, Origin, OriginHash, RevokedRegistration, Signers, TextDigest,
-    Timestamp, Tombstone,
+    Channel, Confirmation, Consent, Contact, Delivery, EmailAddress, HourlyCounts, KeyRecord,
+    Label, Origin, OriginHash, RevokedRegistration, Signers, TextDigest, Timestamp, Tombstone,
 };
 use crate::ports::StoreError;
 
@@ -215,7 +214,7 @@ pub(super) fn instant(at: Timestamp) -> SystemTime {
 }
 
 /// Instants before 1970, which only others can have written, become 1970.
-pub(super) fn timestamp(at: SystemTime) -> Timestamp {
+fn timestamp(at: SystemTime) -> Timestamp {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
@@ -255,11 +254,14 @@ pub(super) fn consent_column(row: &Row, index: usize) -> Result<Option<Consent>,
     Ok(entry.into_consent())
 }
 
-/// A column with an optional token.
-pub(super) fn token_column(row: &Row, index: usize) -> Result<Option<LeaveToken>, StoreError> {
+/// A column with optional bytes.
+pub(super) fn bytes_column<const N: usize>(
+    row: &Row,
+    index: usize,
+) -> Result<Option<[u8; N]>, StoreError> {
     let bytes: Option<Vec<u8>> = column(row, index)?;
-    let token = bytes.map(|bytes| bytes.try_into().map(LeaveToken::from_bytes));
-    token.transpose().map_err(|_other_length| unexpected())
+    let bytes = bytes.map(|bytes| bytes.try_into().map_err(|_other_length| unexpected()));
+    bytes.transpose()
 }
 
 /// A column of a result.
@@ -275,11 +277,9 @@ pub(super) fn instant_column(row: &Row, index: usize) -> Result<Timestamp, Store
     column(row, index).map(timestamp)
 }
 
-/// A column with a fingerprint.
-pub(super) fn fingerprint_column(row: &Row, index: usize) -> Result<Fingerprint, StoreError> {
-    let bytes: Vec<u8> = column(row, index)?;
-    let bytes = bytes.try_into().map_err(|_other_length| unexpected())?;
-    Ok(Fingerprint::from_bytes(bytes))
+/// A column with an optional instant.
+pub(super) fn optional_instant(row: &Row, index: usize) -> Result<Option<Timestamp>, StoreError> {
+    Ok(column::<Option<_>>(row, index)?.map(timestamp))
 }
 
 /// The error for a value that this program does not write.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
@@ -19,11 +19,11 @@ use crate::metrics::workers::Worker;
 use crate::ports::{Entropy, PageStream, StoreError, random};
 
 use super::address::PostgresSettings;
-use super::committer::{Committer, CommitterQueue};
+use super::committer::{Committer, PendingSignUp};
 use super::connection::Parameters;
 use super::connector::{CONNECT_DEADLINE, Connector};
 use super::dedicated::{DedicatedConnection, sweep_hourly};
-use super::error::PostgresOpenError;
+use super::error::{PostgresOpenError, too_late};
 use super::link::Link;
 use super::rows::{column, instant, settings};
 
@@ -47,7 +47,7 @@ pub struct PostgresStore {
     pub(super) connector: Arc<Connector>,
     pub(super) writes: Link,
     reads: Link,
-    queue: CommitterQueue,
+    queue: mpsc::UnboundedSender<PendingSignUp>,
     waiting: Arc<Semaphore>,
     looking_up: Semaphore,
     pub(super) looking_up_tokens: Semaphore,
@@ -73,12 +73,13 @@ impl PostgresStore {
         let (writes, keep_writes) = Link::new(Arc::clone(&connector), counted);
         let (reads, keep_reads) = Link::new(Arc::clone(&connector), None);
         let tombstone_keys = settings.tombstone_keys.clone();
-        let (queue, commit) =
-            Committer::queued(writes.clone(), tombstone_keys.clone(), Arc::clone(&metrics));
+        let committer =
+            Committer::new(writes.clone(), tombstone_keys.clone(), Arc::clone(&metrics));
+        let (queue, queued) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_writes);
         tasks.spawn(keep_reads);
-        tasks.spawn(commit);
+        tasks.spawn(committer.run(queued));
         let swept = Arc::clone(&connector);
         let sweeping = move |_stop| sweep_hourly(Arc::clone(&swept));
         let never = CancellationToken::new();
@@ -102,10 +103,25 @@ impl PostgresStore {
         }))
     }
 
+    /// Lets the committer store a sign-up, and waits for it. It may be stored even if nobody waits any more.
     pub(super) async fn commit(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
-        let (permit, id) = (self.permit()?, self.id()?);
         let deadline = Instant::now() + WRITE_DEADLINE;
-        self.queue.commit(sign_up, id, permit, deadline).await
+        let (answer, answered) = oneshot::channel();
+        let waiting = PendingSignUp {
+            sign_up,
+            id: self.id()?,
+            deadline,
+            answer,
+            _permit: self.permit()?,
+        };
+        // Fails if the committer has ended, which the missing reply shows, too.
+        let _ = self.queue.send(waiting);
+        let answered = timeout_at(deadline, answered).await;
+        let answered = answered.map_err(|_elapsed| too_late())?;
+        answered.unwrap_or_else(|_ended| {
+            let text = "no more sign-ups are accepted".to_owned();
+            Err(StoreError::Unavailable(text))
+        })
     }
 
     /// Makes an idempotent change by a statement that follows [`settings`], with retries.
