@@ -29,7 +29,7 @@ const NOT_EMPTY: &str = "the database already contains data: move needs an empty
                          first TRUNCATE contact, delivery, held_channel, consent_text, tombstone, api_key, revocation, \
                          hourly_count";
 
-/// Creates or updates the tables.
+/// Creates the tables.
 pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, CommandError> {
     let secret = engines::shared_secret(&args.engines)?;
     let Migration {

@@ -52,7 +52,7 @@ pub async fn open_store(
     Ok(PostgresStore::connect(&settings, metrics, entropy, patience).await?)
 }
 
-/// Creates or updates the tables of that database.
+/// Creates the tables of that database.
 pub async fn migrate_store(
     args: &EngineArgs,
     secret: &SharedSecret,

@@ -10,8 +10,7 @@ use crate::domain::macros::hidden;
 use crate::domain::{Decision, Policies, PolicyName, Quota, Timestamp};
 use crate::metrics::Metrics;
 use crate::ports::{
-    Admission, BusyWindow, Charge, Clock, Issuer, LimiterError, LimiterStats, RateLimiter, Receipt,
-    WindowSet,
+    Admission, BusyWindow, Charge, Clock, Issuer, LimiterError, RateLimiter, Receipt, WindowSet,
 };
 
 /// Lets an engine decide that several nodes share. While it is unavailable this node decides alone, with its share
@@ -125,10 +124,6 @@ impl RateLimiter for FallbackRateLimiter {
     async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
         self.own.reset(which).await?;
         self.engine.reset(which).await
-    }
-
-    fn stats(&self) -> Option<LimiterStats> {
-        self.engine.stats()
     }
 
     /// Always succeeds: without the engine the node decides alone.

@@ -15,24 +15,6 @@ const APPLICATION: &str = "landing-api";
 pub(super) const NODE_PREFIX: &str = "landing-api/";
 const PORT: u16 = 5432;
 
-/// Supported parameters of a URL. A password belongs in a file, but may be in the URL.
-const PARAMETERS: [&str; 14] = [
-    "application_name",
-    "channel_binding",
-    "connect_timeout",
-    "dbname",
-    "host",
-    "keepalives",
-    "keepalives_idle",
-    "options",
-    "password",
-    "port",
-    "sslmode",
-    "sslnegotiation",
-    "target_session_attrs",
-    "user",
-];
-
 /// A database on one or several hosts, one of which is writable. Its text is not shown, since it may contain a
 /// password.
 #[derive(Clone)]
@@ -40,8 +22,6 @@ pub struct PostgresAddress {
     /// Its hosts and ports are ignored.
     config: Config,
     pub(super) hosts: Vec<(Host, u16)>,
-    /// True if the URL gives the connections a name in the database's own lists.
-    is_named: bool,
     /// The hosts and the database as in the URL, for the log.
     pub(super) name: String,
 }
@@ -87,19 +67,19 @@ impl PostgresAddress {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let parameters = query.split('&').filter(|text| !text.is_empty());
         let parameters: Vec<_> = parameters.map(parameter).collect::<Result<_, _>>()?;
+        // No error of the driver is shown, because it may quote the URL.
+        let _: Config = base.parse().map_err(|_may_quote_it| MALFORMED)?;
         let known = [base, "?", &parameters.join("&")].concat();
-        let mut config: Config = known.parse().map_err(|_may_quote_it| MALFORMED)?;
+        let config: Config = known.parse().map_err(|_may_quote_it| BAD_PARAMETER)?;
+        if !config.get_hostaddrs().is_empty() {
+            return Err(BAD_PARAMETER);
+        }
         if config.get_user().is_none_or(str::is_empty) {
             return Err(NO_USER);
-        }
-        let is_named = config.get_application_name().is_some();
-        if !is_named {
-            config.application_name(APPLICATION);
         }
         Ok(Self {
             hosts: hosts(&config)?,
             config,
-            is_named,
             name: base.rsplit('@').next().unwrap_or_default().to_owned(),
         })
     }
@@ -114,7 +94,7 @@ impl PostgresAddress {
     /// unless the URL names them.
     #[must_use]
     pub fn of_node(mut self, id: u64) -> Self {
-        if !self.is_named {
+        if self.config.get_application_name().is_none() {
             let name = format!("{NODE_PREFIX}{id:016x}");
             self.config.application_name(name);
         }
@@ -129,6 +109,9 @@ impl PostgresAddress {
     pub(super) fn config(&self, host: &Host, password: Option<&str>) -> Config {
         let mut config = self.config.clone();
         config.ssl_mode(self.ssl_mode(host));
+        if config.get_application_name().is_none() {
+            config.application_name(APPLICATION);
+        }
         if let Some(password) = password {
             config.password(password);
         }
@@ -151,9 +134,6 @@ hidden!(PostgresAddress);
 /// A parameter in the driver's form.
 fn parameter(text: &str) -> Result<&str, &'static str> {
     let (name, value) = text.split_once('=').unwrap_or((text, ""));
-    if !PARAMETERS.contains(&name) {
-        return Err(BAD_PARAMETER);
-    }
     match (name, value) {
         ("sslmode", "verify-full" | "verify-ca") => Ok("sslmode=require"),
         ("sslmode", "disable" | "prefer" | "require") => Ok(text),

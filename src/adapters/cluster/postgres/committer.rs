@@ -1,6 +1,6 @@
 //! Sign-ups in batches.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::yield_now;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -19,10 +19,9 @@ use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
 use super::connection::Parameters;
-use super::error::{Failure, too_late};
+use super::error::Failure;
 use super::link::{Link, pause};
-use super::rows::{bytea, delivery_rows, timestamptz};
-use super::values::{column, settings, signer, signers};
+use super::rows::{bytea, column, delivery_rows, settings, signer, signers, timestamptz};
 
 /// Most sign-ups in one batch.
 const BATCH_LEN_MAX: usize = 64;
@@ -31,51 +30,16 @@ const BATCH_LEN_MAX: usize = 64;
 const BATCH_LOCK: &str = "500ms";
 const ROW_LOCK: &str = "20ms";
 
-/// The only statement. A row that has already seen this very sign-up is left unchanged.
-const UPSERT: &str = concat!(settings!("$2"), include_str!("upsert.sql"));
-
 /// A waiting sign-up.
 #[derive(Debug)]
 pub(super) struct PendingSignUp {
-    sign_up: SignUp,
-    id: Uuid,
-    deadline: Instant,
-    answer: oneshot::Sender<Result<Subscription, StoreError>>,
+    pub(super) sign_up: SignUp,
+    /// An id of its own.
+    pub(super) id: Uuid,
+    pub(super) deadline: Instant,
+    pub(super) answer: oneshot::Sender<Result<Subscription, StoreError>>,
     /// Its permit to wait.
-    _permit: OwnedSemaphorePermit,
-}
-
-/// The queue of the committer.
-#[derive(Debug)]
-pub(super) struct CommitterQueue(mpsc::UnboundedSender<PendingSignUp>);
-
-impl CommitterQueue {
-    /// Lets the committer store a sign-up under an id of its own, and waits for it until `deadline`. It may be
-    /// stored even if nobody waits any more.
-    pub(super) async fn commit(
-        &self,
-        sign_up: SignUp,
-        id: Uuid,
-        permit: OwnedSemaphorePermit,
-        deadline: Instant,
-    ) -> Result<Subscription, StoreError> {
-        let (answer, answered) = oneshot::channel();
-        let waiting = PendingSignUp {
-            sign_up,
-            id,
-            deadline,
-            answer,
-            _permit: permit,
-        };
-        // Fails if the committer has ended, which the missing reply shows, too.
-        let _ = self.0.send(waiting);
-        let answered = timeout_at(deadline, answered).await;
-        let answered = answered.map_err(|_elapsed| too_late())?;
-        answered.unwrap_or_else(|_ended| {
-            let text = "no more sign-ups are accepted".to_owned();
-            Err(StoreError::Unavailable(text))
-        })
-    }
+    pub(super) _permit: OwnedSemaphorePermit,
 }
 
 /// Sorted by address, so that all nodes lock rows in the same order.
@@ -84,27 +48,24 @@ type Batch = BTreeMap<EmailAddress, PendingSignUp>;
 /// Sends the batches.
 pub(super) struct Committer {
     link: Link,
+    /// The only statement. A row that has already seen this very sign-up is left unchanged.
+    upsert: String,
     tombstone_keys: Vec<MacKey>,
     metrics: Arc<Metrics>,
 }
 
 impl Committer {
-    /// The queue of a committer, and the task that does its work.
-    pub(super) fn queued(
-        link: Link,
-        tombstone_keys: Vec<MacKey>,
-        metrics: Arc<Metrics>,
-    ) -> (CommitterQueue, impl Future<Output = ()> + Send + 'static) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let committer = Self {
+    pub(super) fn new(link: Link, tombstone_keys: Vec<MacKey>, metrics: Arc<Metrics>) -> Self {
+        Self {
             link,
+            upsert: settings("$2") + include_str!("upsert.sql"),
             tombstone_keys,
             metrics,
-        };
-        (CommitterQueue(sender), committer.run(receiver))
+        }
     }
 
-    async fn run(self, mut queue: mpsc::UnboundedReceiver<PendingSignUp>) {
+    /// Stores the sign-ups of the queue, until it is closed.
+    pub(super) async fn run(self, mut queue: mpsc::UnboundedReceiver<PendingSignUp>) {
         let mut waiting = Vec::new();
         loop {
             if waiting.is_empty() && queue.recv_many(&mut waiting, BATCH_LEN_MAX).await == 0 {
@@ -117,54 +78,44 @@ impl Committer {
             }
             let batch = next_batch(&mut waiting);
             // A panic fails the batch, not the committer: the waiting callers get an error.
-            let _ = AssertUnwindSafe(self.settle_whole(batch))
+            let _ = AssertUnwindSafe(self.settle_all(batch))
                 .catch_unwind()
                 .await;
         }
     }
 
-    async fn settle_whole(&self, batch: Batch) {
-        if let Some(locked) = self.settle(batch, BATCH_LOCK).await {
-            self.settle_each(locked).await;
-        }
-    }
-
-    /// Stores the sign-ups one by one, so that they do not fail with one whose row is locked.
-    async fn settle_each(&self, batch: Batch) {
-        for row in batch {
+    /// Stores the sign-ups together. If one of their rows is locked, stores them one by one, so that the others do not
+    /// fail with it.
+    async fn settle_all(&self, batch: Batch) {
+        for row in self.settle(batch, BATCH_LOCK).await {
             let locked = self.settle(Batch::from([row]), ROW_LOCK).await;
-            for waiting in locked.into_iter().flat_map(Batch::into_values) {
-                // Fails if nobody waits any more.
-                let _ = waiting.answer.send(Err(StoreError::Overloaded));
-            }
+            refuse(locked, &StoreError::Overloaded);
         }
     }
 
-    /// Repeats the statement until there is a result or nobody waits any more. Returns the batch if another
-    /// transaction holds one of its rows.
-    async fn settle(&self, mut batch: Batch, lock_timeout: &str) -> Option<Batch> {
+    /// Repeats the statement until there is a result or nobody waits any more. Returns the sign-ups that it could not
+    /// store because another transaction holds one of their rows.
+    async fn settle(&self, mut batch: Batch, lock_timeout: &str) -> Batch {
         loop {
             batch.retain(|_, waiting| !waiting.answer.is_closed());
-            let deadline = batch.values().map(|waiting| waiting.deadline).max()?;
+            let Some(deadline) = batch.values().map(|waiting| waiting.deadline).max() else {
+                return batch;
+            };
             let begun = Instant::now();
-            let asked = self.ask(&batch, lock_timeout, deadline).await;
-            match asked {
+            match self.ask(&batch, lock_timeout, deadline).await {
                 Ok(rows) => {
                     self.metrics.record_commit(batch.len(), begun.elapsed());
                     answer(batch, &rows);
-                    return None;
+                    return Batch::new();
                 }
                 // The next attempt waits for a new connection.
                 Err(Failure::Lost) => {}
                 Err(Failure::Again) => pause().await,
-                Err(Failure::Locked) => return Some(batch),
+                Err(Failure::Locked) => return batch,
                 Err(Failure::Final(error)) => {
                     self.metrics.ledger.failed.increase();
-                    for waiting in batch.into_values() {
-                        // Fails if nobody waits any more.
-                        let _ = waiting.answer.send(Err(error.clone()));
-                    }
-                    return None;
+                    refuse(batch, &error);
+                    return Batch::new();
                 }
             }
         }
@@ -183,7 +134,7 @@ impl Committer {
             (&lock_timeout, Type::TEXT),
             (&delivery_rows(notices), Type::TEXT),
         ];
-        self.link.ask(UPSERT, parameters, deadline).await
+        self.link.ask(&self.upsert, parameters, deadline).await
     }
 
     fn row(&self, waiting: &PendingSignUp) -> Value {
@@ -233,21 +184,24 @@ fn next_batch(waiting: &mut Vec<PendingSignUp>) -> Batch {
     batch
 }
 
-fn answer(batch: Batch, rows: &[Row]) {
-    let kept: Result<HashMap<String, &Row>, StoreError> =
-        rows.iter().map(|row| Ok((column(row, 0)?, row))).collect();
-    for (email, waiting) in batch {
-        let row = kept.as_ref().map(|kept| kept.get(email.as_str()));
-        let subscription = match row {
-            Ok(Some(row)) => subscription(&waiting, row),
-            Ok(None) => Err(StoreError::Unavailable(
-                "the database omitted a sign-up".to_owned(),
-            )),
-            Err(error) => Err(error.clone()),
-        };
+fn refuse(batch: Batch, error: &StoreError) {
+    for waiting in batch.into_values() {
         // Fails if nobody waits any more.
-        let _ = waiting.answer.send(subscription);
+        let _ = waiting.answer.send(Err(error.clone()));
     }
+}
+
+fn answer(mut batch: Batch, rows: &[Row]) {
+    for row in rows {
+        let email = column(row, 0).map(EmailAddress::from_stored);
+        if let Some(waiting) = email.ok().and_then(|email| batch.remove(&email)) {
+            let subscription = subscription(&waiting, row);
+            // Fails if nobody waits any more.
+            let _ = waiting.answer.send(subscription);
+        }
+    }
+    let omitted = StoreError::Unavailable("the database omitted a sign-up".to_owned());
+    refuse(batch, &omitted);
 }
 
 fn subscription(waiting: &PendingSignUp, row: &Row) -> Result<Subscription, StoreError> {

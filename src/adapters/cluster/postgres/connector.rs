@@ -23,7 +23,6 @@ use crate::adapters::outbound::{root_cause, tls_config};
 use super::address::{PostgresAddress, PostgresSettings};
 use super::connection::PostgresConnection;
 use super::error::PostgresOpenError;
-use super::schema::check;
 
 /// Deadline of DNS, connecting, TLS and login together, which take seven round trips.
 pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -72,7 +71,7 @@ impl Connector {
     /// A connection for dedicated work: the spare one, if it works, or a new one.
     pub(super) async fn connection(&self) -> Result<PostgresConnection, PostgresOpenError> {
         let spare = self.spare.lock().take();
-        if let Some(spare) = spare.filter(|connection| !connection.is_gone())
+        if let Some(spare) = spare.filter(|connection| !connection.gone.is_cancelled())
             && let Ok(Ok(true)) = timeout(SPARE_DEADLINE, spare.takes_writes()).await
         {
             return Ok(spare);
@@ -88,9 +87,11 @@ impl Connector {
     /// Connects to the first writable host, and checks its tables.
     pub(super) async fn connect(&self) -> Result<PostgresConnection, PostgresOpenError> {
         let connection = self.connect_unchecked().await?;
-        let checked = timeout(CONNECT_DEADLINE, check(&connection, &self.secret_ids)).await;
-        checked.unwrap_or_else(|_elapsed| Err(silent()))?;
-        Ok(connection)
+        let meta = timeout(CONNECT_DEADLINE, connection.meta(&self.secret_ids)).await;
+        match meta.unwrap_or_else(|_elapsed| Err(silent()))?.flushes {
+            true => Ok(connection),
+            false => Err(PostgresOpenError::FsyncOff),
+        }
     }
 
     /// Connects to the first writable host.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
@@ -19,31 +19,18 @@ use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreErr
 use super::committer::tombstones;
 use super::connection::Parameters;
 use super::dedicated::DedicatedConnection;
-use super::rows::{Stored as _, delivery_rows, queue};
-use super::store::PostgresStore;
-use super::values::{
-    column, consent_column, instant, instant_column, settings, signers, timestamp, token_column,
-    unexpected,
+use super::rows::{
+    Stored as _, bytes_column, column, consent_column, delivery_rows, instant, instant_column,
+    optional_instant, queue, signers, unexpected,
 };
+use super::store::PostgresStore;
 
 /// The columns that [`contact`] reads.
-macro_rules! select_contact {
-    ($rest:literal) => {
-        concat!(
-            "SELECT place, email, signers, subscribed_at, last_seen_at, consent, left_at, leave_token, \
-                 asked, mailed_at, undeliverable_at, confirmed_at, confirmed_ip \
-             FROM contact ",
-            $rest
-        )
-    };
-}
-
-const FIND: &str = select_contact!("WHERE email = $1");
-
-const FIND_BY_TOKEN: &str = select_contact!("WHERE leave_token = $1");
+const CONTACT: &str = "SELECT place, email, signers, subscribed_at, last_seen_at, consent, left_at, leave_token, \
+         asked, mailed_at, undeliverable_at, confirmed_at, confirmed_ip \
+     FROM contact";
 
 const LEAVE: &str = concat!(
-    settings!(),
     ", gone AS (UPDATE contact SET left_at = $2 FROM settings \
          WHERE leave_token = $1 AND left_at IS NULL AND NOT is_pending \
          RETURNING place, email), \
@@ -51,10 +38,6 @@ const LEAVE: &str = concat!(
      queued AS (",
     queue!("gone", "$3"),
     ") SELECT place FROM gone"
-);
-
-const LIST: &str = select_contact!(
-    "WHERE place > $1 AND ($2 IS NULL OR subscribed_at >= $2) AND ($3 IS NULL OR subscribed_at < $3)"
 );
 
 const COUNT: &str = "SELECT count(*) FROM contact \
@@ -70,7 +53,6 @@ const COUNT_KEPT_MIN: u64 = 100_000;
 const COUNT_AGE_MAX: Duration = Duration::from_secs(60);
 
 const CONFIRM: &str = concat!(
-    settings!(),
     ", confirmed AS (UPDATE contact SET confirmed_at = $2, confirmed_ip = $4, left_at = NULL FROM settings \
          WHERE leave_token = $1 AND is_pending RETURNING place), \
      queued AS (",
@@ -79,20 +61,11 @@ const CONFIRM: &str = concat!(
 );
 
 /// Same rule as [`Contact::pending_since`].
-const OVERDUE: &str = select_contact!(
-    "WHERE is_pending AND (NOT $2 OR coalesce(mailed_at, undeliverable_at) IS NOT NULL) \
+const OVERDUE: &str = "WHERE is_pending AND (NOT $2 OR coalesce(mailed_at, undeliverable_at) IS NOT NULL) \
          AND coalesce(greatest(mailed_at, undeliverable_at), \
              coalesce(to_timestamp((consent::json->>'at')::float8 / 1000), last_seen_at) \
                  + make_interval(secs => $3)) <= $1 \
-     ORDER BY place LIMIT $4"
-);
-
-const REFUSED_AT: &str = "SELECT max(refused_at) FROM tombstone WHERE address = ANY($1)";
-
-const ALLOW: &str = concat!(
-    settings!(),
-    " UPDATE tombstone SET refused_at = NULL FROM settings WHERE address = ANY($1)"
-);
+     ORDER BY place LIMIT $4";
 
 /// Applied to unconfirmed contacts: first those that had unsubscribed before, then all others.
 const EXPIRE: &str = "UPDATE contact SET asked = false, consent = NULL \
@@ -116,17 +89,15 @@ const REMEMBER: &str = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONF
 const FORGOTTEN: &str =
     "SELECT email FROM unnest($1, $2) AS hashed (email, address) JOIN tombstone USING (address)";
 
-const UNFORGET: &str = "DELETE FROM tombstone WHERE address = ANY($1)";
-
 /// Makes an erasure wait for the sign-ups in progress, and later sign-ups wait until it is committed. Otherwise a
 /// sign-up that began earlier could not see the new tombstone, and the address would have both a contact and a
 /// tombstone. The lock is on `tombstone`, which is small: its vacuum is short.
-const LOCK_TOMBSTONES: &str = "LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE";
-
-/// Sign-ups wait for the lock, and their deadline is 2 s: an erasure that does not get it soon fails, and the
-/// server ends one whose node is gone.
-const BOUND_ERASURE: &str = "SELECT set_config('lock_timeout', '500ms', true), \
-     set_config('idle_in_transaction_session_timeout', '1s', true)";
+///
+/// Sign-ups wait for the lock, and their deadline is 2 s: an erasure that does not get it soon fails, and the server
+/// ends one whose node is gone.
+const BOUND_ERASURE: &str = "SET LOCAL lock_timeout = '500ms'; \
+     SET LOCAL idle_in_transaction_session_timeout = '1s'; \
+     LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE";
 
 /// Erased addresses are in no file of this program. The rows are gone for every reader; the server's own files,
 /// its log and its backups lose them when the server vacuums, recycles and expires them. So [`Erasure`] lists
@@ -138,17 +109,18 @@ impl ContactStore for PostgresStore {
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
-        let rows = self.look_up(FIND, &[(&email.as_str(), Type::TEXT)]).await?;
+        let find = format!("{CONTACT} WHERE email = $1");
+        let email: Parameters<'_> = &[(&email.as_str(), Type::TEXT)];
+        let rows = self.look_up(&find, email).await?;
         rows.first().map(contact).transpose()
     }
 
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
         // The semaphore is never closed.
         let _turn = self.looking_up_tokens.acquire().await;
-        let token = &token.as_bytes()[..];
-        let rows = self
-            .look_up(FIND_BY_TOKEN, &[(&token, Type::BYTEA)])
-            .await?;
+        let find = format!("{CONTACT} WHERE leave_token = $1");
+        let token: Parameters<'_> = &[(&&token.as_bytes()[..], Type::BYTEA)];
+        let rows = self.look_up(&find, token).await?;
         rows.first().map(contact).transpose()
     }
 
@@ -158,9 +130,8 @@ impl ContactStore for PostgresStore {
         notice: Option<Delivery>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let bytes = &token.as_bytes()[..];
         let values: Parameters<'_> = &[
-            (&bytes, Type::BYTEA),
+            (&&token.as_bytes()[..], Type::BYTEA),
             (&instant(now), Type::TIMESTAMPTZ),
             (&delivery_rows(&notice), Type::TEXT),
         ];
@@ -201,9 +172,9 @@ impl ContactStore for PostgresStore {
     }
 
     async fn refuse(&self, token: &LeaveToken, _now: Timestamp) -> Result<bool, StoreError> {
-        let transaction = self.begin_erasure().await?;
+        let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
         let tokens = [&token.as_bytes()[..]];
-        let gone = transaction.emails(ERASE_PENDING, &tokens).await?;
+        let gone = emails(&transaction, ERASE_PENDING, &tokens).await?;
         self.erase(&transaction, &gone, REMEMBER_REFUSAL).await?;
         transaction.commit().await?;
         Ok(!gone.is_empty())
@@ -213,9 +184,9 @@ impl ContactStore for PostgresStore {
         let mut count = 0;
         for tokens in tokens.chunks(ERASED_MAX) {
             let tokens: Vec<_> = tokens.iter().map(|token| &token.as_bytes()[..]).collect();
-            let transaction = self.begin_erasure().await?;
-            let stay = transaction.emails(EXPIRE, &tokens).await?;
-            let gone = transaction.emails(ERASE_PENDING, &tokens).await?;
+            let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
+            let stay = emails(&transaction, EXPIRE, &tokens).await?;
+            let gone = emails(&transaction, ERASE_PENDING, &tokens).await?;
             let waiting: Parameters<'_> = &[(&column_of(&stay), Type::TEXT_ARRAY)];
             transaction.ask(DROP_NAMING, waiting).await?;
             self.erase(&transaction, &gone, REMEMBER).await?;
@@ -232,17 +203,18 @@ impl ContactStore for PostgresStore {
     ) -> Result<Option<Timestamp>, StoreError> {
         let hashes = tombstones(&self.tombstone_keys, [email].into_iter());
         let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
-        let rows = self.look_up(REFUSED_AT, hashes).await?;
-        let refused_at = rows.first().map(|row| optional_instant(row, 0));
-        let until = refused_at.transpose()?.flatten();
-        let until = until.map(|at| at.plus_ms(REFUSED_MS));
+        let find = "SELECT max(refused_at) FROM tombstone WHERE address = ANY($1)";
+        let rows = self.look_up(find, hashes).await?;
+        let refused_at = optional_instant(rows.first().ok_or_else(unexpected)?, 0)?;
+        let until = refused_at.map(|at| at.plus_ms(REFUSED_MS));
         Ok(until.filter(|until| now < *until))
     }
 
     async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
         let hashes = tombstones(&self.tombstone_keys, [email].into_iter());
-        self.change(ALLOW, &[(&hashes, Type::BYTEA_ARRAY)]).await?;
-        Ok(())
+        let allow = "UPDATE tombstone SET refused_at = NULL FROM settings WHERE address = ANY($1)";
+        let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
+        self.change(allow, hashes).await.map(drop)
     }
 
     async fn overdue(
@@ -259,7 +231,9 @@ impl ContactStore for PostgresStore {
             (&attempts_s, Type::FLOAT8),
             (&count, Type::INT8),
         ];
-        let rows = self.ask_apart(OVERDUE, values).await?;
+        let rows = self
+            .ask_apart(&format!("{CONTACT} {OVERDUE}"), values)
+            .await?;
         rows.iter().map(contact).collect()
     }
 
@@ -277,7 +251,11 @@ impl ContactStore for PostgresStore {
         since: Option<Timestamp>,
         until: Option<Timestamp>,
     ) -> Result<ContactStream, StoreError> {
-        self.pages(LIST, (since, until), contact).await
+        let list = format!(
+            "{CONTACT} WHERE place > $1 AND ($2 IS NULL OR subscribed_at >= $2) \
+             AND ($3 IS NULL OR subscribed_at < $3)"
+        );
+        self.pages(&list, (since, until), contact).await
     }
 
     async fn count(
@@ -289,15 +267,20 @@ impl ContactStore for PostgresStore {
             (&since.map(instant), Type::TIMESTAMPTZ),
             (&until.map(instant), Type::TIMESTAMPTZ),
         ];
+        let count = async || {
+            let rows = self.ask_apart(COUNT, parameters).await?;
+            column::<i64>(rows.first().ok_or_else(unexpected)?, 0).map(i64::cast_unsigned)
+        };
         if since.is_some() || until.is_some() {
-            return number(&self.ask_apart(COUNT, parameters).await?);
+            return count().await;
         }
         let mut counted = self.counted.lock().await;
-        let is_good = |at: &Instant| at.elapsed() < COUNT_AGE_MAX;
-        if let Some((count @ COUNT_KEPT_MIN.., _)) = counted.filter(|(_, at)| is_good(at)) {
+        if let Some((count @ COUNT_KEPT_MIN.., at)) = *counted
+            && at.elapsed() < COUNT_AGE_MAX
+        {
             return Ok(count);
         }
-        let count = number(&self.ask_apart(COUNT, parameters).await?)?;
+        let count = count().await?;
         *counted = Some((count, Instant::now()));
         Ok(count)
     }
@@ -307,7 +290,7 @@ impl ContactStore for PostgresStore {
         rows: Vec<ImportedContact>,
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError> {
-        let transaction = DedicatedConnection::begin(&self.connector).await?;
+        let transaction = DedicatedConnection::begin(&self.connector, "").await?;
         let forgotten = if unforget {
             HashSet::new()
         } else {
@@ -331,7 +314,8 @@ impl ContactStore for PostgresStore {
             // After the contacts, in the same order as a sign-up: otherwise the two could deadlock.
             let hashes = tombstones(&self.tombstone_keys, rows.iter().map(|row| &row.email));
             let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
-            transaction.ask(UNFORGET, hashes).await?;
+            let unforget = "DELETE FROM tombstone WHERE address = ANY($1)";
+            transaction.ask(unforget, hashes).await?;
         }
         transaction.commit().await?;
         let outcome = |row: &ImportedContact| {
@@ -355,7 +339,7 @@ impl ContactStore for PostgresStore {
         // So that sign-ups do not wait behind all of them.
         for emails in emails.chunks(ERASED_MAX) {
             let addresses = column_of(emails);
-            let transaction = self.begin_erasure().await?;
+            let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
             let delete = "DELETE FROM contact WHERE email = ANY($1) RETURNING email";
             let deleted = transaction
                 .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])
@@ -371,19 +355,11 @@ impl ContactStore for PostgresStore {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.check_writes()
+        self.writes.check()
     }
 }
 
 impl PostgresStore {
-    /// Begins an erasing transaction that no sign-up can overtake.
-    async fn begin_erasure(&self) -> Result<DedicatedConnection, StoreError> {
-        let transaction = DedicatedConnection::begin(&self.connector).await?;
-        transaction.ask(BOUND_ERASURE, &[]).await?;
-        transaction.ask(LOCK_TOMBSTONES, &[]).await?;
-        Ok(transaction)
-    }
-
     /// Drops deliveries that contain one of the addresses, which are not contacts any more, and remembers the addresses
     /// by `remember`. Returns the number of deliveries in flight.
     async fn erase(
@@ -405,22 +381,18 @@ impl PostgresStore {
     }
 }
 
-impl DedicatedConnection {
-    /// The addresses returned by a statement about the contacts with these tokens.
-    async fn emails(
-        &self,
-        statement: &str,
-        tokens: &[&[u8]],
-    ) -> Result<Vec<EmailAddress>, StoreError> {
-        let rows = self.ask(statement, &[(&tokens, Type::BYTEA_ARRAY)]).await?;
-        let emails = rows.iter().map(|row| column(row, 0));
-        emails.map(|it| it.map(EmailAddress::from_stored)).collect()
-    }
-}
-
-fn number(rows: &[Row]) -> Result<u64, StoreError> {
-    let number: i64 = rows.first().map_or(Ok(0), |row| column(row, 0))?;
-    Ok(number.cast_unsigned())
+/// The addresses returned by a statement about the contacts with these tokens.
+async fn emails(
+    transaction: &DedicatedConnection,
+    statement: &str,
+    tokens: &[&[u8]],
+) -> Result<Vec<EmailAddress>, StoreError> {
+    let tokens: Parameters<'_> = &[(&tokens, Type::BYTEA_ARRAY)];
+    let rows = transaction.ask(statement, tokens).await?;
+    let emails = rows.iter().map(|row| column(row, 0));
+    emails
+        .map(|email| email.map(EmailAddress::from_stored))
+        .collect()
 }
 
 fn column_of(emails: &[EmailAddress]) -> Vec<&str> {
@@ -440,7 +412,7 @@ fn contact(row: &Row) -> Result<Contact, StoreError> {
         last_seen_at: instant_column(row, 4)?,
         consent: consent_column(row, 5)?,
         left_at: optional_instant(row, 6)?,
-        leave_token: token_column(row, 7)?,
+        leave_token: bytes_column(row, 7)?.map(LeaveToken::from_bytes),
         confirmation: confirmation(row)?,
     })
 }
@@ -455,8 +427,4 @@ fn confirmation(row: &Row) -> Result<Option<Confirmation>, StoreError> {
         ip: ip.and_then(|text| text.parse().ok()),
     };
     Ok(column::<bool>(row, 8)?.then_some(confirmation))
-}
-
-fn optional_instant(row: &Row, index: usize) -> Result<Option<Timestamp>, StoreError> {
-    Ok(column::<Option<SystemTime>>(row, index)?.map(timestamp))
 }

@@ -1,40 +1,36 @@
 //! Hourly counts over all nodes.
 
 use async_trait::async_trait;
+use serde_json::Value;
 use tokio_postgres::types::Type;
 
 use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::ports::{CountStore, StoreError};
 
 use super::connection::Parameters;
+use super::rows::{Stored as _, column, instant, instant_column};
 use super::store::PostgresStore;
-use super::values::{column, instant, instant_column, settings};
 
-const ADD: &str = concat!(
-    settings!(),
-    ", old AS (DELETE FROM hourly_count WHERE hour <= $4) \
+const ADD: &str = ", old AS (DELETE FROM hourly_count WHERE hour <= $2) \
      INSERT INTO hourly_count AS kept (hour, counted, number) \
-     SELECT $1, new.counted, new.number FROM settings, unnest($2, $3) AS new (counted, number) \
+     SELECT new.* FROM settings, json_populate_recordset(NULL::hourly_count, $1::json) AS new \
      ORDER BY new.counted \
-     ON CONFLICT (hour, counted) DO UPDATE SET number = kept.number + excluded.number"
-);
+     ON CONFLICT (hour, counted) DO UPDATE SET number = kept.number + excluded.number";
 
 const LIST: &str = "SELECT hour, counted, number FROM hourly_count \
      WHERE hour >= $1 AND hour < $2 ORDER BY hour";
 
 #[async_trait]
 impl CountStore for PostgresStore {
-    /// If the response is lost, the counts may have been added, and are added twice when the caller retries:
-    /// these are figures for people.
+    /// If the response is lost, the counts may be added twice: these are figures for people.
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
-        let (names, numbers) = columns(counts);
+        let counts = *counts;
+        let added = Value::Array(HourlyCounts { hour, counts }.rows()).to_string();
         let parameters: Parameters<'_> = &[
-            (&instant(hour.start()), Type::TIMESTAMPTZ),
-            (&names, Type::TEXT_ARRAY),
-            (&numbers, Type::INT8_ARRAY),
+            (&added, Type::TEXT),
             (&instant(hour.minus(KEPT_HOURS).start()), Type::TIMESTAMPTZ),
         ];
-        self.change_once(ADD, parameters).await
+        self.change(ADD, parameters).await.map(drop)
     }
 
     async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError> {
@@ -64,12 +60,4 @@ impl CountStore for PostgresStore {
         }
         Ok(listed)
     }
-}
-
-/// The nonzero numbers with their names.
-fn columns(counts: &Counts) -> (Vec<&'static str>, Vec<i64>) {
-    let counted = counts.iter().filter(|(_, number)| *number > 0);
-    counted
-        .map(|(counted, number)| (counted.as_str(), i64::try_from(number).unwrap_or(i64::MAX)))
-        .unzip()
 }

@@ -12,53 +12,39 @@ use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::connection::Parameters;
 use super::rows::{Stored as _, insert};
+use super::rows::{bytes_column, column, instant, instant_column, optional_instant, unexpected};
 use super::store::PostgresStore;
-use super::values::{
-    column, fingerprint_column, instant, instant_column, settings, timestamp, unexpected,
-};
 
-const FIND: &str = "SELECT place, fingerprint, key_id, label, issued_at, expires_at, revoked_at \
-     FROM api_key WHERE fingerprint = $1";
+const KEY: &str =
+    "SELECT place, fingerprint, key_id, label, issued_at, expires_at, revoked_at FROM api_key";
 
-const LIST: &str = "SELECT place, fingerprint, key_id, label, issued_at, expires_at, revoked_at \
-     FROM api_key WHERE place > $1";
+const REVOKE: &str = "UPDATE api_key SET revoked_at = $2, revoked_by = $3 FROM settings \
+     WHERE fingerprint = $1 AND (revoked_at IS NULL OR revoked_by = $3) RETURNING true";
 
-const REVOKE: &str = concat!(
-    settings!(),
-    " UPDATE api_key SET revoked_at = $2, revoked_by = $3 FROM settings \
-     WHERE fingerprint = $1 AND (revoked_at IS NULL OR revoked_by = $3) RETURNING true"
-);
-
-const REVOKE_REGISTRATION: &str = concat!(
-    settings!(),
-    " INSERT INTO revocation AS kept \
+const REVOKE_REGISTRATION: &str = "INSERT INTO revocation AS kept \
          (fingerprint, id, client_id, revoked_at, expires_at) \
      SELECT $1, $2, $3, $4, $5 FROM settings \
-     ON CONFLICT (fingerprint) DO UPDATE SET id = kept.id RETURNING id = $2"
-);
-
-const IS_REVOKED: &str = "SELECT true FROM revocation WHERE fingerprint = $1";
-
-const LIST_REVOCATIONS: &str = "SELECT place, client_id, revoked_at \
-     FROM revocation WHERE place > $1";
+     ON CONFLICT (fingerprint) DO UPDATE SET id = kept.id RETURNING id = $2";
 
 #[async_trait]
 impl KeyIssuer for PostgresStore {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
         let rows = record.rows();
-        let issue = insert(settings!(), KeyRecord::TABLE, &rows, "true");
+        let issue = insert(KeyRecord::TABLE, &rows, "true");
         let rows = Value::Array(rows).to_string();
         self.change(&issue, &[(&rows, Type::TEXT)]).await.map(drop)
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
         let fingerprint = &fingerprint.as_bytes()[..];
-        let rows = self.look_up(FIND, &[(&fingerprint, Type::BYTEA)]).await?;
+        let find = format!("{KEY} WHERE fingerprint = $1");
+        let rows = self.look_up(&find, &[(&fingerprint, Type::BYTEA)]).await?;
         rows.first().map(key_record).transpose()
     }
 
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
-        self.pages(LIST, (None, None), key_record).await
+        let list = format!("{KEY} WHERE place > $1");
+        self.pages(&list, (None, None), key_record).await
     }
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
@@ -72,7 +58,7 @@ impl KeyIssuer for PostgresStore {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.check_writes()
+        self.writes.check()
     }
 }
 
@@ -99,28 +85,28 @@ impl RevocationList for PostgresStore {
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
         let fingerprint = registration.fingerprint();
         let parameters: Parameters<'_> = &[(&&fingerprint.as_bytes()[..], Type::BYTEA)];
-        let rows = self.look_up(IS_REVOKED, parameters).await?;
+        let find = "SELECT true FROM revocation WHERE fingerprint = $1";
+        let rows = self.look_up(find, parameters).await?;
         Ok(!rows.is_empty())
     }
 
     async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {
-        self.pages(LIST_REVOCATIONS, (None, None), revoked_registration)
-            .await
+        let list = "SELECT place, client_id, revoked_at FROM revocation WHERE place > $1";
+        self.pages(list, (None, None), revoked_registration).await
     }
 }
 
 fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
     let id: String = column(row, 2)?;
     let label: Option<String> = column(row, 3)?;
-    let revoked_at: Option<_> = column(row, 6)?;
     Ok(KeyRecord {
-        fingerprint: fingerprint_column(row, 1)?,
+        fingerprint: Fingerprint::from_bytes(bytes_column(row, 1)?.ok_or_else(unexpected)?),
         id: KeyId::parse(&id).ok_or_else(unexpected)?,
         // Every stored label was parsed when the key was issued.
         label: label.and_then(|label| Label::parse(label).ok()),
         issued_at: instant_column(row, 4)?,
         expires_at: instant_column(row, 5)?,
-        revoked_at: revoked_at.map(timestamp),
+        revoked_at: optional_instant(row, 6)?,
     })
 }
 

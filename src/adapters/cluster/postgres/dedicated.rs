@@ -14,8 +14,7 @@ use crate::ports::StoreError;
 use super::connection::{Parameters, PostgresConnection};
 use super::connector::Connector;
 use super::error::{Failure, too_late};
-use super::rows::insert;
-use super::values::settings;
+use super::rows::{insert, settings};
 
 /// Deadline of a statement.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -23,10 +22,6 @@ const DEADLINE: Duration = Duration::from_secs(120);
 const TABLE_DEADLINE: Duration = Duration::from_secs(3600);
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
-/// Retention of expired rows in days: as long as in the ledger (`RETENTION_MS`), by the server's clock. So a node
-/// whose clock is ahead deletes nothing that others still need.
-const KEPT_DAYS: u32 = 400;
-
 /// An exclusive connection. A transaction on it is rolled back unless it is committed.
 pub(super) struct DedicatedConnection {
     connection: PostgresConnection,
@@ -47,18 +42,17 @@ impl DedicatedConnection {
         self.connector.leave(self.connection);
     }
 
-    /// Opens a connection and begins a transaction. Transactions that add or remove contacts other than by sign-ups
-    /// run one after the other, over all nodes: one must not add what another has just forgotten.
-    pub(super) async fn begin(connector: &Arc<Connector>) -> Result<Self, StoreError> {
+    /// Opens a connection and begins a transaction, with more statements for its settings. Transactions that add or
+    /// remove contacts other than by sign-ups run one after the other, over all nodes: one must not add what another
+    /// has just forgotten.
+    pub(super) async fn begin(connector: &Arc<Connector>, more: &str) -> Result<Self, StoreError> {
         // An arbitrary number for the lock that nobody else uses.
-        const BEGIN: &str = concat!(
-            "BEGIN; ",
-            settings!("'0'"),
-            " SELECT * FROM settings; SELECT pg_advisory_xact_lock(7235119206014)"
+        let begin = format!(
+            "BEGIN; {} SELECT * FROM settings; SELECT pg_advisory_xact_lock(7235119206014); {more}",
+            settings("'0'")
         );
         let transaction = Self::open(connector).await?;
-        let begun = transaction.connection.run(BEGIN);
-        within(DEADLINE, begun).await?;
+        within(DEADLINE, transaction.connection.run(&begin)).await?;
         Ok(transaction)
     }
 
@@ -81,7 +75,7 @@ impl DedicatedConnection {
     ) -> Result<Vec<Row>, StoreError> {
         let encode = move || {
             let rows = rows();
-            let statement = insert(settings!("'0'"), table, &rows, returning);
+            let statement = settings("'0'") + &insert(table, &rows, returning);
             (!rows.is_empty()).then(|| (statement, Value::Array(rows).to_string()))
         };
         let encoded = spawn_blocking(encode).await;
@@ -92,21 +86,19 @@ impl DedicatedConnection {
         self.ask(&statement, &[(&rows, Type::TEXT)]).await
     }
 
-    /// Lets the server free the space of a table's deleted rows and analyse the rest.
-    pub(super) async fn vacuum(&self, table: &str) -> Result<(), StoreError> {
-        let statement = format!("VACUUM (ANALYZE) {table}");
+    /// Lets the server free the space of the tables' deleted rows and analyse the rest.
+    pub(super) async fn vacuum(&self, tables: &str) -> Result<(), StoreError> {
+        let statement = format!("VACUUM (ANALYZE) {tables}");
         within(TABLE_DEADLINE, self.connection.run(&statement)).await
     }
 
-    /// Deletes keys and revocations that expired more than [`KEPT_DAYS`] ago.
+    /// Deletes keys and revocations that expired more than 400 days ago: as long as in the ledger (`RETENTION_MS`), by
+    /// the server's clock. So a node whose clock is ahead deletes nothing that others still need.
     pub(super) async fn sweep(&self) -> Result<(), StoreError> {
-        for table in ["api_key", "revocation"] {
-            let statement = format!(
-                "DELETE FROM {table} WHERE expires_at <= now() - interval '{KEPT_DAYS} days'"
-            );
-            self.ask(&statement, &[]).await?;
-        }
-        Ok(())
+        const SWEEP: &str = "WITH keys AS \
+             (DELETE FROM api_key WHERE expires_at <= now() - interval '400 days') \
+             DELETE FROM revocation WHERE expires_at <= now() - interval '400 days'";
+        self.ask(SWEEP, &[]).await.map(drop)
     }
 
     /// Commits the transaction.

@@ -1,8 +1,6 @@
 //! The delivery queue. A node that takes deliveries has a lease on them, by the database's clock: the leases of a
 //! node that is gone expire.
 
-use std::time::SystemTime;
-
 use async_trait::async_trait;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -14,30 +12,28 @@ use crate::domain::{
 use crate::ports::{DeliveryQueue, PageStream, StoreError, lease_ms};
 
 use super::connection::Parameters;
-use super::rows::{delivery_rows, queue};
-use super::store::PostgresStore;
-use super::values::{column, instant, instant_column, settings, timestamp, unexpected};
 
-const ADD: &str = concat!(settings!(), " ", queue!("settings", "$1"));
+use super::rows::{
+    bytes_column, column, delivery_rows, instant, instant_column, optional_instant, queue,
+    unexpected,
+};
+use super::store::PostgresStore;
+
+const ADD: &str = queue!("settings", "$1");
 
 /// A clock that was set back delays nothing: no wait is longer than 27 hours. Deliveries queued by a later version
 /// are left to it. Networks take turns as in [`Turn::rank`]; no network is an empty one.
-const TAKE: &str = concat!(
-    settings!(),
-    " UPDATE delivery SET leased_until = now() + $3::bigint * interval '1 ms' FROM settings WHERE id IN \
+const TAKE: &str = "UPDATE delivery SET leased_until = now() + $3::bigint * interval '1 ms' FROM settings WHERE id IN \
          (SELECT id FROM delivery WHERE channel = $1 AND dead_at IS NULL \
              AND (due_at <= now() OR due_at > now() + interval '27 hours') \
              AND coalesce(leased_until <= now(), true) AND kind = ANY($4) \
              AND NOT EXISTS (SELECT FROM held_channel WHERE channel = $1) \
              AND coalesce(network, '') <> ALL($6) \
           ORDER BY coalesce(network, '') <= $5, coalesce(network, ''), due_at, place LIMIT $2 FOR UPDATE SKIP LOCKED) \
-     RETURNING place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at, network"
-);
+     RETURNING place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at, network";
 
 /// `$3` is the time of the attempts, by the clock that determines their next attempts.
-const SETTLE: &str = concat!(
-    settings!(),
-    ", made AS (DELETE FROM delivery USING settings WHERE id = ANY($1)), \
+const SETTLE: &str = ", made AS (DELETE FROM delivery USING settings WHERE id = ANY($1)), \
      noted AS (UPDATE contact SET mailed_at = CASE WHEN mail.is_taken THEN $3 ELSE mailed_at END, \
          undeliverable_at = CASE WHEN mail.is_taken THEN NULL ELSE $3 END \
      FROM settings, unnest($4, $5) AS mail (email, is_taken) \
@@ -46,35 +42,13 @@ const SETTLE: &str = concat!(
          last_error = new.last_error, leased_until = NULL, \
          dead_at = CASE WHEN new.dead_at IS NOT NULL THEN coalesce(delivery.dead_at, now()) END \
      FROM settings, json_populate_recordset(NULL::delivery, $2::json) AS new \
-     WHERE delivery.id = new.id"
-);
+     WHERE delivery.id = new.id";
 
-const RETRY: &str = concat!(
-    settings!(),
-    " UPDATE delivery SET due_at = now(), attempts = 0, dead_at = NULL FROM settings \
-     WHERE id = $1 OR ($1 IS NULL AND (dead_at IS NOT NULL OR due_at > now())) RETURNING place"
-);
+const RETRY: &str = "UPDATE delivery SET due_at = now(), attempts = 0, dead_at = NULL FROM settings \
+     WHERE id = $1 OR ($1 IS NULL AND (dead_at IS NOT NULL OR due_at > now())) RETURNING place";
 
-const DROP_ONE: &str = concat!(
-    settings!(),
-    " DELETE FROM delivery USING settings WHERE id = $1 RETURNING place"
-);
-
-const DROP_DEAD: &str = concat!(
-    settings!(),
-    " DELETE FROM delivery USING settings WHERE dead_at <= now() - $1::bigint * interval '1 ms' OR id IN \
-         (SELECT id FROM delivery WHERE dead_at IS NOT NULL ORDER BY dead_at DESC OFFSET $2) RETURNING place"
-);
-
-const HOLD: &str = concat!(
-    settings!(),
-    " INSERT INTO held_channel SELECT $1 FROM settings ON CONFLICT DO NOTHING"
-);
-
-const RELEASE: &str = concat!(
-    settings!(),
-    " DELETE FROM held_channel USING settings WHERE channel = $1"
-);
+const DROP_DEAD: &str = "DELETE FROM delivery USING settings WHERE dead_at <= now() - $1::bigint * interval '1 ms' OR id IN \
+         (SELECT id FROM delivery WHERE dead_at IS NOT NULL ORDER BY dead_at DESC OFFSET $2) RETURNING place";
 
 const STANDING: &str = "SELECT count(*) FILTER (WHERE dead_at IS NULL), \
          min(queued_at) FILTER (WHERE dead_at IS NULL), count(dead_at), \
@@ -82,27 +56,13 @@ const STANDING: &str = "SELECT count(*) FILTER (WHERE dead_at IS NULL), \
      FROM delivery WHERE channel = $1";
 
 /// The columns that [`delivery`] reads.
-macro_rules! select_delivery {
-    ($rest:literal) => {
-        concat!(
-            "SELECT place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at, network FROM delivery ",
-            $rest
-        )
-    };
-}
-
-const FIND: &str = select_delivery!("WHERE id = $1");
-
-const LIST: &str = select_delivery!(
-    "WHERE place > $1 AND ($2 IS NULL OR queued_at >= $2) AND ($3 IS NULL OR queued_at < $3)"
-);
+const DELIVERY: &str = "SELECT place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at, network FROM delivery";
 
 #[async_trait]
 impl DeliveryQueue for PostgresStore {
     async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError> {
         let rows = delivery_rows(&deliveries);
-        self.change(ADD, &[(&rows, Type::TEXT)]).await?;
-        Ok(())
+        self.change(ADD, &[(&rows, Type::TEXT)]).await.map(drop)
     }
 
     async fn take_due(
@@ -146,22 +106,22 @@ impl DeliveryQueue for PostgresStore {
             (&emails, Type::TEXT_ARRAY),
             (&taken, Type::BOOL_ARRAY),
         ];
-        self.change(SETTLE, values).await?;
-        Ok(())
+        self.change(SETTLE, values).await.map(drop)
     }
 
     /// Leases expire by themselves.
     fn release(&self, _channel: Channel) {}
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        let rows = self
-            .look_up(FIND, &[(&&id.as_bytes()[..], Type::BYTEA)])
-            .await?;
+        let find = format!("{DELIVERY} WHERE id = $1");
+        let id = &id.as_bytes()[..];
+        let rows = self.look_up(&find, &[(&id, Type::BYTEA)]).await?;
         rows.first().map(delivery).transpose()
     }
 
     async fn list(&self) -> Result<PageStream<Delivery>, StoreError> {
-        self.pages(LIST, (None, None), delivery).await
+        let list = format!("{DELIVERY} WHERE place > $1");
+        self.pages(&list, (None, None), delivery).await
     }
 
     async fn retry(&self, id: Option<DeliveryId>, _now: Timestamp) -> Result<u64, StoreError> {
@@ -171,9 +131,9 @@ impl DeliveryQueue for PostgresStore {
     }
 
     async fn drop_one(&self, id: DeliveryId, _now: Timestamp) -> Result<bool, StoreError> {
-        let rows = self
-            .change(DROP_ONE, &[(&&id.as_bytes()[..], Type::BYTEA)])
-            .await?;
+        let drop = "DELETE FROM delivery USING settings WHERE id = $1 RETURNING place";
+        let id = &id.as_bytes()[..];
+        let rows = self.change(drop, &[(&id, Type::BYTEA)]).await?;
         Ok(!rows.is_empty())
     }
 
@@ -187,10 +147,13 @@ impl DeliveryQueue for PostgresStore {
     }
 
     async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
-        let statement = if is_held { HOLD } else { RELEASE };
-        self.change(statement, &[(&channel.as_str(), Type::TEXT)])
-            .await?;
-        Ok(())
+        let statement = if is_held {
+            "INSERT INTO held_channel SELECT $1 FROM settings ON CONFLICT DO NOTHING"
+        } else {
+            "DELETE FROM held_channel USING settings WHERE channel = $1"
+        };
+        let channel: Parameters<'_> = &[(&channel.as_str(), Type::TEXT)];
+        self.change(statement, channel).await.map(drop)
     }
 
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError> {
@@ -198,10 +161,9 @@ impl DeliveryQueue for PostgresStore {
             .look_up(STANDING, &[(&channel.as_str(), Type::TEXT)])
             .await?;
         let row = rows.first().ok_or_else(unexpected)?;
-        let oldest: Option<SystemTime> = column(row, 1)?;
         Ok(QueueStanding {
             waiting: column::<i64>(row, 0)?.cast_unsigned(),
-            oldest: oldest.map(timestamp),
+            oldest: optional_instant(row, 1)?,
             dead: column::<i64>(row, 2)?.cast_unsigned(),
             is_held: column(row, 3)?,
         })
@@ -209,21 +171,18 @@ impl DeliveryQueue for PostgresStore {
 }
 
 fn delivery(row: &Row) -> Result<Delivery, StoreError> {
-    let id: Vec<u8> = column(row, 1)?;
     let kind: String = column(row, 2)?;
     let email: Option<String> = column(row, 3)?;
-    let network: Option<Vec<u8>> = column(row, 10)?;
-    let network = network.map(|key| key.try_into().map_err(|_other_length| unexpected()));
     Ok(Delivery {
-        id: DeliveryId::from_bytes(id.try_into().map_err(|_other_length| unexpected())?),
+        id: DeliveryId::from_bytes(bytes_column(row, 1)?.ok_or_else(unexpected)?),
         kind: DeliveryKind::from_name(&kind).ok_or_else(unexpected)?,
         email: email.map(EmailAddress::from_stored),
         body: column(row, 4)?,
-        network: network.transpose()?.map(LimitKey::from_bytes),
+        network: bytes_column(row, 10)?.map(LimitKey::from_bytes),
         queued_at: instant_column(row, 5)?,
         due_at: instant_column(row, 6)?,
         attempts: column::<i32>(row, 7)?.cast_unsigned(),
         last_error: column(row, 8)?,
-        dead_at: column::<Option<SystemTime>>(row, 9)?.map(timestamp),
+        dead_at: optional_instant(row, 9)?,
     })
 }

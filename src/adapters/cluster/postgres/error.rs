@@ -109,8 +109,8 @@ pub enum PostgresOpenError {
     NoTables,
     /// The tables were made by an earlier version.
     #[error(
-        "the database has the tables of an earlier version ({found}, this one needs {needed}): run \
-         `landing-api migrate` with the same flags"
+        "the database has the tables of an earlier version ({found}, this one needs {needed}), from before the first \
+         release: export the contacts with that version, and import them into a new database"
     )]
     OlderSchema {
         /// The version of the tables.

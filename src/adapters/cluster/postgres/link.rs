@@ -31,18 +31,46 @@ const REFUSED_INTERVAL: Duration = Duration::from_secs(5);
 /// Time for which the database may be unavailable before health reports it. A planned failover takes less.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+type Connection = Option<Arc<PostgresConnection>>;
+
 /// The connection to the database.
 #[derive(Clone)]
-pub(super) struct Link(watch::Receiver<Option<Arc<PostgresConnection>>>);
+pub(super) struct Link {
+    connection: watch::Receiver<Connection>,
+    availability: Arc<Availability>,
+}
 
 impl Link {
-    /// A link, and the task that maintains its connection. With `availability` it reports whether there is one.
+    /// A link, and the task that maintains its connection. With `metrics` it records and logs whether there is one.
     pub(super) fn new(
         connector: Arc<Connector>,
-        availability: Option<Arc<Availability>>,
+        metrics: Option<Arc<Metrics>>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (sender, receiver) = watch::channel(None);
-        (Self(receiver), keep(connector, availability, sender))
+        let (sender, connection) = watch::channel(None);
+        let lost_at = Mutex::default();
+        let availability = Arc::new(Availability { metrics, lost_at });
+        let keeping = keep(connector, Arc::clone(&availability), sender);
+        let link = Self {
+            connection,
+            availability,
+        };
+        (link, keeping)
+    }
+
+    /// Fails if the database has been unavailable for a while. Does not wait.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let away = self
+            .availability
+            .lost_at
+            .lock()
+            .map(|since| since.elapsed());
+        match away.filter(|away| *away >= PATIENCE) {
+            Some(away) => {
+                let text = format!("the database has been unavailable for {} s", away.as_secs());
+                Err(StoreError::Unavailable(text))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Runs a statement once. A connection that does not respond before `deadline` is dropped.
@@ -60,14 +88,14 @@ impl Link {
             Ok(Err(error)) => {
                 let failure = Failure::of(&error);
                 if let Failure::Lost = failure {
-                    connection.give_up();
+                    connection.gone.cancel();
                 }
                 Err(failure)
             }
             Err(_elapsed) => {
                 // A statement that waited long for a connection reveals nothing about it.
                 if sent.elapsed() >= SILENCE_MIN {
-                    connection.give_up();
+                    connection.gone.cancel();
                 }
                 Err(Failure::Final(too_late()))
             }
@@ -97,13 +125,11 @@ impl Link {
         &self,
         deadline: Instant,
     ) -> Result<Arc<PostgresConnection>, StoreError> {
-        let mut connections = self.0.clone();
-        let is_there =
-            |new: &Option<Arc<PostgresConnection>>| new.as_ref().is_some_and(|one| !one.is_gone());
+        let mut connections = self.connection.clone();
+        let is_there = |new: &Connection| new.as_ref().is_some_and(|one| !one.gone.is_cancelled());
         let connection = timeout_at(deadline, connections.wait_for(is_there)).await;
-        let connection = connection.map_err(|_elapsed| away())?;
-        let connection = connection.map_err(|_closed| away())?;
-        connection.clone().ok_or_else(away)
+        let connection = connection.ok().and_then(|found| found.ok()?.clone());
+        connection.ok_or_else(|| StoreError::Unavailable("the database is unavailable".to_owned()))
     }
 }
 
@@ -114,67 +140,30 @@ pub(super) async fn pause() {
     sleep(Duration::from_millis(1 + random % RETRY_PAUSE_MS_MAX)).await;
 }
 
-fn away() -> StoreError {
-    StoreError::Unavailable("the database is unavailable".to_owned())
-}
-
 /// The time from which the database has been unavailable. A change is logged once.
-#[derive(Debug)]
-pub(super) struct Availability {
-    metrics: Arc<Metrics>,
+struct Availability {
+    metrics: Option<Arc<Metrics>>,
     lost_at: Mutex<Option<Instant>>,
 }
 
 impl Availability {
-    pub(super) fn new(metrics: Arc<Metrics>) -> Self {
-        Self {
-            metrics,
-            lost_at: Mutex::default(),
-        }
-    }
-
     /// Records that the connection was lost. There may be a new one in a moment.
-    pub(super) fn lost(&self) {
+    fn lost(&self) {
         self.lost_at.lock().get_or_insert_with(Instant::now);
     }
 
-    /// Records that there is no new one.
-    pub(super) fn unavailable(&self, reason: &str) {
-        self.lost();
-        if self.metrics.store_engine.set_away(true) {
-            tracing::warn!(
-                reason,
-                "the database is unavailable: sign-ups and new keys are refused until it is back"
-            );
-        }
-    }
-
-    /// Records that the database is writable.
-    pub(super) fn restored(&self) {
-        let lost_at = self.lost_at.lock().take();
-        if self.metrics.store_engine.set_away(false) {
-            let away_ms = lost_at.map(|since| since.elapsed().as_millis());
-            tracing::info!(away_ms, "the database is back");
-        }
-    }
-
-    pub(super) fn check(&self) -> Result<(), StoreError> {
-        let away = self.lost_at.lock().map(|since| since.elapsed());
-        match away.filter(|away| *away >= PATIENCE) {
-            Some(away) => {
-                let text = format!("the database has been unavailable for {} s", away.as_secs());
-                Err(StoreError::Unavailable(text))
-            }
-            None => Ok(()),
-        }
+    /// Records the reason why there is no connection, or that there is one. True if that is a change.
+    fn set_away(&self, is_away: bool) -> bool {
+        let metrics = self.metrics.as_ref();
+        metrics.is_some_and(|metrics| metrics.store_engine.set_away(is_away))
     }
 }
 
 /// Connects, watches the connection, and reconnects, until the link is dropped.
 async fn keep(
     connector: Arc<Connector>,
-    availability: Option<Arc<Availability>>,
-    connections: watch::Sender<Option<Arc<PostgresConnection>>>,
+    availability: Arc<Availability>,
+    connections: watch::Sender<Connection>,
 ) {
     while !connections.is_closed() {
         let begun = Instant::now();
@@ -182,18 +171,22 @@ async fn keep(
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 connections.send_replace(Some(Arc::clone(&connection)));
-                if let Some(availability) = &availability {
-                    availability.restored();
+                let lost_at = availability.lost_at.lock().take();
+                if availability.set_away(false) {
+                    let away_ms = lost_at.map(|since| since.elapsed().as_millis());
+                    tracing::info!(away_ms, "the database is back");
                 }
                 watch_over(&connection).await;
                 connections.send_replace(None);
-                if let Some(availability) = &availability {
-                    availability.lost();
-                }
+                availability.lost();
             }
             Err(error) => {
-                if let Some(availability) = &availability {
-                    availability.unavailable(&error.to_string());
+                availability.lost();
+                if availability.set_away(true) {
+                    tracing::warn!(
+                        reason = error.to_string(),
+                        "the database is unavailable: sign-ups and new keys are refused until it is back"
+                    );
                 }
                 if !error.is_transient() {
                     // Frequent attempts with a wrong password may lock the user out.
@@ -209,11 +202,11 @@ async fn keep(
 async fn watch_over(connection: &PostgresConnection) {
     loop {
         tokio::select! {
-            () = connection.gone() => return,
+            () = connection.gone.cancelled() => return,
             () = sleep(PROBE_INTERVAL) => {}
         }
         let Ok(Ok(true)) = timeout(PROBE_DEADLINE, connection.takes_writes()).await else {
-            connection.give_up();
+            connection.gone.cancel();
             return;
         };
     }

@@ -3,19 +3,16 @@
 //! | Module | Content |
 //! |---|---|
 //! | `address` | the settings: URL of the database with its hosts, password, authorities, secrets |
-//! | `connection` | a connection |
-//! | `connector` | connecting to the writable host, with the checks of `schema` |
+//! | `connection` | a connection, and the check of its tables |
+//! | `connector` | connecting to the writable host |
 //! | `link` | a connection that is replaced when it fails, statements over it, and its availability, for health and the log |
 //! | `error` | errors of the database, for a statement and for the operator |
-//! | `schema` | the tables |
-//! | `migration` | creating and updating the tables, for `landing-api migrate` |
 //! | `store` | the store behind the ports |
 //! | `committer` | sign-ups in batches |
-//! | `contacts`, `credentials`, `counts`, `maintenance` | the ports |
-//! | `copy` | filling the database, for `landing-api move` |
+//! | `contacts`, `deliveries`, `credentials`, `counts` | the ports |
+//! | `maintenance` | creating and filling the tables, for `landing-api migrate` and `move`, and their upkeep |
 //! | `dedicated` | a separate connection for long work |
-//! | `rows` | values of the domain as rows of JSON |
-//! | `values` | values of the domain as columns |
+//! | `rows` | values of the domain as rows of JSON and as columns |
 //!
 //! **A sign-up** waits for the committer, which sends all waiting ones as one statement: at most 64 rows, one per
 //! address, ordered by address, so that the batches of two nodes cannot deadlock. The result shows who created
@@ -28,7 +25,7 @@
 //! change may have been stored.
 //!
 //! **A pooler** may be in between, even in transaction mode: statements have no name, and each change carries its
-//! settings (`values`) until the end of its own transaction.
+//! settings (`rows`) until the end of its own transaction.
 //!
 //! **Connections.** Two per node: one for changes, one for lookups, both pipelined. Counts, erasures, lists,
 //! imports and copies use another one while they last, and one of these stays for the next use. All connections
@@ -41,7 +38,6 @@ mod committer;
 mod connection;
 mod connector;
 mod contacts;
-mod copy;
 mod counts;
 mod credentials;
 mod dedicated;
@@ -49,15 +45,11 @@ mod deliveries;
 mod error;
 mod link;
 mod maintenance;
-mod migration;
 mod rows;
-mod schema;
 mod store;
-mod values;
 
 pub use address::{PostgresAddress, PostgresSettings};
-pub use copy::Filling;
 pub use error::PostgresOpenError;
-pub use migration::{Migration, migrate};
+pub use maintenance::{Filling, Migration, migrate};
 pub use rows::Stored;
 pub use store::PostgresStore;

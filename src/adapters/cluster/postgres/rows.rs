@@ -1,16 +1,21 @@
-//! Values of the domain as rows of JSON, so that any number of them is one parameter.
+//! Values of the domain as rows of JSON, so that any number of them is one parameter, and as columns of a result.
+
+use std::fmt::Display;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
 use serde_json::{Map, Value, json};
+use tokio_postgres::Row;
+use tokio_postgres::row::RowIndex;
+use tokio_postgres::types::FromSqlOwned;
 use uuid::Uuid;
 
 use crate::adapters::consent_entry::ConsentEntry;
 use crate::domain::{
-    Channel, Confirmation, Contact, Delivery, EmailAddress, HourlyCounts, KeyRecord, Label,
-    RevokedRegistration, TextDigest, Timestamp, Tombstone,
+    Channel, Confirmation, Consent, Contact, Delivery, EmailAddress, HourlyCounts, KeyRecord,
+    Label, Origin, OriginHash, RevokedRegistration, Signers, TextDigest, Timestamp, Tombstone,
 };
-
-use super::values::signer;
+use crate::ports::StoreError;
 
 /// The last instant in RFC 3339.
 const LAST_IN_WORDS: Timestamp = Timestamp::from_ms(253_402_300_799_999);
@@ -150,13 +155,13 @@ impl Stored for HourlyCounts {
     }
 }
 
-/// A statement that adds `$1`, these rows in JSON, to a table. Existing rows are left unchanged.
-pub(super) fn insert(settings: &str, table: &str, rows: &[Value], returning: &str) -> String {
+/// A statement after [`settings`] that adds `$1`, these rows in JSON, to a table. Existing rows are left unchanged.
+pub(super) fn insert(table: &str, rows: &[Value], returning: &str) -> String {
     let columns = rows.first().and_then(Value::as_object);
     let columns: Vec<_> = columns.into_iter().flat_map(Map::keys).cloned().collect();
     let columns = columns.join(", ");
     format!(
-        "{settings} INSERT INTO {table} ({columns}) SELECT {columns} \
+        " INSERT INTO {table} ({columns}) SELECT {columns} \
          FROM settings, json_populate_recordset(NULL::{table}, $1::json) WITH ORDINALITY AS new \
          ORDER BY ordinality ON CONFLICT DO NOTHING RETURNING {returning}"
     )
@@ -189,3 +194,126 @@ macro_rules! queue {
     };
 }
 pub(super) use queue;
+
+/// The settings of a change, until the end of its own transaction: a flush, and no long wait for a lock. They are
+/// not settings of the connection, because a pooler may give each transaction another one. A statement that
+/// follows this lists `settings` in `FROM`, so that it is evaluated before the first row is locked.
+pub(super) fn settings(lock_timeout: &str) -> String {
+    format!(
+        "WITH settings AS (SELECT set_config('lock_timeout', {lock_timeout}, true), \
+         set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+             WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true))"
+    )
+}
+
+/// The last instant stored in columns, in the year 10889: later ones would overflow.
+const INSTANT_MS_MAX: u64 = (1 << 48) - 1;
+
+pub(super) fn instant(at: Timestamp) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(at.as_ms().min(INSTANT_MS_MAX))
+}
+
+/// Instants before 1970, which only others can have written, become 1970.
+fn timestamp(at: SystemTime) -> Timestamp {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The network's hash, and the credential's if there is one.
+pub(super) fn signer(origin: &Origin) -> Vec<u8> {
+    let mut bytes = origin.network.as_bytes().to_vec();
+    if let Some(credential) = &origin.credential {
+        bytes.extend_from_slice(credential.as_bytes());
+    }
+    bytes
+}
+
+/// The readable ones.
+pub(super) fn signers(column: &[Vec<u8>]) -> Signers {
+    column.iter().filter_map(|bytes| origin(bytes)).collect()
+}
+
+fn origin(bytes: &[u8]) -> Option<Origin> {
+    let (network, credential) = bytes.split_first_chunk()?;
+    let credential = if credential.is_empty() {
+        None
+    } else {
+        Some(OriginHash::from_bytes(credential.try_into().ok()?))
+    };
+    Some(Origin {
+        network: OriginHash::from_bytes(*network),
+        credential,
+    })
+}
+
+/// A column with an optional consent.
+pub(super) fn consent_column(row: &Row, index: usize) -> Result<Option<Consent>, StoreError> {
+    let json: Option<String> = column(row, index)?;
+    let Some(json) = json else { return Ok(None) };
+    let entry: ConsentEntry = serde_json::from_str(&json).map_err(|_other| unexpected())?;
+    Ok(entry.into_consent())
+}
+
+/// A column with optional bytes.
+pub(super) fn bytes_column<const N: usize>(
+    row: &Row,
+    index: usize,
+) -> Result<Option<[u8; N]>, StoreError> {
+    let bytes: Option<Vec<u8>> = column(row, index)?;
+    let bytes = bytes.map(|bytes| bytes.try_into().map_err(|_other_length| unexpected()));
+    bytes.transpose()
+}
+
+/// A column of a result.
+pub(super) fn column<T: FromSqlOwned>(
+    row: &Row,
+    index: impl RowIndex + Display,
+) -> Result<T, StoreError> {
+    row.try_get(index).map_err(|_other_type| unexpected())
+}
+
+/// A column with an instant.
+pub(super) fn instant_column(row: &Row, index: usize) -> Result<Timestamp, StoreError> {
+    column(row, index).map(timestamp)
+}
+
+/// A column with an optional instant.
+pub(super) fn optional_instant(row: &Row, index: usize) -> Result<Option<Timestamp>, StoreError> {
+    Ok(column::<Option<_>>(row, index)?.map(timestamp))
+}
+
+/// The error for a value that this program does not write.
+pub(super) fn unexpected() -> StoreError {
+    StoreError::Unavailable("the database contains a value from another program".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signers_are_read_as_they_were_written() {
+        let hash = |seed| OriginHash::from_bytes([seed; 8]);
+        let origins = [(1, None), (2, Some(3))].map(|(network, credential)| Origin {
+            network: hash(network),
+            credential: credential.map(hash),
+        });
+        let column: Vec<_> = origins.iter().map(signer).collect();
+        assert_eq!(signers(&column), origins.into_iter().collect());
+        for length in [0, 7, 9, 15, 17] {
+            assert_eq!(origin(&vec![1; length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn instants_are_exact_to_the_millisecond_and_bounded() {
+        for ms in [0, 1, 951_827_696_789, INSTANT_MS_MAX] {
+            let at = Timestamp::from_ms(ms);
+            assert_eq!(timestamp(instant(at)), at);
+        }
+        let last = timestamp(instant(Timestamp::from_ms(u64::MAX)));
+        assert_eq!(last.as_ms(), INSTANT_MS_MAX);
+        let earlier = UNIX_EPOCH - Duration::from_secs(1);
+        assert_eq!(timestamp(earlier), Timestamp::default());
+    }
+}

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
@@ -19,13 +19,13 @@ use crate::metrics::workers::Worker;
 use crate::ports::{Entropy, PageStream, StoreError, random};
 
 use super::address::PostgresSettings;
-use super::committer::{Committer, CommitterQueue};
+use super::committer::{Committer, PendingSignUp};
 use super::connection::Parameters;
 use super::connector::{CONNECT_DEADLINE, Connector};
 use super::dedicated::{DedicatedConnection, sweep_hourly};
-use super::error::PostgresOpenError;
-use super::link::{Availability, Link};
-use super::values::{column, instant};
+use super::error::{PostgresOpenError, too_late};
+use super::link::Link;
+use super::rows::{column, instant, settings};
 
 /// Deadline of a change, including the lookup of a credential before it: less than the three seconds after which
 /// the client gets a response.
@@ -45,13 +45,12 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// Contacts, keys, revocations and counts in a PostgreSQL database.
 pub struct PostgresStore {
     pub(super) connector: Arc<Connector>,
-    writes: Link,
+    pub(super) writes: Link,
     reads: Link,
-    queue: CommitterQueue,
+    queue: mpsc::UnboundedSender<PendingSignUp>,
     waiting: Arc<Semaphore>,
     looking_up: Semaphore,
     pub(super) looking_up_tokens: Semaphore,
-    availability: Arc<Availability>,
     pub(super) tombstone_keys: Vec<MacKey>,
     /// The last count of contacts, and its time.
     pub(super) counted: AsyncMutex<Option<(u64, Instant)>>,
@@ -70,17 +69,17 @@ impl PostgresStore {
     ) -> Result<Arc<Self>, PostgresOpenError> {
         let connector = Arc::new(Connector::new(settings)?);
         try_for(&connector, patience).await?;
-        let availability = Arc::new(Availability::new(Arc::clone(&metrics)));
-        let told = Some(Arc::clone(&availability));
-        let (writes, keep_writes) = Link::new(Arc::clone(&connector), told);
+        let counted = Some(Arc::clone(&metrics));
+        let (writes, keep_writes) = Link::new(Arc::clone(&connector), counted);
         let (reads, keep_reads) = Link::new(Arc::clone(&connector), None);
         let tombstone_keys = settings.tombstone_keys.clone();
-        let (queue, commit) =
-            Committer::queued(writes.clone(), tombstone_keys.clone(), Arc::clone(&metrics));
+        let committer =
+            Committer::new(writes.clone(), tombstone_keys.clone(), Arc::clone(&metrics));
+        let (queue, queued) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_writes);
         tasks.spawn(keep_reads);
-        tasks.spawn(commit);
+        tasks.spawn(committer.run(queued));
         let swept = Arc::clone(&connector);
         let sweeping = move |_stop| sweep_hourly(Arc::clone(&swept));
         let never = CancellationToken::new();
@@ -97,7 +96,6 @@ impl PostgresStore {
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             looking_up: Semaphore::new(LOOK_UPS_MAX),
             looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
-            availability,
             tombstone_keys,
             counted: AsyncMutex::default(),
             entropy,
@@ -105,38 +103,39 @@ impl PostgresStore {
         }))
     }
 
-    /// Fails if changes are known to fail. Does not wait.
-    pub(super) fn check_writes(&self) -> Result<(), StoreError> {
-        self.availability.check()
-    }
-
+    /// Lets the committer store a sign-up, and waits for it. It may be stored even if nobody waits any more.
     pub(super) async fn commit(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
-        let (permit, id) = (self.permit()?, self.id()?);
         let deadline = Instant::now() + WRITE_DEADLINE;
-        self.queue.commit(sign_up, id, permit, deadline).await
+        let (answer, answered) = oneshot::channel();
+        let waiting = PendingSignUp {
+            sign_up,
+            id: self.id()?,
+            deadline,
+            answer,
+            _permit: self.permit()?,
+        };
+        // Fails if the committer has ended, which the missing reply shows, too.
+        let _ = self.queue.send(waiting);
+        let answered = timeout_at(deadline, answered).await;
+        let answered = answered.map_err(|_elapsed| too_late())?;
+        answered.unwrap_or_else(|_ended| {
+            let text = "no more sign-ups are accepted".to_owned();
+            Err(StoreError::Unavailable(text))
+        })
     }
 
-    /// Makes an idempotent change, with retries.
+    /// Makes an idempotent change by a statement that follows [`settings`], with retries.
     pub(super) async fn change(
         &self,
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
         let _permit = self.permit()?;
+        let statement = format!("{} {statement}", settings("'500ms'"));
         let deadline = Instant::now() + WRITE_DEADLINE;
-        self.writes.ask_until(statement, parameters, deadline).await
-    }
-
-    /// Makes a change at most once.
-    pub(super) async fn change_once(
-        &self,
-        statement: &str,
-        parameters: Parameters<'_>,
-    ) -> Result<(), StoreError> {
-        let _permit = self.permit()?;
-        let deadline = Instant::now() + WRITE_DEADLINE;
-        self.writes.ask(statement, parameters, deadline).await?;
-        Ok(())
+        self.writes
+            .ask_until(&statement, parameters, deadline)
+            .await
     }
 
     pub(super) async fn look_up(

@@ -1,4 +1,4 @@
--- Continues the WITH of `settings!`. $1 has the sign-ups as rows of JSON, $2 the longest wait for a row, and $3 the
+-- Follows the WITH of `settings`. $1 has the sign-ups as rows of JSON, $2 the longest wait for a row, and $3 the
 -- deliveries for consents that came with the token. `unforgotten`, which nothing reads, runs after `kept`. Recipients
 -- that refused get no email for 30 days.
 , new AS (SELECT new.* FROM settings, json_to_recordset($1::json) AS new (email text, id uuid, signer bytea, at timestamptz,
@@ -10,34 +10,28 @@
 , kept AS (INSERT INTO contact AS kept
     (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, consent, leave_token, asked)
 SELECT email, id, id, ARRAY[signer], '{}', at, at, consent, token, asked FROM new ORDER BY email COLLATE "C"
-ON CONFLICT (email) DO UPDATE SET
-    sign_up = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
-        THEN kept.sign_up ELSE excluded.sign_up END,
-    last_seen_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
-        THEN kept.last_seen_at ELSE excluded.last_seen_at END,
-    consent = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL OR kept.is_pending
-        THEN coalesce(kept.consent, excluded.consent) ELSE excluded.consent END,
-    leave_token = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL OR kept.is_pending
-        THEN coalesce(kept.leave_token, excluded.leave_token) ELSE excluded.leave_token END,
-    asked = CASE WHEN excluded.id IN (kept.id, kept.sign_up) THEN kept.asked
-        WHEN kept.left_at IS NOT NULL AND NOT kept.is_pending THEN excluded.asked
-        ELSE kept.asked AND (excluded.asked OR NOT kept.is_pending) END,
-    mailed_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL OR kept.is_pending
-        THEN kept.mailed_at END,
-    undeliverable_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL OR kept.is_pending
-        THEN kept.undeliverable_at END,
-    confirmed_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL
-        THEN kept.confirmed_at END,
-    confirmed_ip = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR kept.left_at IS NULL
-        THEN kept.confirmed_ip END,
-    left_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) OR excluded.asked THEN kept.left_at END,
-    earlier = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
-        THEN kept.earlier ELSE kept.signers END,
-    signers = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
-        THEN kept.signers
-        WHEN cardinality(array_remove(kept.signers, excluded.signers[1])) < 4
-        THEN array_remove(kept.signers, excluded.signers[1]) || excluded.signers
-        ELSE kept.signers[2:] || excluded.signers END
+-- A row that has seen this very sign-up stays as it is. Otherwise consent and token are those of the first sign-up that
+-- has some, but of this one for a contact that had unsubscribed.
+ON CONFLICT (email) DO UPDATE SET (sign_up, last_seen_at, consent, leave_token, asked, mailed_at, undeliverable_at,
+        confirmed_at, confirmed_ip, left_at, earlier, signers) = (
+    SELECT kept.sign_up, kept.last_seen_at, kept.consent, kept.leave_token, kept.asked, kept.mailed_at,
+        kept.undeliverable_at, kept.confirmed_at, kept.confirmed_ip, kept.left_at, kept.earlier, kept.signers
+    WHERE excluded.id IN (kept.id, kept.sign_up)
+    UNION ALL
+    SELECT excluded.sign_up, excluded.last_seen_at,
+        CASE WHEN has_left THEN excluded.consent ELSE coalesce(kept.consent, excluded.consent) END,
+        CASE WHEN has_left THEN excluded.leave_token ELSE coalesce(kept.leave_token, excluded.leave_token) END,
+        CASE WHEN has_left THEN excluded.asked ELSE kept.asked AND (excluded.asked OR NOT kept.is_pending) END,
+        CASE WHEN NOT has_left THEN kept.mailed_at END,
+        CASE WHEN NOT has_left THEN kept.undeliverable_at END,
+        CASE WHEN kept.left_at IS NULL THEN kept.confirmed_at END,
+        CASE WHEN kept.left_at IS NULL THEN kept.confirmed_ip END,
+        CASE WHEN excluded.asked THEN kept.left_at END,
+        kept.signers,
+        (others || excluded.signers)[greatest(1, cardinality(others) - 2):]
+    FROM (SELECT kept.left_at IS NOT NULL AND NOT kept.is_pending, array_remove(kept.signers, excluded.signers[1]))
+        AS was (has_left, others)
+    WHERE excluded.id NOT IN (kept.id, kept.sign_up))
 RETURNING email, id, earlier, leave_token)
 , queued AS (INSERT INTO delivery (id, kind, channel, email, body, queued_at, due_at, network)
     SELECT notice.id, notice.kind, notice.channel, kept.email, notice.body, now(),

@@ -8,17 +8,17 @@ use redis::cmd;
 use crate::domain::{Decision, PolicyName, Quota, Timestamp};
 use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, WindowSet};
 
-use super::link::{Link, query};
-use super::scan::Scan;
-use super::script::{Asked, CHARGE, LOOK, REFUND, WindowAnswer, call, hash, key_text};
-use super::settings::RedisSettings;
+use super::connection::{RedisConnection, RedisSettings};
+use super::link::{Answers, Link};
+use super::script::{CHARGE, LOOK, REFUND, call, decode, key_text, parse_key, pattern};
 use super::survey::{RedisSurvey, judge};
+
+/// Keys examined per step of a scan.
+const KEYS_PER_STEP: usize = 1000;
 
 /// Counts requests in Redis or Valkey, for several nodes together.
 pub struct RedisRateLimiter {
     link: Arc<Link>,
-    /// Hash of the script.
-    hash: String,
     /// True if the caller's time is used instead of the server's: in tests.
     is_time_given: bool,
 }
@@ -26,27 +26,24 @@ pub struct RedisRateLimiter {
 impl RedisRateLimiter {
     /// Connects, and keeps retrying: an unavailable engine is no error.
     pub async fn open(settings: RedisSettings) -> Result<Self, String> {
-        let hash = hash();
         Ok(Self {
-            link: Link::open(settings, &hash).await?,
-            hash,
+            link: Link::open(settings).await?,
             is_time_given: false,
         })
     }
 
     /// The same for tests: with the caller's time instead of the server's.
     pub async fn with_given_time(settings: RedisSettings) -> Result<Self, String> {
-        let limiter = Self::open(settings).await?;
         Ok(Self {
+            link: Link::open(settings).await?,
             is_time_given: true,
-            ..limiter
         })
     }
 
     /// The server's description of itself.
     pub async fn survey(&self) -> Result<RedisSurvey, LimiterError> {
         let mut connection = self.link.another().await?;
-        let info: Vec<u8> = query(&mut connection, &cmd("INFO")).await?;
+        let info: Vec<u8> = connection.query(&cmd("INFO")).await?;
         Ok(judge(&info))
     }
 
@@ -54,15 +51,30 @@ impl RedisRateLimiter {
     async fn ask(
         &self,
         verb: &str,
-        windows: &[Asked],
+        windows: &[(Charge<'_>, Option<u64>)],
         now: Timestamp,
-    ) -> Result<Vec<WindowAnswer>, LimiterError> {
+    ) -> Result<Answers, LimiterError> {
         if windows.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Answers::new());
         }
         let now = self.is_time_given.then_some(now);
-        let call = call(&self.hash, verb, windows, now);
+        let call = call(&self.link.script, verb, windows, now);
         self.link.decide(&call, windows.len()).await
+    }
+
+    /// The standing of the windows after `verb`, which charges nothing.
+    async fn standing(
+        &self,
+        verb: &str,
+        windows: &[(Charge<'_>, Option<u64>)],
+        now: Timestamp,
+    ) -> Result<Decision, LimiterError> {
+        let answers = self.ask(verb, windows, now).await?;
+        let mut decision = Decision::default();
+        for ((charge, _), (usage, _)) in windows.iter().zip(answers) {
+            decision.push(charge.standing(usage, false));
+        }
+        Ok(decision)
     }
 }
 
@@ -73,44 +85,30 @@ impl RateLimiter for RedisRateLimiter {
         charges: &[Charge<'_>],
         now: Timestamp,
     ) -> Result<Admission, LimiterError> {
-        let windows: Vec<_> = charges.iter().map(asked).collect();
+        let windows: Vec<_> = charges.iter().map(|charge| (*charge, None)).collect();
         let answers = self.ask(CHARGE, &windows, now).await?;
         let mut admission = Admission::default();
-        for (charge, answer) in charges.iter().zip(answers) {
-            let is_full = answer.charged.is_none() && answer.usage.counted >= charge.quota.count();
-            let standing = charge.standing(answer.usage, is_full);
-            admission.decision.push(standing);
-            if let Some(charged) = answer.charged {
-                admission.receipt.push(charge, charge.key, charged.as_ms());
+        for (charge, (usage, charged)) in charges.iter().zip(answers) {
+            let is_full = charged.is_none() && usage.counted >= charge.quota.count();
+            admission.decision.push(charge.standing(usage, is_full));
+            if let Some(charged) = charged {
+                admission.receipt.push(charge, charge.key, charged);
             }
         }
         Ok(admission)
     }
 
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
-        let windows: Vec<_> = charges.iter().map(asked).collect();
-        let answers = self.ask(LOOK, &windows, now).await?;
-        let mut decision = Decision::default();
-        for (charge, answer) in charges.iter().zip(answers) {
-            decision.push(charge.standing(answer.usage, false));
-        }
-        Ok(decision)
+        let windows: Vec<_> = charges.iter().map(|charge| (*charge, None)).collect();
+        self.standing(LOOK, &windows, now).await
     }
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
         let entries = receipt.entries.iter();
-        let windows = entries.clone().map(|entry| Asked {
-            key: entry.charge.key,
-            quota: entry.charge.quota,
-            admitted: Some(Timestamp::from_ms(entry.token)),
-        });
-        let windows: Vec<_> = windows.collect();
-        let answers = self.ask(REFUND, &windows, now).await?;
-        let mut decision = Decision::default();
-        for (entry, answer) in entries.zip(answers) {
-            decision.push(entry.charge.standing(answer.usage, false));
-        }
-        Ok(decision)
+        let windows: Vec<_> = entries
+            .map(|entry| (entry.charge, Some(entry.token)))
+            .collect();
+        self.standing(REFUND, &windows, now).await
     }
 
     async fn busiest(
@@ -124,9 +122,29 @@ impl RateLimiter for RedisRateLimiter {
         let now = if self.is_time_given {
             now
         } else {
-            scan.time().await?
+            let (seconds, micros): (u64, u64) = scan.connection.query(&cmd("TIME")).await?;
+            Timestamp::from_ms(seconds * 1000 + micros / 1000)
         };
-        scan.busiest(quota, most, now).await
+        let mut busiest: Vec<BusyWindow> = Vec::new();
+        while let Some(keys) = scan.next().await? {
+            // A window may have expired since.
+            let values: Vec<Option<Vec<u8>>> =
+                scan.connection.query(cmd("MGET").arg(&keys)).await?;
+            for (key, value) in keys.iter().zip(values) {
+                let window = value.and_then(|value| decode(&value));
+                if let Some((key, mut window)) = parse_key(key).zip(window) {
+                    let usage = window.peek(quota, now);
+                    busiest.retain(|busy| busy.key != key);
+                    busiest.push(BusyWindow { key, usage });
+                }
+                // Limits the work of the line above.
+                if busiest.len() > 2 * most {
+                    BusyWindow::keep_fullest(&mut busiest, most);
+                }
+            }
+        }
+        BusyWindow::keep_fullest(&mut busiest, most);
+        Ok(busiest)
     }
 
     async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
@@ -135,12 +153,17 @@ impl RateLimiter for RedisRateLimiter {
             WindowSet::All => None,
             WindowSet::Policy(policy) => Some(policy),
             WindowSet::Window(key) => {
-                let mut unlink = cmd("UNLINK");
-                unlink.arg(key_text(&key));
-                return query(&mut connection, &unlink).await;
+                return connection.query(cmd("UNLINK").arg(key_text(&key))).await;
             }
         };
-        Scan::new(connection, policy).remove().await
+        let (mut scan, mut count) = (Scan::new(connection, policy), 0);
+        while let Some(keys) = scan.next().await? {
+            count += scan
+                .connection
+                .query::<usize>(cmd("UNLINK").arg(&keys))
+                .await?;
+        }
+        Ok(count)
     }
 
     /// Fails if the server did not respond to the latest probe, which is made every second.
@@ -149,10 +172,37 @@ impl RateLimiter for RedisRateLimiter {
     }
 }
 
-fn asked(charge: &Charge<'_>) -> Asked {
-    Asked {
-        key: charge.key,
-        quota: charge.quota,
-        admitted: None,
+/// The keys of windows, page by page. Some may occur twice.
+struct Scan {
+    connection: RedisConnection,
+    pattern: String,
+    /// `None` at the end.
+    cursor: Option<u64>,
+}
+
+impl Scan {
+    /// The windows of `policy`, or all.
+    fn new(connection: RedisConnection, policy: Option<PolicyName>) -> Self {
+        Self {
+            connection,
+            pattern: pattern(policy),
+            cursor: Some(0),
+        }
+    }
+
+    /// The next keys, at least one.
+    async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, LimiterError> {
+        while let Some(cursor) = self.cursor {
+            let mut scan = cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(&self.pattern);
+            scan.arg("COUNT").arg(KEYS_PER_STEP);
+            let (next, mut keys): (u64, Vec<Vec<u8>>) = self.connection.query(&scan).await?;
+            self.cursor = (next != 0).then_some(next);
+            keys.retain(|key| parse_key(key).is_some());
+            if !keys.is_empty() {
+                return Ok(Some(keys));
+            }
+        }
+        Ok(None)
     }
 }

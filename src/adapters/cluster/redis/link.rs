@@ -9,27 +9,28 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use redis::{Cmd, FromRedisValue, RedisResult, Value};
+use redis::{Script, ScriptInvocation};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::TlsConnector;
 
+use crate::domain::Usage;
 use crate::metrics::Metrics;
 use crate::ports::LimiterError;
 
-use super::failure::failure;
-use super::script::{WindowAnswer, answers, probe, whole};
-use super::settings::{RedisConnection, RedisSettings};
+use super::connection::{RedisConnection, RedisSettings, failure};
+use super::script::{answers, probe, script};
 
 /// Interval of test decisions, whether the server responds or not.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-const NOT_AN_ANSWER: &str = "an unexpected result of the script";
+/// The usage of each window, and the instant of its new charge.
+pub(super) type Answers = Vec<(Usage, Option<u64>)>;
 
 /// The connection to the server.
 pub(super) struct Link {
     settings: RedisSettings,
     tls: Option<TlsConnector>,
-    probe: Cmd,
+    pub(super) script: Script,
     connection: Mutex<Option<RedisConnection>>,
     /// Reason why the server does not decide, while it does not.
     away: Mutex<Option<LimiterError>>,
@@ -40,13 +41,12 @@ impl Link {
     ///
     /// # Errors
     /// When the settings cannot be right.
-    pub(super) async fn open(settings: RedisSettings, hash: &str) -> Result<Arc<Self>, String> {
-        settings.check()?;
+    pub(super) async fn open(settings: RedisSettings) -> Result<Arc<Self>, String> {
         let link = Arc::new(Self {
             connection: Mutex::new(None),
             tls: settings.tls()?,
             settings,
-            probe: probe(hash),
+            script: script(),
             away: Mutex::new(None),
         });
         link.probe().await;
@@ -62,9 +62,9 @@ impl Link {
     /// Lets the script decide about this many windows.
     pub(super) async fn decide(
         &self,
-        call: &Cmd,
+        call: &ScriptInvocation<'_>,
         windows: usize,
-    ) -> Result<Vec<WindowAnswer>, LimiterError> {
+    ) -> Result<Answers, LimiterError> {
         self.check()?;
         let connection = self.connection.lock().clone();
         let decided = decide(connection, call, windows).await;
@@ -85,11 +85,12 @@ impl Link {
     /// Lets the server make a test decision, on another connection if this one fails.
     async fn probe(&self) {
         let connection = self.connection.lock().clone();
-        let mut decided = decide(connection, &self.probe, 1).await;
+        let probe = probe(&self.script);
+        let mut decided = decide(connection, &probe, 1).await;
         if decided.is_err() {
             let connected = self.connect().await;
             decided = match &connected {
-                Ok(connection) => decide(Some(connection.clone()), &self.probe, 1).await,
+                Ok(connection) => decide(Some(connection.clone()), &probe, 1).await,
                 Err(error) => Err(error.clone()),
             };
             *self.connection.lock() = connected.ok();
@@ -128,36 +129,15 @@ async fn keep(link: Weak<Link>) {
     }
 }
 
+/// Sends the script, too, if the server does not know it: then it did nothing.
 async fn decide(
     connection: Option<RedisConnection>,
-    call: &Cmd,
+    call: &ScriptInvocation<'_>,
     windows: usize,
-) -> Result<Vec<WindowAnswer>, LimiterError> {
-    let Some(mut connection) = connection else {
-        return Err(LimiterError("not connected".to_owned()));
-    };
-    let answer = match send(&mut connection, call).await {
-        // The server did nothing. Boxed, because every call would have to reserve space for it.
-        Err(error) if error.code() == Some("NOSCRIPT") => {
-            Box::pin(send(&mut connection, &whole(call))).await
-        }
-        answer => answer,
-    };
-    answers(answer.map_err(failure)?, windows).ok_or_else(|| LimiterError(NOT_AN_ANSWER.to_owned()))
-}
-
-async fn send(connection: &mut RedisConnection, call: &Cmd) -> RedisResult<Value> {
-    let answer = connection.multiplexed.send_packed_command(call).await?;
+) -> Result<Answers, LimiterError> {
+    let mut connection = connection.ok_or_else(|| LimiterError("not connected".to_owned()))?;
+    let answer = call.invoke_async(&mut connection.multiplexed).await;
     connection.bound.note_answer();
-    answer.extract_error()
-}
-
-/// Sends one of the operator's commands.
-pub(super) async fn query<T: FromRedisValue>(
-    connection: &mut RedisConnection,
-    command: &Cmd,
-) -> Result<T, LimiterError> {
-    let answer = command.query_async(&mut connection.multiplexed).await;
-    connection.bound.note_answer();
-    answer.map_err(failure)
+    let answers = answers(answer.map_err(failure)?, windows);
+    answers.ok_or_else(|| LimiterError("an unexpected result of the script".to_owned()))
 }

@@ -3,12 +3,10 @@
 //! | Module | Content |
 //! |---|---|
 //! | `address` | the server's address, as in `--limits` |
-//! | `settings` | address, login and TLS, and the library's connection |
-//! | `link` | the connection, and the check that the server can decide |
-//! | `failure` | errors in words |
+//! | `connection` | the settings, the library's connection, and errors in words |
+//! | `link` | the connection in use, and the check that the server can decide |
 //! | `script` | the script `window.lua`, its calls, and the stored form of a window |
-//! | `limiter` | the port |
-//! | `scan` | listing and removing windows for the operator |
+//! | `limiter` | the port, with the listing and removing of windows for the operator |
 //! | `survey` | the server's description of itself |
 //!
 //! A single Redis or Valkey decides, optionally with replicas behind the same name; clusters are not supported.
@@ -24,15 +22,13 @@
 //! Nothing here decides without a server: [`super::FallbackRateLimiter`] does.
 
 mod address;
-mod failure;
+mod connection;
 mod limiter;
 mod link;
-mod scan;
 mod script;
-mod settings;
 mod survey;
 
 pub use self::address::RedisAddress;
+pub use self::connection::RedisSettings;
 pub use self::limiter::RedisRateLimiter;
-pub use self::settings::RedisSettings;
 pub use self::survey::RedisSurvey;

@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use redis::{Arg, Cmd, Script, Value, cmd, from_redis_value};
+use redis::{Script, ScriptInvocation, Value, from_redis_value};
 
-use crate::domain::{Bucket, LimitKey, PolicyName, Quota, Timestamp, Usage, Window};
-
-const SCRIPT: &str = include_str!("window.lua");
+use crate::domain::{Bucket, LimitKey, PolicyName, Timestamp, Usage, Window};
+use crate::ports::Charge;
 
 /// Prefix of every window's key.
 const PREFIX: &str = "lw1:{";
@@ -70,87 +69,52 @@ pub(super) fn decode(value: &[u8]) -> Option<Window> {
     Some(Window::from_buckets(buckets))
 }
 
-/// A window in a call of the script.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
-    pub(super) key: LimitKey,
-    pub(super) quota: Quota,
-    /// Instant of the charge to take back, for a refund.
-    pub(super) admitted: Option<Timestamp>,
+/// The script.
+pub(super) fn script() -> Script {
+    Script::new(include_str!("window.lua"))
 }
 
-/// The script's result for a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WindowAnswer {
-    pub(super) usage: Usage,
-    /// Instant of the new charge.
-    pub(super) charged: Option<Timestamp>,
-}
-
-/// The hash that identifies the script.
-pub(super) fn hash() -> String {
-    Script::new(SCRIPT).get_hash().to_owned()
-}
-
-/// Calls the script of this hash with `windows`, at `now` or the server's time.
-pub(super) fn call(hash: &str, verb: &str, windows: &[Asked], now: Option<Timestamp>) -> Cmd {
-    let count = windows.len();
-    let mut call = Cmd::with_capacity(5 + 4 * count, 80 + 64 * count);
-    call.arg("EVALSHA").arg(hash).arg(count);
-    for window in windows {
-        call.arg(key_text(&window.key));
-    }
-    call.arg(verb);
+/// Calls the script with windows, each with the instant of the charge to take back for a refund, at `now` or the
+/// server's time.
+pub(super) fn call<'s>(
+    script: &'s Script,
+    verb: &str,
+    windows: &[(Charge<'_>, Option<u64>)],
+    now: Option<Timestamp>,
+) -> ScriptInvocation<'s> {
+    let mut call = script.arg(verb);
     match now {
         Some(now) => call.arg(now.as_ms()),
         None => call.arg(""),
     };
-    for Asked {
-        quota, admitted, ..
-    } in windows
-    {
+    for (Charge { key, quota, .. }, admitted) in windows {
+        call.key(key_text(key));
         call.arg(quota.count()).arg(quota.window_ms());
         if let Some(admitted) = admitted {
-            call.arg(admitted.as_ms());
+            call.arg(admitted);
         }
     }
     call
 }
 
 /// A charge to a window that no client has, which tests whether the server decides.
-pub(super) fn probe(hash: &str) -> Cmd {
-    let mut call = cmd("EVALSHA");
-    call.arg(hash).arg(1).arg("lw1:{0}probe");
+pub(super) fn probe(script: &Script) -> ScriptInvocation<'_> {
+    let mut call = script.key("lw1:{0}probe");
     call.arg(CHARGE).arg("").arg(1_000_000_000).arg(1000);
     call
 }
 
-/// The same call with the whole script, for a server that does not know the hash.
-pub(super) fn whole(call: &Cmd) -> Cmd {
-    let mut whole = cmd("EVAL");
-    whole.arg(SCRIPT);
-    for argument in call.args_iter().skip(2) {
-        if let Arg::Simple(argument) = argument {
-            whole.arg(argument);
-        }
-    }
-    whole
-}
-
-/// Reads the script's results for this many windows; `None` if the value has another form.
-pub(super) fn answers(value: Value, windows: usize) -> Option<Vec<WindowAnswer>> {
+/// Reads the script's results for this many windows: the usage of each, and the instant of the new charge. `None` if
+/// the value has another form.
+pub(super) fn answers(value: Value, windows: usize) -> Option<Vec<(Usage, Option<u64>)>> {
     let answers: Vec<(i64, i64, i64)> = from_redis_value(value).ok()?;
     let answer = |(counted, reset_ms, charged)| {
-        Some(WindowAnswer {
-            usage: Usage {
-                counted: u32::try_from(counted).ok()?,
-                reset_ms: u64::try_from(reset_ms).ok()?,
-            },
-            charged: match u64::try_from(charged).ok()? {
-                0 => None,
-                charged => Some(Timestamp::from_ms(charged)),
-            },
-        })
+        let usage = Usage {
+            counted: u32::try_from(counted).ok()?,
+            reset_ms: u64::try_from(reset_ms).ok()?,
+        };
+        let charged = u64::try_from(charged).ok()?;
+        Some((usage, Some(charged).filter(|charged| *charged > 0)))
     };
     let is_whole = answers.len() == windows;
     is_whole.then(|| answers.into_iter().map(answer).collect())?

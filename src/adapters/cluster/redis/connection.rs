@@ -1,11 +1,12 @@
-//! The location of the windows, and the login.
+//! The settings, a connection to the server, and its errors in words.
 
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisError};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
@@ -17,11 +18,11 @@ use crate::adapters::cluster::answers::AnswerBound;
 use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::connect::connect;
 use crate::adapters::outbound::{Roots, tls_config};
-
+use crate::domain::quoted;
 use crate::metrics::Metrics;
+use crate::ports::LimiterError;
 
 use super::address::RedisAddress;
-use super::failure::failure;
 
 /// Deadline of a connection, with DNS, TLS and login, which takes several round trips. Only a start waits for
 /// it.
@@ -46,29 +47,25 @@ pub struct RedisSettings {
     pub metrics: Option<Arc<Metrics>>,
 }
 
-/// The program does not guess which one is right.
-const TWO_PASSWORDS: &str = "the password is in the URL and in a file: remove one of them";
-const NO_PASSWORD: &str = "the URL has a user but no password";
-
 impl RedisSettings {
-    /// Rejects settings that cannot be right.
-    ///
-    /// # Errors
-    /// The problem, in words.
-    pub(super) fn check(&self) -> Result<(), String> {
-        let login = &self.address.login;
-        match (login.password(), &self.password_file) {
-            (Some(_), Some(_)) => Err(TWO_PASSWORDS.to_owned()),
-            (None, None) if login.username().is_some() => Err(NO_PASSWORD.to_owned()),
-            (_, _) => Ok(()),
-        }
-    }
-
     /// TLS for all connections, if the address asks for it.
     ///
     /// # Errors
-    /// The reason why it cannot be set up.
+    /// When the settings cannot be right.
     pub(super) fn tls(&self) -> Result<Option<TlsConnector>, String> {
+        let login = &self.address.login;
+        match (login.password(), &self.password_file) {
+            // The program does not guess which one is right.
+            (Some(_), Some(_)) => {
+                return Err(
+                    "the password is in the URL and in a file: remove one of them".to_owned(),
+                );
+            }
+            (None, None) if login.username().is_some() => {
+                return Err("the URL has a user but no password".to_owned());
+            }
+            (_, _) => {}
+        }
         if !self.address.is_tls {
             return Ok(None);
         }
@@ -139,9 +136,46 @@ pub(super) struct RedisConnection {
     _driver: Arc<AbortOnDropHandle<Option<()>>>,
 }
 
+impl RedisConnection {
+    /// Sends a command.
+    pub(super) async fn query<T: FromRedisValue>(
+        &mut self,
+        command: &Cmd,
+    ) -> Result<T, LimiterError> {
+        let answer = command.query_async(&mut self.multiplexed).await;
+        self.bound.note_answer();
+        answer.map_err(failure)
+    }
+}
+
 fn in_words(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(_) => error.to_string(),
         None => error.kind().to_string(),
     }
+}
+
+/// The error in this program's words, or as the server's error code: the server's words may contain names.
+pub(super) fn failure(error: RedisError) -> LimiterError {
+    LimiterError(match error.code() {
+        Some("READONLY") => "it is a read-only replica: point --limits to the primary".to_owned(),
+        Some(code @ ("NOAUTH" | "WRONGPASS" | "NOPERM")) => {
+            format!("{code}: check the user, the password and the permissions of --limits")
+        }
+        Some(code) => quoted(code.as_bytes(), None),
+        None if error.is_timeout() => "no response in time".to_owned(),
+        None => io_failure(&error).unwrap_or_else(|| error.category().to_owned()),
+    })
+}
+
+fn io_failure(error: &RedisError) -> Option<String> {
+    let source = error
+        .source()?
+        .downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    let io: &io::Error = source.downcast_ref()?;
+    Some(match io.get_ref() {
+        Some(inner) if inner.is::<rustls::Error>() => "the TLS handshake failed".to_owned(),
+        Some(_) => io.kind().to_string(),
+        None => io.to_string(),
+    })
 }
