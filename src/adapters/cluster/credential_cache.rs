@@ -60,34 +60,31 @@ impl CredentialCache {
     ) -> Result<V, StoreError> {
         let (remembered, changes) = known.lock().find(&fingerprint);
         let now = self.clock.now();
+        let remembered = remembered.filter(|answer| {
+            answer.given_at <= now && now.ms_since(answer.given_at) <= STALE_MS_MAX
+        });
         if let Some(answer) = &remembered
             && answer.is_fresh(now, FRESH_MS_MAX)
-            && now.ms_since(answer.given_at) <= STALE_MS_MAX
         {
             return Ok(answer.value.clone());
         }
-        match (ask.await, remembered) {
-            (Ok(value), _) => {
-                if is_worth_it(&value) {
-                    let answer = Answer::new(value.clone(), now);
-                    known.lock().remember(fingerprint, answer, changes);
-                }
-                Ok(value)
+        let (value, given_at) = match (ask.await, remembered) {
+            (Ok(value), _) => (value, now),
+            // Remembered again, so that not every request waits for an unavailable store.
+            (Err(StoreError::Unavailable(_) | StoreError::Overloaded), Some(answer)) => {
+                (answer.value, answer.given_at)
             }
-            (Err(StoreError::Unavailable(_) | StoreError::Overloaded), Some(answer))
-                if answer.given_at <= now && now.ms_since(answer.given_at) <= STALE_MS_MAX =>
-            {
-                let value = answer.value.clone();
-                // So that not every request waits for an unavailable store.
-                let answer = Answer {
-                    asked_at: now,
-                    ..answer
-                };
-                known.lock().remember(fingerprint, answer, changes);
-                Ok(value)
-            }
-            (Err(error), _) => Err(error),
+            (Err(error), _) => return Err(error),
+        };
+        if is_worth_it(&value) {
+            let answer = Answer {
+                value: value.clone(),
+                given_at,
+                asked_at: now,
+            };
+            known.lock().remember(fingerprint, answer, changes);
         }
+        Ok(value)
     }
 }
 
@@ -111,7 +108,11 @@ impl KeyIssuer for CredentialCache {
         let found = self.look_up(known, *fingerprint, ask, Option::is_some);
         let found = found.await?;
         if found.is_none() {
-            let answer = Answer::new((), now);
+            let answer = Answer {
+                value: (),
+                given_at: now,
+                asked_at: now,
+            };
             let mut unknown = self.unknown_keys.lock();
             unknown.remember(*fingerprint, answer, changes);
         }
@@ -172,14 +173,6 @@ struct Answer<V> {
 }
 
 impl<V> Answer<V> {
-    fn new(value: V, now: Timestamp) -> Self {
-        Self {
-            value,
-            given_at: now,
-            asked_at: now,
-        }
-    }
-
     /// True if the store was asked less than `fresh_ms` ago.
     fn is_fresh(&self, now: Timestamp, fresh_ms: u64) -> bool {
         self.asked_at <= now && now.ms_since(self.asked_at) < fresh_ms

@@ -139,7 +139,7 @@ impl Committer {
 
     fn row(&self, waiting: &PendingSignUp) -> Value {
         let sign_up = &waiting.sign_up;
-        let tombstones = tombstones(&self.tombstone_keys, [&sign_up.email].into_iter());
+        let tombstones = tombstones(&self.tombstone_keys, [&sign_up.email]);
         let tombstones: Vec<_> = tombstones.iter().map(|hash| bytea(hash)).collect();
         json!({
             "email": sign_up.email.as_str(),
@@ -159,10 +159,10 @@ impl Committer {
 /// The hashes under which these addresses may be remembered as forgotten: all under the first key, then under the next.
 pub(super) fn tombstones<'a>(
     keys: &[MacKey],
-    emails: impl Iterator<Item = &'a EmailAddress> + Clone,
+    emails: impl IntoIterator<Item = &'a EmailAddress> + Clone,
 ) -> Vec<Vec<u8>> {
     let hashes = keys.iter().flat_map(|key| {
-        let emails = emails.clone();
+        let emails = emails.clone().into_iter();
         emails.map(|email| email.tombstone(key).to_vec())
     });
     hashes.collect()

@@ -16,11 +16,10 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::cluster::answers::AnswerBound;
-use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::connect::connect_to;
 use crate::adapters::outbound::{root_cause, tls_config};
 
-use super::address::{PostgresAddress, PostgresSettings};
+use super::address::PostgresSettings;
 use super::connection::PostgresConnection;
 use super::error::PostgresOpenError;
 
@@ -39,10 +38,8 @@ const ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// The settings of connections.
 pub(super) struct Connector {
-    address: PostgresAddress,
-    password_file: Option<PasswordFile>,
+    pub(super) settings: PostgresSettings,
     tls: MakeRustlsConnect,
-    secret_ids: Vec<String>,
     /// An unused connection: most dedicated work is short, such as one click.
     spare: Mutex<Option<PostgresConnection>>,
 }
@@ -55,17 +52,10 @@ impl Connector {
             return Err(PostgresOpenError::TwoPasswords);
         }
         Ok(Self {
-            address: settings.address.clone(),
-            password_file: settings.password_file.clone(),
+            settings: settings.clone(),
             tls: MakeRustlsConnect::new(tls),
-            secret_ids: settings.secret_ids.clone(),
             spare: Mutex::default(),
         })
-    }
-
-    /// The hosts and the database, for the log.
-    pub(super) fn name(&self) -> &str {
-        &self.address.name
     }
 
     /// A connection for dedicated work: the spare one, if it works, or a new one.
@@ -87,7 +77,7 @@ impl Connector {
     /// Connects to the first writable host, and checks its tables.
     pub(super) async fn connect(&self) -> Result<PostgresConnection, PostgresOpenError> {
         let connection = self.connect_unchecked().await?;
-        let meta = timeout(CONNECT_DEADLINE, connection.meta(&self.secret_ids)).await;
+        let meta = timeout(CONNECT_DEADLINE, connection.meta(&self.settings.secret_ids)).await;
         match meta.unwrap_or_else(|_elapsed| Err(silent()))?.flushes {
             true => Ok(connection),
             false => Err(PostgresOpenError::FsyncOff),
@@ -96,12 +86,12 @@ impl Connector {
 
     /// Connects to the first writable host.
     pub(super) async fn connect_unchecked(&self) -> Result<PostgresConnection, PostgresOpenError> {
-        let password = match &self.password_file {
+        let password = match &self.settings.password_file {
             Some(file) => Some(file.read().await.map_err(PostgresOpenError::PasswordFile)?),
             None => None,
         };
         let password = password.as_deref();
-        let hosts = self.address.hosts.iter();
+        let hosts = self.settings.address.hosts.iter();
         first(
             hosts
                 .map(|(host, port)| self.try_host(host, *port, password))
@@ -117,7 +107,7 @@ impl Connector {
         port: u16,
         password: Option<&str>,
     ) -> Result<PostgresConnection, PostgresOpenError> {
-        let config = &self.address.config(host, password);
+        let config = &self.settings.address.config(host, password);
         let name = match host {
             Host::Tcp(name) => name,
             Host::Unix(path) => {

@@ -201,7 +201,7 @@ impl ContactStore for PostgresStore {
         email: &EmailAddress,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let hashes = tombstones(&self.tombstone_keys, [email].into_iter());
+        let hashes = tombstones(&self.tombstone_keys, [email]);
         let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
         let find = "SELECT max(refused_at) FROM tombstone WHERE address = ANY($1)";
         let rows = self.look_up(find, hashes).await?;
@@ -211,7 +211,7 @@ impl ContactStore for PostgresStore {
     }
 
     async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
-        let hashes = tombstones(&self.tombstone_keys, [email].into_iter());
+        let hashes = tombstones(&self.tombstone_keys, [email]);
         let allow = "UPDATE tombstone SET refused_at = NULL FROM settings WHERE address = ANY($1)";
         let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
         self.change(allow, hashes).await.map(drop)
@@ -374,7 +374,7 @@ impl PostgresStore {
             in_flight += u64::from(column::<bool>(&row, 0)?);
         }
         let current = self.tombstone_keys.get(..1).unwrap_or_default();
-        let tombstones = tombstones(current, emails.iter());
+        let tombstones = tombstones(current, emails);
         let tombstones: Parameters<'_> = &[(&tombstones, Type::BYTEA_ARRAY)];
         transaction.ask(remember, tombstones).await?;
         Ok(in_flight)

@@ -72,9 +72,11 @@ impl PostgresStore {
         let counted = Some(Arc::clone(&metrics));
         let (writes, keep_writes) = Link::new(Arc::clone(&connector), counted);
         let (reads, keep_reads) = Link::new(Arc::clone(&connector), None);
-        let tombstone_keys = settings.tombstone_keys.clone();
-        let committer =
-            Committer::new(writes.clone(), tombstone_keys.clone(), Arc::clone(&metrics));
+        let committer = Committer::new(
+            writes.clone(),
+            settings.tombstone_keys.clone(),
+            Arc::clone(&metrics),
+        );
         let (queue, queued) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_writes);
@@ -96,7 +98,7 @@ impl PostgresStore {
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             looking_up: Semaphore::new(LOOK_UPS_MAX),
             looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
-            tombstone_keys,
+            tombstone_keys: settings.tombstone_keys.clone(),
             counted: AsyncMutex::default(),
             entropy,
             _tasks: tasks,
@@ -214,7 +216,8 @@ async fn try_for(connector: &Connector, patience: Duration) -> Result<(), Postgr
             Ok(_) => return Ok(()),
             Err(error) if error.is_transient() && begun.elapsed() < patience => {
                 if !std::mem::replace(&mut is_told, true) {
-                    let (database, seconds) = (connector.name(), patience.as_secs());
+                    let (database, seconds) =
+                        (&connector.settings.address.name, patience.as_secs());
                     tracing::warn!(%error, database, "waiting for the database, at most {seconds} s");
                 }
                 sleep(RETRY_INTERVAL).await;
