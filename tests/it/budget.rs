@@ -6,18 +6,18 @@ use std::fs;
 use std::path::Path;
 
 /// The most lines of all rooms.
-const TOTAL: usize = 39_480;
+const TOTAL: usize = 38_600;
 
 /// The most lines of a room. A file belongs to the longest of these paths that is a prefix of its own.
 const ROOMS: [(&str, usize); 23] = [
-    ("adapters", 480),
+    ("adapters", 476),
     ("adapters/cluster", 3_880),
-    ("adapters/files", 2_050),
+    ("adapters/files", 1_977),
     ("adapters/ledger", 4_050),
-    ("adapters/limiter", 960),
+    ("adapters/limiter", 945),
     ("adapters/model", 2_320),
-    ("adapters/outbound", 1_070),
-    ("adapters/tls", 970),
+    ("adapters/outbound", 1_019),
+    ("adapters/tls", 836),
     ("app.rs", 100),
     ("cli", 3_900),
     ("config", 1_700),
@@ -32,7 +32,7 @@ const ROOMS: [(&str, usize); 23] = [
     ("site", 2_650),
     ("telemetry.rs", 202),
     ("usecases", 1_412),
-    ("wiring", 700),
+    ("wiring", 680),
 ];
 
 #[test]

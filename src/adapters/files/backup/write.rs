@@ -14,7 +14,7 @@ use crate::adapters::files::{
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
 use crate::adapters::ledger::refusal;
 
-use super::{BackupError, read_secret};
+use super::error::{BackupError, read_secret};
 
 /// Most readings of a ledger that seems damaged: a running service may just have truncated a failed
 /// write.
