@@ -13,8 +13,7 @@ use crate::site::tools::Tool;
 
 use crate::http::endpoint::{Route, TOKEN, Verb, later};
 use crate::http::handlers::{
-    agent, assistant, confirm, health, keys, leave, newsletter, newsletter_form, oauth, pages,
-    sandbox,
+    agent, assistant, health, keys, links, newsletter, newsletter_form, pages, sandbox,
 };
 use crate::http::mcp;
 use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
@@ -31,17 +30,17 @@ pub const ENDPOINTS: &[&Endpoint] = &[
     &newsletter_form::SHOW,
     &newsletter_form::SUBMIT,
     &newsletter_form::THANKS,
-    &confirm::ASK,
-    &confirm::ANSWER,
-    &leave::ASK,
-    &leave::LEAVE,
+    &links::ASK_CONFIRM,
+    &links::CONFIRM,
+    &links::ASK_LEAVE,
+    &links::LEAVE,
     &assistant::QUOTA,
     &assistant::CHAT,
     &agent::REGISTER,
     &agent::CLAIM,
     &agent::REVOKE,
-    &oauth::TOKEN,
-    &oauth::AUTHORIZE,
+    &agent::TOKEN,
+    &agent::AUTHORIZE,
     &MCP,
     &pages::DOCUMENT,
 ];

@@ -52,6 +52,10 @@ const EXPOSED_BY_DOCUMENTS: HeaderValue = HeaderValue::from_static(
      x-content-type-options, x-request-id",
 );
 
+const VARY_OF_PREFLIGHTS: HeaderValue = HeaderValue::from_static(
+    "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+);
+
 /// How long a browser may remember a preflight's answer, in seconds. Chromium keeps none longer.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
 
@@ -99,16 +103,17 @@ impl AllowedOrigins {
         allow: &'static str,
         is_document: bool,
     ) -> Option<HeaderMap> {
-        if !is_preflight(parts) {
+        let is_preflight = parts.method == Method::OPTIONS
+            && parts.headers.contains_key(ORIGIN)
+            && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        if !is_preflight {
             return None;
         }
+        let methods = HeaderValue::from_static(allow);
         if is_document {
             return Some(HeaderMap::from_iter([
                 (ACCESS_CONTROL_ALLOW_ORIGIN, ANY),
-                (
-                    ACCESS_CONTROL_ALLOW_METHODS,
-                    HeaderValue::from_static(allow),
-                ),
+                (ACCESS_CONTROL_ALLOW_METHODS, methods),
                 (ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED_BY_DOCUMENTS),
                 (ACCESS_CONTROL_MAX_AGE, MAX_AGE_S),
             ]));
@@ -117,24 +122,19 @@ impl AllowedOrigins {
         if self.is_empty() || !area.is_for_programs() {
             return None;
         }
-        let mut headers = HeaderMap::new();
-        headers.insert(
-            VARY,
-            HeaderValue::from_static(
-                "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
-            ),
-        );
+        let mut headers = HeaderMap::from_iter([(VARY, VARY_OF_PREFLIGHTS)]);
         if let Some(origin) = self.origin_of(&parts.headers) {
-            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-            headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
-            let methods = HeaderValue::from_static(allow);
-            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
             let accepted = match area {
                 Area::Mcp => ACCEPTED_BY_MCP,
                 Area::Api | Area::OAuth | Area::Site => ACCEPTED,
             };
-            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, accepted);
-            headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
+            headers.extend([
+                (ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone()),
+                (ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE),
+                (ACCESS_CONTROL_ALLOW_METHODS, methods),
+                (ACCESS_CONTROL_ALLOW_HEADERS, accepted),
+                (ACCESS_CONTROL_MAX_AGE, MAX_AGE_S),
+            ]);
         }
         Some(headers)
     }
@@ -160,12 +160,6 @@ fn only_origin(headers: &HeaderMap) -> Option<&HeaderValue> {
         (origin, None) => origin,
         (_, Some(_)) => None,
     }
-}
-
-fn is_preflight(parts: &Parts) -> bool {
-    parts.method == Method::OPTIONS
-        && parts.headers.contains_key(ORIGIN)
-        && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
 /// Lets any page read an answer about a document, whatever its status.

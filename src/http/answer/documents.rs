@@ -8,7 +8,8 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
     HeaderName, HeaderValue, IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY,
 };
-use hyper::{HeaderMap, StatusCode, Uri};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
 
 use crate::domain::Language;
 use crate::site::image::SVG;
@@ -71,9 +72,7 @@ impl DocumentUrls {
 
 /// Every document, by its path.
 #[derive(Debug)]
-pub(crate) struct Documents {
-    by_path: HashMap<String, Variants>,
-}
+pub(crate) struct Documents(HashMap<String, Variants>);
 
 /// A document.
 #[derive(Debug)]
@@ -108,38 +107,38 @@ impl Documents {
     /// Copies `documents`, so that the memory they were rendered in can be freed.
     pub(crate) fn new(documents: &[Document]) -> Self {
         let mut copies = HashSet::new();
-        let mut variants = |document: &Document| {
-            let variants = document.representations.iter();
-            let variants = variants.map(|variant| Variant::new(document, variant, &mut copies));
-            Variants {
-                forms: variants.collect(),
+        let variants = documents.iter().map(|document| {
+            let forms = document.representations.iter();
+            let variants = Variants {
+                forms: forms
+                    .map(|form| Variant::new(document, form, &mut copies))
+                    .collect(),
                 version: document.version.clone(),
-            }
-        };
-        Self {
-            by_path: documents
-                .iter()
-                .map(|document| (document.path.clone(), variants(document)))
-                .collect(),
-        }
+            };
+            (document.path.clone(), variants)
+        });
+        Self(variants.collect())
     }
 
     /// The paths of the documents.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.by_path.keys().map(String::as_str)
+        self.0.keys().map(String::as_str)
     }
 
-    /// The document at `uri`, in the representation that these request headers prefer, or 304 if the
+    /// The document that is requested, in the representation that the client prefers, or 304 if the
     /// client has it. `None` if there is no such document.
-    pub(crate) fn answer(&self, uri: &Uri, request: &HeaderMap) -> Option<Reply> {
-        let Variants { forms, version } = self.by_path.get(uri.path())?;
-        let language = negotiate::language(uri, request);
-        let is_readable = |it: &&Variant| it.language.is_none_or(|it| it == language);
+    pub(crate) fn answer(&self, request: &Parts) -> Option<Reply> {
+        let Variants { forms, version } = self.0.get(request.uri.path())?;
+        let language = negotiate::language(request);
+        let is_readable = |form: &&Variant| form.language.is_none_or(|its| its == language);
         let forms = || forms.iter().filter(is_readable);
-        let media_types = forms().map(|variant| variant.media_type);
-        let variant = forms().nth(negotiate::choose(request, media_types))?;
-        let mut reply = variant.answer(request);
-        let named = uri.query().and_then(|query| query.strip_prefix("v="));
+        let media_types = forms().map(|form| form.media_type);
+        let form = forms().nth(negotiate::choose(&request.headers, media_types))?;
+        let mut reply = form.answer(&request.headers);
+        let named = request
+            .uri
+            .query()
+            .and_then(|query| query.strip_prefix("v="));
         if let (Some(named), Some(version)) = (named, version)
             && named != version
         {
@@ -165,51 +164,43 @@ impl Variant {
         representation: &Representation,
         copies: &mut HashSet<Bytes>,
     ) -> Self {
+        let &Representation {
+            media_type,
+            language,
+            ..
+        } = representation;
         let mut headers_unchanged = HeaderMap::new();
-        let max_age_s = document.max_age_s;
-        let max_age = format!("public, max-age={max_age_s}");
+        let max_age = format!("public, max-age={}", document.max_age_s);
         insert(&mut headers_unchanged, CACHE_CONTROL, &max_age);
+        let is_worth = compression::is_worth(media_type, representation.body.len());
         let vary = [
-            (document.is_negotiated, "Accept"),
-            (representation.language.is_some(), "Accept-Language"),
-            (
-                compression::is_worth(representation.media_type, representation.body.len()),
-                "Accept-Encoding",
-            ),
+            document.is_negotiated.then_some("Accept"),
+            language.map(|_| "Accept-Language"),
+            is_worth.then_some("Accept-Encoding"),
         ];
-        let vary = vary
-            .into_iter()
-            .filter_map(|(is_so, name)| is_so.then_some(name));
-        let vary = vary.collect::<Vec<_>>().join(", ");
+        let vary: Vec<_> = vary.into_iter().flatten().collect();
         if !vary.is_empty() {
-            insert(&mut headers_unchanged, VARY, &vary);
+            insert(&mut headers_unchanged, VARY, &vary.join(", "));
         }
-        if let Some(language) = representation.language {
-            let tag = HeaderValue::from_static(language.tag());
-            headers_unchanged.insert(CONTENT_LANGUAGE, tag);
+        if let Some(language) = language {
+            insert(&mut headers_unchanged, CONTENT_LANGUAGE, language.tag());
         }
-        if representation.media_type == site::HTML {
+        if media_type == site::HTML {
             // The ETag does not cover these headers, so a 304 carries them.
-            let policy = HeaderValue::from_static(PAGE_POLICY);
-            headers_unchanged.insert(CONTENT_SECURITY_POLICY, policy);
+            insert(&mut headers_unchanged, CONTENT_SECURITY_POLICY, PAGE_POLICY);
             headers_unchanged.extend(BROWSER_HEADERS);
             headers_unchanged.extend([OPENER_POLICY]);
-        }
-        if representation.media_type == SVG {
-            let policy = HeaderValue::from_static(SVG_POLICY);
-            headers_unchanged.insert(CONTENT_SECURITY_POLICY, policy);
+        } else if media_type == SVG {
+            insert(&mut headers_unchanged, CONTENT_SECURITY_POLICY, SVG_POLICY);
         }
         let mut headers = headers_unchanged.clone();
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static(representation.media_type),
-        );
+        insert(&mut headers, CONTENT_TYPE, media_type);
         if let Some(link) = &document.link {
             insert(&mut headers, LINK, link);
         }
         Self {
-            media_type: representation.media_type,
-            language: representation.language,
+            media_type,
+            language,
             plain: Encoded {
                 body: copied(&representation.body, copies),
                 etag: representation.etag.clone(),

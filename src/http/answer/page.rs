@@ -92,7 +92,7 @@ pub(crate) fn failure_page(
     };
     let page = WrittenPage {
         status,
-        language: negotiate::language(&request.uri, &request.headers),
+        language: negotiate::language(request),
         layout: "parts/error.html",
         title,
         path: None,

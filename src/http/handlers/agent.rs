@@ -1,22 +1,23 @@
-//! `POST /agent/auth` registers an agent (the auth.md proposal, v0.1); `POST /agent/auth/revoke` revokes
-//! a credential (RFC 7009).
+//! `POST /agent/auth` registers an agent (the auth.md proposal, v0.1); `POST /oauth2/token` issues it a token
+//! (RFC 6749, section 4.4); `POST /agent/auth/revoke` revokes a credential (RFC 7009).
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use serde::Serialize;
 
-use crate::domain::Label;
+use crate::domain::{AccessToken, Label, Timestamp};
 use crate::http::endpoint::{Handled::Now, later};
-use crate::http::request::form;
+use crate::http::request::form::{self, FormParams};
+use crate::http::request::identity::{self, Basic};
 use crate::http::request::json;
 use crate::http::{
     BodyRule, Code, Endpoint, Errors, JsonObject, Problem, Reply, RequestContext, Unknown,
 };
+use crate::usecases::issue_token::{IssueTokenError, issue_token};
 use crate::usecases::register_agent::register_agent;
 use crate::usecases::revoke::{Revoked, revoke as revoke_credential};
 
 use crate::http::handlers::TIER;
-use crate::http::handlers::oauth::{SCOPE, TokenResponse};
 
 pub(crate) const REGISTER: Endpoint = Endpoint {
     name: "agent.register",
@@ -42,6 +43,20 @@ pub(crate) const REVOKE: Endpoint = Endpoint {
     }),
     has_effects: true,
     ..Endpoint::post(|context, body| later(revoke(context.clone(), body)))
+};
+
+pub(crate) const TOKEN: Endpoint = Endpoint {
+    name: "oauth.token",
+    paths: &["/oauth2/token"],
+    body: Some(BodyRule::form(8)),
+    ..Endpoint::post(|context, body| later(token(context.clone(), body)))
+};
+
+/// Never a redirect: nobody can sign in here.
+pub(crate) const AUTHORIZE: Endpoint = Endpoint {
+    name: "oauth.authorize",
+    paths: &["/oauth2/authorize"],
+    ..Endpoint::get(|_context, _body| Now(Err(Problem::of(Code::UnsupportedResponseType))))
 };
 
 /// The fields of RFC 6749, section 5.1, of RFC 7591, section 3.2.1, and of auth.md.
@@ -118,36 +133,24 @@ async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
 }
 
 /// Parses a registration. Unknown fields are ignored, because clients of the proposal send some.
+/// Errors of fields are reported before a method or type that is not enabled.
 fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
-    let mut errors = Errors::default();
-    let Some(mut object) = json::parse(body)?.object(&mut errors) else {
-        return errors.finish(None);
-    };
-    if let Some(kind) = object.required("type", &mut errors)
-        && let Some(name) = kind.string(&mut errors)
-    {
-        match &*name {
-            ANONYMOUS => {}
-            "identity_assertion" => {
-                // Other errors come first.
-                errors.finish(Some(()))?;
-                return Err(not_enabled(&mut object));
-            }
-            _ => errors.push(kind.pointer(), "enum", "must be anonymous"),
+    json::read(body, Unknown::Ignored, |object, errors| {
+        let kind = object.required("type", errors);
+        match kind.and_then(|kind| kind.string(errors)).as_deref() {
+            Some(ANONYMOUS) | None => {}
+            Some("identity_assertion") => return Some(Err(not_enabled(object))),
+            Some(_) => errors.push("#/type", "enum", "must be anonymous"),
         }
-    }
-    let label = object
-        .optional("label")
-        .and_then(|value| value.parsed(&mut errors, Label::parse_name));
-    let credential_type = object
-        .optional("requested_credential_type")
-        .and_then(|value| value.string(&mut errors));
-    object.finish(Unknown::Ignored, &mut errors);
-    let label = errors.finish(Some(label))?;
-    match credential_type.as_deref() {
-        None | Some(ACCESS_TOKEN) => Ok(label),
-        Some(_) => Err(Problem::of(Code::UnsupportedCredentialType)),
-    }
+        let label = object.optional("label");
+        let label = label.and_then(|value| value.parsed(errors, Label::parse_name));
+        let credential_type = object.optional("requested_credential_type");
+        let credential_type = credential_type.and_then(|value| value.string(errors));
+        Some(match credential_type.as_deref() {
+            None | Some(ACCESS_TOKEN) => Ok(label),
+            Some(_) => Err(Problem::of(Code::UnsupportedCredentialType)),
+        })
+    })?
 }
 
 /// The problem of an identity assertion, by its type. The rest of it is not read.
@@ -159,4 +162,96 @@ fn not_enabled(object: &mut JsonObject<'_>) -> Problem {
         Some("verified_email") => Code::VerifiedEmailNotEnabled,
         Some(_) | None => Code::IdentityAssertionNotEnabled,
     })
+}
+
+/// The only scope.
+const SCOPE: &str = "public";
+
+/// The challenge to a client that tried `Authorization: Basic` (RFC 6749, section 5.2).
+const BASIC: &str = "Basic realm=\"oauth2\"";
+
+/// The fields of RFC 6749, section 5.1.
+#[derive(Serialize)]
+struct TokenResponse<'a> {
+    access_token: &'a str,
+    token_type: &'static str,
+    /// Seconds.
+    expires_in: u64,
+    scope: &'static str,
+}
+
+impl<'a> TokenResponse<'a> {
+    /// The response for `token`, which is encoded as `text`.
+    fn new(text: &'a str, token: &AccessToken, now: Timestamp) -> Self {
+        Self {
+            access_token: text,
+            token_type: "Bearer",
+            expires_in: token.expires_at().ms_since(now) / 1000,
+            scope: SCOPE,
+        }
+    }
+}
+
+async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+    let basic = identity::basic(context.headers());
+    let is_basic = basic != Basic::Nothing;
+    let (client_id, client_secret) = read_grant(&form::parse(&body), basic)?;
+    let app = context.app();
+    let issued = issue_token(
+        app.credentials(),
+        app.meter(),
+        context.now,
+        &context.client,
+        &client_id,
+        &client_secret,
+    )
+    .await
+    .map_err(|error| match error {
+        IssueTokenError::InvalidClient => invalid_client(is_basic),
+        IssueTokenError::NotCharged(_) | IssueTokenError::Store(_) => error.into(),
+    })?;
+    let token = issued.token.encode(&app.secrets.access_token);
+    let response = TokenResponse::new(&token, &issued.token, context.now);
+    Ok(Reply::json(StatusCode::OK, &response)?.with_decision(issued.decision))
+}
+
+/// Parses the client's id and secret from a request of the only grant type.
+fn read_grant(form: &FormParams, basic: Basic) -> Result<(String, String), Problem> {
+    let mut errors = Errors::default();
+    let grant_type = form.required("grant_type", &mut errors);
+    let scope = form.optional("scope", &mut errors);
+    let client_id = form.optional("client_id", &mut errors);
+    let client_secret = form.optional("client_secret", &mut errors);
+    // One authentication method only (RFC 6749, section 2.3), but some clients repeat the id.
+    if basic != Basic::Nothing && client_secret.is_some() {
+        let detail = "must be absent when Authorization: Basic is used";
+        errors.push("#/client_secret", "duplicate_member", detail);
+    }
+    if let (Basic::Client { id, .. }, Some(client_id)) = (&basic, client_id)
+        && id != client_id
+    {
+        let detail = "must match the client of Authorization: Basic, or be absent";
+        errors.push("#/client_id", "duplicate_member", detail);
+    }
+    if errors.finish(grant_type)? != "client_credentials" {
+        return Err(Problem::of(Code::UnsupportedGrantType));
+    }
+    if scope.is_some_and(|scope| scope.split(' ').any(|one| one != SCOPE)) {
+        return Err(Problem::of(Code::InvalidScope));
+    }
+    match (basic, client_id, client_secret) {
+        (Basic::Client { id, secret }, ..) => Ok((id, secret)),
+        (Basic::Nothing, Some(id), Some(secret)) => Ok((id.to_owned(), secret.to_owned())),
+        (Basic::Nothing, ..) => Err(invalid_client(false)),
+        (Basic::Garbage, ..) => Err(invalid_client(true)),
+    }
+}
+
+fn invalid_client(is_basic: bool) -> Problem {
+    let problem = Problem::of(Code::InvalidClient);
+    if is_basic {
+        problem.with_challenge(BASIC)
+    } else {
+        problem
+    }
 }

@@ -13,7 +13,7 @@ use crate::ports::NullSink;
 use crate::site::tools::Tool;
 use crate::usecases::ask_assistant::{self as usecase, Answered, ChatIdentity};
 
-use crate::http::handlers::chat_wire::{self, QuotaResponse, ToolAnswer};
+use crate::http::handlers::chat_wire::{self, QuotaResponse};
 use crate::http::handlers::stream;
 
 pub(crate) const CHAT: Endpoint = Endpoint {
@@ -48,29 +48,28 @@ pub(crate) const QUOTA: Endpoint = Endpoint {
 const PATHS: &[&str] = &["/api/v1/assistant/chat", "/api/assistant/chat"];
 
 async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
-    let language = negotiate::language(&context.parts.uri, context.headers());
     let mut conversation = chat_wire::read_request(&body)?;
-    conversation.language = language;
+    conversation.language = negotiate::language(&context.parts);
     if prefers_events(context.headers()) {
         return stream::chat(context, conversation).await;
     }
     let answered = take_turn(&context, context.visitor(), &conversation).await?;
-    let mut reply = Reply::json(StatusCode::OK, &chat_wire::chat_response(&answered))?;
     let cookie = chat_wire::set_cookie(&context, answered.visitor);
+    let mut reply = answer(answered, false)?;
     reply.headers.extend(cookie);
-    reply.problem = chat_wire::fallback_cause(answered.model_error);
-    Ok(reply.with_decision(answered.decision))
+    Ok(reply)
 }
 
 /// Answers a client that calls the tool.
 async fn ask(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {
     let conversation = chat_wire::read_arguments(&arguments)?;
     let answered = take_turn(&context, ChatIdentity::Program, &conversation).await?;
-    let answer = ToolAnswer {
-        message: &answered.reply,
-        numbers: QuotaResponse::of(&answered.decision),
-    };
-    let mut reply = Reply::json(StatusCode::OK, &answer)?;
+    answer(answered, true)
+}
+
+fn answer(answered: Answered, is_tool: bool) -> Result<Reply, Problem> {
+    let response = chat_wire::chat_response(&answered, is_tool);
+    let mut reply = Reply::json(StatusCode::OK, &response)?;
     reply.problem = chat_wire::fallback_cause(answered.model_error);
     Ok(reply.with_decision(answered.decision))
 }

@@ -21,22 +21,22 @@ pub(super) const NAME: &str = "assistant.chat";
 /// Longer than any model may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(330);
 
+/// A response, field for field.
 #[derive(Serialize)]
-struct ChatResponse<'a> {
+pub(super) struct ChatResponse<'a> {
     message: &'a str,
     #[serde(flatten)]
     numbers: QuotaResponse,
-    /// Deprecated alias of `message`.
-    reply: &'a str,
-    quota: QuotaResponse,
+    /// Absent from the tool's response.
+    #[serde(flatten)]
+    aliases: Option<Aliases<'a>>,
 }
 
-/// The tool's response, which never had the alias.
+/// Deprecated names of the other fields.
 #[derive(Serialize)]
-pub(super) struct ToolAnswer<'a> {
-    pub(super) message: &'a str,
-    #[serde(flatten)]
-    pub(super) numbers: QuotaResponse,
+struct Aliases<'a> {
+    reply: &'a str,
+    quota: QuotaResponse,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -93,14 +93,16 @@ pub(super) async fn take_turn(
 /// Cause of a problem that nobody reads.
 pub(super) const HUNG_UP: &str = "the client hung up";
 
-/// A response, field for field.
-pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
-    let numbers = QuotaResponse::of(&answered.decision);
+/// The response of the API, or of its tool.
+pub(super) fn chat_response(answered: &Answered, is_tool: bool) -> ChatResponse<'_> {
+    let (message, numbers) = (&answered.reply, QuotaResponse::of(&answered.decision));
     ChatResponse {
-        message: &answered.reply,
+        message,
         numbers,
-        reply: &answered.reply,
-        quota: numbers,
+        aliases: (!is_tool).then_some(Aliases {
+            reply: message,
+            quota: numbers,
+        }),
     }
 }
 
@@ -125,36 +127,29 @@ pub(super) fn set_cookie(
 
 /// Reads a chat request. Unknown fields are ignored. `clientUsed` must be a number and has no effect.
 pub(super) fn read_request(body: &[u8]) -> Result<Conversation, Problem> {
-    let mut errors = Errors::default();
-    let conversation = json::parse(body)?
-        .object(&mut errors)
-        .and_then(|mut object| {
-            if let Some(client_used) = object.optional("clientUsed") {
-                client_used.number(&mut errors);
-            }
-            read_conversation(object, Unknown::Ignored, &mut errors)
-        });
-    errors.finish(conversation)
+    json::read(body, Unknown::Ignored, |object, errors| {
+        if let Some(client_used) = object.optional("clientUsed") {
+            client_used.number(errors);
+        }
+        read_conversation(object, Unknown::Ignored, errors)
+    })
 }
 
 /// Reads the tool's arguments: a conversation without unknown fields.
 pub(super) fn read_arguments(arguments: &[u8]) -> Result<Conversation, Problem> {
-    let mut errors = Errors::default();
-    let conversation = json::parse(arguments)?
-        .object(&mut errors)
-        .and_then(|object| read_conversation(object, Unknown::Rejected, &mut errors));
-    errors.finish(conversation)
+    json::read(arguments, Unknown::Rejected, |object, errors| {
+        read_conversation(object, Unknown::Rejected, errors)
+    })
 }
 
 /// Reads the field `messages`.
 fn read_conversation(
-    mut object: JsonObject<'_>,
+    object: &mut JsonObject<'_>,
     unknown: Unknown,
     errors: &mut Errors,
 ) -> Option<Conversation> {
-    let messages = object.required("messages", errors);
-    object.finish(unknown, errors);
-    let items = messages?.array(MESSAGES_MAX, errors)?;
+    let items = object.required("messages", errors)?;
+    let items = items.array(MESSAGES_MAX, errors)?;
     let messages: Vec<_> = items
         .into_iter()
         .filter_map(|item| read_message(item, unknown, errors))
@@ -169,7 +164,7 @@ fn read_message(item: JsonValue<'_>, unknown: Unknown, errors: &mut Errors) -> O
         let name = value.string(errors)?;
         let role = Role::from_name(&name);
         if role.is_none() {
-            errors.push(value.pointer(), "enum", "must be user or assistant");
+            errors.push(&value.pointer, "enum", "must be user or assistant");
         }
         role
     });

@@ -3,14 +3,12 @@
 pub(super) mod agent;
 pub(super) mod assistant;
 mod chat_wire;
-pub(super) mod confirm;
 mod failures;
 pub(super) mod health;
 pub(super) mod keys;
-pub(super) mod leave;
+pub(super) mod links;
 pub(super) mod newsletter;
 pub(super) mod newsletter_form;
-pub(super) mod oauth;
 pub(super) mod pages;
 pub(super) mod sandbox;
 mod stream;

@@ -48,8 +48,7 @@ async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result
     let query = form::parse(query.as_bytes());
     // The body allows no other fields, so a page puts its name in the query. Invalid names are left out.
     let named = query.first("source");
-    let language = (way == SignUpWay::Element)
-        .then(|| negotiate::language(&context.parts.uri, context.headers()));
+    let language = (way == SignUpWay::Element).then(|| negotiate::language(&context.parts));
     let evidence = evidence(&context, way, named, language);
     let subscribed = subscribe(
         app.newsletter(),

@@ -11,8 +11,6 @@ pub(crate) const DOCUMENT: Endpoint = Endpoint {
 };
 
 fn document(context: &RequestContext) -> Result<Reply, Problem> {
-    let documents = &context.state().documents;
-    documents
-        .answer(&context.parts.uri, context.headers())
-        .ok_or_else(|| Problem::of(Code::NotFound))
+    let answer = context.state().documents.answer(&context.parts);
+    answer.ok_or_else(|| Problem::of(Code::NotFound))
 }

@@ -52,25 +52,16 @@ pub(super) async fn chat(
         let _share = share;
         writer.await;
     });
-    let begun = tokio::select! {
-        begun = has_begun => begun,
+    let fallback = tokio::select! {
+        begun = has_begun => begun.map_err(Problem::fault)??,
         // Dropping the stream stops the writer task.
         () = context.abandoned() => return Err(Problem::fault(chat_wire::HUNG_UP)),
     };
-    match begun {
-        Ok(Ok(fallback)) => {
-            let (decision, failure) = match fallback {
-                Some((decision, failure)) => (decision, Some(failure)),
-                None => (decision, None),
-            };
-            let mut reply = Reply::events(stream).with_decision(decision);
-            reply.headers.extend(cookie);
-            reply.problem = chat_wire::fallback_cause(failure);
-            Ok(reply)
-        }
-        Ok(Err(problem)) => Err(problem),
-        Err(dropped) => Err(Problem::fault(dropped)),
-    }
+    let (of_fallback, failure) = fallback.unzip();
+    let mut reply = Reply::events(stream).with_decision(of_fallback.unwrap_or(decision));
+    reply.headers.extend(cookie);
+    reply.problem = chat_wire::fallback_cause(failure);
+    Ok(reply)
 }
 
 /// Writes the stream from its first event to its last.
@@ -94,8 +85,8 @@ async fn write_stream(
         Err(panic) => Err(panicked(&*panic)),
     };
     let message = |answered: Answered| {
-        let message = serde_json::to_vec(&chat_response(&answered)).map_err(Problem::fault)?;
-        Ok((message, answered))
+        let message = serde_json::to_vec(&chat_response(&answered, false));
+        Ok((message.map_err(Problem::fault)?, answered))
     };
     match answered.and_then(message) {
         Ok((message, answered)) => {

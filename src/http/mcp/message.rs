@@ -66,7 +66,7 @@ impl<'a> RpcMessage<'a> {
             RpcError::bad_request(INVALID_REQUEST, message)
         })?;
         let arguments = message.arguments.as_ref();
-        message.envelope_bytes = body.len() - arguments.map_or(0, |value| value.raw().len());
+        message.envelope_bytes = body.len() - arguments.map_or(0, |value| value.raw.get().len());
         Ok(message)
     }
 
@@ -81,7 +81,7 @@ impl<'a> RpcMessage<'a> {
         };
         let method = message.required("method", errors)?.string(errors)?;
         let mut params = object(message.optional("params"), errors)?;
-        let not_null = |value: &JsonValue<'_>| value.raw() != "null";
+        let not_null = |value: &JsonValue<'_>| value.raw.get() != "null";
         let mut meta = object(params.optional("_meta").filter(not_null), errors)?;
         let mut ignored = Errors::default();
         let version = meta.optional("io.modelcontextprotocol/protocolVersion");
@@ -94,7 +94,7 @@ impl<'a> RpcMessage<'a> {
             arguments: params.optional("arguments").filter(not_null),
             params,
             version: version.and_then(|version| version.string(&mut ignored)),
-            has_capabilities: capabilities.is_some_and(|value| value.raw().starts_with('{')),
+            has_capabilities: capabilities.is_some_and(|value| value.raw.get().starts_with('{')),
             envelope_bytes: 0,
         })
     }
@@ -185,7 +185,7 @@ fn says(value: &HeaderValue, text: &str) -> bool {
 
 /// A string or an integer. `1.0` is an integer, too, as in JSON Schema.
 fn request_id(id: &JsonValue<'_>) -> Option<Value> {
-    let id: Value = serde_json::from_str(id.raw()).ok()?;
+    let id: Value = serde_json::from_str(id.raw.get()).ok()?;
     let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < INTEGER_END;
     let is_integer = id.is_i64() || id.is_f64() && id.as_f64().is_some_and(is_whole);
     (id.is_string() || is_integer).then_some(id)

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::site::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, Toolbox};
 
-use crate::http::{Errors, JsonObject, JsonValue, Problem, Reply, RequestId, whole};
+use crate::http::{Errors, JsonObject, Problem, Reply, RequestId, whole};
 
 use message::{RpcError, RpcMessage};
 
@@ -28,16 +28,13 @@ const TTL_MS: u64 = 3_600_000;
 /// # Errors
 /// The problem to respond with when the service has a fault. Errors of the message and of its tool are
 /// responses of the protocol.
-pub(crate) async fn answer<R>(
+pub(crate) async fn answer(
     toolbox: &Toolbox,
     request_id: RequestId,
     headers: &HeaderMap,
     body: &[u8],
-    run: impl FnOnce(Tool, String) -> R,
-) -> Result<Reply, Problem>
-where
-    R: Future<Output = Result<Reply, Problem>>,
-{
+    run: impl AsyncFnOnce(Tool, String) -> Result<Reply, Problem>,
+) -> Result<Reply, Problem> {
     let mut message = match RpcMessage::parse(body) {
         Ok(message) => message,
         Err(error) => return error.reply(None),
@@ -139,7 +136,7 @@ fn list_tools(
 ) -> Result<Value, RpcError> {
     if params
         .optional("cursor")
-        .is_some_and(|value| value.raw() != "null")
+        .is_some_and(|value| value.raw.get() != "null")
     {
         return Err(RpcError::invalid_params("There is no such cursor"));
     }
@@ -149,20 +146,20 @@ fn list_tools(
 
 /// Runs a tool with its arguments as written. Returns its result, and its response for the headers and the
 /// log. Its failure is a result, because models don't see protocol errors.
-async fn call_tool<R>(
+async fn call_tool(
     toolbox: &Toolbox,
     message: &RpcMessage<'_>,
     request_id: RequestId,
-    run: impl FnOnce(Tool, String) -> R,
-) -> Result<(Value, Reply), RpcError>
-where
-    R: Future<Output = Result<Reply, Problem>>,
-{
+    run: impl AsyncFnOnce(Tool, String) -> Result<Reply, Problem>,
+) -> Result<(Value, Reply), RpcError> {
     let Some(tool) = message.name.as_deref().and_then(Tool::from_name) else {
         let message = "Unknown tool; tools/list lists them all";
         return Err(RpcError::invalid_params(message));
     };
-    let arguments = message.arguments.as_ref().map_or("{}", JsonValue::raw);
+    let arguments = message
+        .arguments
+        .as_ref()
+        .map_or("{}", |value| value.raw.get());
     if !arguments.starts_with('{') {
         return Err(RpcError::invalid_params("arguments must be an object"));
     }

@@ -26,9 +26,10 @@ const NAMED_BYTES_MAX: usize = 64;
 /// A JSON value that is not parsed yet.
 #[derive(Debug)]
 pub(crate) struct JsonValue<'a> {
-    raw: &'a RawValue,
-    /// A JSON Pointer as a URI fragment (RFC 6901, section 6).
-    pointer: String,
+    /// The value as written.
+    pub(crate) raw: &'a RawValue,
+    /// Its position in the body: a JSON Pointer as a URI fragment (RFC 6901, section 6).
+    pub(crate) pointer: String,
 }
 
 /// A JSON object, split into its fields.
@@ -152,16 +153,6 @@ impl Errors {
 }
 
 impl<'a> JsonValue<'a> {
-    /// Its position in the body.
-    pub(crate) fn pointer(&self) -> &str {
-        &self.pointer
-    }
-
-    /// The value as written.
-    pub(crate) fn raw(&self) -> &'a str {
-        self.raw.get()
-    }
-
     /// The value as an object.
     pub(crate) fn object(self, errors: &mut Errors) -> Option<JsonObject<'a>> {
         if !self.raw.get().starts_with('{') {

@@ -1,7 +1,8 @@
 //! Content negotiation (RFC 9110, section 12.5).
 
+use hyper::HeaderMap;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderName};
-use hyper::{HeaderMap, Uri};
+use hyper::http::request::Parts;
 
 use crate::domain::Language;
 
@@ -29,14 +30,20 @@ pub(crate) fn choose<'a>(headers: &HeaderMap, offered: impl Iterator<Item = &'a 
 
 /// Language of the response: that of the query (`?lang=de`), or the one with the highest weight in
 /// `Accept-Language`, the first of several.
-pub(crate) fn language(uri: &Uri, headers: &HeaderMap) -> Language {
-    let pairs = uri.query().into_iter().flat_map(|query| query.split('&'));
+pub(crate) fn language(request: &Parts) -> Language {
+    let pairs = request
+        .uri
+        .query()
+        .into_iter()
+        .flat_map(|query| query.split('&'));
     let named = pairs
         .filter_map(|pair| pair.strip_prefix("lang="))
         .find_map(Language::of_tag);
     named.unwrap_or_else(|| {
         let (mut chosen, mut best) = (Language::default(), 0);
-        for (language, quality) in ranges(headers, ACCEPT_LANGUAGE).filter_map(language_range) {
+        for (language, quality) in
+            ranges(&request.headers, ACCEPT_LANGUAGE).filter_map(language_range)
+        {
             if quality > best {
                 (chosen, best) = (language, quality);
             }
@@ -137,6 +144,7 @@ fn thousandths(text: &str) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use hyper::Request;
     use hyper::header::HeaderValue;
 
     use super::*;
@@ -173,6 +181,12 @@ mod tests {
     #[test]
     fn the_language_is_the_one_that_is_liked_best() {
         use Language::{English, French, German, Spanish};
+        let of = |path: &str, accept: &[&str]| {
+            let request = accept.iter().fold(Request::get(path), |request, value| {
+                request.header(ACCEPT_LANGUAGE, *value)
+            });
+            language(&request.body(()).unwrap().into_parts().0)
+        };
         for (path, accept, expected) in [
             ("/", "", English),
             ("/", "de", German),
@@ -190,15 +204,9 @@ mod tests {
             ("/?lang=xx", "de", German),
             ("/?lang=", "", English),
         ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(accept));
-            let uri = Uri::from_static(path);
-            assert_eq!(language(&uri, &headers), expected, "{path} {accept}");
+            assert_eq!(of(path, &[accept]), expected, "{path} {accept}");
         }
-        let mut two = HeaderMap::new();
-        two.append(ACCEPT_LANGUAGE, HeaderValue::from_static("en;q=0.5"));
-        two.append(ACCEPT_LANGUAGE, HeaderValue::from_static("es"));
-        assert_eq!(language(&Uri::from_static("/"), &two), Spanish);
+        assert_eq!(of("/", &["en;q=0.5", "es"]), Spanish);
     }
 
     #[test]

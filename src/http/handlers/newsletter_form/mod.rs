@@ -3,24 +3,22 @@
 //! It is the sign-up of the API, with the same limits. The form needs no CSRF token: it does nothing in
 //! anybody's name, and no cookie is read. On errors the page returns with the typed values.
 
-mod fields;
-mod page;
 mod redirect;
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
-use hyper::header::{HeaderValue, LOCATION};
+use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue, LOCATION};
 use serde_json::json;
 
-use crate::domain::{EmailAddress, SignUpWay};
+use crate::domain::{EmailAddress, Language, SignUpWay};
+use crate::http::answer::documents::PAGE_POLICY;
 use crate::http::answer::page::WrittenPage;
 use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::evidence::evidence;
-use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext};
-use crate::usecases::subscribe::{Subscribed, subscribe};
+use crate::http::request::{form, negotiate};
+use crate::http::{BodyRule, Code, Endpoint, Errors, Problem, Reply, RequestContext};
+use crate::usecases::subscribe::subscribe;
 
-use fields::FormFields;
-use page::{PATH, form_page, in_any_frame};
 use redirect::Target;
 
 pub(crate) const SHOW: Endpoint = Endpoint {
@@ -46,11 +44,34 @@ pub(crate) const THANKS: Endpoint = Endpoint {
     ..Endpoint::get(|context, _body| Now(thank(context)))
 };
 
+/// Path of the form and of its submission.
+const PATH: &str = "/newsletter";
+
 const THANKS_PATH: &str = "/newsletter/thanks";
+
+/// The submitted fields. Unknown fields are ignored.
+#[derive(Debug, Default)]
+struct FormFields {
+    /// The address as typed.
+    typed: String,
+    redirect: Option<String>,
+    /// The allowed origin that it comes from, also after the page was shown again.
+    from: Option<String>,
+    language: Language,
+    /// The honeypot: a field invisible to people.
+    website: Option<String>,
+    /// The page's name for itself.
+    source: Option<String>,
+    /// Name of the field that couldn't be read.
+    unreadable: String,
+}
 
 /// The empty form.
 fn show(context: &RequestContext) -> Result<Reply, Problem> {
-    let fields = FormFields::empty(context);
+    let fields = FormFields {
+        language: negotiate::language(&context.parts),
+        ..FormFields::default()
+    };
     form_page(context, &fields, None, StatusCode::OK, "", 0)
 }
 
@@ -62,7 +83,7 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
     let site = back.and_then(|origin| origin.split_once("://"));
     let page = WrittenPage {
         status: StatusCode::OK,
-        language: fields::language(context),
+        language: negotiate::language(&context.parts),
         layout: "parts/thanks.html",
         title: match context.app().opt_in {
             Some(_) => "thanks-asked-title",
@@ -76,13 +97,14 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
 }
 
 async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
-    let fields = match fields::read(&context, &body) {
+    let fields = match read(&context, &body) {
         Ok(fields) => fields,
         Err(problem) => {
             let pointer = problem.errors.first().map(|error| error.pointer.as_str());
             let fields = FormFields {
+                language: negotiate::language(&context.parts),
                 unreadable: pointer.unwrap_or_default().replace("#/", ""),
-                ..FormFields::empty(&context)
+                ..FormFields::default()
             };
             return again(&context, &fields, None, "newsletter-unreadable", problem);
         }
@@ -99,9 +121,35 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
         return see_other(&fields, target);
     }
     match sign_up(&context, &fields).await {
-        Ok(_subscribed) => see_other(&fields, target),
+        Ok(()) => see_other(&fields, target),
         Err((said, problem)) => again(&context, &fields, target.as_ref(), said, *problem),
     }
+}
+
+/// Reads a body of either media type.
+///
+/// # Errors
+/// A problem when a field can't be decoded or is repeated.
+fn read(context: &RequestContext, body: &Bytes) -> Result<FormFields, Problem> {
+    let form = form::read(context.headers(), body);
+    let origins = &context.state().origins;
+    let origin = origins.origin_of(context.headers());
+    let origin = origin.and_then(|origin| origin.to_str().ok());
+    let mut errors = Errors::default();
+    let mut field = |name| form.optional(name, &mut errors).map(str::to_owned);
+    let named = field("lang").and_then(|tag| Language::of_tag(&tag));
+    let kept = field("from").filter(|from| origins.contains(from));
+    let asked = || negotiate::language(&context.parts);
+    let fields = FormFields {
+        typed: field("email").unwrap_or_default(),
+        redirect: field("redirect"),
+        from: origin.map(str::to_owned).or(kept),
+        language: named.unwrap_or_else(asked),
+        website: field("website"),
+        source: field("source"),
+        unreadable: String::new(),
+    };
+    errors.finish(Some(fields))
 }
 
 /// Signs up the address.
@@ -111,7 +159,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
 async fn sign_up(
     context: &RequestContext,
     fields: &FormFields,
-) -> Result<Subscribed, (&'static str, Box<Problem>)> {
+) -> Result<(), (&'static str, Box<Problem>)> {
     let invalid = |said| (said, Box::new(Problem::of(Code::ValidationFailed)));
     let typed = fields.typed.trim();
     if typed.is_empty() {
@@ -123,7 +171,8 @@ async fn sign_up(
     let source = fields.source.as_deref();
     let evidence = evidence(context, SignUpWay::Form, source, Some(fields.language));
     let subscribed = subscribe(app.newsletter(), app.meter(), client, email, evidence).await;
-    subscribed.map_err(|error| ("newsletter-unavailable", Box::new(error.into())))
+    let failed = |error| ("newsletter-unavailable", Box::new(Problem::from(error)));
+    subscribed.map(|_subscribed| ()).map_err(failed)
 }
 
 /// The form again, with the typed values and advice.
@@ -154,4 +203,47 @@ fn see_other(fields: &FormFields, target: Option<Target>) -> Result<Reply, Probl
     reply.status = StatusCode::SEE_OTHER;
     reply.headers.insert(LOCATION, location);
     Ok(reply)
+}
+
+/// The form as a page, which leads to `target` once it is accepted. Above it is the message of the key
+/// `said`, if any, optionally with a waiting time.
+fn form_page(
+    context: &RequestContext,
+    fields: &FormFields,
+    target: Option<&Target>,
+    status: StatusCode,
+    said: &str,
+    wait_s: u64,
+) -> Result<Reply, Problem> {
+    let page = WrittenPage {
+        status,
+        language: fields.language,
+        layout: "parts/newsletter.html",
+        title: "newsletter-title",
+        path: Some(PATH),
+        values: json!({
+            "email": fields.typed,
+            "field": fields.unreadable,
+            "redirect": target.map_or("", |target| target.location.as_str()),
+            "from": fields.from,
+            "message": said,
+            "wait_s": wait_s,
+            "is_about_address": said.starts_with("newsletter-address-"),
+        }),
+    };
+    let reply = page.reply(&context.state().page_writer)?;
+    let origin = target.and_then(|target| target.origin.as_deref());
+    Ok(in_any_frame(reply, origin.unwrap_or_default()))
+}
+
+/// Allows any page to show this one in a frame, because its plain form may be in one: nothing is done there
+/// in anybody's name. The form may lead on to `origin`; Chromium applies the policy to redirects, too.
+fn in_any_frame(mut reply: Reply, origin: &str) -> Reply {
+    let policy = PAGE_POLICY.replace("frame-ancestors 'none'; ", "");
+    let action = format!("form-action 'self' {origin}");
+    let policy = policy.replace("form-action 'self'", action.trim_end());
+    if let Ok(policy) = HeaderValue::try_from(policy) {
+        reply.headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    reply
 }
