@@ -29,7 +29,7 @@ const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
 fn main() -> ExitCode {
     match Invocation::load(std::env::args_os()) {
         Ok(Invocation::Serve(args)) => serve(&args),
-        Ok(Invocation::Operate { command, args }) => operate(command, args.as_deref()),
+        Ok(Invocation::Operate { command, args }) => operate(command, &args),
         Err(error) => {
             let status = u8::try_from(error.exit_code()).unwrap_or(2);
             // Fails only if nobody reads the output.
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs an operator's command.
-fn operate(command: Command, args: Option<&Args>) -> ExitCode {
+fn operate(command: Command, args: &Args) -> ExitCode {
     let log = telemetry::init(Level::WARN, false, |_text| {});
     let ended = Runtime::new()
         .map_err(CommandError::from)

@@ -1,7 +1,6 @@
 //! The log: one line per event on standard error, as text or JSON.
 //!
-//! Lines are appended to a buffer that a separate thread writes several times a second, and at once after a
-//! warning. If the buffer is full, the line is dropped and counted, so that a reader of standard error that has
+//! Lines are appended to a buffer that a separate thread writes several times a second. If the buffer is full, the line is dropped and counted, so that a reader of standard error that has
 //! stopped reading blocks neither a request nor a stop. Panics are logged here, too: the standard hook would
 //! block on such a reader.
 
@@ -17,7 +16,6 @@ use parking_lot::{Condvar, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::writer::MakeWriterExt as _;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, fmt, registry};
@@ -52,7 +50,6 @@ impl Drop for Log {
     fn drop(&mut self) {
         let LogBuffer { lines, changed } = &*self.0;
         let mut lines = lines.lock();
-        lines.is_urgent = true;
         lines.is_ending = true;
         changed.notify_all();
         let is_unwritten = |lines: &mut Lines| !lines.is_written;
@@ -72,25 +69,22 @@ struct Lines {
     bytes: Vec<u8>,
     /// Lines dropped since the start.
     dropped: usize,
-    /// True if a line must be written without a pause.
-    is_urgent: bool,
     is_ending: bool,
     /// True if the last lines have been written.
     is_written: bool,
 }
 
 impl LogBuffer {
-    fn push(&self, line: &[u8], is_urgent: bool) {
+    fn push(&self, line: &[u8]) {
         let mut lines = self.lines.lock();
         if lines.bytes.len() + line.len() > BUFFER_BYTES_MAX {
             lines.dropped += 1;
             return;
         }
-        if lines.bytes.is_empty() || is_urgent && !lines.is_urgent {
+        if lines.bytes.is_empty() {
             self.changed.notify_all();
         }
         lines.bytes.extend_from_slice(line);
-        lines.is_urgent |= is_urgent;
     }
 
     /// Writes lines to `out` until the end.
@@ -100,10 +94,9 @@ impl LogBuffer {
             let mut lines = self.lines.lock();
             let nothing = |lines: &mut Lines| lines.bytes.is_empty() && !lines.is_ending;
             self.changed.wait_while(&mut lines, nothing);
-            let may_wait = |lines: &mut Lines| !lines.is_urgent;
+            let may_wait = |lines: &mut Lines| !lines.is_ending;
             self.changed.wait_while_for(&mut lines, may_wait, PAUSE);
             std::mem::swap(&mut bytes, &mut lines.bytes);
-            lines.is_urgent = lines.is_ending;
             let (dropped, is_ending) = (lines.dropped, lines.is_ending);
             drop(lines);
             // There is no other place to report a failure.
@@ -125,16 +118,13 @@ impl LogBuffer {
 }
 
 /// Passes the lines of one event to the buffer.
-struct LineWriter {
-    buffer: Arc<LogBuffer>,
-    is_urgent: bool,
-}
+struct LineWriter(Arc<LogBuffer>);
 
 impl Write for LineWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let shown = printable(text.strip_suffix('\n').unwrap_or(&text), &[]) + "\n";
-        self.buffer.push(shown.as_bytes(), self.is_urgent);
+        self.0.push(shown.as_bytes());
         Ok(line.len())
     }
 
@@ -237,19 +227,9 @@ pub fn init(
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
         .with_target("landing_api", level);
-    let writer = |is_urgent| {
-        let buffer = Arc::clone(&buffer);
-        move || LineWriter {
-            buffer: Arc::clone(&buffer),
-            is_urgent,
-        }
-    };
+    let shared = Arc::clone(&buffer);
     let lines = fmt::layer()
-        .with_writer(
-            writer(true)
-                .with_max_level(Level::WARN)
-                .or_else(writer(false)),
-        )
+        .with_writer(move || LineWriter(Arc::clone(&shared)))
         .with_target(false)
         // Printing them uses `eprintln!`, which panics if standard error is closed.
         .log_internal_errors(false);
@@ -294,10 +274,7 @@ mod tests {
     fn no_field_acts_on_a_terminal_or_begins_a_line() {
         let buffer = Arc::new(LogBuffer::default());
         let lines = Arc::clone(&buffer);
-        let writer = move || LineWriter {
-            buffer: Arc::clone(&lines),
-            is_urgent: false,
-        };
+        let writer = move || LineWriter(Arc::clone(&lines));
         let foreign = "a\x1b[2Jb\u{9b}31m\u{202e}c\r\nERROR forged\x07\u{2028}";
         let log = || tracing::warn!(error = %foreign, word = foreign, "said {foreign}");
         let subscriber = fmt().with_ansi(false).with_writer(writer.clone());

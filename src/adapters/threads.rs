@@ -7,8 +7,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 /// Threads besides those of the runtime, which has one per core: 8 of sled, one each for the log, the
 /// ledger and the limiter, two that close the stores, and some for DNS lookups.
 const THREADS_RESERVED: usize = 16;
@@ -60,27 +58,19 @@ pub fn check_threads() -> io::Result<()> {
     })
 }
 
-/// Runs each job on its own thread and returns their results; a job that panics has none. Returns
-/// `None` at the `deadline` if a job is still running; that job continues.
-pub fn run_within<T: Send + 'static, const N: usize>(
+/// Runs `job` on its own thread and returns its result, or an error if it panics. Returns `None` if it still runs at
+/// the `deadline`; it then continues.
+pub fn run_within<T: Send + 'static>(
     deadline: Duration,
-    jobs: [Box<dyn FnOnce() -> T + Send>; N],
-) -> io::Result<Option<Vec<T>>> {
+    job: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<Option<T>> {
     let (end, ended) = mpsc::channel();
-    for job in jobs {
-        let end = end.clone();
-        // Fails after the deadline.
-        thread::Builder::new().spawn(move || drop(end.send(job())))?;
-    }
-    drop(end);
-    let deadline = Instant::now() + deadline;
-    let mut results = Vec::with_capacity(N);
-    loop {
-        match ended.recv_timeout(deadline - Instant::now()) {
-            Ok(result) => results.push(result),
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(Some(results)),
-            Err(mpsc::RecvTimeoutError::Timeout) => return Ok(None),
-        }
+    // Fails after the deadline.
+    thread::Builder::new().spawn(move || drop(end.send(job())))?;
+    match ended.recv_timeout(deadline) {
+        Ok(result) => Ok(Some(result)),
+        Err(mpsc::RecvTimeoutError::Timeout) => Ok(None),
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(io::Error::other("panic")),
     }
 }
 
@@ -91,18 +81,15 @@ mod tests {
     #[test]
     fn a_job_that_does_not_end_is_not_waited_for() {
         let (hold, held) = mpsc::channel::<()>();
-        let (tell, told) = mpsc::channel();
         let wait = move || assert!(held.recv().is_err());
-        let work = move || tell.send(()).unwrap();
-        let jobs: [Box<dyn FnOnce() + Send>; 2] = [Box::new(wait), Box::new(work)];
-        let ended = run_within(Duration::from_millis(50), jobs);
+        let ended = run_within(Duration::from_millis(50), wait);
         assert_eq!(ended.unwrap(), None);
-        assert_eq!(told.recv(), Ok(()));
         drop(hold);
         let panic = || panic!("on purpose");
-        let jobs: [Box<dyn FnOnce() -> u8 + Send>; 2] = [Box::new(|| 1), Box::new(panic)];
-        let ended = run_within(Duration::from_secs(30), jobs);
-        assert_eq!(ended.unwrap(), Some(vec![1]));
+        let ended: io::Result<Option<()>> = run_within(Duration::from_secs(30), panic);
+        assert_eq!(ended.unwrap_err().to_string(), "panic");
+        let ended = run_within(Duration::from_secs(30), || 1);
+        assert_eq!(ended.unwrap(), Some(1));
     }
 
     #[test]

@@ -35,10 +35,7 @@ pub(super) async fn keep_renewed(
                 _ = hang_ups.recv() => {}
                 () = sleep(Duration::from_millis(wait_ms.min(INTERVAL_MS))) => {}
             }
-            // Logged at the first failure, and shown by `status` until it succeeds.
-            if acme.keep().await.is_ok() {
-                tell(&acme, clock.now(), &metrics);
-            }
+            tell(&acme, clock.now(), &metrics);
             continue;
         }
         tracing::info!("ordering a certificate");

@@ -20,7 +20,7 @@ use crate::http::answer::problem;
 use crate::operator::operation::ServiceFlags;
 use crate::operator::status::FLAGS;
 use crate::ports::Clock as _;
-use crate::wiring::{self, NewsletterWebhook, OwnCertificate, engines};
+use crate::wiring::{self, OwnCertificate, engines};
 
 use super::client::Client;
 use super::findings::{Checked, Findings, failed, ok, warning};
@@ -78,7 +78,7 @@ pub(super) async fn check(
     if let Some(dir) = args.data_dir.as_deref() {
         let inspected = inspect(dir);
         findings.add("data directory", directory(dir, &inspected));
-        let blocks = FileBlockList::open(Some(data_dir::blocks(dir)), Vec::new());
+        let blocks = FileBlockList::open(Some(dir.join(data_dir::BLOCKS)), Vec::new());
         if let Err(error) = blocks {
             findings.add("blocks", failed(error));
         }
@@ -131,11 +131,12 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     let flags: ServiceFlags = asked.map_err(|error| error.to_string())?;
     let words = ["landing-api", "check"].map(str::to_owned).into_iter();
     let parsed = match Invocation::load(words.chain(flags.words)) {
-        Ok(Invocation::Operate { args, .. }) => Ok(args),
-        Ok(Invocation::Serve(args)) => Ok(Some(args)),
+        Ok(Invocation::Operate { args, .. } | Invocation::Serve(args)) => Ok(Some(args)),
         Err(error) => Err(error.to_string()),
     };
-    wiring::enter(&flags.directory).map_err(|error| format!("its directory: {error}"))?;
+    // Relative paths resolve as they do for the service.
+    std::env::set_current_dir(&flags.directory)
+        .map_err(|error| format!("its directory: {error}"))?;
     parsed
 }
 
@@ -148,11 +149,11 @@ fn sign_ups(args: &Args, interrupt: &CancellationToken) -> Checked {
     let told = "the webhook's URL and secret are valid";
     let webhook = wiring::newsletter_webhook(args, interrupt);
     let goes = webhook.map(|webhook| match webhook {
-        NewsletterWebhook::None => format!("are stored in {place}"),
-        NewsletterWebhook::Queued(_) => {
+        (None, None) => format!("are stored in {place}"),
+        (Some(_), _) => {
             format!("are stored in {place}, and the webhook is notified; {told}")
         }
-        NewsletterWebhook::Direct(_) => format!("are passed on and not stored; {told}"),
+        (None, Some(_)) => format!("are passed on and not stored; {told}"),
     });
     goes.into()
 }

@@ -18,9 +18,8 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
-use crate::adapters::files::part_file;
 use crate::adapters::lenient_json;
-use crate::config::ColumnMeaning;
+use crate::config::{ColumnMeaning, FileFormat};
 use crate::domain::{ContactStatus, EmailAddress};
 use crate::operator::contact_csv::original;
 use crate::operator::import::ImportRow;
@@ -31,6 +30,7 @@ use super::import_columns::{
     given_meaning, hidden_consent, is_of_other_script, is_other_address, is_refusal,
     may_be_address, meaning_of,
 };
+use super::input;
 use super::outcome::CommandError;
 use super::output::Progress;
 
@@ -43,15 +43,6 @@ const COLUMNS_MAX: usize = 1024;
 /// Names of columns, and their meanings.
 pub(super) type Columns = Vec<(String, ColumnMeaning)>;
 
-/// A format of contact files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FileFormat {
-    /// Comma-separated values, with a header row.
-    Csv,
-    /// One JSON object per line.
-    JsonLines,
-}
-
 /// The outcome of reading a file, once it has ended: the ignored columns or fields, or the error.
 pub(super) struct ContactFileEnd(oneshot::Receiver<Result<Vec<String>, CommandError>>);
 
@@ -62,19 +53,11 @@ impl ContactFileEnd {
         format: FileFormat,
         given: Columns,
     ) -> Result<(Lines<io::Error>, Self), CommandError> {
-        const WHAT: &str = "Importing";
-        let name = path.display().to_string();
-        let unreadable =
-            move |error: io::Error| CommandError::Failed(format!("cannot read {name}: {error}"));
-        let (inner, progress): (Box<dyn Read + Send>, _) = if path == Path::new("-") {
-            (Box::new(io::stdin()), Progress::of_bytes(WHAT, None))
-        } else {
-            let (file, length) = part_file::open(path).await.map_err(&unreadable)?;
-            // A pipe has no length.
-            let length = Some(length).filter(|length| *length > 0);
-            let file = file.into_std().await;
-            (Box::new(file), Progress::of_bytes(WHAT, length))
-        };
+        let name = path.to_owned();
+        let (inner, length) = input::open(path).await?;
+        // A pipe has no length.
+        let length = Some(length).filter(|length| *length > 0);
+        let progress = Progress::of_bytes("Importing", length);
         let (sender, mut receiver) = mpsc::channel(PIECES_MAX);
         let (ended, end) = oneshot::channel();
         spawn_blocking(move || {
@@ -82,11 +65,11 @@ impl ContactFileEnd {
                 let source = Source::new(inner, progress, sender.clone());
                 match format {
                     FileFormat::Csv => read_csv(source, delimiter, &given),
-                    FileFormat::JsonLines => read_json_lines(source, &given),
+                    FileFormat::Jsonl => read_json_lines(source, &given),
                 }
             });
             let read = read.map_err(|error| match error {
-                FileError::Io(error) => unreadable(error),
+                FileError::Io(error) => input::unreadable(&name, error),
                 wrong @ (FileError::Header { .. }
                 | FileError::Consent { .. }
                 | FileError::Missing(_)

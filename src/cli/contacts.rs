@@ -1,5 +1,6 @@
 //! Commands about contacts.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
@@ -9,22 +10,21 @@ use serde_json::{Value, json};
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::files::part_file::PartFile;
 use crate::config::{
-    Args, ContactFilter, ContactOrder, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs,
-    OutputForm,
+    Args, ContactFilter, ContactOrder, ContactsCommand, ExportArgs, FileFormat, ForgetArgs,
+    ImportArgs, OutputForm,
 };
-use crate::domain::{ContactStatus, EmailAddress, Timestamp};
+use crate::domain::{ContactStatus, EmailAddress};
 use crate::operator::contact_csv;
 use crate::operator::contacts::{COUNT, ContactRow, ErasureReport, FORGET, LIST, SHOW};
 use crate::operator::import::{IMPORT, ImportReport};
 use crate::operator::operation::Lines;
 
 use super::client::{Client, member, other_version};
-use super::consent::obtain;
-use super::contact_file::{ContactFileEnd, FileFormat};
+use super::contact_file::ContactFileEnd;
+use super::input::{obtain, read_lines, unreadable};
 use super::list::{Cell, ListColumn, print_rows, show_members};
 use super::outcome::{CommandError, Done};
 use super::output::{Output, Progress, grouped, note, plural, show, text};
-use super::source::read_lines;
 
 /// Maximum number of contacts that are sorted: they are in memory then, with their consents.
 const SORTED_MAX: usize = 200_000;
@@ -58,21 +58,21 @@ const PROOF: [(&str, &str); 12] = [
 pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
         ContactsCommand::List { filter, sort, form } => {
-            let mut rows = client.rows(&LIST, params_of(&filter)).await?;
+            let mut rows = client.rows(&LIST, json!(filter)).await?;
             if let Some(order) = sort {
                 rows = sorted(rows, order, SORTED_MAX).await?;
             }
             print_rows(rows, &COLUMNS, form).await
         }
         ContactsCommand::Count { filter, form } => {
-            let counted: Value = client.one(&COUNT, params_of(&filter)).await?;
+            let counted: Value = client.one(&COUNT, json!(filter)).await?;
             let contacts = member(&counted, "contacts")?;
             show(form, &counted, |output| output.line(&contacts.to_string()))
         }
         ContactsCommand::Export(args) => export(&args, client).await,
         ContactsCommand::Import(args) => import(&args, client).await,
         ContactsCommand::Show { email, proof, form } => {
-            let params = json!({"email": email.as_str(), "proof": proof});
+            let params = json!({"email": email, "proof": proof});
             let mut members = vec![
                 ("Address", "email"),
                 ("Signed up", "subscribed_at"),
@@ -122,28 +122,19 @@ async fn sorted(
     Ok(stream::iter(keyed).map(|(_, line)| Ok(line)).boxed())
 }
 
-fn params_of(filter: &ContactFilter) -> Value {
-    json!({
-        "since": filter.since.map(Timestamp::to_rfc3339),
-        "until": filter.until.map(Timestamp::to_rfc3339),
-        "signed_by": filter.signed_by,
-        "status": filter.status,
-    })
-}
-
 async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError> {
     let mut file = if args.output == Path::new("-") {
         None
     } else {
         Some(PartFile::create(&args.output, args.force).await?)
     };
-    let format = format_of(args.format.as_deref(), &args.output);
+    let format = format_of(args.format, &args.output);
     let mut filter = args.filter.clone();
     // The file's readers email everyone in it.
     filter
         .status
         .get_or_insert_with(|| ContactStatus::Subscribed.as_str().to_owned());
-    let rows = client.rows(&LIST, params_of(&filter)).await?;
+    let rows = client.rows(&LIST, json!(filter)).await?;
     let header = (format == FileFormat::Csv).then(contact_csv::header);
     let header = header.map(|header| header.map_err(CommandError::from));
     let mut pieces = stream::iter(header).chain(rows);
@@ -182,9 +173,7 @@ pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), Comma
     };
     if file != Path::new("-") {
         let found = tokio::fs::metadata(file).await;
-        found.map_err(|error| {
-            CommandError::Failed(format!("cannot read {}: {error}", file.display()))
-        })?;
+        found.map_err(|error| unreadable(file, error))?;
     }
     if DataDir::make(dir)? {
         note(&format!("created the data directory {}", dir.display()));
@@ -193,7 +182,7 @@ pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), Comma
 }
 
 async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError> {
-    let format = format_of(args.format.as_deref(), &args.file);
+    let format = format_of(args.format, &args.file);
     let (rows, end) = ContactFileEnd::open(&args.file, format, args.columns.clone()).await?;
     let params = json!({"unforget": args.unforget});
     let answered: Result<ImportReport, _> = client.send(&IMPORT, params, rows).await;
@@ -230,25 +219,25 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     let mut emails = args.emails;
     if let Some(path) = &args.from {
         emails.extend(addresses(path).await?);
+        if emails.is_empty() {
+            let none = "the file contains no addresses";
+            return Err(CommandError::Input(none.to_owned()));
+        }
     }
-    if args.filter.is_given() {
+    if args.filter != ContactFilter::default() {
         emails = found(&args.filter, client).await?;
+        if emails.is_empty() {
+            let none = "no matching contacts: nothing was erased";
+            return Err(CommandError::Failed(none.to_owned()));
+        }
     }
     emails.sort_unstable();
     emails.dedup();
-    if emails.is_empty() {
-        return Err(if args.filter.is_given() {
-            CommandError::Failed("no matching contacts: nothing was erased".to_owned())
-        } else {
-            CommandError::Input("the file contains no addresses".to_owned())
-        });
-    }
     let addresses = match emails.len() {
         1 => "this address".to_owned(),
         count => format!("{} addresses", grouped(count as u64)),
     };
     obtain(args.consent, &format!("erase {addresses} for good")).await?;
-    let emails: Vec<_> = emails.iter().map(EmailAddress::as_str).collect();
     let progress = Progress::of_time("Erasing");
     let report: ErasureReport = client.one(&FORGET, json!({"email": emails})).await?;
     drop(progress);
@@ -265,14 +254,12 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
 
 /// The addresses of the contacts listed. Only these are counted, shown and erased, regardless of sign-ups in
 /// the meantime.
-async fn found(filter: &ContactFilter, client: &Client) -> Result<Vec<EmailAddress>, CommandError> {
-    let mut rows = client.rows(&LIST, params_of(filter)).await?;
+async fn found(filter: &ContactFilter, client: &Client) -> Result<Vec<String>, CommandError> {
+    let mut rows = client.rows(&LIST, json!(filter)).await?;
     let mut emails = Vec::new();
     while let Some(lines) = rows.next().await {
-        for line in lines?.split_inclusive(|byte| *byte == b'\n') {
-            let row: ContactRow = serde_json::from_slice(line).map_err(io::Error::from)?;
-            let email = EmailAddress::parse(&row.email);
-            emails.push(email.map_err(CommandError::failed)?);
+        for row in serde_json::Deserializer::from_slice(&lines?).into_iter::<ContactRow>() {
+            emails.push(row.map_err(io::Error::from)?.email);
         }
     }
     Ok(emails)
@@ -319,27 +306,24 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
 }
 
 /// The addresses in a file, one per line.
-async fn addresses(path: &Path) -> Result<Vec<EmailAddress>, CommandError> {
+async fn addresses(path: &Path) -> Result<Vec<String>, CommandError> {
     let lines = read_lines(path).await?.into_iter();
     let path = path.display();
-    lines
-        .map(|(number, line)| {
-            EmailAddress::parse(&line).map_err(|error| {
-                CommandError::Input(format!(
-                    "line {number} of {path} {error}; nothing was erased"
-                ))
-            })
-        })
-        .collect()
+    let addresses = lines.map(|(number, line)| match EmailAddress::parse(&line) {
+        Ok(address) => Ok(address.as_str().to_owned()),
+        Err(error) => Err(CommandError::Input(format!(
+            "line {number} of {path} {error}; nothing was erased"
+        ))),
+    });
+    addresses.collect()
 }
 
 /// The format given by a flag, or by the file's extension.
-fn format_of(named: Option<&str>, file: &Path) -> FileFormat {
-    let ending = file.extension().and_then(|ending| ending.to_str());
-    match named.or(ending) {
-        Some("jsonl" | "ndjson") => FileFormat::JsonLines,
+fn format_of(given: Option<FileFormat>, file: &Path) -> FileFormat {
+    given.unwrap_or_else(|| match file.extension().and_then(OsStr::to_str) {
+        Some("jsonl" | "ndjson") => FileFormat::Jsonl,
         _ => FileFormat::Csv,
-    }
+    })
 }
 
 #[cfg(test)]

@@ -1,20 +1,18 @@
-//! Commands about API keys and agents.
+//! Commands about API keys.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::config::{AgentsCommand, Consent, KeysCommand, NamedKeys, OutputForm};
-use crate::operator::agents;
+use crate::config::{Consent, KeysCommand, NamedKeys, OutputForm};
 use crate::operator::keys::{self, KeyAnswer};
 use crate::operator::operation::Operation;
 
 use super::client::Client;
-use super::consent::obtain;
-use super::list::{Cell, ListColumn, list, show_members};
+use super::input::{obtain, read_lines};
+use super::list::{Cell, ListColumn, list};
 use super::outcome::{CommandError, Done};
 use super::output::{Output, grouped, short_minute, text};
-use super::source::read_lines;
 
 const KEY_COLUMNS: [ListColumn; 5] = [
     ListColumn("Id", "id", 15, Cell::Text),
@@ -22,12 +20,6 @@ const KEY_COLUMNS: [ListColumn; 5] = [
     ListColumn("Issued (UTC)", "issued_at", 16, Cell::Minute),
     ListColumn("Expires", "expires_at", 16, Cell::Minute),
     ListColumn("Label", "label", 0, Cell::Text),
-];
-
-const AGENT_COLUMNS: [ListColumn; 3] = [
-    ListColumn("Revoked (UTC)", "revoked_at", 16, Cell::Minute),
-    ListColumn("Expires", "expires_at", 16, Cell::Minute),
-    ListColumn("Client id", "client_id", 0, Cell::Text),
 ];
 
 /// Runs a command about keys.
@@ -110,24 +102,4 @@ fn row(answer: &KeyAnswer) -> Vec<String> {
         expires.unwrap_or_default(),
         label.unwrap_or_default(),
     ]
-}
-
-/// Runs a command about agents.
-pub(super) async fn run_agents(
-    command: AgentsCommand,
-    client: &Client,
-) -> Result<Done, CommandError> {
-    match command {
-        AgentsCommand::ListRevoked(form) => {
-            let operation = &agents::LIST_REVOKED;
-            list(operation, json!({}), &AGENT_COLUMNS, form, client).await
-        }
-        AgentsCommand::Revoke { client_id, consent } => {
-            let what = "revoke this registration with all its tokens for good";
-            obtain(consent, what).await?;
-            let params = json!({"client_id": client_id});
-            let members = [("Client id", "client_id"), ("Result", "result")];
-            show_members(&agents::REVOKE, params, &members, consent.form, client).await
-        }
-    }
 }

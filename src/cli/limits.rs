@@ -1,17 +1,15 @@
 //! Commands about rate limits.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::config::{LimitsCommand, OutputForm, ResetLimits, Whose};
-use crate::domain::{EmailAddress, PolicyName};
+use crate::config::{LimitsCommand, Whose};
 use crate::operator::limits::{PolicyRow, RESET, SHOW};
 
 use super::client::Client;
-use super::consent::obtain;
+use super::input::{obtain, read_lines};
 use super::list::show_members;
 use super::outcome::{CommandError, Done};
 use super::output::{self, Output, grouped, note, number, span, text};
-use super::source::read_lines;
 
 const NO_SERVICE: &str = "no service is running: the limits are those of LANDING_LIMIT or the defaults, not \
                           those of the service's flags";
@@ -26,43 +24,46 @@ pub(super) async fn run(
 ) -> Result<Done, CommandError> {
     match command {
         LimitsCommand::Show { top, whose, form } => {
-            let no_service = if are_shared { ALL_NODES } else { NO_SERVICE };
-            show(top, whose, no_service, form, client).await
+            let whose = with_key(whose).await?;
+            let mut params = json!(whose);
+            params["top"] = top.into();
+            let rows: Vec<PolicyRow> = client.one(&SHOW, params).await?;
+            if !client.is_running() {
+                note(if are_shared { ALL_NODES } else { NO_SERVICE });
+            }
+            let is_about_one = whose.ip.is_some() || whose.key.is_some();
+            output::show(form, &rows, |output| {
+                if !is_about_one {
+                    return print_policies(output, &rows);
+                }
+                print_clients(output, &rows, true)?;
+                // All rows are about the same client.
+                let mut clients = rows.iter().flat_map(|row| &row.clients);
+                let Some(name) = clients.find_map(|row| row.name.as_deref()) else {
+                    return Ok(());
+                };
+                output.line("")?;
+                output.fields(&[("Name in the log", name)])
+            })
         }
-        LimitsCommand::Reset(args) => reset(args, client).await,
+        LimitsCommand::Reset(mut args) => {
+            args.whose = with_key(args.whose).await?;
+            obtain(args.consent, "reset these counts").await?;
+            let members = [("Windows reset", "windows")];
+            show_members(&RESET, json!(args), &members, args.consent.form, client).await
+        }
     }
 }
 
-async fn show(
-    top: u16,
-    whose: Whose,
-    no_service: &str,
-    form: OutputForm,
-    client: &Client,
-) -> Result<Done, CommandError> {
-    let is_about_one = whose.ip.is_some() || whose.key.is_some();
-    let params = params_of(whose, [("top", json!(top))]).await?;
-    let rows: Vec<PolicyRow> = client.one(&SHOW, params).await?;
-    if !client.is_running() {
-        note(no_service);
+/// Reads the key from standard input if it is `-`.
+async fn with_key(mut whose: Whose) -> Result<Whose, CommandError> {
+    if whose.key.as_deref() == Some("-") {
+        let first = read_lines("-".as_ref()).await?.into_iter().next();
+        let (_, key) = first.ok_or_else(|| CommandError::Input("no key was given".to_owned()))?;
+        whose.key = Some(key);
     }
-    output::show(form, &rows, |output| {
-        if is_about_one {
-            print_clients(output, &rows, true)?;
-            // All rows are about the same client.
-            let name = rows
-                .iter()
-                .flat_map(|row| &row.clients)
-                .find_map(|row| row.name.as_deref());
-            let Some(name) = name else { return Ok(()) };
-            output.line("")?;
-            output.fields(&[("Name in the log", name)])
-        } else {
-            print_policies(output, &rows)
-        }
-    })
+    Ok(whose)
 }
-
 fn print_policies(output: &mut Output, rows: &[PolicyRow]) -> Result<(), CommandError> {
     let columns = [text("Policy"), text("Limit"), text("Counted")];
     let table: Vec<_> = rows
@@ -115,38 +116,4 @@ fn print_clients(
         }
     }
     output.table(&columns, &table)
-}
-
-async fn reset(args: ResetLimits, client: &Client) -> Result<Done, CommandError> {
-    let others = [
-        ("policy", json!(args.policy.map(PolicyName::as_str))),
-        ("client", json!(args.client)),
-        ("all", json!(args.all)),
-    ];
-    let params = params_of(args.whose, others).await?;
-    let members = [("Windows reset", "windows")];
-    obtain(args.consent, "reset these counts").await?;
-    show_members(&RESET, params, &members, args.consent.form, client).await
-}
-
-/// The parameters that identify a client, and `others`.
-async fn params_of<const N: usize>(
-    whose: Whose,
-    others: [(&str, Value); N],
-) -> Result<Value, CommandError> {
-    let key = match whose.key {
-        Some(key) if key == "-" => {
-            let lines = read_lines("-".as_ref()).await?;
-            let first = lines.into_iter().next().map(|(_, line)| line);
-            Some(first.ok_or_else(|| CommandError::Input("no key was given".to_owned()))?)
-        }
-        key => key,
-    };
-    let email = whose.email.as_ref().map(EmailAddress::as_str);
-    let of_client = [
-        ("ip", json!(whose.ip)),
-        ("key", json!(key)),
-        ("email", json!(email)),
-    ];
-    Ok(of_client.into_iter().chain(others).collect())
 }

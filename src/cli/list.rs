@@ -55,7 +55,7 @@ pub(super) async fn list(
     print_rows(client.rows(operation, params).await?, columns, form).await
 }
 
-/// Prints these rows.
+/// Prints rows: unchanged, or in `columns`.
 pub(super) async fn print_rows(
     mut rows: Lines<CommandError>,
     columns: &[ListColumn],

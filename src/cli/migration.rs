@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::adapters::cluster::postgres::{Filling, Migration, PostgresStore, Stored};
 use crate::adapters::files::counts::FileCountStore;
-use crate::adapters::files::data_dir::DataDir;
+use crate::adapters::files::data_dir::{COUNTS, DataDir};
 use crate::adapters::ledger::LedgerStore;
 use crate::adapters::system::SystemClock;
 use crate::config::{Args, Consent, OutputForm};
@@ -19,7 +19,7 @@ use crate::ports::{
 };
 use crate::wiring::engines;
 
-use super::consent::obtain;
+use super::input::obtain;
 use super::outcome::{CommandError, Done, blocking};
 use super::output::{Output, Progress, grouped, number, show, text};
 use super::signals::unless_interrupted;
@@ -70,7 +70,7 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
         )));
     }
     let ledger = LedgerStore::open(&data_dir)?;
-    let counts = FileCountStore::open(&data_dir.counts());
+    let counts = FileCountStore::open(&data_dir.path().join(COUNTS));
     let metrics = Arc::new(Metrics::new([]));
     let copy = async {
         engines::migrate_store(&args.engines, &secret).await?;

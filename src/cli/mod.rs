@@ -2,47 +2,44 @@
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | [`serve`] | the service |
+//! | [`serve`] | the service; `certificate`, `certificate_order` and `delivering` work beside it |
 //! | `client` | the other end of commands: the running service, or this process |
 //! | `output`, `list`, `outcome` | printing, and the outcomes of commands |
-//! | `source`, `contact_file`, `import_columns`, `consent`, `signals` | input of commands, confirmations, and interruption |
-//! | `admin`, `block`, `contacts`, `keys`, `limits`, `mail`, `migration`, `status`, `store` | a file for each group of commands |
+//! | `input`, `contact_file`, `import_columns`, `signals` | input of commands, confirmations, and interruption |
+//! | `operations` | commands that show what one operation answers |
+//! | `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each other group of commands |
 //! | `check`, `network`, `findings` | checks of flags, files and the machine |
 //! | `handbook` | the handbook, which is part of the program |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
-mod admin;
-mod block;
 mod certificate;
 mod certificate_order;
 mod check;
 mod client;
-mod consent;
 mod contact_file;
 mod contacts;
 mod delivering;
 mod findings;
 mod handbook;
 mod import_columns;
+mod input;
 mod keys;
 mod limits;
 mod list;
-mod mail;
 mod migration;
 mod network;
+mod operations;
 mod outcome;
 mod output;
-mod queue;
 pub mod serve;
 mod signals;
-mod source;
 mod status;
 mod store;
 
 use std::path::Path;
 
-use crate::config::{self, AdminCommand, Args, Command, ContactsCommand, LedgerCommand};
+use crate::config::{self, Args, AskingCommand, Command, ContactsCommand, LedgerCommand};
 
 use self::client::Client;
 pub use self::outcome::{CommandError, Done};
@@ -53,80 +50,66 @@ use self::signals::unless_interrupted;
 ///
 /// # Errors
 /// [`CommandError`] when the command did nothing of what was asked.
-pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
-    let dir = args.and_then(|args| args.data_dir.as_deref());
+pub async fn run(command: Command, args: &Args) -> Result<Done, CommandError> {
     match command {
-        Command::Status { watch, form } => {
-            let args = known(args)?;
-            let work = async |client: &Client| status::run(watch, form, args, client).await;
-            match with_client(Some(args), work).await {
-                // A signal is its normal end.
-                Err(CommandError::Interrupted) if watch => Ok(Done::Whole),
-                ended => ended,
-            }
-        }
+        Command::Asked(command) => ask(command, args).await,
         Command::Backup { file, force, form } => {
-            store::back_up(file, force, form, ledger_dir(dir)?).await
+            store::back_up(file, force, form, ledger_dir(args)?).await
         }
         Command::Restore { file, consent } => {
-            store::restore(&file, consent, ledger_dir(dir)?).await
+            store::restore(&file, consent, ledger_dir(args)?).await
         }
-        Command::Ledger(LedgerCommand::Verify(form)) => store::verify(form, ledger_dir(dir)?).await,
+        Command::Ledger(LedgerCommand::Verify(form)) => {
+            store::verify(form, ledger_dir(args)?).await
+        }
         Command::Ledger(LedgerCommand::Repair(consent)) => {
-            store::repair(consent, ledger_dir(dir)?).await
+            store::repair(consent, ledger_dir(args)?).await
         }
         Command::Ledger(LedgerCommand::Compact(form)) => {
-            with_client(args, async |client| store::compact(form, client).await).await
+            let work = async |client: &Client| store::compact(form, client).await;
+            with_client(Client::open(args, false).await?, work).await
         }
-        Command::Contacts(command) => {
-            if let ContactsCommand::Import(import) = &command {
-                contacts::make_directory(&import.file, known(args)?).await?;
-            }
-            with_client(args, async |client| contacts::run(command, client).await).await
-        }
-        Command::Keys(command) => {
-            with_client(args, async |client| keys::run(command, client).await).await
-        }
-        Command::Agents(command) => {
-            with_client(args, async |client| keys::run_agents(command, client).await).await
-        }
-        Command::Limits(command) => {
-            // On a stopped directory the limiter's windows are opened, too.
-            let args = known(args)?;
-            let client = Client::open(args, true).await?;
-            let are_shared = args.engines.limits.is_some();
-            let work = async |client: &Client| limits::run(command, are_shared, client).await;
-            work_with(client, work).await
-        }
-        Command::Block(command) => {
-            with_client(args, async |client| block::run(command, client).await).await
-        }
-        Command::Queue(command) => {
-            with_client(args, async |client| queue::run(command, client).await).await
-        }
-        Command::Mail(command) => {
-            with_client(args, async |client| mail::run(command, client).await).await
-        }
-        Command::Admin(AdminCommand::Link(form)) => {
-            with_client(args, async |client| admin::link(form, client).await).await
-        }
-        Command::Migrate(form) => migration::migrate(form, known(args)?).await,
-        Command::Move(consent) => migration::move_to_store(consent, known(args)?).await,
+        Command::Migrate(form) => migration::migrate(form, args).await,
+        Command::Move(consent) => migration::move_to_store(consent, args).await,
         Command::Handbook { topic } => handbook::print(topic),
-        Command::Check(form) => check::check(known(args)?, false, form).await,
-        Command::Doctor(form) => check::check(known(args)?, true, form).await,
+        Command::Check(form) => check::check(args, false, form).await,
+        Command::Doctor(form) => check::check(args, true, form).await,
         Command::Completions { shell } => output::print(&config::completions(shell)),
         Command::Man => output::print(&config::man_page()?),
     }
 }
 
-fn known(args: Option<&Args>) -> Result<&Args, CommandError> {
-    args.ok_or_else(|| CommandError::Input("the command needs a --data-dir".to_owned()))
+/// Runs a command that asks the service.
+async fn ask(command: AskingCommand, args: &Args) -> Result<Done, CommandError> {
+    if let AskingCommand::Contacts(ContactsCommand::Import(import)) = &command {
+        contacts::make_directory(&import.file, args).await?;
+    }
+    let is_watch = matches!(command, AskingCommand::Status { watch: true, .. });
+    // On a stopped directory the limiter's windows are opened, too.
+    let with_windows = matches!(command, AskingCommand::Limits(_));
+    let work = async |client: &Client| match command {
+        AskingCommand::Status { watch, form } => status::run(watch, form, args, client).await,
+        AskingCommand::Contacts(command) => contacts::run(command, client).await,
+        AskingCommand::Keys(command) => keys::run(command, client).await,
+        AskingCommand::Agents(command) => operations::agents(command, client).await,
+        AskingCommand::Limits(command) => {
+            limits::run(command, args.engines.limits.is_some(), client).await
+        }
+        AskingCommand::Block(command) => operations::block(command, client).await,
+        AskingCommand::Queue(command) => operations::queue(command, client).await,
+        AskingCommand::Mail(command) => operations::mail(command, client).await,
+        AskingCommand::Admin(command) => operations::admin(command, client).await,
+    };
+    match with_client(Client::open(args, with_windows).await?, work).await {
+        // A signal is its normal end.
+        Err(CommandError::Interrupted) if is_watch => Ok(Done::Whole),
+        ended => ended,
+    }
 }
 
 /// The directory of a ledger.
-fn ledger_dir(dir: Option<&Path>) -> Result<&Path, CommandError> {
-    dir.ok_or_else(|| {
+fn ledger_dir(args: &Args) -> Result<&Path, CommandError> {
+    args.data_dir.as_deref().ok_or_else(|| {
         CommandError::Input(
             "this command is for the ledger in a data directory; with --store use PostgreSQL's own \
              tools, such as pg_dump and pg_restore"
@@ -135,16 +118,8 @@ fn ledger_dir(dir: Option<&Path>) -> Result<&Path, CommandError> {
     })
 }
 
-/// Runs `work` with the other end of commands.
-async fn with_client(
-    args: Option<&Args>,
-    work: impl AsyncFnOnce(&Client) -> Result<Done, CommandError>,
-) -> Result<Done, CommandError> {
-    work_with(Client::open(known(args)?, false).await?, work).await
-}
-
 /// Runs `work` with `client`, and closes that.
-async fn work_with(
+async fn with_client(
     client: Client,
     work: impl AsyncFnOnce(&Client) -> Result<Done, CommandError>,
 ) -> Result<Done, CommandError> {

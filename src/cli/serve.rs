@@ -103,8 +103,8 @@ pub async fn serve_until_stopped(
     let site = wiring::site(args, &settings, &problem::pages());
     let site = site.map_err(ServeError::Flag)?;
     let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
-    let webhook = wiring::newsletter_webhook(args, &interrupt).map_err(ServeError::Flag)?;
-    let (webhook, provider) = webhook.split();
+    let webhook = wiring::newsletter_webhook(args, &interrupt);
+    let (webhook, provider) = webhook.map_err(ServeError::Flag)?;
     let mail = wiring::mail_sender(args).map_err(ServeError::Flag)?;
 
     systemd::notify(None, "opening the stores");
@@ -288,7 +288,7 @@ impl AdminSide {
             let listener = Arc::new(UnixListener::from_std(socket.listener()?)?);
             let (uid, served) = (user_id(), Arc::clone(app));
             let flags = Arc::new(ServiceFlags {
-                directory: wiring::directory(),
+                directory: std::env::current_dir().unwrap_or_default(),
                 words: args.given.words(),
             });
             let serving = move |stop| {

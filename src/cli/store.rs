@@ -13,7 +13,7 @@ use crate::config::{Consent, OutputForm};
 use crate::operator::ledger::COMPACT;
 
 use super::client::{Client, member};
-use super::consent::obtain;
+use super::input::{self, obtain};
 use super::outcome::{CommandError, Done, blocking};
 use super::output::{Progress, grouped, note, show};
 
@@ -75,15 +75,8 @@ pub(super) async fn restore(
         obtain(consent, &format!("replace {names} in {dir}")).await?;
     }
     let path = data_dir.to_owned();
-    let restored = if file == Path::new("-") {
-        blocking(move || backup::restore(&SystemFiles, &path, std::io::stdin().lock())).await?
-    } else {
-        let opened = part_file::open(file).await.map_err(|error| {
-            CommandError::Failed(format!("cannot read {}: {error}", file.display()))
-        })?;
-        let file = opened.0.into_std().await;
-        blocking(move || backup::restore(&SystemFiles, &path, file)).await?
-    };
+    let (file, _) = input::open(file).await?;
+    let restored = blocking(move || backup::restore(&SystemFiles, &path, file)).await?;
     let held = match restored.held {
         0 => "none".to_owned(),
         // They may have been sent after the backup was made.

@@ -1,9 +1,9 @@
 //! The flags of the certificate ordered by the service itself.
 
-use clap::error::ErrorKind;
 use url::{Host, Url};
 
-use crate::domain::{EmailAddress, host::rootless};
+use super::values;
+use crate::domain::rootless;
 
 /// Let's Encrypt.
 const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
@@ -12,11 +12,6 @@ const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory"
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 #[command(next_help_heading = "HTTPS")]
-#[allow(
-    clippy::doc_markdown,
-    rustdoc::bare_urls,
-    reason = "help is plain text, not Markdown"
-)]
 pub struct AcmeArgs {
     /// Domain to order a certificate for and keep renewed, such as api.example.com; it must resolve to this
     /// machine, with port 443 leading to --listen; repeatable
@@ -24,7 +19,7 @@ pub struct AcmeArgs {
     pub domains: Vec<String>,
 
     /// Contact address for the certificate authority
-    #[arg(long = "acme-email", value_name = "ADDRESS", requires = "domains", value_parser = email)]
+    #[arg(long = "acme-email", value_name = "ADDRESS", requires = "domains", value_parser = values::email)]
     pub email: Option<String>,
 
     /// ACME directory URL of the authority [default: that of Let's Encrypt]
@@ -54,7 +49,7 @@ impl AcmeArgs {
         base_url: Option<&str>,
         has_files: bool,
         has_store: bool,
-    ) -> Result<(), (ErrorKind, String)> {
+    ) -> Result<(), &'static str> {
         if !self.is_given() {
             return Ok(());
         }
@@ -72,7 +67,7 @@ impl AcmeArgs {
         } else {
             return Ok(());
         };
-        Err((ErrorKind::ArgumentConflict, why.to_owned()))
+        Err(why)
     }
 }
 
@@ -89,13 +84,6 @@ fn domain(text: &str) -> Result<String, &'static str> {
     };
     let is_full = name.contains('.') && name.len() <= 253 && name.split('.').all(is_label);
     is_full.then_some(name).ok_or(FORM)
-}
-
-fn email(text: &str) -> Result<String, String> {
-    let parsed = EmailAddress::parse(text);
-    parsed
-        .map(|_address| text.to_owned())
-        .map_err(|error| error.to_string())
 }
 
 fn directory(text: &str) -> Result<String, &'static str> {

@@ -6,10 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, ValueEnum};
 use ipnet::IpNet;
-use serde_json::Value;
 use tracing::Level;
 use url::{Host, Url};
 
@@ -22,7 +20,8 @@ use super::acme::AcmeArgs;
 use super::engines::EngineArgs;
 use super::given::GivenFlags;
 use super::mail::MailArgs;
-use super::values::{self, ModelParams, WebhookUrl};
+use super::model::{ModelArgs, ModelParam};
+use super::values::{self, WebhookUrl};
 
 /// The most questions that the home page offers.
 const SUGGESTIONS_MAX: usize = 6;
@@ -37,11 +36,6 @@ const SUGGESTIONS_MAX: usize = 6;
     long_about = "The back end of a marketing site in one binary: newsletter sign-ups, an assistant with a \
                   message quota, free API keys, and exact rate limits.\n\nAll data is stored in the data \
                   directory or, with several nodes, in PostgreSQL and Redis."
-)]
-#[allow(
-    clippy::doc_markdown,
-    rustdoc::bare_urls,
-    reason = "help is plain text, not Markdown"
 )]
 pub struct Args {
     /// Directory for all stored data; created if missing
@@ -188,7 +182,7 @@ pub struct Args {
         value_name = "on|off",
         default_value = "off",
         action = ArgAction::Set,
-        value_parser = values::on_or_off()
+        value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
     )]
     consent_ip: bool,
 
@@ -330,105 +324,6 @@ pub struct Args {
     pub given: GivenFlags,
 }
 
-/// The model's flags. Without `--model-url`, giving any of the others is an error.
-#[derive(Clone, Debug, PartialEq, clap::Args)]
-#[command(next_help_heading = "Model")]
-#[allow(
-    clippy::doc_markdown,
-    rustdoc::invalid_html_tags,
-    reason = "help is plain text, not Markdown"
-)]
-pub struct ModelArgs {
-    /// Base URL of an OpenAI-compatible API whose model answers visitors, such as http://127.0.0.1:11434/v1
-    /// [default: none, the assistant searches the pages]
-    #[arg(
-        long = "model-url",
-        hide_env_values = true,
-        value_name = "URL",
-        required = false,
-        requires = "name",
-        value_parser = values::model_url
-    )]
-    pub url: String,
-
-    /// Model name
-    #[arg(
-        long = "model",
-        value_name = "NAME",
-        required = false,
-        requires = "url",
-        value_parser = values::name
-    )]
-    pub name: String,
-
-    /// File with the API key, not readable by other users
-    #[arg(long = "model-key-file", value_name = "FILE", requires = "url")]
-    pub key_file: Option<PathBuf>,
-
-    /// Time limit for one answer of the model, from 1s to 5m
-    #[arg(
-        long = "model-timeout",
-        value_name = "TIME",
-        default_value = "30s",
-        requires = "url",
-        value_parser = values::model_timeout
-    )]
-    pub timeout: Duration,
-
-    /// Maximum answers generated at once; further messages are refused and not charged
-    #[arg(
-        long = "model-concurrency",
-        value_name = "COUNT",
-        default_value_t = 64,
-        requires = "url",
-        value_parser = clap::value_parser!(u16).range(1..=4096)
-    )]
-    pub concurrency: u16,
-
-    /// Extra field of each request to the model, such as max_tokens=400; repeatable, in the environment one per
-    /// line. The JSON may span lines
-    #[arg(
-        long = "model-param",
-        hide_env_values = true,
-        value_name = "KEY=JSON",
-        requires = "url",
-        value_parser = values::model_params
-    )]
-    params: Vec<ModelParams>,
-
-    /// Drop everything up to the first closing tag, such as </think>, for servers that open the model's
-    /// thinking in the prompt
-    #[arg(
-        long = "model-thinks-first",
-        requires = "url",
-        value_parser = clap::builder::BoolishValueParser::new()
-    )]
-    pub thinks_first: bool,
-
-    /// Fallback while the model is unavailable. none: a 503; guide: search the pages, say so in the first line,
-    /// charge nothing
-    #[arg(
-        long = "model-fallback",
-        value_name = "none|guide",
-        default_value = "none",
-        action = ArgAction::Set,
-        requires = "url",
-        value_parser = PossibleValuesParser::new(["none", "guide"]).map(|word| word == "guide")
-    )]
-    pub falls_back: bool,
-
-    /// File with the model's system prompt [default: made from the pages]
-    #[arg(long = "assistant-prompt-file", value_name = "FILE", requires = "url")]
-    pub prompt_file: Option<PathBuf>,
-}
-
-impl ModelArgs {
-    /// The members to add to each request, in the order of the flags.
-    pub fn params(&self) -> impl Iterator<Item = &(String, Value)> {
-        self.params.iter().flat_map(|params| &params.0)
-    }
-}
-
 /// Whether a sign-up has to be confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OptInMode {
@@ -473,43 +368,55 @@ impl Args {
     /// Checks what clap's attributes cannot express, for the service, or for a command, which `is_operating`.
     ///
     /// # Errors
-    /// What is wrong, in words.
-    pub(super) fn check(&self, is_operating: bool) -> Result<(), (ErrorKind, String)> {
+    /// The fault, in words.
+    pub(super) fn check(&self, is_operating: bool) -> Result<(), String> {
         let mut keys = BTreeSet::new();
-        let params = self.model.iter().flat_map(ModelArgs::params);
-        if let Some((key, _)) = params.into_iter().find(|(key, _)| !keys.insert(key)) {
-            let twice = format!("--model-param sets {key} twice");
-            return Err((ErrorKind::ArgumentConflict, twice));
+        let mut params = self.model.iter().flat_map(|model| &model.params);
+        if let Some(ModelParam(key, _)) = params.find(|param| !keys.insert(&param.0)) {
+            return Err(format!("--model-param sets {key} twice"));
         }
         // Merged, because several networks can cover all addresses together.
         let trusted = IpNet::aggregate(&self.trusted_proxies);
         if trusted.iter().any(|network| network.prefix_len() == 0) {
-            let all = "--trusted-proxy must not cover all addresses, alone or together, or any client \
-                       could forge its address";
-            return Err((ErrorKind::ValueValidation, all.to_owned()));
+            return Err(
+                "--trusted-proxy must not cover all addresses, alone or together, or any client \
+                 could forge its address"
+                    .to_owned(),
+            );
         }
         if self.suggestions.len() > SUGGESTIONS_MAX {
-            let many = format!("--suggestion may be given {SUGGESTIONS_MAX} times at most");
-            return Err((ErrorKind::ValueValidation, many));
+            return Err(format!(
+                "--suggestion may be given {SUGGESTIONS_MAX} times at most"
+            ));
         }
         let is_plain = |url: &String| url.starts_with("http:");
         if self.speaks_tls() && self.base_url.as_ref().is_some_and(is_plain) {
-            let plain = "--base-url must be an https URL with --tls-cert or --https-domain: --listen serves HTTPS only";
-            return Err((ErrorKind::ArgumentConflict, plain.to_owned()));
+            return Err(
+                "--base-url must be an https URL with --tls-cert or --https-domain: --listen serves HTTPS only"
+                    .to_owned(),
+            );
         }
         let (has_files, has_store) = (self.tls_cert.is_some(), self.engines.store.is_some());
         self.acme
             .check(self.base_url.as_deref(), has_files, has_store)?;
-        if self.redirect_listen.is_some()
-            && let Err(why) = self.check_redirect()
-        {
-            return Err((ErrorKind::ArgumentConflict, why.to_owned()));
+        if self.redirect_listen.is_some() {
+            self.check_redirect()?;
         }
-        let mail = self.mail.as_ref().map_or(Ok(()), MailArgs::check);
-        mail.map_err(|why| (ErrorKind::ArgumentConflict, why.to_owned()))?;
-        let opt_in = self.check_opt_in(self.listen);
-        opt_in.map_err(|why| (ErrorKind::ArgumentConflict, why.to_owned()))?;
-        self.engines.check(is_operating)
+        self.mail.as_ref().map_or(Ok(()), MailArgs::check)?;
+        self.check_opt_in(self.listen)?;
+        self.engines.check(is_operating)?;
+        let missing = match &self.engines {
+            _ if self.data_dir.is_some() => return Ok(()),
+            EngineArgs { store: None, .. } => {
+                "no data directory: set --data-dir DIR or LANDING_DATA_DIR"
+            }
+            // Only the service needs the place where requests are counted.
+            EngineArgs { limits: None, .. } if !is_operating => {
+                "no place for the rate limits: set --limits URL, or --data-dir DIR for a single node"
+            }
+            _ => return Ok(()),
+        };
+        Err(missing.to_owned())
     }
 
     /// Checks that an email can ask to confirm, and that its link leads to a service that listens on `bound`.

@@ -1,68 +1,24 @@
 //! The operator's commands.
 
-mod block;
-mod contacts;
-mod form;
-mod keys;
-mod limits;
-mod mail;
-mod queue;
-
+use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
+use clap::builder::PossibleValuesParser;
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use serde::Serialize;
 
-pub use self::block::{BlockCommand, NamedNetwork};
-pub use self::contacts::{
-    ColumnMeaning, ContactFilter, ContactOrder, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs,
-};
-pub use self::form::{Consent, OutputForm};
-pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
-pub use self::limits::{LimitsCommand, ResetLimits, Whose};
-pub use self::mail::{MailCommand, Recipient};
-pub use self::queue::{NamedDelivery, QueueCommand};
-
-use super::generated::Shell;
+use super::values;
+use crate::domain::BlockedNetwork;
 
 /// A command of the operator, who may run it while the service runs on the data directory or while it
 /// does not.
 // A variant's doc comment is the command's help.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Show the state of the service and its last 24 hours
-    Status {
-        /// Refresh every two seconds, until Ctrl-C
-        #[arg(long)]
-        watch: bool,
-
-        /// How to print it.
-        #[command(flatten)]
-        form: OutputForm,
-    },
-
-    /// List, export, import and erase contacts
-    #[command(subcommand)]
-    Contacts(ContactsCommand),
-
-    /// List, check and revoke API keys
-    #[command(subcommand)]
-    Keys(KeysCommand),
-
-    /// Revoke registrations of agents and list the revoked ones
-    #[command(subcommand)]
-    Agents(AgentsCommand),
-
-    /// Show and reset rate limits
-    #[command(subcommand)]
-    Limits(LimitsCommand),
-
-    /// List, add and remove blocked networks
-    #[command(subcommand)]
-    Block(BlockCommand),
-
-    /// List, show, retry and drop deliveries; pause and resume them all
-    #[command(subcommand)]
-    Queue(QueueCommand),
+    /// A command over the operations of the service.
+    #[command(flatten)]
+    Asked(AskingCommand),
 
     /// Write a backup, with the service running or stopped
     Backup {
@@ -90,10 +46,6 @@ pub enum Command {
         consent: Consent,
     },
 
-    /// Email: test the account, lift the suppression of an address
-    #[command(subcommand)]
-    Mail(MailCommand),
-
     /// Verify, repair and compact the ledger
     #[command(subcommand)]
     Ledger(LedgerCommand),
@@ -103,10 +55,6 @@ pub enum Command {
 
     /// Copy a data directory to --store; the service must be stopped
     Move(Consent),
-
-    /// Open the admin page
-    #[command(subcommand)]
-    Admin(AdminCommand),
 
     /// Print the handbook
     Handbook {
@@ -146,6 +94,53 @@ impl Command {
     }
 }
 
+/// A command that asks the service, or this process if no service runs.
+#[derive(Clone, Debug, Subcommand)]
+pub enum AskingCommand {
+    /// Show the state of the service and its last 24 hours
+    Status {
+        /// Refresh every two seconds, until Ctrl-C
+        #[arg(long)]
+        watch: bool,
+
+        /// How to print it.
+        #[command(flatten)]
+        form: OutputForm,
+    },
+
+    /// List, export, import and erase contacts
+    #[command(subcommand)]
+    Contacts(ContactsCommand),
+
+    /// List, check and revoke API keys
+    #[command(subcommand)]
+    Keys(KeysCommand),
+
+    /// Revoke registrations of agents and list the revoked ones
+    #[command(subcommand)]
+    Agents(AgentsCommand),
+
+    /// Show and reset rate limits
+    #[command(subcommand)]
+    Limits(LimitsCommand),
+
+    /// List, add and remove blocked networks
+    #[command(subcommand)]
+    Block(BlockCommand),
+
+    /// List, show, retry and drop deliveries; pause and resume them all
+    #[command(subcommand)]
+    Queue(QueueCommand),
+
+    /// Email: test the account, lift the suppression of an address
+    #[command(subcommand)]
+    Mail(MailCommand),
+
+    /// Open the admin page
+    #[command(subcommand)]
+    Admin(AdminCommand),
+}
+
 /// A command about the admin page.
 #[derive(Clone, Debug, Subcommand)]
 pub enum AdminCommand {
@@ -167,6 +162,456 @@ pub enum LedgerCommand {
 
     /// Rewrite the ledger without superseded lines
     Compact(OutputForm),
+}
+
+/// How a command prints its result.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct OutputForm {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Whether a command that destroys something asks before, and how it prints its result.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Consent {
+    /// Skip the confirmation prompt; required without a terminal
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// How to print the result.
+    #[command(flatten)]
+    pub form: OutputForm,
+}
+
+/// A command about contacts.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ContactsCommand {
+    /// List contacts in the order they were added, or sorted
+    List {
+        /// Which ones.
+        #[command(flatten)]
+        filter: ContactFilter,
+
+        /// Sort as the admin page does [default: in the order they were added]
+        #[arg(long, value_name = "ORDER")]
+        sort: Option<ContactOrder>,
+
+        /// How to print them.
+        #[command(flatten)]
+        form: OutputForm,
+    },
+
+    /// Count contacts
+    Count {
+        /// Which ones.
+        #[command(flatten)]
+        filter: ContactFilter,
+
+        /// How to print the number.
+        #[command(flatten)]
+        form: OutputForm,
+    },
+
+    /// Export contacts to a file, for a spreadsheet or another service
+    Export(ExportArgs),
+
+    /// Import contacts from a file
+    Import(ImportArgs),
+
+    /// Show the data stored about an address
+    Show {
+        /// Email address
+        #[arg(value_name = "ADDRESS", value_parser = values::email)]
+        email: String,
+
+        /// Include the proof of consent
+        #[arg(long)]
+        proof: bool,
+
+        /// How to print it.
+        #[command(flatten)]
+        form: OutputForm,
+    },
+
+    /// Permanently erase addresses from every file
+    Forget(ForgetArgs),
+}
+
+/// The orders of the admin page.
+// A variant's doc comment is its help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ContactOrder {
+    /// Newest contact first
+    Newest,
+    /// Oldest contact first
+    Oldest,
+    /// By address
+    AToZ,
+    /// By address, reversed
+    ZToA,
+}
+
+/// Which contacts.
+#[derive(Clone, Debug, Default, PartialEq, Args, Serialize)]
+pub struct ContactFilter {
+    /// Only contacts that signed up at this time or later: RFC 3339, or a date (UTC)
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    pub since: Option<String>,
+
+    /// Only contacts that signed up before this time
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    pub until: Option<String>,
+
+    /// Only contacts that have this client among the last four that signed them up: its name in the
+    /// log, its hash in `limits show`, or its IP address
+    #[arg(long, value_name = "NAME")]
+    pub signed_by: Option<String>,
+
+    /// Only contacts with this status [default: all; for export, subscribed]
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(["pending", "subscribed", "unsubscribed", "all"]))]
+    pub status: Option<String>,
+}
+
+/// What to export, and where to.
+#[derive(Clone, Debug, Args)]
+pub struct ExportArgs {
+    /// File format [default: by the extension of FILE, else csv]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<FileFormat>,
+
+    /// File to write; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
+
+    /// Which ones.
+    #[command(flatten)]
+    pub filter: ContactFilter,
+}
+
+/// What to import.
+#[derive(Clone, Debug, Args)]
+pub struct ImportArgs {
+    /// File to read; - is standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// File format [default: by the extension of FILE, else csv]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<FileFormat>,
+
+    /// Meaning of a column with an unknown name: unsubscribed (a yes or a time opts out), subscribed or confirmed
+    /// (a yes or a time opts in), status, email, `subscribed_at` or ignore; repeatable
+    #[arg(long = "column", value_name = "NAME=MEANING", value_parser = column)]
+    pub columns: Vec<(String, ColumnMeaning)>,
+
+    /// Also import addresses that were erased
+    #[arg(long)]
+    pub unforget: bool,
+
+    /// How to print the result.
+    #[command(flatten)]
+    pub form: OutputForm,
+}
+
+/// A format of contact files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FileFormat {
+    /// Comma-separated values, with a header row
+    Csv,
+    /// One JSON object per line
+    Jsonl,
+}
+
+/// The meaning of a column of an imported file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum ColumnMeaning {
+    /// The address.
+    Email,
+    /// When the contact signed up.
+    SubscribedAt,
+    /// A word for the contact's status.
+    Status,
+    /// Opt-out flag or time.
+    Unsubscribed,
+    /// Opt-in flag or time.
+    Subscribed,
+    /// Confirmation flag or time.
+    Confirmed,
+    /// Nothing of these.
+    Ignore,
+}
+
+impl ColumnMeaning {
+    /// Reads a meaning by its name, such as `subscribed_at`.
+    pub fn parse(name: &str) -> Option<Self> {
+        <Self as ValueEnum>::from_str(name, true).ok()
+    }
+}
+
+fn column(text: &str) -> Result<(String, ColumnMeaning), String> {
+    let (name, meaning) = text.rsplit_once('=').unwrap_or((text, ""));
+    let meaning = ColumnMeaning::parse(meaning).ok_or(
+        "must be NAME=MEANING: email, subscribed_at, status, unsubscribed, subscribed, confirmed or ignore",
+    )?;
+    Ok((name.to_owned(), meaning))
+}
+
+/// Whom to forget.
+#[derive(Clone, Debug, Args)]
+pub struct ForgetArgs {
+    /// Email addresses
+    #[arg(
+        value_name = "ADDRESS",
+        value_parser = values::email,
+        required_unless_present_any = ["from", "ContactFilter"],
+        conflicts_with = "ContactFilter"
+    )]
+    pub emails: Vec<String>,
+
+    /// File with more addresses, one per line; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "ContactFilter")]
+    pub from: Option<PathBuf>,
+
+    /// All of these, in place of addresses.
+    #[command(flatten)]
+    pub filter: ContactFilter,
+
+    /// Whether to ask.
+    #[command(flatten)]
+    pub consent: Consent,
+}
+
+/// A command about API keys.
+#[derive(Clone, Debug, Subcommand)]
+pub enum KeysCommand {
+    /// List keys in the order they were issued
+    List(OutputForm),
+
+    /// Permanently revoke keys
+    Revoke {
+        /// Which ones.
+        #[command(flatten)]
+        named: NamedKeys,
+
+        /// Whether to ask.
+        #[command(flatten)]
+        consent: Consent,
+    },
+
+    /// Check whether keys are accepted
+    Check {
+        /// Which ones.
+        #[command(flatten)]
+        named: NamedKeys,
+
+        /// How to print the result.
+        #[command(flatten)]
+        form: OutputForm,
+    },
+}
+
+/// Which keys.
+#[derive(Clone, Debug, Args)]
+pub struct NamedKeys {
+    /// ID of a key, from `keys list`, or the whole key; - reads them from standard input, one per line,
+    /// which keeps them out of the shell history
+    #[arg(value_name = "KEY", required = true)]
+    pub names: Vec<String>,
+}
+
+/// A command about agents.
+#[derive(Clone, Debug, Subcommand)]
+pub enum AgentsCommand {
+    /// List revoked registrations in the order they were revoked
+    ListRevoked(OutputForm),
+
+    /// Permanently revoke a registration and all its tokens
+    Revoke {
+        /// Client ID of the registration
+        #[arg(value_name = "CLIENT_ID")]
+        client_id: String,
+
+        /// Whether to ask.
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+/// A command about rate limits.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LimitsCommand {
+    /// Show all limits and their busiest clients, or what one client has left
+    Show {
+        /// Number of clients to show for each limit
+        #[arg(
+            long,
+            value_name = "COUNT",
+            default_value_t = 5,
+            value_parser = clap::value_parser!(u16).range(0..=1000)
+        )]
+        top: u16,
+
+        /// Who is asked about.
+        #[command(flatten)]
+        whose: Whose,
+
+        /// How to print it.
+        #[command(flatten)]
+        form: OutputForm,
+    },
+
+    /// Reset counters, so that refused clients are admitted again
+    #[command(override_usage = "landing-api limits reset [OPTIONS]")]
+    Reset(ResetLimits),
+}
+
+/// Whose limits.
+#[derive(Clone, Debug, Args, Serialize)]
+pub struct Whose {
+    /// IP address of a client
+    #[arg(long, value_name = "ADDRESS", value_parser = values::ip)]
+    pub ip: Option<IpAddr>,
+
+    /// API key, token or client ID; - reads it from standard input
+    #[arg(long, value_name = "KEY", conflicts_with = "ip")]
+    pub key: Option<String>,
+
+    /// Email address that the client of --ip signs up
+    #[arg(long, value_name = "ADDRESS", value_parser = values::email, requires = "ip")]
+    pub email: Option<String>,
+}
+
+/// What to reset.
+#[derive(Clone, Debug, Args, Serialize)]
+#[command(group = ArgGroup::new("what")
+    .args(["policy", "ip", "key", "client", "all"])
+    .multiple(true)
+    .required(true))]
+pub struct ResetLimits {
+    /// Only this limit; without --ip or --key, for everyone
+    #[arg(long, value_name = "NAME", value_parser = values::policy)]
+    pub policy: Option<String>,
+
+    /// Who is forgiven.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub whose: Whose,
+
+    /// Hash of a client, from `limits show`
+    #[arg(long, value_name = "HASH", conflicts_with_all = ["policy", "ip", "key"])]
+    pub client: Option<String>,
+
+    /// Every limit, for everyone
+    #[arg(long, conflicts_with_all = ["policy", "ip", "key", "client"])]
+    pub all: bool,
+
+    /// Whether to ask.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub consent: Consent,
+}
+
+/// A command about blocked networks.
+#[derive(Clone, Debug, Subcommand)]
+pub enum BlockCommand {
+    /// List blocked networks, including those of --block
+    List(OutputForm),
+
+    /// Block every request of a network from now on
+    Add(NamedNetwork),
+
+    /// Unblock a network
+    Remove(NamedNetwork),
+}
+
+/// Which network.
+#[derive(Clone, Debug, Args)]
+pub struct NamedNetwork {
+    /// Network such as 192.0.2.0/24, or an address
+    #[arg(value_name = "CIDR", value_parser = BlockedNetwork::parse)]
+    pub network: BlockedNetwork,
+
+    /// How to print the result.
+    #[command(flatten)]
+    pub form: OutputForm,
+}
+
+/// A command about deliveries.
+#[derive(Clone, Debug, Subcommand)]
+pub enum QueueCommand {
+    /// List pending and failed deliveries
+    List(OutputForm),
+
+    /// Show a delivery and its content
+    Show {
+        /// ID of a delivery, from `queue list`
+        #[arg(value_name = "ID")]
+        id: String,
+
+        /// How to print it.
+        #[command(flatten)]
+        form: OutputForm,
+    },
+
+    /// Deliver now, with all attempts again
+    Retry {
+        /// ID of a delivery, from `queue list`
+        #[arg(value_name = "ID", required_unless_present = "all")]
+        id: Option<String>,
+
+        /// All failed deliveries and all that wait for their next attempt
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+
+        /// How to print the result.
+        #[command(flatten)]
+        form: OutputForm,
+    },
+
+    /// Discard a delivery without sending it
+    Drop {
+        /// ID of a delivery, from `queue list`
+        #[arg(value_name = "ID")]
+        id: String,
+
+        /// Whether to ask.
+        #[command(flatten)]
+        consent: Consent,
+    },
+
+    /// Pause deliveries until `queue release`
+    Hold(OutputForm),
+
+    /// Resume deliveries
+    Release(OutputForm),
+}
+
+/// A command about email.
+#[derive(Clone, Debug, Subcommand)]
+pub enum MailCommand {
+    /// Send a test email to your own address
+    Test(Recipient),
+
+    /// Lift the suppression of an address whose owner wants email again
+    Allow(Recipient),
+}
+
+/// A recipient of email.
+#[derive(Clone, Debug, Args)]
+pub struct Recipient {
+    /// Email address
+    #[arg(value_name = "ADDRESS", value_parser = values::email)]
+    pub address: String,
+
+    /// How to print the result.
+    #[command(flatten)]
+    pub form: OutputForm,
 }
 
 /// A file of the handbook.

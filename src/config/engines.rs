@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
-
 use crate::domain::macros::hidden;
 
 /// The URL of an engine, parsed by its adapter. It may hold a password, so `Debug` hides it.
@@ -30,11 +28,6 @@ hidden!(EngineUrl);
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Several nodes")]
-#[allow(
-    clippy::doc_markdown,
-    rustdoc::bare_urls,
-    reason = "help is plain text, not Markdown"
-)]
 pub struct EngineArgs {
     /// PostgreSQL database for contacts, keys and revocations, such as
     /// postgres://landing@db.example/landing?sslmode=require [default: the data directory]
@@ -78,37 +71,40 @@ impl EngineArgs {
     ///
     /// # Errors
     /// The missing flags, in words.
-    pub(super) fn check(&self, is_operating: bool) -> Result<(), (ErrorKind, String)> {
-        let missing = |why: &str| Err((ErrorKind::MissingRequiredArgument, why.to_owned()));
-        if self.limits.is_some() && self.store.is_none() {
-            return missing("--limits needs --store: nodes that share limits must share keys, too");
+    pub(super) fn check(&self, is_operating: bool) -> Result<(), String> {
+        let (has_store, has_limits) = (self.store.is_some(), self.limits.is_some());
+        let missing = if has_limits && !has_store {
+            "--limits needs --store: nodes that share limits must share keys, too"
+        } else if has_store && self.secret_file.is_none() {
+            "--store needs --secret-file: all nodes share one secret. For a new service create it with \
+             `openssl rand -hex 32`; for an existing data directory use its file secret"
+        } else if has_limits && self.nodes.is_none() && !is_operating {
+            "--limits needs --nodes: while it is unavailable, each node takes its share of every limit"
+        } else {
+            ""
+        };
+        if !missing.is_empty() {
+            return Err(missing.to_owned());
         }
-        if self.store.is_some() && self.secret_file.is_none() {
-            return missing(
-                "--store needs --secret-file: all nodes share one secret. For a new service create it with \
-                 `openssl rand -hex 32`; for an existing data directory use its file secret",
-            );
-        }
-        if self.limits.is_some() && self.nodes.is_none() && !is_operating {
-            return missing(
-                "--limits needs --nodes: while it is unavailable, each node takes its share of every limit",
-            );
-        }
-        let store = (self.store.is_some(), "--store");
-        let limits = (self.limits.is_some(), "--limits");
-        let store_password = self.store_password_file.is_some();
-        let limits_password = self.limits_password_file.is_some();
-        let (store_ca, limits_ca) = (self.store_ca.is_some(), self.limits_ca.is_some());
+        let (store, limits) = ((has_store, "--store"), (has_limits, "--limits"));
         for (is_given, flag, (is_useful, engine)) in [
-            (store_password, "--store-password-file", store),
-            (limits_password, "--limits-password-file", limits),
-            (store_ca, "--store-ca", store),
-            (limits_ca, "--limits-ca", limits),
+            (
+                self.store_password_file.is_some(),
+                "--store-password-file",
+                store,
+            ),
+            (
+                self.limits_password_file.is_some(),
+                "--limits-password-file",
+                limits,
+            ),
+            (self.store_ca.is_some(), "--store-ca", store),
+            (self.limits_ca.is_some(), "--limits-ca", limits),
             (self.secret_file.is_some(), "--secret-file", store),
             (self.nodes.is_some(), "--nodes", limits),
         ] {
             if is_given && !is_useful {
-                return missing(&format!("{flag} has no effect without {engine}"));
+                return Err(format!("{flag} has no effect without {engine}"));
             }
         }
         Ok(())

@@ -12,11 +12,6 @@ use crate::domain::{Relay, RelaySecurity, Sender};
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
 #[command(next_help_heading = "Mail")]
-#[allow(
-    clippy::doc_markdown,
-    rustdoc::bare_urls,
-    reason = "help is plain text, not Markdown"
-)]
 pub struct MailArgs {
     /// Mail relay: smtps://USER@HOST (TLS, port 465) or smtp://USER@HOST (STARTTLS, port 587); without TLS only
     /// on this machine [default: none, no email is sent]

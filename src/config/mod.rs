@@ -2,13 +2,21 @@
 //! flag of the service can be set by an environment variable, too: that of `--data-dir` is
 //! `LANDING_DATA_DIR`.
 
+// A field's doc comment is a flag's help.
+#![allow(
+    clippy::doc_markdown,
+    rustdoc::bare_urls,
+    rustdoc::invalid_html_tags,
+    reason = "help is plain text, not Markdown"
+)]
+
 mod acme;
 mod args;
 mod commands;
 mod engines;
-mod generated;
 mod given;
 mod mail;
+mod model;
 mod values;
 
 use std::ffi::OsString;
@@ -16,16 +24,18 @@ use std::io;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Subcommand as _};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Id, Subcommand as _};
+pub use clap_complete::Shell;
+use clap_mangen::Man;
 
 pub use acme::AcmeArgs;
-pub use args::{Args, LogFormat, ModelArgs, RequestDeadlines, WebhookMode};
+pub use args::{Args, LogFormat, RequestDeadlines, WebhookMode};
 pub use commands::*;
 pub use engines::{EngineArgs, EngineUrl};
-pub use generated::Shell;
 pub use given::GivenFlags;
 pub use mail::MailArgs;
-pub use values::{ModelParams, WebhookUrl};
+pub use model::{ModelArgs, ModelParam};
+pub use values::WebhookUrl;
 
 /// End of each command's help, under `# ` and its name; the program's own has no name.
 const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
@@ -57,8 +67,8 @@ pub enum Invocation {
         /// The command.
         command: Command,
         /// The data directory, and the settings of a service on it as far as they are in the environment.
-        /// Only commands that need no data directory may have none.
-        args: Option<Box<Args>>,
+        /// They are checked unless the command needs no data directory.
+        args: Box<Args>,
     },
 }
 
@@ -79,39 +89,29 @@ impl Invocation {
     }
 
     fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let args = |matches: &ArgMatches| {
-            let mut args = Args::from_arg_matches(matches)?;
-            let is_operating = matches.subcommand().is_some();
-            let checked = args.check(is_operating);
-            checked.map_err(|(kind, text)| command().error(kind, text))?;
-            let has_store = args.engines.store.is_some();
-            // Only the service needs the place where requests are counted.
-            let has_limits = is_operating || args.engines.limits.is_some();
-            if args.data_dir.is_none() && !(has_store && has_limits) {
-                let missing = if has_store {
-                    "no place for the rate limits: set --limits URL, or --data-dir DIR for a single node"
-                } else {
-                    "no data directory: set --data-dir DIR or LANDING_DATA_DIR"
-                };
-                return Err(command().error(ErrorKind::MissingRequiredArgument, missing));
-            }
-            args.given = GivenFlags::of(&command(), matches);
-            Ok(Box::new(args))
-        };
         let Some((_name, of_command)) = matches.subcommand() else {
-            return args(matches).map(Self::Serve);
+            return args(matches, true).map(Self::Serve);
         };
         let command = Command::from_arg_matches(matches)?;
-        if command.takes_flags() {
+        let args = if command.takes_flags() {
             refuse_early_flags(matches)?;
-        }
-        let args = match (command.needs_data_dir(), command.takes_flags()) {
-            (true, true) => Some(args(of_command)?),
-            (true, false) => Some(args(matches)?),
-            (false, _) => None,
+            args(of_command, true)?
+        } else {
+            args(matches, command.needs_data_dir())?
         };
         Ok(Self::Operate { command, args })
     }
+}
+
+/// The flags of `matches`, checked if `is_checked`.
+fn args(matches: &ArgMatches, is_checked: bool) -> Result<Box<Args>, clap::Error> {
+    let mut args = Args::from_arg_matches(matches)?;
+    if is_checked {
+        let checked = args.check(matches.subcommand().is_some());
+        checked.map_err(|text| command().error(ErrorKind::ValueValidation, text))?;
+    }
+    args.given = GivenFlags::of(&command(), matches);
+    Ok(Box::new(args))
 }
 
 /// The parser: that of clap's derive, with the commands and an environment variable for each flag of the
@@ -174,7 +174,13 @@ fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
 
 /// The completions of `shell`.
 pub fn completions(shell: Shell) -> Vec<u8> {
-    generated::completions(shell, command())
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command(), "landing-api", &mut script);
+    // Bash's completions read the hyphen in the program's name as a blank when they look words up.
+    let script = String::from_utf8_lossy(&script);
+    script
+        .replace("landing__subcmd__api", "landing__api")
+        .into_bytes()
 }
 
 /// The man page, with a section for each command.
@@ -182,7 +188,47 @@ pub fn completions(shell: Shell) -> Vec<u8> {
 /// # Errors
 /// Never, because it is written to memory.
 pub fn man_page() -> io::Result<Vec<u8>> {
-    generated::man_page(command())
+    let mut command = command();
+    command.build();
+    let mut page = Vec::new();
+    let top = Man::new(command.clone())
+        .section("1")
+        .manual("User Commands");
+    top.render_title(&mut page)?;
+    top.render_name_section(&mut page)?;
+    top.render_synopsis_section(&mut page)?;
+    top.render_description_section(&mut page)?;
+    top.render_options_section(&mut page)?;
+    let flags: Vec<_> = command.get_arguments().map(clap::Arg::get_id).collect();
+    add_commands(&command, &flags, &mut page)?;
+    Ok(page)
+}
+
+/// Adds the leaf commands under `parent`, without the `flags` described before.
+fn add_commands(parent: &clap::Command, flags: &[&Id], page: &mut Vec<u8>) -> io::Result<()> {
+    for command in parent.get_subcommands() {
+        if command.get_name() == "help" || command.is_hide_set() {
+            continue;
+        }
+        if command.has_subcommands() {
+            add_commands(command, flags, page)?;
+            continue;
+        }
+        let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+        page.extend_from_slice(format!(".SH \"{}\"\n", name.to_uppercase()).as_bytes());
+        let hide_known = |arg: clap::Arg| {
+            let is_known = arg.is_hide_set() || flags.contains(&arg.get_id());
+            arg.hide(is_known)
+        };
+        let man = Man::new(command.clone().mut_args(hide_known));
+        let mut sections = Vec::new();
+        man.render_description_section(&mut sections)?;
+        man.render_synopsis_section(&mut sections)?;
+        man.render_options_section(&mut sections)?;
+        let sections = String::from_utf8_lossy(&sections).replace(".SH ", ".SS ");
+        page.extend_from_slice(sections.as_bytes());
+    }
+    Ok(())
 }
 
 /// Hides the value of flags whose help hides it: a wrong value may hold a secret.

@@ -4,9 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ipnet::{IpNet, Ipv4Net};
-use serde_json::Value;
 use url::{Host, Url};
 
 use crate::domain::{
@@ -25,12 +23,6 @@ impl WebhookUrl {
 }
 
 hidden!(WebhookUrl);
-
-/// The fields of one value of `--model-param`, in order. They may hold secrets, so `Debug` hides them.
-#[derive(Clone, PartialEq)]
-pub struct ModelParams(pub Vec<(String, Value)>);
-
-hidden!(ModelParams);
 
 /// An `http` or `https` URL without credentials.
 fn http_url(text: &str) -> Result<Url, String> {
@@ -208,11 +200,6 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A flag that is on or off.
-pub(super) fn on_or_off() -> impl TypedValueParser<Value = bool> {
-    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
-}
-
 pub(super) fn limit_help() -> String {
     format!(
         "Rate limit of one policy, such as newsletter=8/15m or keys=off; repeatable. Policies: {}. \
@@ -225,28 +212,43 @@ pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
     let (name, quota) = text
         .split_once('=')
         .ok_or("must be NAME=COUNT/WINDOW or NAME=off")?;
-    let policy = policy(name).map_err(|error| format!("the policy {error}"))?;
+    let policy = parse_policy(name).map_err(|error| format!("the policy {error}"))?;
     if quota == "off" {
         return Ok((policy, None));
     }
     Ok((policy, Some(quota.parse()?)))
 }
 
-pub(super) fn policy(name: &str) -> Result<PolicyName, String> {
+/// An address, in lower case.
+pub(super) fn email(text: &str) -> Result<String, String> {
+    let parsed = EmailAddress::parse(text);
+    parsed
+        .map(|address| address.as_str().to_owned())
+        .map_err(|error| error.to_string())
+}
+
+/// The name of a policy.
+pub(super) fn policy(name: &str) -> Result<String, String> {
+    parse_policy(name).map(|policy| policy.as_str().to_owned())
+}
+
+fn parse_policy(name: &str) -> Result<PolicyName, String> {
     PolicyName::from_name(name).ok_or_else(|| {
         let names = PolicyName::ALL.map(PolicyName::as_str);
         format!("must be one of {}", names.join(", "))
     })
 }
 
-pub(super) fn time(text: &str) -> Result<Timestamp, &'static str> {
+pub(super) fn time(text: &str) -> Result<String, &'static str> {
     Timestamp::parse(text)
+        .map(Timestamp::to_rfc3339)
         .ok_or("must be a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31")
 }
 
-/// `max-age` of Strict-Transport-Security, in seconds; `None` sends no header.
+/// In seconds; none if it is off. To clap, `Option` itself would be an optional flag.
 pub(super) type HstsMaxAge = Option<u64>;
 
+/// `max-age` of Strict-Transport-Security, in seconds; `None` sends no header.
 pub(super) fn hsts_max_age(text: &str) -> Result<HstsMaxAge, String> {
     if text == "off" {
         return Ok(None);
@@ -273,38 +275,4 @@ pub(super) fn up_to_a_minute(text: &str) -> Result<Duration, String> {
 fn time_ms(text: &str, range_ms: RangeInclusive<u64>, words: &str) -> Result<u64, String> {
     let time_ms = parse_duration_ms(text).filter(|time_ms| range_ms.contains(time_ms));
     time_ms.ok_or_else(|| format!("must be {words}"))
-}
-
-/// One or more of `KEY=JSON`. The JSON may span lines; the next key begins on the line after its end.
-pub(super) fn model_params(text: &str) -> Result<ModelParams, String> {
-    let mut params = Vec::new();
-    let mut rest = text.trim();
-    while params.is_empty() || !rest.is_empty() {
-        let (key, json) = rest.split_once('=').ok_or("must be KEY=JSON")?;
-        check_param_key(key)?;
-        let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
-        let value = values.next().ok_or_else(|| format!("{key} has no value"))?;
-        let value = value.map_err(|error| {
-            format!("the value of {key} is not JSON: {error}; strings need quotes")
-        })?;
-        params.push((key.to_owned(), value));
-        let after = json.get(values.byte_offset()..).unwrap_or_default();
-        let (same_line, others) = after.split_once('\n').unwrap_or((after, ""));
-        if !same_line.trim().is_empty() {
-            return Err(format!("the line must end after the value of {key}"));
-        }
-        rest = others.trim_start();
-    }
-    Ok(ModelParams(params))
-}
-
-fn check_param_key(key: &str) -> Result<(), String> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if key.is_empty() || !key.chars().all(is_part) {
-        return Err("the key must be letters, digits and underscores".to_owned());
-    }
-    if matches!(key, "messages" | "stream" | "model" | "n") {
-        return Err(format!("{key} is set by the service"));
-    }
-    Ok(())
 }

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+
 /// A colour of sRGB: red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Color([u8; 3]);
@@ -54,11 +56,9 @@ impl Accent {
 impl Color {
     fn parse(text: &str) -> Result<Self, String> {
         let digits = text.strip_prefix('#').unwrap_or(text);
-        let is_hex = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let number = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex);
-        let number = number.ok_or("must be a colour such as '#0b665e', in quotes for the shell")?;
-        let [_, red, green, blue] = number.to_be_bytes();
-        Ok(Self([red, green, blue]))
+        let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
+        let color = bytes.and_then(|bytes| bytes.try_into().ok()).map(Self);
+        Ok(color.ok_or("must be a colour such as '#0b665e', in quotes for the shell")?)
     }
 
     /// The first shade on the way to black or white that is legible on `background`.
@@ -91,8 +91,7 @@ impl Color {
 
 impl fmt::Display for Color {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self([red, green, blue]) = self;
-        write!(f, "#{red:02x}{green:02x}{blue:02x}")
+        write!(f, "#{}", HEXLOWER.encode_display(&self.0))
     }
 }
 

@@ -1,4 +1,5 @@
-//! A conversation with the landing assistant, as sent by the client.
+//! A conversation with the landing assistant, as sent by the client, and the sections of the service's pages that
+//! it quotes.
 
 use super::language::Language;
 use super::macros::names;
@@ -33,7 +34,8 @@ pub struct Message {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversation {
     messages: Vec<Message>,
-    language: Language,
+    /// Language of the visitor's page: the fallback for turns whose own language is unclear.
+    pub language: Language,
 }
 
 impl Conversation {
@@ -43,18 +45,6 @@ impl Conversation {
             messages,
             language: Language::default(),
         })
-    }
-
-    /// Sets the language of the visitor's page.
-    #[must_use]
-    pub fn on_page_in(mut self, language: Language) -> Self {
-        self.language = language;
-        self
-    }
-
-    /// Language of the visitor's page: the fallback for turns whose own language is unclear.
-    pub fn language(&self) -> Language {
-        self.language
     }
 
     /// The turns, oldest first.
@@ -70,6 +60,92 @@ impl Conversation {
             .filter(|message| message.role == Role::User)
             .map(|message| message.content.as_str())
     }
+}
+
+/// A section of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Title of its page.
+    pub page: String,
+    /// Heading of the section.
+    pub title: String,
+    /// Its URL, with the anchor.
+    pub url: String,
+    /// Plain text in blocks, separated by an empty line. The lines of a code example, and no others,
+    /// begin with [`Passage::CODE_INDENT`].
+    pub text: String,
+    /// Synonyms by the page's author: never quoted.
+    pub hints: Vec<String>,
+    /// Sample questions of visitors: learned from, never quoted.
+    pub examples: Vec<&'static str>,
+    /// True for the operator's own pages, which have few examples.
+    pub is_own: bool,
+    /// Its language; `None` if it is for readers of any language.
+    pub language: Option<Language>,
+}
+
+impl Passage {
+    /// The indent of each line of a code example.
+    pub const CODE_INDENT: &str = "    ";
+
+    /// Its names: title, hints and examples.
+    pub fn topics(&self) -> impl Iterator<Item = &str> {
+        let title = std::iter::once(self.title.as_str());
+        let hints = self.hints.iter().map(String::as_str);
+        title.chain(hints).chain(self.examples.iter().copied())
+    }
+
+    /// The texts about its subject: title, paragraphs of prose, hints and examples.
+    pub fn prose(&self) -> impl Iterator<Item = &str> {
+        let lines = self.text.lines();
+        let lines = lines.filter(|line| !line.starts_with(Self::CODE_INDENT));
+        let texts = self.topics().chain(lines);
+        texts.filter(|text| !text.is_empty())
+    }
+}
+
+/// A visitor's message that is no question, such as thanks, and its reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Courtesy {
+    /// Its words.
+    pub words: Vec<&'static str>,
+    /// The assistant's reply.
+    pub reply: String,
+    /// True if it closes a conversation, whatever comes after it.
+    pub is_closing: bool,
+}
+
+/// The assistant's texts and word lists in one language, besides the passages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssistantTexts {
+    /// The language.
+    pub language: Language,
+    /// Questions that no passage answers, by subject, to learn from.
+    pub other_subjects: Vec<Vec<&'static str>>,
+    /// Stop words: they shape a question without saying its subject.
+    pub stop_words: Vec<&'static str>,
+    /// Those of them that precede the subject.
+    pub question_words: Vec<&'static str>,
+    /// Words that fit any subject: of no weight in a question unless a page has them.
+    pub vague_words: Vec<&'static str>,
+    /// Groups of words and phrases that visitors use for the same thing.
+    pub synonyms: Vec<Vec<&'static str>>,
+    /// Messages that are no question, the most distinctive first.
+    pub courtesies: Vec<Courtesy>,
+    /// Fillers next to courtesies.
+    pub fillers: Vec<&'static str>,
+    /// Says that the pages don't answer the question.
+    pub unanswered: String,
+    /// Asks for the visitor's question.
+    pub question: String,
+    /// Introduces some topics.
+    pub topics: String,
+    /// Introduces the URL of all topics, or of a person.
+    pub elsewhere: String,
+    /// Introduces the URL of the passage.
+    pub more: String,
+    /// Says that the operator's model is unavailable, and the pages answer.
+    pub away: String,
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 
 use super::credential::Fingerprint;
 use super::email::EmailAddress;
-use super::macros::hidden;
+use super::macros::{bytes, hidden};
 use super::policy::PolicyName;
 use super::quota_token::QuotaToken;
 use super::secret::MacKey;
@@ -199,16 +199,6 @@ impl LimitKey {
         Self::tagged(policy, subject.hashed(key))
     }
 
-    /// A stored key.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The tag, then the hash.
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-
     /// Its policy; `None` if no policy has its tag.
     pub fn policy(&self) -> Option<PolicyName> {
         let [tag, ..] = self.0;
@@ -233,6 +223,8 @@ impl LimitKey {
         Self(hash)
     }
 }
+
+bytes!(LimitKey: 16);
 
 impl fmt::Debug for LimitKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use data_encoding::HEXLOWER;
 
 use super::language::Language;
-use super::macros::{hidden, names};
+use super::macros::{bytes, hidden, names};
 use super::time::Timestamp;
 
 names! {
@@ -103,16 +103,6 @@ impl TextDigest {
         let hash = blake3::hash(text.as_bytes());
         Self(*hash.as_bytes().first_chunk().unwrap_or(&[0; 16]))
     }
-
-    /// A stored digest.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes.
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
 }
 
 /// The page of a sign-up: a name chosen by its owner, or its origin and path.
@@ -142,20 +132,10 @@ impl Source {
 pub struct LeaveToken([u8; 16]);
 
 impl LeaveToken {
-    /// From random or stored bytes.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
     /// Parses 32 lowercase hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = HEXLOWER.decode(text.as_bytes()).ok()?;
         bytes.try_into().ok().map(Self)
-    }
-
-    /// The bytes.
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
     }
 }
 
@@ -197,17 +177,7 @@ pub enum Confirming {
     Unknown,
 }
 
-/// Outcome of an unsubscribe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaving {
-    /// The contact is now unsubscribed.
-    Left,
-    /// It had unsubscribed before.
-    LeftBefore,
-    /// No contact has the token: it was erased, or gave a new consent.
-    Unknown,
-}
-
+bytes!(LeaveToken: 16, TextDigest: 16);
 hidden!(Consent, Confirmation, LeaveToken);
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 use super::consent::{Confirmation, Consent, ContactStatus, LeaveToken};
 use super::delivery::Delivery;
 use super::email::EmailAddress;
-use super::macros::names;
+use super::macros::{bytes, names};
 use super::secret::MacKey;
 use super::time::{DAY_MS, Timestamp};
 
@@ -70,17 +70,9 @@ impl OriginHash {
         let Self([a, b, c, d, e, f, g, h]) = self;
         Self([a, b, c, d, e, f, g, h & !1])
     }
-
-    /// A stored hash.
-    pub const fn from_bytes(bytes: [u8; 8]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes.
-    pub const fn as_bytes(&self) -> &[u8; 8] {
-        &self.0
-    }
 }
+
+bytes!(OriginHash: 8);
 
 impl Origin {
     /// True if both have the same network or the same credential.

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use super::macros::{hidden, names};
+use super::macros::{bytes, hidden, names};
 use super::text::Label;
 use super::time::Timestamp;
 
@@ -70,12 +70,10 @@ impl ApiKey {
 
     /// Its public id.
     pub fn id(&self) -> KeyId {
-        let random = self.0.bytes().skip(PREFIX.len());
-        let mut id = KeyId([b'0'; KeyId::LEN]);
-        for (character, byte) in id.0.iter_mut().zip(random) {
-            *character = byte;
-        }
-        id
+        let random = self.0.as_bytes().get(PREFIX.len()..);
+        let id = random.and_then(<[u8]>::first_chunk);
+        // Every key is longer.
+        KeyId(*id.unwrap_or(&[b'0'; KeyId::LEN]))
     }
 }
 
@@ -88,18 +86,9 @@ impl Fingerprint {
     pub(super) fn of(text: &str) -> Self {
         Self(*blake3::hash(text.as_bytes()).as_bytes())
     }
-
-    /// A stored fingerprint.
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The hash.
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
 }
 
+bytes!(Fingerprint: 32);
 hidden!(ApiKey, Fingerprint);
 
 /// A key's public id: the 8 characters after `lak_`. It identifies the key to people and proves nothing. Two
@@ -121,41 +110,36 @@ impl KeyId {
 
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|&byte| write!(f, "{}", char::from(byte)))
+        f.write_str(str::from_utf8(&self.0).unwrap_or_default())
     }
 }
 
-/// A key, as the operator refers to it.
+/// A key, as the operator refers to it: by its public id alone, or by the whole key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeyName {
-    /// Its public id. If several keys share it, the first of them.
-    Public(KeyId),
-    /// The key itself.
-    Whole(ApiKey),
+pub struct KeyName {
+    /// If several keys share it, the first of them is meant.
+    pub id: KeyId,
+    /// The fingerprint of the whole key, if that was given.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 impl KeyName {
     /// Parses an id or a whole key. `None` if the text is neither.
     pub fn parse(text: &str) -> Option<Self> {
-        let whole = ApiKey::parse(text).map(Self::Whole);
-        whole.or_else(|| KeyId::parse(text).map(Self::Public))
+        let whole = ApiKey::parse(text);
+        Some(Self {
+            id: whole
+                .as_ref()
+                .map_or_else(|| KeyId::parse(text), |key| Some(key.id()))?,
+            fingerprint: whole.map(|key| key.fingerprint()),
+        })
     }
 
     /// True if it refers to this key.
     pub fn is_of(&self, record: &KeyRecord) -> bool {
-        match self {
-            Self::Public(id) => record.id == *id,
-            Self::Whole(key) => record.fingerprint == key.fingerprint(),
-        }
-    }
-
-    /// The key's public id.
-    pub fn id(&self) -> KeyId {
-        match self {
-            Self::Public(id) => *id,
-            Self::Whole(key) => key.id(),
+        match self.fingerprint {
+            Some(fingerprint) => record.fingerprint == fingerprint,
+            None => record.id == self.id,
         }
     }
 }
@@ -325,7 +309,7 @@ mod tests {
         ] {
             let name = KeyName::parse(&text).unwrap();
             assert!(name.is_of(&record(&key)) && !name.is_of(&record(&other)));
-            assert_eq!(name.id(), key.id());
+            assert_eq!(name.id, key.id());
         }
     }
 

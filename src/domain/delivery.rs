@@ -8,7 +8,7 @@ use data_encoding::HEXLOWER;
 use super::client::LimitKey;
 use super::consent::{LeaveToken, MailOutcome};
 use super::email::EmailAddress;
-use super::macros::{hidden, names};
+use super::macros::{bytes, hidden, names};
 use super::time::{DAY_MS, Timestamp};
 
 names! {
@@ -65,21 +65,11 @@ impl DeliveryId {
         Self(*hash.as_bytes().first_chunk().unwrap_or(&[0; 16]))
     }
 
-    /// A stored id, or one from elsewhere.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
     /// Parses `msg_` and 32 lowercase hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("msg_")?;
         let bytes = HEXLOWER.decode(digits.as_bytes()).ok()?;
         bytes.try_into().ok().map(Self)
-    }
-
-    /// The bytes.
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
     }
 }
 
@@ -275,6 +265,7 @@ pub struct QueueStanding {
     pub is_held: bool,
 }
 
+bytes!(DeliveryId: 16);
 hidden!(Delivery);
 
 #[cfg(test)]

@@ -47,4 +47,19 @@ macro_rules! hidden {
     };
 }
 
-pub(crate) use {hidden, names};
+/// Reads and writes newtypes over bytes of any value, for stores and random numbers.
+macro_rules! bytes {
+    ($($of:ty: $len:literal),+) => {
+        $(impl $of {
+            pub const fn from_bytes(bytes: [u8; $len]) -> Self {
+                Self(bytes)
+            }
+
+            pub const fn as_bytes(&self) -> &[u8; $len] {
+                &self.0
+            }
+        })+
+    };
+}
+
+pub(crate) use {bytes, hidden, names};

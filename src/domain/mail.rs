@@ -1,4 +1,7 @@
-//! Emails sent by the service.
+//! Emails sent by the service, and the fault behind a refused one: the recipient's, or the account's. A refusal
+//! that leaves it open is judged by the relay's other responses.
+
+use std::collections::HashMap;
 
 use super::email::EmailAddress;
 use super::macros::hidden;
@@ -140,8 +143,130 @@ pub struct Mail {
 
 hidden!(Letter, Mail);
 
+/// This many different recipients refused in a row with the same code are the account's fault.
+const ROW_MAX: usize = 3;
+
+/// The same for an account code, when the account has just worked.
+const DENIED_ROW_MAX: usize = 2;
+
+/// Stands for every account code.
+const DENIED: u16 = 0;
+
+/// Maximum number of refusals remembered. Past it the judge starts over.
+const REFUSALS_MAX: usize = 1000;
+
+/// Pauses of an account at fault, in minutes, and the one after these.
+const ACCOUNT_WAITS_MIN: [u64; 3] = [1, 5, 15];
+const ACCOUNT_WAIT_MIN_MAX: u64 = 60;
+
+/// The fault behind a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This email is refused for good.
+    Recipient,
+    /// Every email would be refused.
+    Account,
+    /// The next emails decide.
+    Undecided,
+    /// This email is refused for now.
+    Moment,
+}
+
+/// Judges refusals that could be the recipient's or the account's fault.
+#[derive(Debug, Default)]
+pub struct FaultJudge {
+    /// Number of emails accepted by the relay.
+    accepted: u64,
+    /// Last refusal of each recipient.
+    refused: HashMap<EmailAddress, Refusal>,
+    /// Number of account faults since the relay last accepted an email.
+    account_faults: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Refusal {
+    code: u16,
+    /// [`FaultJudge::accepted`] at that time.
+    accepted: u64,
+    /// The account was at fault soon after.
+    is_doubtful: bool,
+}
+
+impl FaultJudge {
+    /// The relay accepted an email, so the account works. A refused recipient doesn't prove that: it says nothing about
+    /// later emails.
+    pub fn note_accepted(&mut self) {
+        self.accepted += 1;
+        self.account_faults = 0;
+    }
+
+    /// Judges a refusal of an email to `to` with `code`. A recipient refused before is at fault if the relay
+    /// has accepted others since, unless the account was at fault then: it may be again. An earlier temporary
+    /// refusal (4xx), or one with an account code, doesn't make a permanent one the recipient's fault.
+    pub fn judge(&mut self, to: &EmailAddress, code: u16) -> Fault {
+        if let Some(before) = self.refused.get(to).filter(|refusal| {
+            refusal.accepted < self.accepted && (refusal.code >= 500 || code < 500)
+        }) {
+            return match before.is_doubtful {
+                true => Fault::Undecided,
+                false => Fault::Recipient,
+            };
+        }
+        match self.remember(to, code) {
+            ROW_MAX.. => Fault::Account,
+            _ => Fault::Undecided,
+        }
+    }
+
+    /// Judges a refusal of an email to `to` with an account code. If the account has just worked, another
+    /// recipient decides. A recipient refused before is at fault alone if others were accepted since, or
+    /// nobody else was refused: otherwise anybody could stop all email with an address the account may not
+    /// write to.
+    pub fn judge_denied(&mut self, to: &EmailAddress) -> Fault {
+        let before = self.refused.get(to).map(|refusal| refusal.accepted);
+        let works = self.accepted > 0 && self.account_faults == 0;
+        let row = self.remember(to, DENIED);
+        match before {
+            Some(accepted) if accepted < self.accepted || (row == 1 && accepted > 0) => {
+                Fault::Moment
+            }
+            _ if works && row < DENIED_ROW_MAX => Fault::Undecided,
+            _ => Fault::Account,
+        }
+    }
+
+    /// Remembers a refusal. Returns the number of recipients refused with this code since the relay last
+    /// accepted an email.
+    fn remember(&mut self, to: &EmailAddress, code: u16) -> usize {
+        if self.refused.len() >= REFUSALS_MAX {
+            self.refused.clear();
+        }
+        let refusal = Refusal {
+            code,
+            accepted: self.accepted,
+            is_doubtful: false,
+        };
+        self.refused.insert(to.clone(), refusal);
+        let refusals = self.refused.values();
+        refusals
+            .filter(|refusal| (refusal.code, refusal.accepted) == (code, self.accepted))
+            .count()
+    }
+
+    /// Records an account fault. Returns the pause, in milliseconds.
+    pub fn pause_ms(&mut self) -> u64 {
+        for refusal in self.refused.values_mut() {
+            refusal.is_doubtful |= refusal.accepted == self.accepted;
+        }
+        let minutes = ACCOUNT_WAITS_MIN.get(self.account_faults);
+        self.account_faults += 1;
+        minutes.unwrap_or(&ACCOUNT_WAIT_MIN_MAX) * 60_000
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::Fault::{Account, Moment, Recipient, Undecided};
     use super::*;
 
     #[test]
@@ -183,5 +308,145 @@ mod tests {
         ] {
             assert_eq!(Sender::parse(text), Err(SenderError), "{text:?}");
         }
+    }
+
+    #[test]
+    #[allow(clippy::too_many_lines, reason = "rows of a table")]
+    fn refusals_are_judged_by_what_else_the_relay_says() {
+        // Each email is a recipient and the code of its refusal: 0 for none, 571 for an account code.
+        type Row<'a> = (&'a str, &'a [(&'a str, u16)], &'a [Fault]);
+        let rows: [Row<'_>; 17] = [
+            ("an account that never worked", &[("a", 571)], &[Account]),
+            (
+                "one that has worked, and does not any more",
+                &[("a", 0), ("b", 571), ("c", 571), ("d", 571)],
+                &[Undecided, Account, Account],
+            ),
+            (
+                "one recipient that it may not write to",
+                &[("a", 0), ("b", 571), ("c", 0), ("b", 571), ("b", 571)],
+                &[Undecided, Moment, Moment],
+            ),
+            (
+                "the same while no other mail is sent",
+                &[("a", 0), ("b", 571), ("b", 571), ("b", 571)],
+                &[Undecided, Moment, Moment],
+            ),
+            (
+                "one that it never may, among others",
+                &[("b", 571), ("a", 0), ("b", 571), ("c", 0), ("b", 571)],
+                &[Account, Moment, Moment],
+            ),
+            (
+                "two of them are taken for the account once",
+                &[
+                    ("a", 0),
+                    ("b", 571),
+                    ("c", 571),
+                    ("d", 0),
+                    ("b", 571),
+                    ("c", 571),
+                ],
+                &[Undecided, Account, Moment, Moment],
+            ),
+            ("one alone", &[("a", 550)], &[Undecided]),
+            (
+                "the third in a row",
+                &[("a", 550), ("b", 550), ("c", 550)],
+                &[Undecided, Undecided, Account],
+            ),
+            (
+                "and all after it",
+                &[("a", 550), ("b", 550), ("c", 550), ("d", 550), ("a", 550)],
+                &[Undecided, Undecided, Account, Account, Account],
+            ),
+            (
+                "one recipient again and again",
+                &[("a", 550), ("a", 550), ("a", 550)],
+                &[Undecided, Undecided, Undecided],
+            ),
+            (
+                "different codes",
+                &[("a", 550), ("b", 554), ("c", 553)],
+                &[Undecided, Undecided, Undecided],
+            ),
+            (
+                "an accepted mail breaks the row",
+                &[("a", 550), ("b", 550), ("c", 0), ("d", 550), ("e", 550)],
+                &[Undecided, Undecided, Undecided, Undecided],
+            ),
+            (
+                "refused again after others were accepted",
+                &[("a", 550), ("b", 0), ("a", 550)],
+                &[Undecided, Recipient],
+            ),
+            (
+                "refused again after the account was at fault: it may be again",
+                &[("a", 550), ("b", 550), ("c", 550), ("d", 0), ("a", 550)],
+                &[Undecided, Undecided, Account, Undecided],
+            ),
+            (
+                "refused for now, and then all are refused for good",
+                &[("a", 450), ("b", 0), ("a", 554), ("c", 554), ("d", 554)],
+                &[Undecided, Undecided, Undecided, Account],
+            ),
+            (
+                "with a code of the account's, and then for good",
+                &[
+                    ("a", 0),
+                    ("b", 571),
+                    ("c", 0),
+                    ("b", 554),
+                    ("d", 554),
+                    ("e", 554),
+                ],
+                &[Undecided, Undecided, Undecided, Account],
+            ),
+            (
+                "refused in another way after others were accepted",
+                &[("a", 550), ("b", 0), ("a", 554)],
+                &[Undecided, Recipient],
+            ),
+        ];
+        for (name, mails, expected) in rows {
+            let mut judge = FaultJudge::default();
+            let mut faults = Vec::new();
+            for &(to, code) in mails {
+                let to = EmailAddress::parse(&format!("{to}@example.com")).unwrap();
+                let fault = match code {
+                    0 => {
+                        judge.note_accepted();
+                        continue;
+                    }
+                    571 => judge.judge_denied(&to),
+                    code => judge.judge(&to, code),
+                };
+                if fault == Account {
+                    judge.pause_ms();
+                }
+                faults.push(fault);
+            }
+            assert_eq!(faults, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_account_is_left_alone_longer_each_time_until_it_works() {
+        let mut judge = FaultJudge::default();
+        let mut minutes = || [0; 5].map(|_| judge.pause_ms() / 60_000);
+        assert_eq!(minutes(), [1, 5, 15, 60, 60]);
+        judge.note_accepted();
+        assert_eq!(judge.pause_ms(), 60_000);
+    }
+
+    #[test]
+    fn what_is_remembered_of_refusals_is_bounded() {
+        let mut judge = FaultJudge::default();
+        for number in 0..5000 {
+            let to = EmailAddress::parse(&format!("user{number}@example.com")).unwrap();
+            judge.judge(&to, 550);
+            judge.note_accepted();
+        }
+        assert!(judge.refused.len() <= REFUSALS_MAX);
     }
 }

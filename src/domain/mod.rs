@@ -10,7 +10,7 @@
 //! | [`email`] | the address a visitor signs up with |
 //! | [`consent`] | consents, their confirmation and withdrawal |
 //! | [`contact`] | contacts, and the rules for disclosing them |
-//! | [`chat`] | a conversation with the assistant |
+//! | [`chat`] | a conversation with the assistant, and the passages that it quotes |
 //! | [`credential`] | free API keys and their fingerprints |
 //! | [`agent`] | registrations of agents, their client secrets and access tokens |
 //! | [`secret`] | the keys derived from the data directory's secret |
@@ -22,14 +22,11 @@
 //! | [`window`] | the sliding window itself |
 //! | [`decision`] | the limiter's decision on one request |
 //! | [`delivery`] | outgoing events and emails, and their retries |
-//! | [`mail`] | emails, their sender and relay |
-//! | [`mail_fault`] | the fault behind a refused email |
-//! | [`host`] | hosts and origins, compared as names |
+//! | [`mail`] | emails, their sender and relay, and the fault behind a refused one |
 //! | [`hourly_counts`] | activity per hour |
-//! | [`settings`] | the operator's settings |
+//! | [`settings`] | the operator's settings; hosts and origins, compared as names |
 //! | [`language`] | the languages of the pages |
 //! | [`certificate_order`] | when to order a certificate |
-//! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
 pub mod accent;
 pub mod agent;
@@ -43,13 +40,10 @@ pub mod credential;
 pub mod decision;
 pub mod delivery;
 pub mod email;
-pub mod host;
 pub mod hourly_counts;
 pub mod language;
 pub(crate) mod macros;
 pub mod mail;
-pub mod mail_fault;
-pub mod passage;
 pub mod policy;
 pub mod pseudonym;
 pub mod quota_token;
@@ -62,11 +56,13 @@ pub mod window;
 pub use accent::Accent;
 pub use agent::{AccessToken, Registration, RevokedRegistration};
 pub use blocked_network::{Block, BlockedAddresses, BlockedNetwork};
-pub use chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
+pub use chat::{
+    AssistantTexts, Content, Conversation, Courtesy, MESSAGES_MAX, Message, Passage, Role,
+};
 pub use client::{Client, ClientGroup, LimitKey, Network, Subject};
 pub use consent::{
-    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, Leaving, MailOutcome, SignUpWay,
-    Source, StatusCounts, TextDigest,
+    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, MailOutcome, SignUpWay, Source,
+    StatusCounts, TextDigest,
 };
 pub use contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, Remainder,
@@ -79,17 +75,16 @@ pub use delivery::{
     Turn,
 };
 pub use email::{EmailAddress, EmailError};
-pub use host::{is_same_host, is_same_origin};
 pub use hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 pub use language::Language;
-pub use mail::{Letter, LetterTemplate, Mail, Relay, RelaySecurity, Sender, SenderError};
-pub use mail_fault::{Fault, FaultJudge};
-pub use passage::{AssistantTexts, Courtesy, Passage};
+pub use mail::{
+    Fault, FaultJudge, Letter, LetterTemplate, Mail, Relay, RelaySecurity, Sender, SenderError,
+};
 pub use policy::{CountedBy, Policies, PolicyName, Quota};
 pub use pseudonym::{Pseudonym, SoughtSigner};
 pub use quota_token::QuotaToken;
 pub use secret::{MacKey, Secret, SecretKeys, SharedSecret, TokenKey};
-pub use settings::{Settings, SignUpsGo};
+pub use settings::{Settings, SignUpsGo, is_same_host, is_same_origin, rootless};
 pub use text::{EchoMessage, Label, TextError, in_words, printable, quoted};
 pub use time::{DAY_MS, TimeUnit, Timestamp};
 pub use window::{Admitted, Bucket, LATE_ARRIVAL_MS_MAX, Usage, Window};

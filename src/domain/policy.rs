@@ -96,12 +96,6 @@ impl PolicyName {
     pub const fn tag(self) -> u8 {
         self as u8
     }
-
-    /// True if it counts by network alone. When a model or a provider fails, its charges are not refunded,
-    /// which bounds the refunds under every other policy.
-    pub const fn counts_networks(self) -> bool {
-        matches!(self.counted_by(), CountedBy::Network)
-    }
 }
 
 names! {

@@ -35,7 +35,7 @@ impl QuotaToken {
     /// The text given to the visitor.
     pub fn encode(&self, key: &TokenKey) -> String {
         let id = URL_SAFE_NO_PAD.encode(self.id);
-        let tag = URL_SAFE_NO_PAD.encode(self.tag(key.current()));
+        let tag = URL_SAFE_NO_PAD.encode(self.tag(&key.current));
         format!("{VERSION}.{id}.{tag}")
     }
 

@@ -139,16 +139,12 @@ pub struct SecretKeys {
 /// A key for tokens given to clients, and a second one whose tokens are accepted as well.
 #[derive(Clone, Debug)]
 pub struct TokenKey {
-    current: MacKey,
+    /// The key for new tokens.
+    pub(super) current: MacKey,
     other: Option<MacKey>,
 }
 
 impl TokenKey {
-    /// The key for new tokens.
-    pub const fn current(&self) -> &MacKey {
-        &self.current
-    }
-
     /// True if `fits` accepts one of the keys.
     pub fn any(&self, fits: impl FnMut(&MacKey) -> bool) -> bool {
         std::iter::once(&self.current).chain(&self.other).any(fits)

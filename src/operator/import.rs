@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::domain::{
     ContactStatus, Counted, Counts, EmailAddress, Hour, ImportOutcome, ImportedContact, LeaveToken,
-    Leaving, Timestamp,
+    Timestamp,
 };
 use crate::ports::{StoreError, random};
 
@@ -227,5 +227,5 @@ async fn unsubscribe(app: &App, email: EmailAddress, now: Timestamp) -> Result<b
     let Some(token) = subscribed.and_then(|contact| contact.leave_token) else {
         return Ok(false);
     };
-    Ok(app.contacts.leave(&token, None, now).await? == Leaving::Left)
+    app.contacts.leave(&token, None, now).await
 }

@@ -63,7 +63,7 @@ pub struct KeyAnswer {
 impl KeyAnswer {
     fn new(name: &KeyName, result: &str, key: Option<KeyRow>) -> Self {
         Self {
-            id: name.id().to_string(),
+            id: name.id.to_string(),
             result: result.to_owned(),
             key,
         }
@@ -117,8 +117,8 @@ fn names(request: &OperatorRequest) -> Result<Vec<KeyName>, OperatorError> {
 
 /// The key that `name` refers to. A whole key is looked up; for an id all keys may be read.
 async fn find(keys: &dyn KeyIssuer, name: &KeyName) -> Result<Option<KeyRecord>, StoreError> {
-    if let KeyName::Whole(key) = name {
-        return keys.find(&key.fingerprint()).await;
+    if let Some(fingerprint) = &name.fingerprint {
+        return keys.find(fingerprint).await;
     }
     let mut pages = keys.list().await?;
     while let Some(page) = pages.next().await {

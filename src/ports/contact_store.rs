@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::domain::{
     Confirming, Contact, DAY_MS, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact,
-    LeaveToken, Leaving, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
+    LeaveToken, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
 };
 
 use super::{PageStream, StoreError};
@@ -34,14 +34,14 @@ pub trait ContactStore: Send + Sync {
     /// The contact with this token.
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError>;
 
-    /// Unsubscribes the contact with this token durably, if it is subscribed. The contact stays, as unsubscribed.
-    /// The `notice` is delivered if it was subscribed.
+    /// Unsubscribes the contact with this token durably, if it is subscribed, and delivers the `notice`. The
+    /// contact stays, as unsubscribed. Returns whether it was subscribed.
     async fn leave(
         &self,
         token: &LeaveToken,
         notice: Option<Delivery>,
         now: Timestamp,
-    ) -> Result<Leaving, StoreError>;
+    ) -> Result<bool, StoreError>;
 
     /// A consent text that contacts refer to.
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError>;

@@ -1,47 +1,36 @@
 //! The use cases' dependencies on the outside, as object-safe traits in the domain's terms.
 //!
 //! Every port has an adapter for each technology it is stored in, and a twin for tests in `tests/support`.
-//! All fulfil the same contract, in `tests/it/contracts`. A port, its twin and its contract are in files of the
-//! same name.
+//! All fulfil the same contract, in `tests/it/contracts`. A twin and its contract are in files of the port's
+//! name.
 
 use std::pin::Pin;
 
 use futures_util::Stream;
 
-mod block_list;
-mod clock;
 mod contact_store;
-mod count_store;
-mod delivery_queue;
-mod entropy;
-mod key_issuer;
-mod mail_sender;
+mod credentials;
+mod deliveries;
 mod model_client;
+mod operator_stores;
 mod rate_limiter;
-mod revocation_list;
-mod sign_ups;
-mod store_maintenance;
-mod webhook_sender;
+mod system;
 
-pub use block_list::BlockList;
-pub use clock::Clock;
 pub use contact_store::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS};
-pub use count_store::CountStore;
-pub use delivery_queue::{DeliveryQueue, lease_ms};
-pub use entropy::{Entropy, EntropyError, random};
-pub use key_issuer::KeyIssuer;
-pub use mail_sender::{MailError, MailSender};
+pub use credentials::{KeyIssuer, RevocationList};
+pub use deliveries::{
+    DeliveryQueue, MailError, MailSender, NotifyError, SignUps, WebhookError, WebhookSender,
+    lease_ms,
+};
 pub use model_client::{
     AnswerSink, ModelClient, ModelError, ModelPermit, NotingSink, NullSink, SinkClosed,
 };
+pub use operator_stores::{BlockList, Compaction, CountStore, StoreMaintenance};
 pub use rate_limiter::{
     Admission, BusyWindow, Charge, Issuer, LimiterError, LimiterStats, RateLimiter, Receipt,
     ReceiptEntry, WindowSet,
 };
-pub use revocation_list::RevocationList;
-pub use sign_ups::{NotifyError, SignUps};
-pub use store_maintenance::{Compaction, StoreMaintenance};
-pub use webhook_sender::{WebhookError, WebhookSender};
+pub use system::{Clock, Entropy, EntropyError, random};
 
 /// A store's listing in pages of at most a few thousand items, so that nobody needs to hold all of it. It
 /// ends after an error. Dropping it stops the reading.

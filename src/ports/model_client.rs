@@ -30,7 +30,7 @@ pub trait ModelClient: Send + Sync {
     /// Takes one of the permits that limit concurrent turns. Callers take it before they charge the turn, so
     /// that a turn without a permit costs nobody anything.
     fn reserve(&self) -> Result<ModelPermit, ModelError> {
-        Ok(ModelPermit::unlimited())
+        Ok(ModelPermit::default())
     }
 
     /// Answers the conversation in plain text, never empty. Pieces of the answer are pushed to
@@ -68,22 +68,19 @@ impl ModelError {
     }
 }
 
-/// One concurrent turn, released on drop.
+/// One concurrent turn, released on drop. The default is that of a model without a limit.
 #[must_use]
+#[derive(Default)]
 pub struct ModelPermit {
     _guard: Option<Box<dyn Send + Sync>>,
 }
 
 impl ModelPermit {
-    /// A permit of a model without a limit.
-    pub const fn unlimited() -> Self {
-        Self { _guard: None }
-    }
-
     /// A permit that is released when `guard` is dropped.
     pub fn held_by(guard: impl Send + Sync + 'static) -> Self {
+        let guard: Box<dyn Send + Sync> = Box::new(guard);
         Self {
-            _guard: Some(Box::new(guard)),
+            _guard: Some(guard),
         }
     }
 }

@@ -152,8 +152,8 @@ pub struct Admission {
 /// entries.
 #[derive(Clone, Debug, Default)]
 pub struct Receipt {
-    issuer: Issuer,
-    entries: ArrayVec<ReceiptEntry, POLICIES_PER_REQUEST_MAX>,
+    pub issuer: Issuer,
+    pub entries: ArrayVec<ReceiptEntry, POLICIES_PER_REQUEST_MAX>,
 }
 
 /// The engine that counted the charges of a receipt.
@@ -176,17 +176,6 @@ pub struct ReceiptEntry {
 }
 
 impl Receipt {
-    /// The same charges, counted by `issuer`.
-    #[must_use]
-    pub fn issued_by(self, issuer: Issuer) -> Self {
-        Self { issuer, ..self }
-    }
-
-    /// The engine that counted them.
-    pub const fn issuer(&self) -> Issuer {
-        self.issuer
-    }
-
     /// Adds `charge`, counted by the window of `key`, for the adapter that issues the receipt.
     pub fn push(&mut self, charge: &Charge<'_>, key: LimitKey, token: u64) {
         let charge = Charge {
@@ -198,19 +187,6 @@ impl Receipt {
         if !self.entries.is_full() {
             self.entries.push(ReceiptEntry { charge, token });
         }
-    }
-
-    /// The entries, for the adapter that issued the receipt.
-    pub fn entries(&self) -> &[ReceiptEntry] {
-        &self.entries
-    }
-
-    /// The policies that were charged.
-    pub fn policies(&self) -> ArrayVec<PolicyName, POLICIES_PER_REQUEST_MAX> {
-        self.entries
-            .iter()
-            .map(|entry| entry.charge.policy)
-            .collect()
     }
 
     /// True if nothing was charged.

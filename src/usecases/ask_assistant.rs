@@ -113,7 +113,7 @@ pub async fn begin_turn(
     };
     let visitor = match identity {
         ChatIdentity::Visitor(id) => Some(id),
-        ChatIdentity::NewVisitor => Some(new_visitor(assistant.entropy)?),
+        ChatIdentity::NewVisitor => Some(QuotaToken::new(random(assistant.entropy)?)),
         ChatIdentity::Program => None,
     };
     let who = ChatIdentity::subject(visitor.as_ref(), client);
@@ -257,23 +257,16 @@ pub async fn remaining_turns(
     Ok(decision.featuring(PolicyName::Assistant))
 }
 
-fn new_visitor(entropy: &dyn Entropy) -> Result<QuotaToken, EntropyError> {
-    random(entropy).map(QuotaToken::new)
-}
-
 impl From<ChargeError> for ChatError {
     fn from(error: ChargeError) -> Self {
         let decision = match error {
             ChargeError::Refused(decision) => decision.featuring(PolicyName::Assistant),
             ChargeError::Limiter(cause) => return Self::Limiter(cause),
         };
-        let is_quota = decision
-            .violated()
-            .any(|standing| standing.policy == PolicyName::Assistant);
-        if is_quota {
-            Self::QuotaExhausted(decision)
-        } else {
-            Self::Refused(decision)
+        let own = decision.standing(PolicyName::Assistant);
+        match own.is_some_and(|standing| standing.is_violated) {
+            true => Self::QuotaExhausted(decision),
+            false => Self::Refused(decision),
         }
     }
 }

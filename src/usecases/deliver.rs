@@ -333,30 +333,29 @@ async fn settle(
     let counters = deliveries.meter.metrics.deliveries.of(channel);
     let mut settled = Settled::default();
     for (mut delivery, attempt) in attempts {
-        let outcome = match &attempt {
-            Attempt::Made => Some(MailOutcome::Taken),
-            Attempt::Failed(Failure::Final(_)) => Some(MailOutcome::Refused),
-            Attempt::Failed(Failure::Later { .. })
-            | Attempt::Needless
-            | Attempt::NotMade
-            | Attempt::Gone => None,
-        };
-        let mail = delivery.email.clone().zip(outcome);
-        settled
-            .mails
-            .extend(mail.filter(|_| channel == Channel::Mail));
-        match attempt {
+        let email = delivery.email.clone().filter(|_| channel == Channel::Mail);
+        let outcome = match attempt {
             Attempt::Made => {
                 counters.made.increase();
                 settled.made.push(delivery.id);
+                Some(MailOutcome::Taken)
             }
-            Attempt::Needless => settled.made.push(delivery.id),
+            Attempt::Needless => {
+                settled.made.push(delivery.id);
+                None
+            }
             Attempt::Failed(failure) => {
+                let is_final = matches!(failure, Failure::Final(_));
                 fail(deliveries, &mut delivery, failure, now);
                 settled.failed.push(delivery);
+                is_final.then_some(MailOutcome::Refused)
             }
-            Attempt::NotMade | Attempt::Gone => settled.failed.push(delivery),
-        }
+            Attempt::NotMade | Attempt::Gone => {
+                settled.failed.push(delivery);
+                None
+            }
+        };
+        settled.mails.extend(email.zip(outcome));
     }
     deliveries.queue.settle(settled, now).await?;
     Ok(count)

@@ -1,6 +1,6 @@
 //! Unsubscribing, with a contact's token.
 
-use crate::domain::{Contact, ContactStatus, DeliveryKind, LeaveToken, Leaving, Timestamp};
+use crate::domain::{Contact, ContactStatus, DeliveryKind, LeaveToken, Timestamp};
 use crate::metrics::Metrics;
 use crate::ports::{ContactStore, StoreError};
 
@@ -27,7 +27,7 @@ pub async fn leave(
     } else if status != ContactStatus::Unsubscribed {
         // Also a contact confirmed a moment ago.
         let notice = notices.of_contact(DeliveryKind::Unsubscribed, found, now);
-        if contacts.leave(token, notice, now).await? == Leaving::Left {
+        if contacts.leave(token, notice, now).await? {
             metrics.leavings.increase();
         }
     }

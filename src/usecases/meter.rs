@@ -3,8 +3,8 @@
 use arrayvec::ArrayVec;
 
 use crate::domain::{
-    Decision, LimitKey, MacKey, Network, POLICIES_PER_REQUEST_MAX, Policies, PolicyName, Subject,
-    Timestamp,
+    CountedBy, Decision, LimitKey, MacKey, Network, POLICIES_PER_REQUEST_MAX, Policies, PolicyName,
+    Subject, Timestamp,
 };
 use crate::metrics::Metrics;
 use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter};
@@ -104,10 +104,10 @@ impl<'a> Meter<'a> {
     /// Policies that count by network are not refunded: a failure does not use up the client's own quota, but
     /// a network may make no more failing attempts than successful ones. So failures can neither serve as an
     /// oracle nor be repeated without limit.
-    pub async fn refund(&self, admission: Admission) -> Decision {
-        let Admission { decision, receipt } = admission;
-        let receipt = receipt.only(|policy| !policy.counts_networks());
-        self.refund_all(Admission { decision, receipt }).await
+    pub async fn refund(&self, mut admission: Admission) -> Decision {
+        let is_refunded = |policy: PolicyName| policy.counted_by() != CountedBy::Network;
+        admission.receipt = admission.receipt.only(is_refunded);
+        self.refund_all(admission).await
     }
 
     /// Refunds all charges of an operation that failed because of this service's own store, and returns the
@@ -123,7 +123,9 @@ impl<'a> Meter<'a> {
         if receipt.is_empty() {
             return decision;
         }
-        let policies = receipt.policies();
+        let entries = receipt.entries.iter();
+        let policies: ArrayVec<_, POLICIES_PER_REQUEST_MAX> =
+            entries.map(|entry| entry.charge.policy).collect();
         match self.limiter.refund(receipt, self.clock.now()).await {
             Ok(refunded) => {
                 self.metrics.record_refund(policies.into_iter());

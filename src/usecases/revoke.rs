@@ -13,17 +13,16 @@ pub enum Revoked {
     Key(KeyRecord),
     /// A registration, with all its tokens.
     Agent(Registration),
-    Nothing,
 }
 
 /// Revokes an API key, or the registration of an access token with all its tokens. Possessing the
 /// credential is sufficient authorisation. An expired token is accepted while its registration is
-/// active. An invalid credential is ignored (RFC 7009, section 2.2).
+/// active. An invalid credential is ignored (RFC 7009, section 2.2): `None` if nothing was revoked.
 pub async fn revoke(
     credentials: Credentials<'_>,
     now: Timestamp,
     presented: &str,
-) -> Result<Revoked, StoreError> {
+) -> Result<Option<Revoked>, StoreError> {
     let Credentials {
         keys,
         revocations,
@@ -32,21 +31,17 @@ pub async fn revoke(
     if let Some(token) = AccessToken::decode(presented, &secrets.access_token) {
         let registration = token.registration();
         let revocation = revoke_registration(revocations, registration, now).await?;
-        return Ok(match revocation {
-            Revocation::Revoked => Revoked::Agent(*registration),
-            Revocation::RevokedBefore | Revocation::ExpiredBefore => Revoked::Nothing,
-        });
+        let is_new = revocation == Revocation::Revoked;
+        return Ok(is_new.then_some(Revoked::Agent(*registration)));
     }
     let Some(key) = ApiKey::parse(presented) else {
-        return Ok(Revoked::Nothing);
+        return Ok(None);
     };
     let Some(record) = keys.find(&key.fingerprint()).await? else {
-        return Ok(Revoked::Nothing);
+        return Ok(None);
     };
-    Ok(match revoke_key(keys, record, now).await? {
-        (Revocation::Revoked, record) => Revoked::Key(record),
-        (Revocation::RevokedBefore | Revocation::ExpiredBefore, _) => Revoked::Nothing,
-    })
+    let (revocation, record) = revoke_key(keys, record, now).await?;
+    Ok((revocation == Revocation::Revoked).then_some(Revoked::Key(record)))
 }
 
 names! {

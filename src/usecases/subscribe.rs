@@ -1,16 +1,12 @@
 //! Signing up an address for the newsletter.
 
-use std::net::IpAddr;
-
 use crate::domain::{
-    Client, Consent, Decision, Delivery, DeliveryKind, EmailAddress, Language, LeaveToken, MacKey,
-    Origin, OriginHash, PolicyName, RevealExisting, SignUp, SignUpWay, Source, Subject,
-    Subscription, TextDigest, Timestamp,
+    Client, Consent, Decision, DeliveryKind, EmailAddress, LeaveToken, MacKey, Origin, OriginHash,
+    PolicyName, RevealExisting, SignUp, Subject, Subscription,
 };
 use crate::metrics::Metrics;
 use crate::ports::{
-    Admission, ContactStore, Entropy, EntropyError, LimiterError, NotifyError, SignUps, StoreError,
-    random,
+    ContactStore, Entropy, EntropyError, LimiterError, NotifyError, SignUps, StoreError, random,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -37,15 +33,9 @@ pub struct Newsletter<'a> {
 /// Evidence of a sign-up, as claimed by the client.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    pub way: SignUpWay,
-    /// The language of the page.
-    pub language: Option<Language>,
-    /// Wording on the page, if it is one of this service.
+    pub consent: Consent,
+    /// Wording on the page, if it is one of this service: the text of the consent's digest.
     pub text: Option<String>,
-    /// The page.
-    pub source: Option<Source>,
-    /// The client's address, if it is stored.
-    pub ip: Option<IpAddr>,
 }
 
 #[derive(Debug)]
@@ -72,23 +62,28 @@ pub enum Outcome {
 pub enum SubscribeError {
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
-    /// There were no random bytes for its token. Every charge was refunded.
+    /// Every charge was refunded, except `newsletter-ip` if the provider failed ([`Meter::refund`]): so it bounds
+    /// how often a client can retry.
     #[error("{1}")]
-    Entropy(Decision, EntropyError),
-    /// The contact couldn't be stored. Every charge was refunded.
-    #[error("{1}")]
-    Store(Decision, StoreError),
-    /// The provider did not accept it. The charges to `newsletter` and `newsletter-all` were refunded. The
-    /// one to `newsletter-ip` was not ([`Meter::refund`]), so it bounds how often a client can retry.
-    #[error("{1}")]
-    Provider(Decision, NotifyError),
+    Failed(Decision, SignUpFailure),
+}
+
+/// The fault behind a sign-up that was charged, but is not stored.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub enum SignUpFailure {
+    /// There were no random bytes for its token.
+    Entropy(#[from] EntropyError),
+    /// The limiter can't decide if the contact may be asked to confirm.
+    Limiter(#[from] LimiterError),
+    Store(#[from] StoreError),
+    Provider(#[from] NotifyError),
 }
 
 /// Signs up `email`. The work and the time taken don't depend on earlier sign-ups of the address.
 pub async fn subscribe(
     newsletter: Newsletter<'_>,
     meter: Meter<'_>,
-    now: Timestamp,
     client: &Client,
     email: EmailAddress,
     evidence: Evidence,
@@ -100,123 +95,73 @@ pub async fn subscribe(
         (PolicyName::NewsletterPrefix, Subject::Prefix(network)),
         (PolicyName::NewsletterAll, Subject::Everyone),
     ];
-    let mut admission = meter.charge(network, &subjects, now).await?;
+    let mut admission = meter
+        .charge(network, &subjects, evidence.consent.at)
+        .await?;
     if !is_told(newsletter.reveal, client) {
         // The pair's window would reveal that the address was signed up from this network a while ago.
         admission.decision = admission.decision.hiding(PolicyName::Newsletter);
     }
-    let language = evidence.language;
-    let prepared = prepare(newsletter, meter, client, &email, language, now).await;
-    let Prepared {
-        leave_token,
-        notice,
-        mail,
-    } = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            let decision = meter.refund_all(admission).await;
-            return Err(error.after(decision));
+    match sign_up(newsletter, meter, client, email, evidence).await {
+        Ok(outcome) => Ok(Subscribed {
+            outcome,
+            decision: admission.decision,
+        }),
+        Err(failure) => {
+            let decision = match failure {
+                SignUpFailure::Provider(_) => meter.refund(admission).await,
+                SignUpFailure::Entropy(_) | SignUpFailure::Limiter(_) | SignUpFailure::Store(_) => {
+                    meter.refund_all(admission).await
+                }
+            };
+            Err(SubscribeError::Failed(decision, failure))
+        }
+    }
+}
+
+/// Stores a sign-up or passes it on, with its delivery: with double opt-in the email that asks to confirm,
+/// otherwise the event for the operator's program.
+async fn sign_up(
+    newsletter: Newsletter<'_>,
+    meter: Meter<'_>,
+    client: &Client,
+    email: EmailAddress,
+    Evidence { consent, text }: Evidence,
+) -> Result<Outcome, SignUpFailure> {
+    let now = consent.at;
+    let new = LeaveToken::from_bytes(random(newsletter.entropy)?);
+    let (leave_token, (notice, mail)) = match newsletter.opt_in {
+        None => {
+            let notices = newsletter.notices;
+            let notice = notices.of(DeliveryKind::Subscribed, &email, &new, now);
+            (new, (notice, None))
+        }
+        Some(opt_in) => {
+            let pending = pending_token(newsletter.contacts, &email).await?;
+            let token = pending.unwrap_or(new);
+            let asked = opt_in.ask(meter, client, &email, &token, consent.language, now);
+            (token, asked.await?.unzip())
         }
     };
     let sign_up = SignUp {
         email,
         origin: origin(newsletter.origin_key, meter.key, client),
         at: now,
-        consent: Consent {
-            at: now,
-            way: evidence.way,
-            language: evidence.language,
-            text: evidence.text.as_deref().map(TextDigest::of),
-            source: evidence.source,
-            ip: evidence.ip,
-        },
-        consent_text: evidence.text,
+        consent,
+        consent_text: text,
         leave_token,
         notice,
         is_to_be_confirmed: newsletter.opt_in.is_some(),
     };
-    let metrics = meter.metrics;
-    let outcome = if let Some(provider) = newsletter.provider {
-        if let Err(error) = pass_on(provider, sign_up, metrics).await {
-            let decision = meter.refund(admission).await;
-            return Err(SubscribeError::Provider(decision, error));
-        }
-        Outcome::PassedOn
-    } else {
-        match keep(newsletter, client, sign_up, metrics).await {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                if let Some(mail) = mail {
-                    meter.refund_all(mail).await;
-                }
-                let decision = meter.refund_all(admission).await;
-                return Err(SubscribeError::Store(decision, error));
-            }
-        }
-    };
-    Ok(Subscribed {
-        outcome,
-        decision: admission.decision,
-    })
-}
-
-/// The parts of a new contact.
-struct Prepared {
-    leave_token: LeaveToken,
-    /// The event or email to deliver.
-    notice: Option<Delivery>,
-    /// The charge for it, if it is an email.
-    mail: Option<Admission>,
-}
-
-/// The token or the delivery could not be made.
-enum PrepareError {
-    Entropy(EntropyError),
-    Store(StoreError),
-    Limiter(LimiterError),
-}
-
-impl PrepareError {
-    fn after(self, decision: Decision) -> SubscribeError {
-        match self {
-            Self::Entropy(error) => SubscribeError::Entropy(decision, error),
-            Self::Store(error) => SubscribeError::Store(decision, error),
-            Self::Limiter(error) => SubscribeError::NotCharged(error.into()),
-        }
+    if let Some(provider) = newsletter.provider {
+        pass_on(provider, sign_up, meter.metrics).await?;
+        return Ok(Outcome::PassedOn);
     }
-}
-
-/// The token of a new contact, and its delivery: with double opt-in the email that asks to confirm, otherwise
-/// the event for the operator's program.
-async fn prepare(
-    newsletter: Newsletter<'_>,
-    meter: Meter<'_>,
-    client: &Client,
-    email: &EmailAddress,
-    language: Option<Language>,
-    now: Timestamp,
-) -> Result<Prepared, PrepareError> {
-    let new = random(newsletter.entropy).map(LeaveToken::from_bytes);
-    let new = new.map_err(PrepareError::Entropy)?;
-    let Some(opt_in) = newsletter.opt_in else {
-        let kind = DeliveryKind::Subscribed;
-        return Ok(Prepared {
-            leave_token: new,
-            notice: newsletter.notices.of(kind, email, &new, now),
-            mail: None,
-        });
-    };
-    let known = pending_token(newsletter.contacts, email).await;
-    let token = known.map_err(PrepareError::Store)?.unwrap_or(new);
-    let asked = opt_in
-        .ask(meter, client, email, &token, language, now)
-        .await;
-    let (notice, mail) = asked.map_err(PrepareError::Limiter)?.unzip();
-    Ok(Prepared {
-        leave_token: token,
-        notice,
-        mail,
-    })
+    let kept = keep(newsletter, client, sign_up, meter.metrics).await;
+    if let (Err(_), Some(mail)) = (&kept, mail) {
+        meter.refund_all(mail).await;
+    }
+    Ok(kept?)
 }
 
 async fn keep(
@@ -274,15 +219,11 @@ fn is_told(rule: RevealExisting, client: &Client) -> bool {
 }
 
 fn reveal(rule: RevealExisting, client: &Client, subscription: Subscription) -> Option<bool> {
-    if !is_told(rule, client) {
-        return None;
-    }
-    match (rule, subscription) {
-        (RevealExisting::Never, _) => None,
-        (_, Subscription::Created) => Some(false),
-        (RevealExisting::Always, Subscription::Renewed { .. }) => Some(true),
-        (RevealExisting::SameClient, Subscription::Renewed { by_same_client }) => {
-            Some(by_same_client)
+    match subscription {
+        _ if !is_told(rule, client) => None,
+        Subscription::Created => Some(false),
+        Subscription::Renewed { by_same_client } => {
+            Some(by_same_client || rule == RevealExisting::Always)
         }
     }
 }

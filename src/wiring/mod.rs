@@ -14,7 +14,7 @@ use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::cluster::postgres::PostgresOpenError;
-use crate::adapters::files::data_dir;
+use crate::adapters::files::data_dir::TLS;
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::operator_file::{self, PasswordFile};
 use crate::adapters::files::site_dir::{self, SiteDir};
@@ -139,12 +139,15 @@ fn openai_client(
         Some(path) => operator_file::read(path).map_err(at("--assistant-prompt-file", path))?,
         None => page_prompt(service_name, site.passages()),
     };
+    let params = model.params.iter();
     let settings = OpenAiSettings {
         address: chat_completions(&model.url).map_err(of("--model-url"))?,
         model: model.name.clone(),
         key,
         system_prompt,
-        params: model.params().cloned().collect(),
+        params: params
+            .map(|param| (param.0.clone(), param.1.clone()))
+            .collect(),
         thinks_first: model.thinks_first,
         timeout: model.timeout,
         concurrency: usize::from(model.concurrency),
@@ -172,33 +175,15 @@ pub async fn ask_model(
 type DynWebhookSender = Arc<dyn WebhookSender>;
 type DynSignUps = Arc<dyn SignUps>;
 
-/// The operator's webhook, and when it is called.
-pub enum NewsletterWebhook {
-    None,
-    /// Notified of changes to contacts, from the queue.
-    Queued(DynWebhookSender),
-    /// Receives sign-ups while their visitors wait.
-    Direct(DynSignUps),
-}
-
-impl NewsletterWebhook {
-    /// The notifier for the queue, and the provider that takes sign-ups instead of our own store.
-    pub fn split(self) -> (Option<DynWebhookSender>, Option<DynSignUps>) {
-        match self {
-            Self::None => (None, None),
-            Self::Queued(sender) => (Some(sender), None),
-            Self::Direct(sign_ups) => (None, Some(sign_ups)),
-        }
-    }
-}
-
-/// The operator's webhook, as configured. Its waits end when `interrupt` is cancelled.
+/// The operator's webhook as configured: the sender that the queue notifies of changes to contacts, or the provider
+/// that takes sign-ups while their visitors wait, instead of our own store. Its waits end when `interrupt` is
+/// cancelled.
 pub fn newsletter_webhook(
     args: &Args,
     interrupt: &CancellationToken,
-) -> Result<NewsletterWebhook, String> {
+) -> Result<(Option<DynWebhookSender>, Option<DynSignUps>), String> {
     let Some(url) = &args.newsletter_webhook else {
-        return Ok(NewsletterWebhook::None);
+        return Ok((None, None));
     };
     let secrets = read_secret(
         "--newsletter-webhook-secret-file",
@@ -216,10 +201,10 @@ pub fn newsletter_webhook(
     };
     let client = WebhookClient::open(settings, roots, interrupt.clone()).map_err(of(flag))?;
     Ok(match args.newsletter_webhook_mode {
-        WebhookMode::Queue => NewsletterWebhook::Queued(Arc::new(client)),
+        WebhookMode::Queue => (Some(Arc::new(client)), None),
         WebhookMode::Direct => {
             let notifier = WebhookNotifier::new(client, Arc::new(SystemEntropy));
-            NewsletterWebhook::Direct(Arc::new(notifier))
+            (None, Some(Arc::new(notifier)))
         }
     })
 }
@@ -289,7 +274,7 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
                 names: acme.domains.clone(),
                 email: acme.email.clone(),
                 directory: acme.directory().to_owned(),
-                dir: data_dir::tls(data_dir),
+                dir: data_dir.join(TLS),
                 roots: roots(acme.directory()).map_err(of("--acme-directory"))?,
                 listen: args.listen,
             };
@@ -299,19 +284,6 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
         }
         _ => Ok(None),
     }
-}
-
-/// The working directory, to which relative paths of flags refer; empty if it is gone.
-pub fn directory() -> PathBuf {
-    std::env::current_dir().unwrap_or_default()
-}
-
-/// Makes `directory` the working directory, so that relative paths resolve as they do for the service.
-///
-/// # Errors
-/// When it is gone or not accessible to this user.
-pub fn enter(directory: &Path) -> io::Result<()> {
-    std::env::set_current_dir(directory)
 }
 
 fn read_secret<T, E: Display>(

@@ -1,5 +1,6 @@
 //! Opens and closes the stores: those of a data directory, or those that several nodes share.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::adapters::cluster::FallbackRateLimiter;
 use crate::adapters::cluster::credential_cache::CredentialCache;
 use crate::adapters::files::block_list::FileBlockList;
 use crate::adapters::files::counts::FileCountStore;
-use crate::adapters::files::data_dir::{self, DataDir, NodeDir};
+use crate::adapters::files::data_dir::{BLOCKS, COUNTS, DataDir, WINDOWS, lock_node};
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::ledger::{LedgerStore, Tuning};
 use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
@@ -53,7 +54,7 @@ pub enum WindowsFor {
 pub struct Stores {
     limiter: Option<Arc<SledRateLimiter>>,
     ledger: Option<Arc<LedgerStore>>,
-    node_dir: Option<NodeDir>,
+    node_lock: Option<[File; 2]>,
 }
 
 impl Stores {
@@ -82,7 +83,7 @@ impl Stores {
             // The flags were checked for this.
             (None, None) => return Err(OpenError::NoDataDir(Path::new("").to_owned()).into()),
         };
-        let path = args.data_dir.as_deref().map(data_dir::blocks);
+        let path = args.data_dir.as_deref().map(|dir| dir.join(BLOCKS));
         let blocks = FileBlockList::open(path, args.blocked_networks.clone())?;
         Ok(App {
             blocks: Arc::new(blocks),
@@ -97,14 +98,15 @@ impl Stores {
         settings: Settings,
         metrics: Arc<Metrics>,
     ) -> Result<App, StoresError> {
-        let limiter = self.open_limiter(&data_dir.windows(), windows, &settings.policies)?;
+        let limiter =
+            self.open_limiter(&data_dir.path().join(WINDOWS), windows, &settings.policies)?;
         let tuning = Tuning {
             metrics: Arc::clone(&metrics),
             ..Tuning::default()
         };
         let ledger = Arc::new(LedgerStore::open_with(data_dir, &tuning)?);
         self.ledger = Some(Arc::clone(&ledger));
-        let counts = Arc::new(FileCountStore::open(&data_dir.counts()));
+        let counts = Arc::new(FileCountStore::open(&data_dir.path().join(COUNTS)));
         let (credentials, secrets) = (ledger.clone(), data_dir.secret().keys());
         Ok(of_commands(
             ledger,
@@ -131,8 +133,8 @@ impl Stores {
         let secret = engines::shared_secret(args)?;
         // A command creates no directory.
         let dir = dir.filter(|dir| is_service || dir.exists());
-        self.node_dir = dir.map(NodeDir::open).transpose()?;
-        let limiter = self.shared_limiter(args, windows, &settings.policies, &metrics);
+        self.node_lock = dir.map(lock_node).transpose()?;
+        let limiter = self.shared_limiter(args, dir, windows, &settings.policies, &metrics);
         let limiter = limiter.await?;
         let store = engines::open_store(args, &secret, &metrics, is_service).await?;
         let clock = Arc::new(SystemClock);
@@ -153,6 +155,7 @@ impl Stores {
     async fn shared_limiter(
         &mut self,
         args: &EngineArgs,
+        dir: Option<&Path>,
         windows: WindowsFor,
         policies: &Policies,
         metrics: &Arc<Metrics>,
@@ -178,8 +181,8 @@ impl Stores {
                 engine, nodes, policies, metrics, clock,
             )?);
         }
-        match self.node_dir.as_ref().map(NodeDir::windows) {
-            Some(path) => Ok(self.open_limiter(&path, windows, policies)?),
+        match dir {
+            Some(dir) => Ok(self.open_limiter(&dir.join(WINDOWS), windows, policies)?),
             None if windows == WindowsFor::Nobody => Ok(no_windows()),
             None => Err(StoresError::Flag(NO_LIMITS.to_owned())),
         }
@@ -211,33 +214,30 @@ impl Stores {
         let Self {
             limiter,
             ledger,
-            node_dir,
+            node_lock,
         } = self;
-        let close_limiter = move || {
+        // The ledger first, because the limiter's windows may be lost.
+        let close = move || {
+            let closed = ledger.map_or(Ok(()), |ledger| ledger.close());
             if let Some(limiter) = limiter {
                 limiter.close();
             }
-            Ok(())
-        };
-        let close_ledger = move || match ledger.map_or(Ok(()), |ledger| ledger.close()) {
-            Err(error) if !matches!(error, StoreError::Displaced(_)) => {
-                tracing::warn!(%error, "the end of the ledger cannot be marked; no data is lost");
-                Ok(())
+            match closed {
+                Err(error) if !matches!(error, StoreError::Displaced(_)) => {
+                    tracing::warn!(%error, "the end of the ledger cannot be marked; no data is lost");
+                    Ok(())
+                }
+                closed => closed,
             }
-            closed => closed,
         };
-        let closed = run_within(
-            CLOSE_DEADLINE,
-            [Box::new(close_limiter), Box::new(close_ledger)],
-        )?;
+        let closed = run_within(CLOSE_DEADLINE, close)?;
         let closed = closed.ok_or_else(|| {
             io::Error::other(
                 "the disk does not respond: the stores are not closed; no acknowledged data is lost",
             )
         })?;
         // Dropping it releases the lock.
-        drop(node_dir);
-        let closed = closed.into_iter().collect::<Result<(), _>>();
+        drop(node_lock);
         closed.map_err(io::Error::other)
     }
 }
@@ -255,7 +255,7 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     let settings = args.settings(args.listen);
     // Before the stores, which must be closed once they are open.
     let mail = mail_sender(args)?;
-    let (webhook, _) = newsletter_webhook(args, &CancellationToken::new())?.split();
+    let (webhook, _) = newsletter_webhook(args, &CancellationToken::new())?;
     let app = stores.open(args, windows, settings, metrics).await?;
     Ok((
         App {

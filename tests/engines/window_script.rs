@@ -125,7 +125,7 @@ async fn play(limiter: &dyn RateLimiter, steps: Vec<Step>) {
                     assert_eq!(admission.decision.is_refused(), charged.is_empty());
                     let shown = admission.decision.standings().iter();
                     assert_eq!(shown.map(|it| it.usage).collect::<Vec<_>>(), usages);
-                    let tokens = admission.receipt.entries().iter().map(|it| it.token);
+                    let tokens = admission.receipt.entries.iter().map(|it| it.token);
                     assert_eq!(tokens.collect::<Vec<_>>(), charged);
                     receipts.push((charges.clone(), admission.receipt));
                 }
@@ -139,7 +139,7 @@ async fn play(limiter: &dyn RateLimiter, steps: Vec<Step>) {
             }
             Step::Refund(index) if !receipts.is_empty() => {
                 let (charges, receipt) = receipts.swap_remove(index.index(receipts.len()));
-                let entries = receipt.entries().iter().zip(&charges);
+                let entries = receipt.entries.iter().zip(&charges);
                 let usages: Vec<_> = entries
                     .map(|(entry, charge)| {
                         model.refund(charge, Timestamp::from_ms(entry.token), now)

@@ -2,8 +2,8 @@
 //! pages do not answer is not answered from them.
 
 use landing_api::adapters::model::PassageModelClient;
+use landing_api::domain::chat::Passage;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
-use landing_api::domain::passage::Passage;
 use landing_api::ports::{ModelClient, NullSink};
 use landing_api::site::SiteFacts;
 

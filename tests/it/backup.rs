@@ -112,7 +112,7 @@ fn refused(archive: &[u8]) -> String {
 async fn a_backup_of_a_running_service_is_restored_with_everything_in_it() {
     let house = House::new();
     let opened = furnished(&house).await;
-    let blocks = FileBlockList::open(Some(data_dir::blocks(&house.path)), Vec::new()).unwrap();
+    let blocks = FileBlockList::open(Some(house.path.join(data_dir::BLOCKS)), Vec::new()).unwrap();
     assert_eq!(blocks.add(network("192.0.2.0/24"), START).await, Ok(true));
     let archive = backup(&house);
     opened.sign_up("later").await.unwrap();

@@ -117,7 +117,7 @@ async fn refusals_are_logged_by_code_and_without_an_address() {
 #[tokio::test]
 async fn a_restart_finds_what_was_blocked_and_flags_are_added() {
     let dir = tempfile::tempdir().unwrap();
-    let path = data_dir::blocks(dir.path());
+    let path = dir.path().join(data_dir::BLOCKS);
     let open = |flags: &[&str]| {
         let of_flags = flags.iter().map(|flag| network(flag)).collect();
         FileBlockList::open(Some(path.clone()), of_flags).unwrap()
@@ -143,7 +143,7 @@ async fn a_restart_finds_what_was_blocked_and_flags_are_added() {
 async fn a_change_that_is_not_written_is_none() {
     let dir = tempfile::tempdir().unwrap();
     let gone = dir.path().join("gone");
-    let path = data_dir::blocks(&gone);
+    let path = gone.join(data_dir::BLOCKS);
     let whole = network("192.0.2.0/24");
     for path in [Some(path), None] {
         let list = FileBlockList::open(path, Vec::new()).unwrap();
@@ -167,7 +167,7 @@ fn refusal(dir: &Path) -> String {
 #[test]
 fn a_start_with_a_file_that_cannot_be_read_is_refused_by_its_line() {
     let dir = tempfile::tempdir().unwrap();
-    let path = data_dir::blocks(dir.path());
+    let path = dir.path().join(data_dir::BLOCKS);
     let good = json!({"network": "192.0.2.0/24", "since": "2026-11-25T16:00:00.000Z"});
     for bad in [
         "192.0.2.0/24".to_owned(),

@@ -20,7 +20,7 @@ use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::consent::{
-    Confirming, Consent, LeaveToken, Leaving, SignUpWay, StatusCounts, TextDigest,
+    Confirming, Consent, LeaveToken, SignUpWay, StatusCounts, TextDigest,
 };
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, SignUp, Subscription,
@@ -322,11 +322,8 @@ pub(crate) fn of_sign_up(contact: &mut Contact, sign_up: SignUp) {
 /// A sign-up of which nothing is known.
 pub(crate) fn no_evidence() -> Evidence {
     Evidence {
-        way: SignUpWay::Api,
-        language: None,
+        consent: Consent::bare(START, SignUpWay::Api),
         text: None,
-        source: None,
-        ip: None,
     }
 }
 
@@ -693,7 +690,7 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
         token: &LeaveToken,
         notice: Option<Delivery>,
         now: Timestamp,
-    ) -> Result<Leaving, StoreError> {
+    ) -> Result<bool, StoreError> {
         delayed(self.0.leave(token, notice, now)).await
     }
 

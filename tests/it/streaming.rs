@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use hyper::StatusCode;
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::chat::Conversation;
-use landing_api::domain::passage::Passage;
+use landing_api::domain::chat::Passage;
 use landing_api::http::server::ServerLimits;
 use landing_api::ports::{AnswerSink, ModelClient, ModelError};
 use serde_json::{Value, json};

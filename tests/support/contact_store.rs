@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 
 use landing_api::domain::consent::{
-    Confirming, ContactStatus, LeaveToken, Leaving, StatusCounts, TextDigest,
+    Confirming, ContactStatus, LeaveToken, StatusCounts, TextDigest,
 };
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
@@ -134,19 +134,19 @@ impl ContactStore for MemoryContactStore {
         token: &LeaveToken,
         notice: Option<Delivery>,
         now: Timestamp,
-    ) -> Result<Leaving, StoreError> {
+    ) -> Result<bool, StoreError> {
         self.fault.check()?;
         let mut contacts = lock(&self.contacts);
         let Some(contact) = contacts.with_token(token) else {
-            return Ok(Leaving::Unknown);
+            return Ok(false);
         };
         if contact.status() != ContactStatus::Subscribed {
-            return Ok(Leaving::LeftBefore);
+            return Ok(false);
         }
         contact.left_at = Some(now);
         self.deliveries.forget(&contact.email);
         self.deliveries.add(notice);
-        Ok(Leaving::Left)
+        Ok(true)
     }
 
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {

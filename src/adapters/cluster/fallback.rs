@@ -72,13 +72,11 @@ impl RateLimiter for FallbackRateLimiter {
     ) -> Result<Admission, LimiterError> {
         let Ok(admission) = self.engine.acquire(charges, now).await else {
             self.metrics.local_decisions.increase();
-            let admission = self.own.acquire(&self.shared(charges), now).await?;
-            return Ok(Admission {
-                receipt: admission.receipt.issued_by(Issuer::Fallback),
-                ..admission
-            });
+            let mut admission = self.own.acquire(&self.shared(charges), now).await?;
+            admission.receipt.issuer = Issuer::Fallback;
+            return Ok(admission);
         };
-        for (charge, entry) in charges.iter().zip(admission.receipt.entries()) {
+        for (charge, entry) in charges.iter().zip(&admission.receipt.entries) {
             // One by one: a window that is full here must not keep another from counting.
             let at = Timestamp::from_ms(entry.token);
             self.own.acquire(std::slice::from_ref(charge), at).await?;
@@ -95,10 +93,10 @@ impl RateLimiter for FallbackRateLimiter {
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
         let refunded = self.own.refund(receipt.clone(), now).await;
-        if receipt.issuer() == Issuer::Fallback {
+        if receipt.issuer == Issuer::Fallback {
             return refunded;
         }
-        let entries = receipt.entries().iter();
+        let entries = receipt.entries.iter();
         let charges: Vec<_> = entries.map(|entry| entry.charge).collect();
         match self.engine.refund(receipt, now).await {
             Ok(decision) => Ok(decision),

@@ -31,97 +31,60 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 const LOCK: &str = "lock";
 pub(crate) const SECRET: &str = "secret";
+/// The file that records the durable length of the ledger.
 pub(crate) const MARK: &str = "mark";
 /// A backup is unpacked here before its files are moved into place.
 pub(crate) const RESTORING: &str = "restoring";
-const TLS: &str = "tls";
-const WINDOWS: &str = "windows";
-const COUNTS: &str = "counts.jsonl";
-const BLOCKS: &str = "blocks.jsonl";
+/// The directory of the ACME certificate.
+pub const TLS: &str = "tls";
+/// The directory of the limiter's windows.
+pub const WINDOWS: &str = "windows";
+/// The file of the hourly counts.
+pub const COUNTS: &str = "counts.jsonl";
+/// The file of the blocked networks.
+pub const BLOCKS: &str = "blocks.jsonl";
 const HELD_WEBHOOK: &str = "held-webhook";
 const HELD_MAIL: &str = "held-mail";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
-const ACCEPT_DAMAGE: &str = "accept-damage";
-const ACCEPT_EMPTY: &str = "accept-empty";
+/// The file by which the operator accepts the loss of damaged lines.
+pub(crate) const ACCEPT_DAMAGE: &str = "accept-damage";
+/// The file by which the operator accepts the loss of the ledger.
+pub(crate) const ACCEPT_EMPTY: &str = "accept-empty";
 
 const ACCEPTANCES: [&str; 3] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE, ACCEPT_EMPTY];
 
-/// A file or directory in a data directory.
-pub(crate) struct DirEntry {
-    pub(crate) name: &'static str,
-    /// True if a start is refused when it exists and is not a regular file.
-    must_be_file: bool,
-    /// True if `status` shows its size.
-    is_measured: bool,
-    /// Largest size in bytes that backups include; `None` if they never include it.
-    pub(crate) backup_bytes_max: Option<u64>,
-}
-
-/// The service's files in a data directory: backups, restores, sizes and checks iterate over it. Replacements
-/// and files that were set aside have the name of the entry with another extension.
-static ENTRIES: &[DirEntry] = &[
-    entry(LOCK).file(),
-    entry(LEDGER).file().measured().backed_up(u64::MAX),
-    entry(SECRET).file().backed_up(32),
-    entry(MARK).file(),
-    entry(WINDOWS).measured(),
-    entry(COUNTS).measured().backed_up(counts::FILE_BYTES_MAX),
-    entry(BLOCKS).file().backed_up(block_list::FILE_BYTES_MAX),
-    entry(TLS),
-    entry(HELD_WEBHOOK).file(),
-    entry(HELD_MAIL).file(),
-    entry(RESTORING),
-    entry(admin_socket::NAME),
-    entry(ACCEPT_NEW_SECRET).file(),
-    entry(ACCEPT_DAMAGE).file(),
-    entry(ACCEPT_EMPTY).file(),
+/// The entries of a data directory that must be regular files: otherwise a start is refused. Replacements and files
+/// that were set aside have the name of the entry with another extension.
+const FILES: [&str; 10] = [
+    LOCK,
+    LEDGER,
+    SECRET,
+    MARK,
+    BLOCKS,
+    HELD_WEBHOOK,
+    HELD_MAIL,
+    ACCEPT_NEW_SECRET,
+    ACCEPT_DAMAGE,
+    ACCEPT_EMPTY,
 ];
 
-const fn entry(name: &'static str) -> DirEntry {
-    DirEntry {
-        name,
-        must_be_file: false,
-        is_measured: false,
-        backup_bytes_max: None,
-    }
-}
+/// The other entries.
+const OTHERS: [&str; 5] = [WINDOWS, COUNTS, TLS, RESTORING, admin_socket::NAME];
 
-impl DirEntry {
-    const fn file(mut self) -> Self {
-        self.must_be_file = true;
-        self
-    }
+/// The entries whose sizes `status` shows.
+const MEASURED: [&str; 3] = [LEDGER, WINDOWS, COUNTS];
 
-    const fn measured(mut self) -> Self {
-        self.is_measured = true;
-        self
-    }
-
-    const fn backed_up(mut self, bytes_max: u64) -> Self {
-        self.backup_bytes_max = Some(bytes_max);
-        self
-    }
-}
-
-/// The files included in backups.
-pub(crate) fn backup_entries() -> impl Iterator<Item = &'static DirEntry> {
-    let entries = ENTRIES.iter();
-    entries.filter(|entry| entry.backup_bytes_max.is_some())
-}
+/// The files included in backups, with their largest sizes in bytes.
+pub(crate) const BACKED_UP: [(&str, u64); 4] = [
+    (LEDGER, u64::MAX),
+    (SECRET, 32),
+    (COUNTS, counts::FILE_BYTES_MAX),
+    (BLOCKS, block_list::FILE_BYTES_MAX),
+];
 
 /// The names of all entries.
 pub fn entry_names() -> impl Iterator<Item = &'static str> {
-    ENTRIES.iter().map(|entry| entry.name)
-}
-
-/// The file of the blocked networks in the directory at `path`.
-pub fn blocks(path: &Path) -> PathBuf {
-    path.join(BLOCKS)
-}
-
-/// The directory of the ACME certificate in the directory at `path`.
-pub fn tls(path: &Path) -> PathBuf {
-    path.join(TLS)
+    FILES.into_iter().chain(OTHERS)
 }
 
 /// The file that holds a channel of deliveries, in the directory at `path`.
@@ -215,21 +178,6 @@ impl DataDir {
         &self.path
     }
 
-    /// The file that records the durable length of the ledger.
-    pub(crate) fn mark(&self) -> PathBuf {
-        self.path.join(MARK)
-    }
-
-    /// The directory of the limiter's windows.
-    pub fn windows(&self) -> PathBuf {
-        self.path.join(WINDOWS)
-    }
-
-    /// The file of the hourly counts.
-    pub fn counts(&self) -> PathBuf {
-        self.path.join(COUNTS)
-    }
-
     pub fn secret(&self) -> &Secret {
         &self.secret
     }
@@ -243,16 +191,6 @@ impl DataDir {
     /// The lock, which lasts as long as any clone of it.
     pub(crate) fn lock(&self) -> Arc<[File; 2]> {
         Arc::clone(&self.lock)
-    }
-
-    /// The file by which the operator accepts the loss of damaged lines.
-    pub(crate) fn accept_damage(&self) -> PathBuf {
-        self.path.join(ACCEPT_DAMAGE)
-    }
-
-    /// The file by which the operator accepts the loss of the ledger.
-    pub(crate) fn accept_empty(&self) -> PathBuf {
-        self.path.join(ACCEPT_EMPTY)
     }
 
     /// Removes the acceptance files, which are valid for one start only.
@@ -315,39 +253,23 @@ impl DataDir {
     }
 }
 
-/// The locked directory of a node whose contacts and keys are in a database.
-#[derive(Debug)]
-pub struct NodeDir {
-    path: PathBuf,
-    _lock: [File; 2],
-}
-
-impl NodeDir {
-    /// Locks the directory at `path`, which is created if it is missing. A ledger in it is left alone.
-    ///
-    /// # Errors
-    /// [`OpenError`] when another process has the lock, or the directory cannot be created.
-    pub fn open(path: &Path) -> Result<Self, OpenError> {
-        create_private(&SystemFiles, path).map_err(OpenError::io("create", path))?;
-        refuse_irregular(path)?;
-        let lock = lock(path)?;
-        tighten(path);
-        if exists(&path.join(LEDGER))? {
-            tracing::warn!(
-                "the data directory contains a ledger that is not used: contacts and keys are in the \
-                 database; `landing-api move` copies a ledger there"
-            );
-        }
-        Ok(Self {
-            path: path.to_path_buf(),
-            _lock: lock,
-        })
+/// Locks the directory at `path` of a node whose contacts and keys are in a database. It is created if it is missing; a
+/// ledger in it is left alone. The lock lasts until the files are dropped.
+///
+/// # Errors
+/// [`OpenError`] when another process has the lock, or the directory cannot be created.
+pub fn lock_node(path: &Path) -> Result<[File; 2], OpenError> {
+    create_private(&SystemFiles, path).map_err(OpenError::io("create", path))?;
+    refuse_irregular(path)?;
+    let lock = lock(path)?;
+    tighten(path);
+    if exists(&path.join(LEDGER))? {
+        tracing::warn!(
+            "the data directory contains a ledger that is not used: contacts and keys are in the \
+             database; `landing-api move` copies a ledger there"
+        );
     }
-
-    /// The directory of the limiter's windows.
-    pub fn windows(&self) -> PathBuf {
-        self.path.join(WINDOWS)
-    }
+    Ok(lock)
 }
 
 /// The sizes in bytes of the entries in the data directory at `path`, by name. Missing ones are left out.
@@ -356,9 +278,9 @@ impl NodeDir {
 /// When the size of an entry cannot be read.
 pub fn sizes(path: &Path) -> io::Result<Vec<(String, u64)>> {
     let mut sizes = Vec::new();
-    for entry in ENTRIES.iter().filter(|entry| entry.is_measured) {
-        if let Some(bytes) = if_there(size(&path.join(entry.name)))? {
-            sizes.push((entry.name.to_owned(), bytes));
+    for name in MEASURED {
+        if let Some(bytes) = if_there(size(&path.join(name)))? {
+            sizes.push((name.to_owned(), bytes));
         }
     }
     Ok(sizes)
@@ -408,8 +330,7 @@ fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
         let error = io::ErrorKind::NotADirectory.into();
         return Err(OpenError::io("open", directory)(error));
     }
-    let files = ENTRIES.iter().filter(|entry| entry.must_be_file);
-    let mut paths = files.map(|entry| directory.join(entry.name));
+    let mut paths = FILES.into_iter().map(|name| directory.join(name));
     match paths.find(|path| is_irregular(path)) {
         Some(path) => Err(OpenError::Irregular(path)),
         None => Ok(()),

@@ -95,23 +95,15 @@ fn is_private(owner: u32, mode: u32) -> bool {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    check_regular(path)?;
-    File::open(path)
-}
-
-/// Checks the type before opening: opening a pipe blocks until it has a writer.
-///
-/// # Errors
-/// When the file is missing or not a regular one.
-fn check_regular(path: &Path) -> io::Result<()> {
-    if fs::metadata(path)?.is_file() {
-        Ok(())
-    } else {
-        Err(io::Error::other(NOT_REGULAR))
+    // Opening a pipe blocks until it has a writer.
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(io::Error::other(NOT_REGULAR)),
     }
 }
 
-fn read_open(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
+/// The rest of a file of up to `bytes_max`.
+pub(super) fn read_open(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {

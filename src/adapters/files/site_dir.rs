@@ -1,14 +1,16 @@
 //! Reads the operator's files for the site: a flat folder of short texts and images.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::adapters::files::operator_file::read_open;
+
 // All files are held in memory.
 
-const TEXT_FILE_BYTES_MAX: usize = 256 * 1024;
-const IMAGE_FILE_BYTES_MAX: usize = 1024 * 1024;
+const TEXT_FILE_BYTES_MAX: u64 = 256 * 1024;
+const IMAGE_FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Limit of all texts together.
 const ALL_TEXTS_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Limit of all files together.
@@ -87,7 +89,7 @@ fn list(dir: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {
     Ok((dir, names))
 }
 
-fn read_file(dir: &Path, name: &Path, bytes_max: usize) -> Result<Vec<u8>, String> {
+fn read_file(dir: &Path, name: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let unreadable = |error: io::Error| error.to_string();
     let path = fs::canonicalize(dir.join(name)).map_err(unreadable)?;
     if !path.starts_with(dir) {
@@ -103,14 +105,8 @@ fn read_file(dir: &Path, name: &Path, bytes_max: usize) -> Result<Vec<u8>, Strin
     if metadata.nlink() > 1 {
         return Err("is a hard link; replace it with a copy".to_owned());
     }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(bytes_max as u64 + 1).read_to_end(&mut bytes))
-        .map_err(unreadable)?;
-    if bytes.len() > bytes_max {
-        return Err(format!("is larger than {bytes_max} bytes"));
-    }
-    Ok(bytes)
+    let read = File::open(path).and_then(|file| read_open(file, bytes_max));
+    read.map_err(unreadable)
 }
 
 /// The error is the line of the first invalid byte, from 1.

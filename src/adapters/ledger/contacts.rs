@@ -7,8 +7,8 @@ use futures_util::StreamExt as _;
 
 use crate::domain::{
     Channel, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome,
-    ImportedContact, LeaveToken, Leaving, MacKey, SignUp, StatusCounts, Subscription, TextDigest,
-    Timestamp, Tombstone,
+    ImportedContact, LeaveToken, MacKey, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
+    Tombstone,
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, PageStream, StoreError};
 
@@ -76,21 +76,20 @@ impl ContactStore for LedgerStore {
         token: &LeaveToken,
         notice: Option<Delivery>,
         now: Timestamp,
-    ) -> Result<Leaving, StoreError> {
+    ) -> Result<bool, StoreError> {
         let token = *token;
         self.commit(move |draft| {
-            let Some(mut contact) = with_token(draft, &token)? else {
-                return Ok(Leaving::Unknown);
+            let found = with_token(draft, &token)?;
+            let subscribed = found.filter(|contact| contact.status() == ContactStatus::Subscribed);
+            let Some(mut contact) = subscribed else {
+                return Ok(false);
             };
-            if contact.status() != ContactStatus::Subscribed {
-                return Ok(Leaving::LeftBefore);
-            }
             contact.left_at = Some(now);
             draft.record(Event::ContactLeft((&contact).into()))?;
             // The webhook must not be notified of the sign-up after the unsubscribe.
             remove_naming(draft, &contact.email, now)?;
             notify(draft, notice.as_ref())?;
-            Ok(Leaving::Left)
+            Ok(true)
         })
         .await
     }

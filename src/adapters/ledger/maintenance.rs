@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use serde::Serialize;
 
-use crate::adapters::files::data_dir::DataDir;
+use crate::adapters::files::data_dir::{ACCEPT_DAMAGE, DataDir};
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{Files as _, SystemFiles, numbered};
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
@@ -142,7 +142,7 @@ pub fn repair_ledger(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
     };
     let ledger = path.join(LEDGER);
     let kept = numbered(&ledger, "damaged");
-    let accept = data_dir.accept_damage();
+    let accept = data_dir.path().join(ACCEPT_DAMAGE);
     let accepted = SystemFiles.create(&accept);
     accepted.map_err(OpenError::io("create", &accept))?;
     let opened = open_and_close(&data_dir);

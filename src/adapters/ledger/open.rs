@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::adapters::files::data_dir::{DataDir, exists, held, mark_held};
+use crate::adapters::files::data_dir::{
+    ACCEPT_DAMAGE, ACCEPT_EMPTY, DataDir, MARK, exists, held, mark_held,
+};
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{
     Files, SystemFiles, append_whole, is_full, numbered, remove_for_good,
@@ -76,7 +78,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         queue: None,
         metrics: Arc::clone(&tuning.metrics),
         now: Timestamp::default(),
-        mark: Mark::new(Arc::clone(&tuning.files), data_dir.mark()),
+        mark: Mark::new(Arc::clone(&tuning.files), data_dir.path().join(MARK)),
         secret: data_dir.secret_file(&tuning.files, tuning.secret_interval),
     };
     if is_new_secret || has_forgotten {
@@ -134,10 +136,10 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
     // An earlier compaction may have been interrupted.
     let unfinished = unfinished(&path);
     remove_for_good(files.as_ref(), &unfinished).map_err(OpenError::io("remove", &unfinished))?;
-    let mark = data_dir.mark();
+    let mark = data_dir.path().join(MARK);
     let forget_mark =
         || remove_for_good(files.as_ref(), &mark).map_err(OpenError::io("remove", &mark));
-    if exists(&data_dir.accept_empty())? {
+    if exists(&data_dir.path().join(ACCEPT_EMPTY))? {
         // The mark belongs to a lost ledger.
         forget_mark()?;
     }
@@ -155,7 +157,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
     };
     match opened {
         Ok(ledger) => Ok((ledger, is_copy)),
-        Err(Flaw::Damaged { line, reason }) if exists(&data_dir.accept_damage())? => {
+        Err(Flaw::Damaged { line, reason }) if exists(&data_dir.path().join(ACCEPT_DAMAGE))? => {
             let kept = numbered(&path, "damaged");
             tracing::warn!(
                 ledger.line = line,

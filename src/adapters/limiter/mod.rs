@@ -5,9 +5,8 @@
 //! | `table` | every decision, over a sharded table of windows |
 //! | `shard` | a part of the table, and which of its windows must be stored |
 //! | `writer` | stores changes, removes expired windows, handles a store that fails |
-//! | `persistence` | storage of windows across restarts |
+//! | `persistence` | storage of windows across restarts; sled with its panics as errors |
 //! | `record` | the stored form of a window |
-//! | `sled_db` | opening and closing sled, with its panics as errors |
 //!
 //! All live windows are in memory from the start, so no request waits for the store, and its
 //! failures change no decision: while nothing can be stored, windows are in memory only. A killed
@@ -18,7 +17,6 @@
 mod persistence;
 mod record;
 mod shard;
-mod sled_db;
 mod table;
 mod writer;
 
@@ -127,7 +125,7 @@ impl SledRateLimiter {
         let writer = Writer::open(Arc::clone(&table), policies.clone(), store, now);
         Self {
             table,
-            health: writer.health(),
+            health: Arc::clone(&writer.health),
             writer: Arc::new(Mutex::new(writer)),
             thread: Mutex::new(None),
         }
@@ -164,7 +162,8 @@ impl SledRateLimiter {
 
     /// The number of windows in the store; 0 once it is closed. Slow: counts them.
     pub fn stored(&self) -> usize {
-        self.writer.lock().stored_count()
+        let writer = self.writer.lock();
+        writer.store.as_ref().map_or(0, |store| store.count())
     }
 }
 
@@ -241,7 +240,7 @@ impl RateLimiter for SledRateLimiter {
     fn stats(&self) -> Option<LimiterStats> {
         Some(LimiterStats {
             windows: self.windows(),
-            windows_max: self.table.windows_max(),
+            windows_max: self.table.windows_max,
             disk_bytes: self.health.disk_bytes.load(Relaxed),
             is_store_failing: self.is_store_failing(),
         })

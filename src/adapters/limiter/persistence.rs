@@ -3,14 +3,21 @@
 //! Everything in the store is in memory too, and windows may be lost: a store that cannot be read, that fails or that
 //! has grown is removed and filled again from memory.
 
-use std::error::Error;
+use std::fs::File;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::adapters::files::{is_full, remove_any};
-use crate::adapters::limiter::sled_db;
 use crate::domain::{LimitKey, Window};
 
 use super::record;
+
+/// How long sled's threads may take to end.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A window's current version; none to remove it.
 pub type Change = (LimitKey, Option<Window>);
@@ -71,9 +78,7 @@ impl SledWindowStore {
     /// Closes the database, so that its directory can be removed or opened again.
     fn close(&mut self) {
         if let Some(db) = self.db.take()
-            && let Err(error) = attempt("cannot close", &self.dir, || {
-                Ok(sled_db::close(db, &self.dir)?)
-            })
+            && let Err(error) = attempt("cannot close", &self.dir, || Ok(close(db, &self.dir)?))
         {
             tracing::warn!(%error, "limiter windows");
         }
@@ -180,18 +185,57 @@ fn open(dir: &Path) -> sled::Result<sled::Db> {
         .open()
 }
 
-/// Runs `work`, and names what was attempted in its error.
+/// Runs `work`, and names what was attempted in its error. sled panics on many damaged files; the caller gives the
+/// database up after an error, so an inconsistent state is never used.
 fn attempt<T>(
     what: &str,
     dir: &Path,
     work: impl FnOnce() -> sled::Result<T>,
 ) -> Result<T, WindowStoreError> {
-    sled_db::guarded(|| work().map_err(Box::<dyn Error>::from)).map_err(|error| {
-        let sled_error = error.downcast_ref::<sled::Error>();
-        let full = match sled_error {
-            Some(sled::Error::Io(error)) if is_full(error) => "disk full: ",
-            Some(_) | None => "",
-        };
-        WindowStoreError(format!("{full}{what} {}: {error}", dir.display()))
-    })
+    let (is_full, reason) = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(done)) => return Ok(done),
+        Ok(Err(sled::Error::Io(error))) => (is_full(&error), format!("IO error: {error}")),
+        Ok(Err(error)) => (false, error.to_string()),
+        Err(_panic) => (false, "sled panicked".to_owned()),
+    };
+    let full = if is_full { "disk full: " } else { "" };
+    let dir = dir.display();
+    Err(WindowStoreError(format!("{full}{what} {dir}: {reason}")))
+}
+
+/// Closes the database in `directory`, of which `db` is the last handle, and waits until sled has
+/// stopped writing. Its threads go on for a moment after the last handle is dropped; they share the
+/// lock on the file `db`, so taking that lock waits for them. Dropping the handle may block for
+/// ever, because sled waits for its flusher even if that has panicked.
+///
+/// # Errors
+/// When the file cannot be locked within ten seconds, or sled panics.
+fn close(db: sled::Db, directory: &Path) -> io::Result<()> {
+    let file = File::open(directory.join("db"))?;
+    let (released, is_released) = mpsc::channel();
+    thread::Builder::new().spawn(move || {
+        drop(db);
+        let lock = file.lock();
+        drop(file);
+        released.send(lock)
+    })?;
+    is_released
+        .recv_timeout(RELEASE_TIMEOUT)
+        .unwrap_or_else(|error| Err(io::Error::other(format!("sled keeps its files: {error}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_database_can_be_opened_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for round in 0_u8..20 {
+            let db = sled::open(dir.path()).unwrap();
+            assert_eq!(db.len(), usize::from(round));
+            db.insert([round], &[round]).unwrap();
+            close(db, dir.path()).unwrap();
+        }
+    }
 }

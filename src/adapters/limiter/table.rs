@@ -40,7 +40,8 @@ pub(super) struct Table {
     shards: Box<[Mutex<Shard>]>,
     /// The number of windows in all shards.
     keys: AtomicUsize,
-    windows_max: usize,
+    /// The number of windows at which the table is full.
+    pub(super) windows_max: usize,
 }
 
 impl Table {
@@ -83,9 +84,9 @@ impl Table {
     }
 
     pub(super) fn refund(&self, receipt: &Receipt, now: Timestamp) -> Decision {
-        let mut shards = self.lock(receipt.entries().iter().map(|entry| entry.charge.key));
+        let mut shards = self.lock(receipt.entries.iter().map(|entry| entry.charge.key));
         let mut decision = Decision::default();
-        for entry in receipt.entries() {
+        for entry in &receipt.entries {
             let charge = &entry.charge;
             let shard = shard_of(&mut shards, &charge.key);
             let admitted = Timestamp::from_ms(entry.token);
@@ -98,11 +99,6 @@ impl Table {
     /// Whether newcomers share the windows of their groups.
     pub(super) fn is_full(&self) -> bool {
         self.count() >= self.windows_max
-    }
-
-    /// The number of windows at which the table is full.
-    pub(super) const fn windows_max(&self) -> usize {
-        self.windows_max
     }
 
     /// The number of windows.

@@ -39,13 +39,13 @@ pub(super) struct Writer {
     table: Arc<Table>,
     policies: Policies,
     /// None once it is closed, or if windows are in memory only.
-    store: Option<Box<dyn WindowStore>>,
+    pub(super) store: Option<Box<dyn WindowStore>>,
     ticks: u64,
     /// The tick of the last warning that the table is full.
     full_warned_at: Option<u64>,
     /// Something was not stored: everything must be written again.
     is_failing: bool,
-    health: Arc<StoreHealth>,
+    pub(super) health: Arc<StoreHealth>,
     /// The store has grown, or is not one to go on with.
     must_replace: bool,
     /// The shard that is swept next, and the live bytes of those before it.
@@ -127,14 +127,6 @@ impl Writer {
     pub(super) fn close(&mut self) {
         self.write_out();
         self.store = None;
-    }
-
-    pub(super) fn stored_count(&self) -> usize {
-        self.store.as_ref().map_or(0, |store| store.count())
-    }
-
-    pub(super) fn health(&self) -> Arc<StoreHealth> {
-        Arc::clone(&self.health)
     }
 
     fn warn_if_full(&mut self) {

@@ -116,29 +116,22 @@ pub(super) fn server_config(
     Ok(config)
 }
 
-/// The contents of the files, to detect changes.
-#[derive(Debug, PartialEq, Eq)]
-struct Contents {
-    chain: Vec<u8>,
-    key: Vec<u8>,
-}
+/// The contents of the chain's and the key's file.
+type Contents = [Vec<u8>; 2];
 
-/// A certificate in files.
+/// A certificate in files, presented to new connections, whatever name they ask for.
 #[derive(Debug)]
 pub struct CertificateFiles {
     chain: PathBuf,
     key: PathBuf,
+    /// To detect changes.
     contents: Mutex<Contents>,
-    current: Arc<Current>,
+    current: RwLock<Certificate>,
 }
 
-/// The certificate presented to new connections, whatever name they ask for.
-#[derive(Debug)]
-struct Current(RwLock<Certificate>);
-
-impl ResolvesServerCert for Current {
+impl ResolvesServerCert for CertificateFiles {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0.read().key))
+        Some(Arc::clone(&self.current.read().key))
     }
 }
 
@@ -155,7 +148,7 @@ impl CertificateFiles {
             chain: chain.to_path_buf(),
             key: key.to_path_buf(),
             contents: Mutex::new(contents),
-            current: Arc::new(Current(RwLock::new(certificate))),
+            current: RwLock::new(certificate),
         })
     }
 
@@ -169,34 +162,38 @@ impl CertificateFiles {
         if *contents == read {
             return Ok(false);
         }
-        *self.current.0.write() = parse(&read, &self.chain, &self.key)?;
+        *self.current.write() = parse(&read, &self.chain, &self.key)?;
         *contents = read;
         Ok(true)
     }
 
     /// Validity of the certificate.
     pub fn validity(&self) -> Range<Timestamp> {
-        self.current.0.read().validity.clone()
+        self.current.read().validity.clone()
     }
 
     /// The TLS configuration with this certificate.
     ///
     /// # Errors
     /// When there is no randomness.
-    pub fn tls(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
-        server_config(Arc::clone(&self.current) as _).map(Arc::new)
+    pub fn tls(self: &Arc<Self>) -> Result<Arc<ServerConfig>, rustls::Error> {
+        server_config(Arc::clone(self) as _).map(Arc::new)
     }
 }
 
 fn read(chain: &Path, key: &Path) -> Result<Contents, String> {
-    Ok(Contents {
-        chain: operator_file::read_bytes(chain).map_err(|error| of_chain(chain, error))?,
-        key: operator_file::read_secret_bytes(key).map_err(|error| of_key(key, error))?,
-    })
+    Ok([
+        operator_file::read_bytes(chain).map_err(|error| of_chain(chain, error))?,
+        operator_file::read_secret_bytes(key).map_err(|error| of_key(key, error))?,
+    ])
 }
 
-fn parse(contents: &Contents, chain: &Path, key: &Path) -> Result<Certificate, String> {
-    Certificate::from_pem(&contents.chain, &contents.key).map_err(|flaw| match flaw {
+fn parse(
+    [certificates, private]: &Contents,
+    chain: &Path,
+    key: &Path,
+) -> Result<Certificate, String> {
+    Certificate::from_pem(certificates, private).map_err(|flaw| match flaw {
         Flaw::Chain(why) => of_chain(chain, why),
         Flaw::Key(why) => of_key(key, why),
         Flaw::Foreign => {

@@ -31,7 +31,7 @@ fn read(format: FileFormat, file: &[u8]) -> Result<Found, String> {
             let source = Source::new(pieces, Progress::of_bytes("", None), sender);
             match format {
                 FileFormat::Csv => read_csv(source, delimiter, &Vec::new()),
-                FileFormat::JsonLines => read_json_lines(source, &Vec::new()),
+                FileFormat::Jsonl => read_json_lines(source, &Vec::new()),
             }
         });
         let mut rows = Vec::new();
@@ -119,7 +119,7 @@ fn a_byte_order_mark_is_no_part_of_a_name() {
     let rows = [(2, "a@b.example")];
     check(FileFormat::Csv, "\u{feff}email,x\na@b.example,\n", &rows);
     let line = "\u{feff}{\"email\":\"a@b.example\"}";
-    check(FileFormat::JsonLines, line, &[(1, "a@b.example")]);
+    check(FileFormat::Jsonl, line, &[(1, "a@b.example")]);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn json_lines_are_read() {
         "{\"email\":\"'=a@b.example\"}",
     ];
     check(
-        FileFormat::JsonLines,
+        FileFormat::Jsonl,
         file.concat(),
         &[
             (1, "a@b.example 1000"),
@@ -215,7 +215,7 @@ fn what_is_not_read_is_named() {
         ),
         (FileFormat::Csv, "a@b.example\n", &[]),
         (
-            FileFormat::JsonLines,
+            FileFormat::Jsonl,
             "{\"email\":\"a@b.example\",\"last_seen_at\":\"\"}\n{\"email\":\"a@b.example\",\"x\":1}\n",
             &["last_seen_at", "x"],
         ),
@@ -254,7 +254,7 @@ proptest::proptest! {
         rest in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300),
     ) {
         let file = [head.as_bytes(), &rest].concat();
-        for format in [FileFormat::Csv, FileFormat::JsonLines] {
+        for format in [FileFormat::Csv, FileFormat::Jsonl] {
             let _ = read(format, &file);
         }
     }

@@ -68,7 +68,7 @@ impl Registration {
 
     /// The secret which, together with the client id, proves that the registration was made here.
     pub fn client_secret(&self, key: &TokenKey) -> String {
-        encode(CLIENT_SECRET, self.secret(key.current()).as_bytes())
+        encode(CLIENT_SECRET, self.secret(&key.current).as_bytes())
     }
 
     /// True if `text` is the client secret. Compares in constant time, as BLAKE3's hashes do.
@@ -153,7 +153,7 @@ impl AccessToken {
         let (expires_at, tag) = rest.split_at_mut(INSTANT_LEN);
         registration.copy_from_slice(&self.registration.to_bytes());
         expires_at.copy_from_slice(&instant_bytes(self.expires_at));
-        tag.copy_from_slice(self.tag(key.current()).as_bytes());
+        tag.copy_from_slice(self.tag(&key.current).as_bytes());
         encode(ACCESS_TOKEN, &bytes)
     }
 

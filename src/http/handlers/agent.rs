@@ -105,14 +105,14 @@ async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     form.optional("token_type_hint", &mut errors);
     let token = errors.finish(token)?;
     match revoke_credential(context.app().credentials(), context.now, token).await? {
-        Revoked::Key(record) => {
+        Some(Revoked::Key(record)) => {
             tracing::info!(request.id = %context.id, key.id = record.id.to_string(), "a key was revoked");
         }
-        Revoked::Agent(registration) => {
+        Some(Revoked::Agent(registration)) => {
             let client_id = registration.client_id();
             tracing::info!(request.id = %context.id, agent.client_id = client_id, "an agent was revoked");
         }
-        Revoked::Nothing => {}
+        None => {}
     }
     Ok(Reply::empty())
 }

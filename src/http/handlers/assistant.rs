@@ -49,7 +49,8 @@ const PATHS: &[&str] = &["/api/v1/assistant/chat", "/api/assistant/chat"];
 
 async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let language = negotiate::language(&context.parts.uri, context.headers());
-    let conversation = chat_wire::read_request(&body)?.on_page_in(language);
+    let mut conversation = chat_wire::read_request(&body)?;
+    conversation.language = language;
     if prefers_events(context.headers()) {
         return stream::chat(context, conversation).await;
     }

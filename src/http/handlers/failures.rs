@@ -7,7 +7,7 @@ use crate::ports::StoreError;
 use crate::usecases::issue_key::IssueError;
 use crate::usecases::issue_token::IssueTokenError;
 use crate::usecases::meter::ChargeError;
-use crate::usecases::subscribe::SubscribeError;
+use crate::usecases::subscribe::{SignUpFailure, SubscribeError};
 
 /// What clients learn of [`StoreError::Full`].
 const DISK_FULL: &str = "The disk is full: sign-ups, keys and revocations cannot be stored until the \
@@ -68,13 +68,14 @@ impl From<SubscribeError> for Problem {
         let unavailable = Code::NewsletterUnavailable;
         match error {
             SubscribeError::NotCharged(error) => error.into(),
-            SubscribeError::Entropy(decision, cause) => {
-                charged(Code::InternalError, decision, cause)
-            }
-            SubscribeError::Store(decision, cause) => {
-                store_failed(unavailable, &cause).with_decision(decision)
-            }
-            SubscribeError::Provider(decision, cause) => charged(unavailable, decision, cause),
+            SubscribeError::Failed(decision, failure) => match failure {
+                SignUpFailure::Entropy(cause) => charged(Code::InternalError, decision, cause),
+                SignUpFailure::Limiter(cause) => cause.into(),
+                SignUpFailure::Store(cause) => {
+                    store_failed(unavailable, &cause).with_decision(decision)
+                }
+                SignUpFailure::Provider(cause) => charged(unavailable, decision, cause),
+            },
         }
     }
 }

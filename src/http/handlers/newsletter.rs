@@ -54,7 +54,6 @@ async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result
     let subscribed = subscribe(
         app.newsletter(),
         app.meter(),
-        context.now,
         &context.client,
         email,
         evidence,

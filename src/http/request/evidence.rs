@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use hyper::header::{HeaderName, ORIGIN, REFERER};
 use url::{Position, Url};
 
-use crate::domain::{Language, SignUpWay, Source, is_same_origin};
+use crate::domain::{Consent, Language, SignUpWay, Source, TextDigest, is_same_origin};
 use crate::http::RequestContext;
 use crate::usecases::subscribe::Evidence;
 
@@ -22,13 +22,16 @@ pub(crate) fn evidence(
     let writer = &context.state().page_writer;
     let asked_with = |language| writer.consent_text(language, settings);
     let named = source.and_then(Source::parse);
-    Evidence {
+    let text = language.filter(|_| is_own).and_then(asked_with);
+    let consent = Consent {
+        at: context.now,
         way,
         language,
-        text: language.filter(|_| is_own).and_then(asked_with),
+        text: text.as_deref().map(TextDigest::of),
         source: named.or_else(|| page(headers)),
         ip: settings.keeps_consent_ip.then_some(context.address),
-    }
+    };
+    Evidence { consent, text }
 }
 
 /// The page in the browser's `Referer` or `Origin`: its origin and path, or its origin if that is too long.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use arrayvec::ArrayVec;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -30,6 +31,9 @@ const AHEAD_BYTES: i64 = 256 * 1024;
 /// Bytes that a client may send per frame of a response: some clients acknowledge each one with two
 /// `WINDOW_UPDATE` frames, over TLS in a record each.
 const FRAME_BYTES: i64 = 128;
+
+/// Size of the largest response that is written in one piece.
+const JOINED_BYTES_MAX: usize = 4096;
 
 /// The side a connection waits for, and the time of its last progress. Progress is a completed response, or
 /// [`PROGRESS_BYTES`] sent.
@@ -303,11 +307,18 @@ impl AsyncWrite for Socket {
         polled
     }
 
+    /// Joins the pieces of a small response, because one piece costs the kernel less than two. hyper could join them,
+    /// but its buffer would stay as large as the largest response of the connection.
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let mut joined = ArrayVec::<u8, JOINED_BYTES_MAX>::new();
+        let fits = |buffer: &IoSlice<'_>| joined.try_extend_from_slice(buffer).is_ok();
+        if buffers.iter().all(fits) {
+            return self.poll_write(context, &joined);
+        }
         let polled = Pin::new(&mut self.stream).poll_write_vectored(context, buffers);
         self.activity.wrote(&polled);
         polled

@@ -10,7 +10,7 @@ use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method};
 
-use crate::domain::{host::rootless, is_same_origin};
+use crate::domain::{is_same_origin, rootless};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");

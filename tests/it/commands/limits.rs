@@ -132,7 +132,7 @@ async fn a_look_at_a_stopped_directory_under_shorter_limits_forgets_nothing() {
     let Ok(Invocation::Operate { args, .. }) = Invocation::load(words) else {
         panic!("no command");
     };
-    let (app, stores) = open_stopped(&args.unwrap(), true).await.unwrap();
+    let (app, stores) = open_stopped(&args, true).await.unwrap();
     let shorter = "9/1s".parse().unwrap();
     let busiest = app.limiter.busiest(PolicyName::Keys, shorter, 5, now);
     assert_eq!(busiest.await.unwrap(), []);

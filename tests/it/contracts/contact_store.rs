@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use landing_api::domain::consent::{
-    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, Leaving, SignUpWay, Source,
-    TextDigest,
+    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, SignUpWay, Source, TextDigest,
 };
 use landing_api::domain::contact::{
     Contact, ImportOutcome, ImportedContact, Origin, SignUp, Signers, Subscription,
@@ -113,11 +112,8 @@ async fn a_contact_leaves_by_its_token(store: &dyn ContactStore) {
     assert_eq!(contact.status(), ContactStatus::Subscribed);
     let token = contact.leave_token.unwrap();
     assert_eq!(store.find_by_token(&token).await, Ok(Some(contact)));
-    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Left));
-    assert_eq!(
-        store.leave(&token, None, EARLY).await,
-        Ok(Leaving::LeftBefore)
-    );
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(true));
+    assert_eq!(store.leave(&token, None, EARLY).await, Ok(false));
     let left = kept(store, "leo@example.com").await;
     assert_eq!(left.left_at, Some(LATE));
     assert_eq!(store.find_by_token(&token).await, Ok(Some(left)));
@@ -126,10 +122,7 @@ async fn a_contact_leaves_by_its_token(store: &dyn ContactStore) {
     assert_eq!(other.status(), ContactStatus::Subscribed);
     let unknown = LeaveToken::from_bytes([9; 16]);
     assert_eq!(store.find_by_token(&unknown).await, Ok(None));
-    assert_eq!(
-        store.leave(&unknown, None, LATE).await,
-        Ok(Leaving::Unknown)
-    );
+    assert_eq!(store.leave(&unknown, None, LATE).await, Ok(false));
     assert_eq!(
         store.status_counts().await.unwrap().unsubscribed,
         before + 1
@@ -137,7 +130,7 @@ async fn a_contact_leaves_by_its_token(store: &dyn ContactStore) {
     assert_eq!(store.count(None, None).await, Ok(all + 2));
     // Whoever was erased cannot leave any more.
     assert_eq!(forget(store, &email("leo@example.com")).await, [true]);
-    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Unknown));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(false));
     assert_eq!(store.status_counts().await.unwrap().unsubscribed, before);
 }
 
@@ -160,7 +153,7 @@ async fn a_contact_counts_once_it_is_confirmed(store: &dyn ContactStore) {
     let token = pending.leave_token.unwrap();
     // It gets nothing that it could leave.
     let left = store.leave(&token, None, LATE).await;
-    assert_eq!(left, Ok(Leaving::LeftBefore));
+    assert_eq!(left, Ok(false));
     // Another sign-up changes nothing of that, and the token stays good.
     store.keep(asked(name, LATE)).await.unwrap();
     let again = kept(store, name).await;
@@ -209,7 +202,7 @@ async fn who_has_left_stays_so_until_it_is_confirmed(store: &dyn ContactStore) {
         .await
         .unwrap();
     let token = kept(store, name).await.leave_token.unwrap();
-    assert_eq!(store.leave(&token, None, EARLY).await, Ok(Leaving::Left));
+    assert_eq!(store.leave(&token, None, EARLY).await, Ok(true));
     let confirmed = store.confirm(&token, None, None, EARLY).await;
     assert_eq!(confirmed, Ok(Confirming::Unknown));
     let mut tokens = Vec::new();
@@ -354,7 +347,7 @@ async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {
         (first.consent, first.leave_token)
     );
     let token = first.leave_token.unwrap();
-    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Left));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(true));
     let revived = store.keep(sign_up_at(LATE)).await;
     assert_eq!(revived, Ok(renewed(true)));
     let mut expected = again_of(&sign_up_at(EARLY), &sign_up_at(LATE));
@@ -362,9 +355,9 @@ async fn only_who_has_left_gives_a_new_consent(store: &dyn ContactStore) {
     expected.signers = revived.signers.clone();
     assert_eq!(revived, expected);
     // A link of before removes nothing.
-    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Unknown));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(false));
     let token = revived.leave_token.unwrap();
-    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Left));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(true));
 }
 
 /// The contact of the first sign-up, to which the second gave its consent.
@@ -413,7 +406,7 @@ async fn an_import_revives_nobody(store: &dyn ContactStore) {
     let contact = kept(store, "ole@example.com").await;
     assert_eq!((contact.left_at, contact.consent), (Some(LATE), None));
     let token = kept(store, gone).await.leave_token.unwrap();
-    assert_eq!(store.leave(&token, None, LATE).await, Ok(Leaving::Left));
+    assert_eq!(store.leave(&token, None, LATE).await, Ok(true));
     let again = vec![row("ole@example.com", None), row(gone, None)];
     let outcomes = store.import(again, true).await;
     assert_eq!(outcomes, Ok(vec![ImportOutcome::Known; 2]));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::client::LimitKey;
-use landing_api::domain::consent::{Leaving, MailOutcome};
+use landing_api::domain::consent::MailOutcome;
 use landing_api::domain::contact::{Contact, SignUp};
 use landing_api::domain::delivery::{
     Channel, Delivery, DeliveryId, DeliveryKind, Failure, QueueStanding, Settled, Turn,
@@ -114,9 +114,9 @@ async fn a_new_consent_alone_is_told(
     // Leaving is told once, and what was not told before is not told after.
     let left = || Some(delivery(DeliveryKind::Unsubscribed, &first, now));
     let token = &first.leave_token;
-    assert_eq!(contacts.leave(token, left(), now).await, Ok(Leaving::Left));
+    assert_eq!(contacts.leave(token, left(), now).await, Ok(true));
     let again = contacts.leave(token, left(), now).await;
-    assert_eq!(again, Ok(Leaving::LeftBefore));
+    assert_eq!(again, Ok(false));
     // And who comes back.
     let back = sign_up("ada", now.plus_ms(2));
     contacts.keep(back).await.unwrap();

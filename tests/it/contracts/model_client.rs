@@ -2,8 +2,8 @@
 
 use landing_api::adapters::model::openai::Roots;
 use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
+use landing_api::domain::chat::Passage;
 use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
-use landing_api::domain::passage::Passage;
 use landing_api::ports::{ModelClient, ModelError, NullSink};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

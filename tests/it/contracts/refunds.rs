@@ -21,7 +21,7 @@ use landing_api::usecases::issue_key::{IssueError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
 use landing_api::usecases::notices::Notices;
 use landing_api::usecases::register_agent::register_agent;
-use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
+use landing_api::usecases::subscribe::{Newsletter, SignUpFailure, SubscribeError, subscribe};
 
 use super::limiters::limiters;
 use crate::fixtures::{
@@ -138,20 +138,13 @@ impl Desk {
         let contacts = MemoryContactStore::default();
         let newsletter = self.newsletter(&contacts, Some(&provider));
         let (meter, client) = (self.meter(limiter), client(host));
-        let signed_up = subscribe(
-            newsletter,
-            meter,
-            START,
-            &client,
-            address(name),
-            no_evidence(),
-        );
+        let signed_up = subscribe(newsletter, meter, &client, address(name), no_evidence());
         match signed_up.await.unwrap_err() {
-            SubscribeError::Provider(decision, _) => format!("failed: {}", counts(&decision)),
+            SubscribeError::Failed(decision, SignUpFailure::Provider(_)) => {
+                format!("failed: {}", counts(&decision))
+            }
             SubscribeError::NotCharged(ChargeError::Refused(decision)) => refused(&decision),
-            error @ (SubscribeError::NotCharged(_)
-            | SubscribeError::Entropy(..)
-            | SubscribeError::Store(..)) => {
+            error @ (SubscribeError::NotCharged(_) | SubscribeError::Failed(..)) => {
                 panic!("{error}")
             }
         }
@@ -165,16 +158,8 @@ impl Desk {
         keys.fail_with(Some(full()));
         let (meter, client) = (self.meter(limiter), client(host));
         let newsletter = self.newsletter(&contacts, None);
-        let signed_up = subscribe(
-            newsletter,
-            meter,
-            START,
-            &client,
-            address("ada"),
-            no_evidence(),
-        )
-        .await;
-        let Err(SubscribeError::Store(of_sign_up, error)) = signed_up else {
+        let signed_up = subscribe(newsletter, meter, &client, address("ada"), no_evidence()).await;
+        let Err(SubscribeError::Failed(of_sign_up, SignUpFailure::Store(error))) = signed_up else {
             panic!("{signed_up:?}");
         };
         assert_eq!(error, full());

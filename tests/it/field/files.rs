@@ -333,7 +333,7 @@ fn network(text: &str) -> BlockedNetwork {
 
 /// A list with three networks, and its file.
 async fn three_blocks(dir: &Path) -> (std::path::PathBuf, Vec<u8>) {
-    let path = data_dir::blocks(dir);
+    let path = dir.join(data_dir::BLOCKS);
     let list = FileBlockList::open(Some(path.clone()), Vec::new()).unwrap();
     for text in ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"] {
         list.add(network(text), Timestamp::from_ms(1_700_000_000_000))
@@ -373,7 +373,7 @@ proptest::proptest! {
         is_counted in proptest::prelude::any::<bool>(),
     ) {
         let dir = private_dir();
-        let path = data_dir::blocks(dir.path());
+        let path = dir.path().join(data_dir::BLOCKS);
         if is_counted {
             bytes = [b"1\n", &*bytes].concat();
         }

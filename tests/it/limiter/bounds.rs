@@ -61,9 +61,9 @@ async fn newcomers_share_windows_while_the_table_is_full() {
     // Two neighbours share one window; what the receipt names is that one.
     let first = acquire(&limiter, &[by_ip(100)], START).await.receipt;
     let second = acquire(&limiter, &[by_ip(101)], START).await.receipt;
-    let shared = first.entries()[0].charge.key;
+    let shared = first.entries[0].charge.key;
     assert_ne!(shared, by_ip(100).key);
-    assert_eq!(shared, second.entries()[0].charge.key);
+    assert_eq!(shared, second.entries[0].charge.key);
     assert_eq!(counted(&limiter, by_ip(102), START).await, 2);
     refund(&limiter, second, START).await;
     assert_eq!(counted(&limiter, by_ip(102), START).await, 1);
@@ -78,14 +78,14 @@ async fn newcomers_share_windows_while_the_table_is_full() {
         ..charge(PolicyName::AssistantAll, QUOTA, 9)
     };
     let own = acquire(&limiter, &[everyone, by_ip(1)], START).await;
-    let keys = own.receipt.entries().iter().map(|it| it.charge.key);
+    let keys = own.receipt.entries.iter().map(|it| it.charge.key);
     assert!(keys.eq([everyone.key, by_ip(1).key]));
     // After the sweep there is room again.
     let later = START.plus_ms(60_000);
     sweep(&limiter, later);
     assert_eq!(limiter.windows(), 0);
     let own = acquire(&limiter, &[by_ip(100)], later).await.receipt;
-    assert_eq!(own.entries()[0].charge.key, by_ip(100).key);
+    assert_eq!(own.entries[0].charge.key, by_ip(100).key);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ mod shops;
 use hyper::StatusCode;
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::adapters::model::openai::page_prompt;
-use landing_api::domain::passage::Passage;
+use landing_api::domain::chat::Passage;
 use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
 use landing_api::site::{Document, Site, SiteFile, SiteImage};

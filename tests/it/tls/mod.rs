@@ -93,8 +93,8 @@ impl Authority {
 }
 
 impl Pair {
-    pub(crate) fn open(&self) -> Result<CertificateFiles, String> {
-        CertificateFiles::open(&self.chain, &self.key)
+    pub(crate) fn open(&self) -> Result<Arc<CertificateFiles>, String> {
+        CertificateFiles::open(&self.chain, &self.key).map(Arc::new)
     }
 
     pub(crate) fn flags(&self) -> [String; 2] {

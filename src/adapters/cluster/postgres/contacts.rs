@@ -11,8 +11,8 @@ use tokio_postgres::types::Type;
 
 use crate::domain::{
     Confirmation, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure,
-    ImportOutcome, ImportedContact, LeaveToken, Leaving, SignUp, StatusCounts, Subscription,
-    TextDigest, Timestamp,
+    ImportOutcome, ImportedContact, LeaveToken, SignUp, StatusCounts, Subscription, TextDigest,
+    Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
@@ -129,19 +129,13 @@ impl ContactStore for PostgresStore {
         token: &LeaveToken,
         notice: Option<Delivery>,
         now: Timestamp,
-    ) -> Result<Leaving, StoreError> {
+    ) -> Result<bool, StoreError> {
         let values: Parameters<'_> = &[
             (&&token.as_bytes()[..], Type::BYTEA),
             (&instant(now), Type::TIMESTAMPTZ),
             (&delivery_rows(&notice), Type::TEXT),
         ];
-        if !self.change(LEAVE, values).await?.is_empty() {
-            return Ok(Leaving::Left);
-        }
-        Ok(match self.find_by_token(token).await? {
-            Some(_contact) => Leaving::LeftBefore,
-            None => Leaving::Unknown,
-        })
+        Ok(!self.change(LEAVE, values).await?.is_empty())
     }
 
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {

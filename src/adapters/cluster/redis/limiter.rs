@@ -104,7 +104,7 @@ impl RateLimiter for RedisRateLimiter {
     }
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
-        let entries = receipt.entries().iter();
+        let entries = receipt.entries.iter();
         let windows: Vec<_> = entries
             .map(|entry| (entry.charge, Some(entry.token)))
             .collect();

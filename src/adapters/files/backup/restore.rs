@@ -11,7 +11,7 @@ use serde::Serialize;
 use tar::{Archive, Entry, EntryType};
 
 use crate::adapters::files::data_dir::{
-    MARK, RESTORING, SECRET, backup_entries, create_private, held, lock, mark_held, refuse_foreign,
+    BACKED_UP, MARK, RESTORING, SECRET, create_private, held, lock, mark_held, refuse_foreign,
 };
 use crate::adapters::files::remove_any;
 use crate::adapters::files::{
@@ -21,8 +21,7 @@ use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
 use crate::adapters::ledger::{refusal, waiting_deliveries};
 use crate::domain::Channel;
 
-use super::error::BackupError;
-use super::ledger_secret::read_secret;
+use super::{BackupError, read_secret};
 
 /// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -89,7 +88,7 @@ pub fn replaced_files(path: &Path) -> Result<Vec<&'static str>, BackupError> {
     {
         return Ok(Vec::new());
     }
-    let names = backup_entries().map(|entry| entry.name);
+    let names = BACKED_UP.into_iter().map(|(name, _)| name);
     let is_there = |name: &&str| fs::metadata(path.join(name)).is_ok_and(|file| file.len() > 0);
     Ok(names.filter(is_there).collect())
 }
@@ -139,9 +138,7 @@ fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError>
     if kind == EntryType::Directory && name.is_empty() {
         return Ok(None);
     }
-    let mut entries = backup_entries();
-    let size_max = entries.find_map(|entry| entry.backup_bytes_max.filter(|_| entry.name == name));
-    let Some(size_max) = size_max else {
+    let Some((_, size_max)) = BACKED_UP.into_iter().find(|(known, _)| *known == name) else {
         // The name may contain anything, even control characters.
         return Err(bad(format!("{name:?} does not belong in a backup")));
     };

@@ -7,15 +7,14 @@ use std::path::Path;
 
 use tar::{Builder, EntryType, Header};
 
-use crate::adapters::files::data_dir::{SECRET, backup_entries};
+use crate::adapters::files::data_dir::{BACKED_UP, SECRET};
 use crate::adapters::files::{
     AppendFile, Files, PRIVATE_FILE, UNSYNCED_BYTES_MAX, if_there, is_irregular, publish,
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
 use crate::adapters::ledger::refusal;
 
-use super::error::BackupError;
-use super::ledger_secret::read_secret;
+use super::{BackupError, read_secret};
 
 /// Most readings of a ledger that seems damaged: a running service may just have truncated a failed
 /// write.
@@ -52,18 +51,22 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
     };
     add(SECRET, 32, &mut &secret[..])?;
     let mut left_out = Vec::new();
-    for entry in backup_entries().filter(|entry| ![LEDGER, SECRET].contains(&entry.name)) {
-        let path = path.join(entry.name);
+    for (name, bytes_max) in BACKED_UP {
+        // These two were verified together.
+        if [LEDGER, SECRET].contains(&name) {
+            continue;
+        }
+        let path = path.join(name);
         let unread = BackupError::io("read", &path);
         let Some(found) = if_there(fs::metadata(&path)).map_err(unread)? else {
             continue;
         };
-        if !found.is_file() || Some(found.len()) > entry.backup_bytes_max {
-            left_out.push(entry.name);
+        if !found.is_file() || found.len() > bytes_max {
+            left_out.push(name);
             continue;
         }
         let content = fs::read(&path).map_err(BackupError::io("read", &path))?;
-        add(entry.name, content.len() as u64, &mut &content[..])?;
+        add(name, content.len() as u64, &mut &content[..])?;
     }
     file.rewind().map_err(BackupError::io("read", &ledger))?;
     // The last newline may be missing, but is part of the length.

@@ -87,7 +87,7 @@ impl PassageModelClient {
         let mut questions = conversation.questions();
         let newest = questions.next().unwrap_or_default();
         let previous = questions.next().unwrap_or_default();
-        let is_preferred = |it: &LanguagePages| it.texts.language == conversation.language();
+        let is_preferred = |it: &LanguagePages| it.texts.language == conversation.language;
         let (preferred, others): (Vec<_>, Vec<_>) = all.iter().partition(|it| is_preferred(it));
         let mut ordered = preferred.into_iter().chain(others);
         if let Some(reply) = ordered.clone().find_map(|it| it.courtesy(newest)) {

@@ -85,8 +85,7 @@ impl Connection {
             connection.reply(2).await?;
             Ok(connection)
         };
-        let hoped = tls.map_or("greeting", |_| "greeting");
-        within(GREETING_DEADLINE, hoped, begun).await
+        within(GREETING_DEADLINE, "greeting", begun).await
     }
 
     /// EHLO, or HELO if the relay does not know EHLO and no extension is needed.

@@ -7,19 +7,21 @@
 
 mod blame;
 mod connection;
-mod message;
 mod reply;
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use lettre::Address;
+use lettre::error::Error;
+use lettre::message::header::{HeaderName, HeaderValue};
+use lettre::message::{Mailbox, MultiPart};
+use lettre::{Address, Message};
 use rustls::pki_types::ServerName;
 use tokio::time::timeout;
 
-use crate::domain::{Letter, Mail, Relay, RelaySecurity, Sender};
+use crate::domain::{EmailAddress, Letter, Mail, Relay, RelaySecurity, Sender};
 use crate::ports::{MailError, MailSender};
 
 use self::blame::{Step, blame};
@@ -31,6 +33,12 @@ use crate::adapters::outbound::{Roots, tls_config};
 
 /// Longest wait for the relay after it has accepted an email.
 const QUIT_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Tell auto-responders that no human wrote it (RFC 3834, section 5), and offer one-click unsubscribing
+/// (RFC 2369, RFC 8058).
+const AUTO_SUBMITTED: HeaderName = HeaderName::new_from_ascii_str("Auto-Submitted");
+const LIST_UNSUBSCRIBE: HeaderName = HeaderName::new_from_ascii_str("List-Unsubscribe");
+const LIST_UNSUBSCRIBE_POST: HeaderName = HeaderName::new_from_ascii_str("List-Unsubscribe-Post");
 
 /// The relay and the sender.
 #[derive(Clone, Debug)]
@@ -63,7 +71,7 @@ impl SmtpMailSender {
         let config = tls_config(roots).map_err(|error| format!("TLS cannot be set up: {error}"))?;
         let host = settings.relay.host.trim_end_matches('.').to_owned();
         let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
-        let from = message::address(&settings.sender.address)?;
+        let from = address(&settings.sender.address)?;
         let domain = || from.domain().to_owned();
         Ok(Self {
             hello: settings.hello.clone().unwrap_or_else(domain),
@@ -120,7 +128,7 @@ impl SmtpMailSender {
     /// Hands the email over. Returns the connection, which the caller ends.
     async fn hand_over(&self, mail: &Mail) -> Result<Connection, MailError> {
         // The relay has rejected nobody.
-        let to = message::address(&mail.to).map_err(MailError::Later)?;
+        let to = address(&mail.to).map_err(MailError::Later)?;
         let at = |step| {
             let name = to.user();
             move |fault| blame(&fault, step, Some(name))
@@ -143,7 +151,7 @@ impl SmtpMailSender {
 #[async_trait]
 impl MailSender for SmtpMailSender {
     fn write(&self, letter: &Letter) -> Result<Mail, MailError> {
-        message::write(letter, &self.settings.sender).map_err(MailError::Refused)
+        written(letter, &self.settings.sender).map_err(MailError::Refused)
     }
 
     async fn send(&self, mail: &Mail) -> Result<(), MailError> {
@@ -155,4 +163,39 @@ impl MailSender for SmtpMailSender {
 
 async fn end(mut connection: Connection) {
     let _ = timeout(QUIT_DEADLINE, connection.command("QUIT", 2)).await;
+}
+
+/// The email with this content (RFC 5322, MIME).
+fn written(letter: &Letter, sender: &Sender) -> Result<Mail, String> {
+    let in_words = |error: Error| error.to_string();
+    let from = address(&sender.address)?;
+    let id = u128::from_be_bytes(letter.id);
+    let id = format!("<{id:032x}@{}>", from.domain());
+    let at = SystemTime::UNIX_EPOCH + Duration::from_millis(letter.at.as_ms());
+    let header = |name, value: &str| HeaderValue::new(name, value.to_owned());
+    let mut message = Message::builder()
+        .from(Mailbox::new(sender.name.clone(), from))
+        .to(Mailbox::new(None, address(&letter.to)?))
+        .subject(&letter.subject)
+        .date(at)
+        .message_id(Some(id))
+        .raw_header(header(AUTO_SUBMITTED, "auto-generated"));
+    if let Some(url) = &letter.leave_url {
+        let post = header(LIST_UNSUBSCRIBE_POST, "List-Unsubscribe=One-Click");
+        message = message
+            .raw_header(header(LIST_UNSUBSCRIBE, &format!("<{url}>")))
+            .raw_header(post);
+    }
+    let body = MultiPart::alternative_plain_html(letter.text.clone(), letter.html.clone());
+    let message = message.multipart(body).map_err(in_words)?;
+    Ok(Mail {
+        to: letter.to.clone(),
+        message: message.formatted(),
+    })
+}
+
+fn address(address: &EmailAddress) -> Result<Address, String> {
+    // No difference between the two grammars is known.
+    let parsed = address.as_str().parse();
+    parsed.map_err(|_wrong| "email cannot be sent to this address".to_owned())
 }

@@ -17,67 +17,41 @@ use crate::domain::is_same_host;
 /// The certificate and the proofs.
 #[derive(Debug)]
 pub(super) struct Answers {
-    names: Vec<String>,
-    state: RwLock<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    certificate: Option<Certificate>,
+    pub(super) names: Vec<String>,
+    pub(super) certificate: RwLock<Option<Certificate>>,
     /// By name. Empty except during an order.
-    proofs: HashMap<String, Arc<CertifiedKey>>,
+    pub(super) proofs: RwLock<HashMap<String, Arc<CertifiedKey>>>,
 }
 
 impl Answers {
-    pub(super) fn new(names: Vec<String>, certificate: Option<Certificate>) -> Self {
-        let state = State {
-            certificate,
-            ..State::default()
-        };
-        Self {
-            names,
-            state: RwLock::new(state),
-        }
-    }
-
     /// The result of `of` for the certificate, if there is one.
     pub(super) fn of_certificate<T>(&self, of: impl FnOnce(&Certificate) -> T) -> Option<T> {
-        self.state.read().certificate.as_ref().map(of)
-    }
-
-    /// Presents this certificate to new connections.
-    pub(super) fn replace(&self, certificate: Certificate) {
-        self.state.write().certificate = Some(certificate);
+        self.certificate.read().as_ref().map(of)
     }
 
     /// Presents the digest of the key authorization for `name`.
     pub(super) fn prove(&self, name: &str, digest: &[u8]) -> Result<(), rcgen::Error> {
         let proof = Arc::new(proof(name, digest)?);
-        self.state.write().proofs.insert(name.to_owned(), proof);
+        self.proofs.write().insert(name.to_owned(), proof);
         Ok(())
-    }
-
-    /// Removes the proofs after an order.
-    pub(super) fn forget_proofs(&self) {
-        self.state.write().proofs.clear();
     }
 }
 
 impl ResolvesServerCert for Answers {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name()?;
-        let state = self.state.read();
         if hello
             .alpn()
             .is_some_and(|mut offered| offered.any(|name| name == ACME_TLS))
         {
-            let mut proofs = state.proofs.iter();
+            let proofs = self.proofs.read();
             return proofs
+                .iter()
                 .find_map(|(of, proof)| is_same_host(of, name).then(|| Arc::clone(proof)));
         }
         let is_ours = self.names.iter().any(|ours| is_same_host(ours, name));
-        let certificate = state.certificate.as_ref().filter(|_| is_ours);
-        certificate.map(|current| Arc::clone(&current.key))
+        self.of_certificate(|current| Arc::clone(&current.key))
+            .filter(|_| is_ours)
     }
 }
 

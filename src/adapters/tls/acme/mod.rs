@@ -19,7 +19,7 @@ use instant_acme::{
     Account, AuthorizationStatus, ChallengeType, Error, Identifier, NewAccount, NewOrder, Order,
     OrderStatus, RetryPolicy,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use rustls::ServerConfig;
 use tokio::task::spawn_blocking;
@@ -76,8 +76,6 @@ pub struct AcmeCertificate {
     kept: Kept,
     answers: Arc<Answers>,
     order: Mutex<KeptOrder>,
-    /// The certificate in use, in PEM, while it could not be stored.
-    unkept: Mutex<Option<String>>,
     jitter: u8,
 }
 
@@ -99,9 +97,12 @@ impl AcmeCertificate {
         };
         let order = kept.order().map_err(at)?.unwrap_or_default();
         Ok(Self {
-            answers: Arc::new(Answers::new(settings.names.clone(), certificate)),
+            answers: Arc::new(Answers {
+                names: settings.names.clone(),
+                certificate: RwLock::new(certificate),
+                proofs: RwLock::default(),
+            }),
             order: Mutex::new(order),
-            unkept: Mutex::new(None),
             kept,
             settings,
             jitter,
@@ -163,7 +164,7 @@ impl AcmeCertificate {
     /// Orders a certificate, and uses it from the next connection on.
     ///
     /// # Errors
-    /// The reason why there is none. The old one stays.
+    /// The reason why there is none, and the old one stays; or why the new one is used, but not stored.
     pub async fn order(&self, now: Timestamp) -> Result<(), String> {
         let mut order = self.begin(now);
         // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
@@ -174,18 +175,28 @@ impl AcmeCertificate {
                 words(&error)
             )),
         };
-        self.answers.forget_proofs();
+        self.answers.proofs.write().clear();
         match begun {
             Ok((pem, certificate, left_out)) => {
-                self.answers.replace(certificate);
+                *self.answers.certificate.write() = Some(certificate);
                 order.issued_by = Some(order.directory.clone());
                 if left_out.is_none() {
                     order.failures = 0;
                 }
                 order.error = left_out;
-                *self.order.lock() = order;
-                *self.unkept.lock() = Some(pem);
-                self.keep().await
+                *self.order.lock() = order.clone();
+                let kept = self.blocking(move |kept| {
+                    kept.keep_certificate(&pem)?;
+                    kept.keep_order(&order)
+                });
+                kept.await.map_err(|error| {
+                    let why = format!(
+                        "the certificate is used, but not stored: the next start orders another one: {}",
+                        words(&error)
+                    );
+                    self.order.lock().error = Some(why.clone());
+                    why
+                })
             }
             Err(why) => {
                 order.error = Some(why.clone());
@@ -194,31 +205,6 @@ impl AcmeCertificate {
                 Err(why)
             }
         }
-    }
-
-    /// Stores the certificate in use, if that failed before: the disk may have space again.
-    ///
-    /// # Errors
-    /// The reason why it cannot be stored. It is used nevertheless.
-    pub async fn keep(&self) -> Result<(), String> {
-        let Some(pem) = self.unkept.lock().clone() else {
-            return Ok(());
-        };
-        let mut order = self.order.lock().clone();
-        order.error = order.error.filter(|_| order.failures > 0);
-        let whole = order.clone();
-        let kept = self.blocking(move |kept| {
-            kept.keep_certificate(&pem)?;
-            kept.keep_order(&whole)
-        });
-        if let Err(error) = kept.await {
-            let why = format!("the certificate is used, but not stored: {}", words(&error));
-            self.order.lock().error = Some(why.clone());
-            return Err(why);
-        }
-        *self.order.lock() = order;
-        *self.unkept.lock() = None;
-        Ok(())
     }
 
     /// A new order that begins now.

@@ -119,10 +119,10 @@ async fn sign_up(
     }
     let email = EmailAddress::parse(typed);
     let email = email.map_err(|_error| invalid("newsletter-address-wrong"))?;
-    let (app, client, now) = (context.app(), &context.client, context.now);
+    let (app, client) = (context.app(), &context.client);
     let source = fields.source.as_deref();
     let evidence = evidence(context, SignUpWay::Form, source, Some(fields.language));
-    let subscribed = subscribe(app.newsletter(), app.meter(), now, client, email, evidence).await;
+    let subscribed = subscribe(app.newsletter(), app.meter(), client, email, evidence).await;
     subscribed.map_err(|error| ("newsletter-unavailable", Box::new(error.into())))
 }
 

@@ -1,4 +1,12 @@
-//! The port of the random number generator.
+//! The clock and the random number generator.
+
+use crate::domain::Timestamp;
+
+/// A wall clock.
+pub trait Clock: Send + Sync {
+    /// The current time. The clock may be set back between two calls.
+    fn now(&self) -> Timestamp;
+}
 
 /// A cryptographically secure random number generator.
 pub trait Entropy: Send + Sync {

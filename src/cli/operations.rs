@@ -1,0 +1,135 @@
+//! Commands that show what one operation answers.
+
+use serde_json::{Value, json};
+
+use crate::config::{AdminCommand, AgentsCommand, BlockCommand, MailCommand, QueueCommand};
+use crate::operator::{agents, block, links, mail, queue};
+
+use super::client::{Client, member};
+use super::input::obtain;
+use super::list::{Cell, ListColumn, list, show_members};
+use super::outcome::{CommandError, Done};
+use super::output::{note, show};
+
+const AGENT_COLUMNS: [ListColumn; 3] = [
+    ListColumn("Revoked (UTC)", "revoked_at", 16, Cell::Minute),
+    ListColumn("Expires", "expires_at", 16, Cell::Minute),
+    ListColumn("Client id", "client_id", 0, Cell::Text),
+];
+
+const BLOCK_COLUMNS: [ListColumn; 3] = [
+    ListColumn("Since (UTC)", "since", 19, Cell::Time),
+    ListColumn("By", "by", 7, Cell::Text),
+    ListColumn("Network", "network", 0, Cell::Text),
+];
+
+const QUEUE_COLUMNS: [ListColumn; 5] = [
+    ListColumn("Id", "id", 36, Cell::Text),
+    ListColumn("State", "state", 8, Cell::Text),
+    ListColumn("Next (UTC)", "due_at", 16, Cell::Minute),
+    ListColumn("Event", "kind", 23, Cell::Text),
+    ListColumn("Last error", "last_error", 0, Cell::Text),
+];
+
+const DELIVERY: [(&str, &str); 9] = [
+    ("Id", "id"),
+    ("Channel", "channel"),
+    ("Event", "kind"),
+    ("State", "state"),
+    ("Queued", "queued_at"),
+    ("Next attempt", "due_at"),
+    ("Failed attempts", "attempts"),
+    ("Last error", "last_error"),
+    ("Body", "body"),
+];
+
+const RESULT: [(&str, &str); 1] = [("Result", "result")];
+
+/// Runs a command about agents.
+pub(super) async fn agents(command: AgentsCommand, client: &Client) -> Result<Done, CommandError> {
+    match command {
+        AgentsCommand::ListRevoked(form) => {
+            list(
+                &agents::LIST_REVOKED,
+                json!({}),
+                &AGENT_COLUMNS,
+                form,
+                client,
+            )
+            .await
+        }
+        AgentsCommand::Revoke { client_id, consent } => {
+            let what = "revoke this registration with all its tokens for good";
+            obtain(consent, what).await?;
+            let params = json!({"client_id": client_id});
+            let members = [("Client id", "client_id"), RESULT[0]];
+            show_members(&agents::REVOKE, params, &members, consent.form, client).await
+        }
+    }
+}
+
+/// Runs a command about blocked networks.
+pub(super) async fn block(command: BlockCommand, client: &Client) -> Result<Done, CommandError> {
+    let (operation, named) = match command {
+        BlockCommand::List(form) => {
+            if !client.is_running() {
+                note(
+                    "no service is running: these are the networks of LANDING_BLOCK, not those of the \
+                     service's flags",
+                );
+            }
+            return list(&block::LIST, json!({}), &BLOCK_COLUMNS, form, client).await;
+        }
+        BlockCommand::Add(named) => (&block::ADD, named),
+        BlockCommand::Remove(named) => (&block::REMOVE, named),
+    };
+    let params = json!({"network": named.network.to_string()});
+    let members = [("Network", "network"), RESULT[0]];
+    show_members(operation, params, &members, named.form, client).await
+}
+
+/// Runs a command about deliveries.
+pub(super) async fn queue(command: QueueCommand, client: &Client) -> Result<Done, CommandError> {
+    let (operation, params, members, form) = match command {
+        QueueCommand::List(form) => {
+            return list(&queue::LIST, json!({}), &QUEUE_COLUMNS, form, client).await;
+        }
+        QueueCommand::Show { id, form } => (&queue::SHOW, json!({"id": id}), &DELIVERY[..], form),
+        QueueCommand::Retry { id, all, form } => {
+            let params = json!({"id": id, "all": all});
+            (&queue::RETRY, params, &[("Due now", "retried")][..], form)
+        }
+        QueueCommand::Drop { id, consent } => {
+            obtain(consent, "drop this delivery, so that it is never sent").await?;
+            let members = &[DELIVERY[0], RESULT[0]][..];
+            (&queue::DROP, json!({"id": id}), members, consent.form)
+        }
+        QueueCommand::Hold(form) => (&queue::HOLD, json!({}), &RESULT[..], form),
+        QueueCommand::Release(form) => (&queue::RELEASE, json!({}), &RESULT[..], form),
+    };
+    show_members(operation, params, members, form, client).await
+}
+
+/// Runs a command about email.
+pub(super) async fn mail(command: MailCommand, client: &Client) -> Result<Done, CommandError> {
+    let (operation, recipient) = match command {
+        MailCommand::Test(recipient) => (&mail::TEST, recipient),
+        MailCommand::Allow(recipient) => (&mail::ALLOW, recipient),
+    };
+    let params = json!({"address": recipient.address});
+    show_members(operation, params, &RESULT, recipient.form, client).await
+}
+
+/// Prints a link to the admin page.
+pub(super) async fn admin(command: AdminCommand, client: &Client) -> Result<Done, CommandError> {
+    let AdminCommand::Link(form) = command;
+    let link: Value = client.one(&links::LINK, json!({})).await?;
+    let text = |name| member(&link, name).map(|value| value.as_str().unwrap_or_default());
+    let (url, until) = (text("url")?, text("expires_at")?);
+    // Alone on its line, for terminals and scripts.
+    show(form, &link, |output| output.line(url))?;
+    if !form.json {
+        note(&format!("The link works once and expires at {until}."));
+    }
+    Ok(Done::Whole)
+}

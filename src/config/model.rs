@@ -1,0 +1,120 @@
+//! The flags of the model.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ArgAction;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use serde_json::Value;
+
+use super::values;
+use crate::domain::macros::hidden;
+
+/// The model's flags. Without `--model-url`, giving any of the others is an error.
+#[derive(Clone, Debug, PartialEq, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub struct ModelArgs {
+    /// Base URL of an OpenAI-compatible API whose model answers visitors, such as http://127.0.0.1:11434/v1
+    /// [default: none, the assistant searches the pages]
+    #[arg(
+        long = "model-url",
+        hide_env_values = true,
+        value_name = "URL",
+        required = false,
+        requires = "name",
+        value_parser = values::model_url
+    )]
+    pub url: String,
+
+    /// Model name
+    #[arg(
+        long = "model",
+        value_name = "NAME",
+        required = false,
+        requires = "url",
+        value_parser = values::name
+    )]
+    pub name: String,
+
+    /// File with the API key, not readable by other users
+    #[arg(long = "model-key-file", value_name = "FILE", requires = "url")]
+    pub key_file: Option<PathBuf>,
+
+    /// Time limit for one answer of the model, from 1s to 5m
+    #[arg(
+        long = "model-timeout",
+        value_name = "TIME",
+        default_value = "30s",
+        requires = "url",
+        value_parser = values::model_timeout
+    )]
+    pub timeout: Duration,
+
+    /// Maximum answers generated at once; further messages are refused and not charged
+    #[arg(
+        long = "model-concurrency",
+        value_name = "COUNT",
+        default_value_t = 64,
+        requires = "url",
+        value_parser = clap::value_parser!(u16).range(1..=4096)
+    )]
+    pub concurrency: u16,
+
+    /// Extra field of each request to the model, such as max_tokens=400; repeatable, in the environment one per
+    /// line
+    #[arg(
+        long = "model-param",
+        hide_env_values = true,
+        value_name = "KEY=JSON",
+        requires = "url",
+        value_delimiter = '\n',
+        value_parser = param
+    )]
+    pub params: Vec<ModelParam>,
+
+    /// Drop everything up to the first closing tag, such as </think>, for servers that open the model's
+    /// thinking in the prompt
+    #[arg(
+        long = "model-thinks-first",
+        requires = "url",
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    pub thinks_first: bool,
+
+    /// Fallback while the model is unavailable. none: a 503; guide: search the pages, say so in the first line,
+    /// charge nothing
+    #[arg(
+        long = "model-fallback",
+        value_name = "none|guide",
+        default_value = "none",
+        action = ArgAction::Set,
+        requires = "url",
+        value_parser = PossibleValuesParser::new(["none", "guide"]).map(|word| word == "guide")
+    )]
+    pub falls_back: bool,
+
+    /// File with the model's system prompt [default: made from the pages]
+    #[arg(long = "assistant-prompt-file", value_name = "FILE", requires = "url")]
+    pub prompt_file: Option<PathBuf>,
+}
+
+/// A field of each request, and its value. It may hold a secret, so `Debug` hides it.
+#[derive(Clone, PartialEq)]
+pub struct ModelParam(pub String, pub Value);
+
+hidden!(ModelParam);
+
+fn param(text: &str) -> Result<ModelParam, String> {
+    let (key, json) = text.split_once('=').ok_or("must be KEY=JSON")?;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if key.is_empty() || !key.chars().all(is_part) {
+        return Err("the key must be letters, digits and underscores".to_owned());
+    }
+    if matches!(key, "messages" | "stream" | "model" | "n") {
+        return Err(format!("{key} is set by the service"));
+    }
+    let value = serde_json::from_str(json).map_err(|error| {
+        format!("the value of {key} is not JSON on one line: {error}; strings need quotes")
+    })?;
+    Ok(ModelParam(key.to_owned(), value))
+}

@@ -1,0 +1,64 @@
+//! Stores for the operator: blocked networks, hourly counts, and maintenance.
+
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+
+use crate::domain::{Block, BlockedNetwork, Counts, Hour, HourlyCounts, Timestamp};
+
+use super::StoreError;
+
+/// Stores the networks whose requests are refused. Those named by flags are always included.
+#[async_trait]
+pub trait BlockList: Send + Sync {
+    /// True if requests from `address` are refused. Called for every request.
+    fn is_blocked(&self, address: IpAddr) -> bool;
+
+    /// The networks, sorted, each once.
+    fn list(&self) -> Vec<Block>;
+
+    /// Blocks a network durably, effective at once. Returns whether it is new.
+    async fn add(&self, network: BlockedNetwork, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Removes a block durably. Returns whether it existed; blocks named by flags stay.
+    async fn remove(&self, network: BlockedNetwork) -> Result<bool, StoreError>;
+}
+
+/// Stores hourly counts for [`crate::domain::hourly_counts::KEPT_HOURS`].
+#[async_trait]
+pub trait CountStore: Send + Sync {
+    /// Adds to the counts of an hour durably. Hours outside the retention before it may be dropped.
+    async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError>;
+
+    /// The hours from `since` to before `until` with counts, oldest first.
+    async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError>;
+}
+
+/// Operations on the store as a whole, while it serves.
+#[async_trait]
+pub trait StoreMaintenance: Send + Sync {
+    /// Removes obsolete data from the store's files. Changes wait meanwhile.
+    async fn compact(&self) -> Result<Compaction, StoreError>;
+
+    /// Erases contacts that refused or expired from the store's files.
+    async fn finish_erasures(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Number of the service's nodes that use the store, as far as it can tell them apart. None if it cannot,
+    /// or if only one node can use it.
+    async fn nodes(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+}
+
+/// The result of a compaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compaction {
+    pub entries_before: u64,
+    pub entries_after: u64,
+    /// Size before, in bytes.
+    pub bytes_before: u64,
+    /// Size after, in bytes.
+    pub bytes_after: u64,
+}
