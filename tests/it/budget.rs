@@ -6,12 +6,12 @@ use std::fs;
 use std::path::Path;
 
 /// The most lines of all rooms.
-const TOTAL: usize = 38_600;
+const TOTAL: usize = 38_520;
 
 /// The most lines of a room. A file belongs to the longest of these paths that is a prefix of its own.
 const ROOMS: [(&str, usize); 23] = [
     ("adapters", 476),
-    ("adapters/cluster", 3_880),
+    ("adapters/cluster", 3_550),
     ("adapters/files", 1_977),
     ("adapters/ledger", 4_050),
     ("adapters/limiter", 945),
@@ -19,10 +19,10 @@ const ROOMS: [(&str, usize); 23] = [
     ("adapters/outbound", 1_019),
     ("adapters/tls", 836),
     ("app.rs", 100),
-    ("cli", 3_900),
-    ("config", 1_700),
+    ("cli", 3_830),
+    ("config", 1_670),
     ("domain", 2_747),
-    ("http", 6_650),
+    ("http", 6_600),
     ("lib.rs", 15),
     ("main.rs", 95),
     ("metrics", 545),

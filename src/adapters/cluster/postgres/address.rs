@@ -266,7 +266,7 @@ mod tests {
             ("postgres://ada@one:65536/base", MALFORMED),
             ("postgres://ada@one:1,two:2,/base?port=3", NO_HOST),
             ("postgres://%ff@one/base", MALFORMED),
-            ("postgres://ada:hunter2?x@one/base", BAD_PARAMETER),
+            ("postgres://ada:hunter2?x@one/base", MALFORMED),
             ("postgres://ada@one/base?sslrootcert=hunter2", BAD_PARAMETER),
             ("postgres://ada@one/base?hostaddr=192.0.2.1", BAD_PARAMETER),
             ("postgres://ada@one/base?sslmode=hunter2", BAD_SSL_MODE),
@@ -276,7 +276,7 @@ mod tests {
                 "postgres://ada@one/base?target_session_attrs=read-only",
                 BAD_ATTRIBUTES,
             ),
-            ("postgres://ada@one/base?keepalives=often", MALFORMED),
+            ("postgres://ada@one/base?keepalives=often", BAD_PARAMETER),
         ] {
             let refused = PostgresAddress::parse(text);
             assert_eq!(refused.map(drop), Err(expected), "{text}");
