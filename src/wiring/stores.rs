@@ -1,6 +1,5 @@
 //! Opens and closes the stores: those of a data directory, or those that several nodes share.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use crate::adapters::cluster::FallbackRateLimiter;
 use crate::adapters::cluster::credential_cache::CredentialCache;
 use crate::adapters::files::block_list::FileBlockList;
 use crate::adapters::files::counts::FileCountStore;
-use crate::adapters::files::data_dir::{BLOCKS, COUNTS, DataDir, WINDOWS, lock_node};
+use crate::adapters::files::data_dir::{BLOCKS, COUNTS, DataDir, NodeLock, WINDOWS, lock_node};
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::ledger::{LedgerStore, Tuning};
 use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
@@ -54,7 +53,7 @@ pub enum WindowsFor {
 pub struct Stores {
     limiter: Option<Arc<SledRateLimiter>>,
     ledger: Option<Arc<LedgerStore>>,
-    node_lock: Option<[File; 2]>,
+    node_lock: Option<NodeLock>,
 }
 
 impl Stores {

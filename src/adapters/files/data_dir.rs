@@ -253,12 +253,15 @@ impl DataDir {
     }
 }
 
+/// The open files that hold a node's lock until they are dropped.
+pub type NodeLock = [File; 2];
+
 /// Locks the directory at `path` of a node whose contacts and keys are in a database. It is created if it is missing; a
 /// ledger in it is left alone. The lock lasts until the files are dropped.
 ///
 /// # Errors
 /// [`OpenError`] when another process has the lock, or the directory cannot be created.
-pub fn lock_node(path: &Path) -> Result<[File; 2], OpenError> {
+pub fn lock_node(path: &Path) -> Result<NodeLock, OpenError> {
     create_private(&SystemFiles, path).map_err(OpenError::io("create", path))?;
     refuse_irregular(path)?;
     let lock = lock(path)?;
