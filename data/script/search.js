@@ -55,7 +55,7 @@ export const search = (root) => {
       show();
     }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step !== undefined) {
+    if (step) {
       // From the field to the results, and back.
       const stops = [input, ...results.querySelectorAll("a")];
       stops[stops.indexOf(document.activeElement) + step]?.focus();

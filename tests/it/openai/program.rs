@@ -189,11 +189,11 @@ async fn an_answer_that_nothing_says_is_whole_is_told_to_the_log_for_debugging()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parameters_in_the_environment_stand_on_lines_of_their_own_and_may_take_several() {
+async fn parameters_in_the_environment_stand_on_lines_of_their_own() {
     let (file, tls) = authorities();
     let upstream = Upstream::start_with([Script::saying("Safe.")], Some(tls)).await;
     ask_well(&upstream, file.path(), |command| {
-        let params = "max_tokens=400\noptions={\n  \"a\": [1,\n2]\n}\nuser=\"x\"";
+        let params = "max_tokens=400\noptions={\"a\": [1, 2]}\nuser=\"x\"";
         command.env("LANDING_MODEL_PARAM", params);
     })
     .await;
