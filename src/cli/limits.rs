@@ -26,7 +26,9 @@ pub(super) async fn run(
         LimitsCommand::Show { top, whose, form } => {
             let whose = with_key(whose).await?;
             let mut params = json!(whose);
-            params["top"] = top.into();
+            if let Some(params) = params.as_object_mut() {
+                params.insert("top".to_owned(), json!(top));
+            }
             let rows: Vec<PolicyRow> = client.one(&SHOW, params).await?;
             if !client.is_running() {
                 note(if are_shared { ALL_NODES } else { NO_SERVICE });
