@@ -1,8 +1,8 @@
 //! The log: one line per event on standard error, as text or JSON.
 //!
-//! Lines are appended to a buffer that a separate thread writes several times a second. If the buffer is full, the line is dropped and counted, so that a reader of standard error that has
-//! stopped reading blocks neither a request nor a stop. Panics are logged here, too: the standard hook would
-//! block on such a reader.
+//! Lines are appended to a buffer that a separate thread writes several times a second. If the buffer is full, the
+//! line is dropped and counted, so that a reader of standard error that has stopped reading blocks neither a request
+//! nor a stop. Panics are logged here, too: the standard hook would block on such a reader.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Debug;

@@ -3,7 +3,6 @@
 //! | Module | Implements | Over |
 //! |---|---|---|
 //! | [`ledger`] | `ContactStore`, `KeyIssuer`, `RevocationList`, `DeliveryQueue` | an append-only file, and a table of places in memory |
-//! | [`cluster`] | all of these and `RateLimiter` | PostgreSQL, and Redis or Valkey: all that only several nodes need |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`cluster`] | all of these and `RateLimiter` | PostgreSQL, and Redis or Valkey: everything that only several nodes need |

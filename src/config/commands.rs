@@ -30,7 +30,7 @@ pub enum Command {
         #[arg(long)]
         force: bool,
 
-        /// How to print the result.
+        /// Output format.
         #[command(flatten)]
         form: OutputForm,
     },
@@ -103,7 +103,7 @@ pub enum AskingCommand {
         #[arg(long)]
         watch: bool,
 
-        /// How to print it.
+        /// Output format.
         #[command(flatten)]
         form: OutputForm,
     },
@@ -164,7 +164,7 @@ pub enum LedgerCommand {
     Compact(OutputForm),
 }
 
-/// How a command prints its result.
+/// Output format of a command.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct OutputForm {
     /// Print JSON
@@ -172,14 +172,14 @@ pub struct OutputForm {
     pub json: bool,
 }
 
-/// Whether a command that destroys something asks before, and how it prints its result.
+/// Confirmation of a destructive command, and its output format.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Consent {
     /// Skip the confirmation prompt; required without a terminal
     #[arg(short, long)]
     pub yes: bool,
 
-    /// How to print the result.
+    /// Output format.
     #[command(flatten)]
     pub form: OutputForm,
 }
@@ -197,7 +197,7 @@ pub enum ContactsCommand {
         #[arg(long, value_name = "ORDER")]
         sort: Option<ContactOrder>,
 
-        /// How to print them.
+        /// Output format.
         #[command(flatten)]
         form: OutputForm,
     },
@@ -208,7 +208,7 @@ pub enum ContactsCommand {
         #[command(flatten)]
         filter: ContactFilter,
 
-        /// How to print the number.
+        /// Output format.
         #[command(flatten)]
         form: OutputForm,
     },
@@ -229,7 +229,7 @@ pub enum ContactsCommand {
         #[arg(long)]
         proof: bool,
 
-        /// How to print it.
+        /// Output format.
         #[command(flatten)]
         form: OutputForm,
     },
@@ -273,7 +273,7 @@ pub struct ContactFilter {
     pub status: Option<String>,
 }
 
-/// What to export, and where to.
+/// Contacts to export, and their file.
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
     /// File format [default: by the extension of FILE, else csv]
@@ -293,7 +293,7 @@ pub struct ExportArgs {
     pub filter: ContactFilter,
 }
 
-/// What to import.
+/// File to import.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
     /// File to read; - is standard input
@@ -313,7 +313,7 @@ pub struct ImportArgs {
     #[arg(long)]
     pub unforget: bool,
 
-    /// How to print the result.
+    /// Output format.
     #[command(flatten)]
     pub form: OutputForm,
 }
@@ -382,7 +382,7 @@ pub struct ForgetArgs {
     #[command(flatten)]
     pub filter: ContactFilter,
 
-    /// Whether to ask.
+    /// Confirmation.
     #[command(flatten)]
     pub consent: Consent,
 }
@@ -399,7 +399,7 @@ pub enum KeysCommand {
         #[command(flatten)]
         named: NamedKeys,
 
-        /// Whether to ask.
+        /// Confirmation.
         #[command(flatten)]
         consent: Consent,
     },
@@ -410,7 +410,7 @@ pub enum KeysCommand {
         #[command(flatten)]
         named: NamedKeys,
 
-        /// How to print the result.
+        /// Output format.
         #[command(flatten)]
         form: OutputForm,
     },
@@ -437,7 +437,7 @@ pub enum AgentsCommand {
         #[arg(value_name = "CLIENT_ID")]
         client_id: String,
 
-        /// Whether to ask.
+        /// Confirmation.
         #[command(flatten)]
         consent: Consent,
     },
@@ -461,7 +461,7 @@ pub enum LimitsCommand {
         #[command(flatten)]
         whose: Whose,
 
-        /// How to print it.
+        /// Output format.
         #[command(flatten)]
         form: OutputForm,
     },
@@ -487,7 +487,7 @@ pub struct Whose {
     pub email: Option<String>,
 }
 
-/// What to reset.
+/// Windows to reset.
 #[derive(Clone, Debug, Args, Serialize)]
 #[command(group = ArgGroup::new("what")
     .args(["policy", "ip", "key", "client", "all"])
@@ -511,7 +511,7 @@ pub struct ResetLimits {
     #[arg(long, conflicts_with_all = ["policy", "ip", "key", "client"])]
     pub all: bool,
 
-    /// Whether to ask.
+    /// Confirmation.
     #[command(flatten)]
     #[serde(skip)]
     pub consent: Consent,
@@ -537,7 +537,7 @@ pub struct NamedNetwork {
     #[arg(value_name = "CIDR", value_parser = BlockedNetwork::parse)]
     pub network: BlockedNetwork,
 
-    /// How to print the result.
+    /// Output format.
     #[command(flatten)]
     pub form: OutputForm,
 }
@@ -554,7 +554,7 @@ pub enum QueueCommand {
         #[arg(value_name = "ID")]
         id: String,
 
-        /// How to print it.
+        /// Output format.
         #[command(flatten)]
         form: OutputForm,
     },
@@ -569,7 +569,7 @@ pub enum QueueCommand {
         #[arg(long, conflicts_with = "id")]
         all: bool,
 
-        /// How to print the result.
+        /// Output format.
         #[command(flatten)]
         form: OutputForm,
     },
@@ -580,7 +580,7 @@ pub enum QueueCommand {
         #[arg(value_name = "ID")]
         id: String,
 
-        /// Whether to ask.
+        /// Confirmation.
         #[command(flatten)]
         consent: Consent,
     },
@@ -609,7 +609,7 @@ pub struct Recipient {
     #[arg(value_name = "ADDRESS", value_parser = values::email)]
     pub address: String,
 
-    /// How to print the result.
+    /// Output format.
     #[command(flatten)]
     pub form: OutputForm,
 }

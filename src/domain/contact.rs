@@ -86,7 +86,6 @@ impl Origin {
 ///
 /// A client's place among the four depends only on the sign-ups after its own. So a client can't learn from
 /// its own sign-ups if the contact existed before the first of them.
-/// learn from its own sign-ups whether the contact existed before the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signers(ArrayVec<Origin, 4>);
 

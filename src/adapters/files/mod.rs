@@ -5,11 +5,9 @@
 //! | [`data_dir`] | the data directory with lock and secret; a node's directory, which has only the lock |
 //! | [`open_error`] | reasons why it cannot be opened |
 //! | [`inspection`] | the data directory as other processes see it |
-//! | `secret_file` | the secret's file, looked after while the service runs |
 //! | `secret_file` | the secret's file, checked while the service runs |
 //! | [`block_list`], [`counts`] | blocked networks, and hourly counts |
 //! | [`backup`] | archives of a data directory, written while the service runs, and restored |
-//! | [`operator_file`], [`site_dir`] | files named by flags, such as secrets, and those for the site |
 //! | [`operator_file`], [`site_dir`] | files named by flags, such as secrets, and those of the site |
 
 pub mod backup;

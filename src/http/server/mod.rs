@@ -3,7 +3,6 @@
 //!
 //! The caller owns the socket and the stop signals. Every default of hyper that matters is set explicitly in
 //! `connection`, except the 100 headers of HTTP/1.
-//! explicitly in `connection`, except the 100 headers of HTTP/1.
 
 mod activity;
 mod connection;

@@ -11,8 +11,10 @@ use crate::domain::{
 use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::connection::Parameters;
-use super::rows::{Stored as _, insert};
-use super::rows::{bytes_column, column, instant, instant_column, optional_instant, unexpected};
+use super::rows::{
+    Stored as _, bytes_column, column, insert, instant, instant_column, optional_instant,
+    unexpected,
+};
 use super::store::PostgresStore;
 
 const KEY: &str =

@@ -12,7 +12,6 @@ use crate::domain::{
 use crate::ports::{DeliveryQueue, PageStream, StoreError, lease_ms};
 
 use super::connection::Parameters;
-
 use super::rows::{
     bytes_column, column, delivery_rows, instant, instant_column, optional_instant, queue,
     unexpected,
