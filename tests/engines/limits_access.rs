@@ -183,6 +183,9 @@ async fn a_start_warns_of_an_engine_that_forgets_windows() {
     let (_postgres, redis, urls) = engines().await;
     let evicting = ["config", "set", "maxmemory-policy", "allkeys-lru"];
     assert_eq!(redis.cli(&evicting), "OK");
-    let log = Nodes::start(1, &urls, &[]).log(0);
-    assert!(log.contains("maxmemory-policy allkeys-lru"), "{log}");
+    let nodes = Nodes::start(1, &urls, &[]);
+    until("the warning", async || {
+        nodes.log(0).contains("maxmemory-policy allkeys-lru")
+    })
+    .await;
 }
