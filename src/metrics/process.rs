@@ -1,9 +1,10 @@
 //! The kernel's numbers of this process and its disk.
 
+use std::fs;
 use std::path::Path;
 
-use procfs::process::{LimitValue, Process};
-use procfs::{ProcResult, WithCurrentSystemInfo as _};
+use rustix::param::{clock_ticks_per_second, page_size};
+use rustix::process::{Resource, getrlimit};
 
 use crate::domain::Timestamp;
 
@@ -22,29 +23,26 @@ pub struct ProcessUsage {
 }
 
 /// Current resources of this process; `None` without `/proc`.
-pub fn process_usage() -> Option<ProcessUsage> {
-    read().ok()
-}
-
 #[allow(
     clippy::cast_precision_loss,
     reason = "exact for processes of a hundred thousand years"
 )]
-fn read() -> ProcResult<ProcessUsage> {
-    let process = Process::myself()?;
-    let stat = process.stat()?;
-    let ticks_per_s = procfs::ticks_per_second();
-    let since_boot_ms = stat.starttime.saturating_mul(1000) / ticks_per_s;
-    let boot_ms = procfs::boot_time_secs()?.saturating_mul(1000);
-    Ok(ProcessUsage {
+pub fn process_usage() -> Option<ProcessUsage> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program, in parentheses, may contain anything (proc_pid_stat(5)). The state, field 3, follows.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let field = |number: usize| fields.split(' ').nth(number - 3)?.parse::<u64>().ok();
+    let ticks_per_s = clock_ticks_per_second();
+    let since_boot_ms = field(22)?.saturating_mul(1000) / ticks_per_s;
+    let system = fs::read_to_string("/proc/stat").ok()?;
+    let boot_s = system.lines().find_map(|line| line.strip_prefix("btime "));
+    let boot_ms = boot_s?.parse::<u64>().ok()?.saturating_mul(1000);
+    Some(ProcessUsage {
         started_at: Timestamp::from_ms(boot_ms + since_boot_ms),
-        cpu_s: (stat.utime + stat.stime) as f64 / ticks_per_s as f64,
-        resident_bytes: stat.rss_bytes().get(),
-        open_files: process.fd_count()? as u64,
-        open_files_max: match process.limits()?.max_open_files.soft_limit {
-            LimitValue::Value(most) => Some(most),
-            LimitValue::Unlimited => None,
-        },
+        cpu_s: (field(14)? + field(15)?) as f64 / ticks_per_s as f64,
+        resident_bytes: field(24)?.saturating_mul(page_size() as u64),
+        open_files: fs::read_dir("/proc/self/fd").ok()?.count() as u64,
+        open_files_max: getrlimit(Resource::Nofile).current,
     })
 }
 
