@@ -2,6 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::process::{Resource, getrlimit, setrlimit};
+
 use crate::domain::Timestamp;
 use crate::ports::{Clock, Entropy, EntropyError};
 
@@ -43,10 +45,17 @@ pub fn user_id() -> u32 {
 /// Raises the limit on open files to fit `wanted` connections. Returns the number that fits.
 pub fn fit_connections(wanted: u64) -> usize {
     let files = wanted + FILES_RESERVED;
-    let limit = rlimit::increase_nofile_limit(files).unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot raise the limit on open files");
-        rlimit::getrlimit(rlimit::Resource::NOFILE).map_or(0, |(soft, _hard)| soft)
+    let mut limit = getrlimit(Resource::Nofile);
+    // None is unlimited.
+    limit.current = limit.current.map(|soft| {
+        let hard = limit.maximum.unwrap_or(u64::MAX);
+        soft.max(files.min(hard))
     });
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "cannot raise the limit on open files");
+        limit = getrlimit(Resource::Nofile);
+    }
+    let limit = limit.current.unwrap_or(u64::MAX);
     let fitting = limit.saturating_sub(FILES_RESERVED).clamp(1, wanted);
     if fitting < wanted {
         tracing::warn!(

@@ -23,6 +23,7 @@ mod wire;
 
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::runtime::Builder;
 
 use crate::Run;
@@ -71,7 +72,9 @@ pub(crate) const PROGRAMS: &[crate::Program] = &[
 
 /// Runs an attack. What it asserts beyond the verdict ends it with a panic.
 fn launch(run: Run, attack: impl AsyncFnOnce(Run) -> Verdict) -> Result<String, String> {
-    let _ = rlimit::increase_nofile_limit(u64::MAX);
+    let mut files = getrlimit(Resource::Nofile);
+    files.current = files.maximum;
+    let _ = setrlimit(Resource::Nofile, files);
     // The usual hook adds where it came from, which is always here.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
