@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use fluent_bundle::FluentArgs;
 use minijinja::value::{Kwargs, Value};
-use minijinja::{Environment, ErrorKind, State};
+use minijinja::{Environment, Error, State, context};
 
 use crate::domain::{Language, TimeUnit};
 
@@ -42,34 +41,19 @@ pub(super) fn add_to(environment: &mut Environment<'_>, locales: &Arc<Locales>) 
 /// The function `text(key, name=value, ...)`: a message in the page's language.
 fn message(
     locales: Arc<Locales>,
-) -> impl Fn(&State<'_, '_>, &str, Kwargs) -> Result<String, minijinja::Error> {
-    move |state, key, values| {
-        let mut args = FluentArgs::new();
-        for name in values.args() {
-            let value: Value = values.get(name)?;
-            match u32::try_from(value.clone()) {
-                Ok(number) => args.set(name.to_owned(), number),
-                Err(_) => args.set(name.to_owned(), value.to_string()),
-            }
-        }
-        let text = locales.text(language(state), key, &args);
-        text.map_err(template_error)
-    }
+) -> impl Fn(&State<'_, '_>, &str, Kwargs) -> Result<String, Error> {
+    move |state, key, args| locales.text(language(state), key, args.into())
 }
 
 /// The function `says(keys)`: messages in the page's language, one after another.
 fn statements(
     locales: Arc<Locales>,
-) -> impl Fn(&State<'_, '_>, Vec<String>) -> Result<String, minijinja::Error> {
+) -> impl Fn(&State<'_, '_>, Vec<String>) -> Result<String, Error> {
     move |state, keys| {
-        let text = |key: &String| locales.text(language(state), key, &FluentArgs::new());
+        let text = |key: &String| locales.text(language(state), key, context! {});
         let texts: Result<Vec<_>, _> = keys.iter().map(text).collect();
-        Ok(texts.map_err(template_error)?.join(" "))
+        Ok(texts?.join(" "))
     }
-}
-
-fn template_error(why: String) -> minijinja::Error {
-    minijinja::Error::new(ErrorKind::InvalidOperation, why)
 }
 
 /// The language that a template is rendered in.
@@ -83,14 +67,11 @@ fn language(state: &State<'_, '_>) -> Language {
 fn duration(
     locales: Arc<Locales>,
     round: fn(u64) -> u64,
-) -> impl Fn(&State<'_, '_>, u64) -> Result<String, minijinja::Error> {
+) -> impl Fn(&State<'_, '_>, u64) -> Result<String, Error> {
     move |state, seconds| {
         let (n, unit) = TimeUnit::in_words(round(seconds));
         let key = format!("duration-{}s", unit.as_str());
-        let mut args = FluentArgs::new();
-        args.set("n", n);
-        let text = locales.text(language(state), &key, &args);
-        text.map_err(template_error)
+        locales.text(language(state), &key, context! { n })
     }
 }
 
@@ -115,7 +96,7 @@ fn json(value: &Value, is_pretty: Option<bool>) -> String {
 }
 
 /// The target in `root` of the reference `value`, or `value` itself.
-fn resolved(value: &Value, root: &Value) -> Result<Value, minijinja::Error> {
+fn resolved(value: &Value, root: &Value) -> Result<Value, Error> {
     match value.get_attr("$ref")?.as_str() {
         Some(reference) => reference
             .split('/')

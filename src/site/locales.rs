@@ -1,51 +1,38 @@
-//! The texts of the pages in each language: the messages of `data/locales/`, in Fluent
-//! (<https://projectfluent.org>).
+//! The texts of the pages in each language: the messages of `data/locales/`, a line each, with their arguments in
+//! double braces.
 
-use fluent_bundle::concurrent::FluentBundle;
-use fluent_bundle::{FluentArgs, FluentResource};
-use unic_langid::LanguageIdentifier;
+use minijinja::{Environment, UndefinedBehavior, Value};
 
-use crate::domain::{Language, macros::hidden};
-
-use super::error::SiteError;
+use crate::domain::Language;
 
 /// The messages of a language.
 const fn source(language: Language) -> &'static str {
     match language {
-        Language::English => include_str!("../../data/locales/en.ftl"),
-        Language::German => include_str!("../../data/locales/de.ftl"),
-        Language::French => include_str!("../../data/locales/fr.ftl"),
-        Language::Spanish => include_str!("../../data/locales/es.ftl"),
+        Language::English => include_str!("../../data/locales/en.txt"),
+        Language::German => include_str!("../../data/locales/de.txt"),
+        Language::French => include_str!("../../data/locales/fr.txt"),
+        Language::Spanish => include_str!("../../data/locales/es.txt"),
     }
 }
 
 /// The messages of every language.
-pub(super) struct Locales(Vec<(Language, FluentBundle<FluentResource>)>);
+#[derive(Debug)]
+pub(super) struct Locales(Environment<'static>);
 
 impl Locales {
     /// Reads the messages.
     ///
     /// # Errors
-    /// [`SiteError`] when a file is not Fluent, or defines a message twice.
-    pub(super) fn read() -> Result<Self, SiteError> {
-        let bundles = Language::ALL.into_iter().map(|language| {
-            let file = format!("{}.ftl", language.tag());
-            let faulty = |why: String| SiteError::new(&file, why);
-            let resource = FluentResource::try_new(source(language).to_owned())
-                .map_err(|(_, errors)| faulty(format!("{errors:?}")))?;
-            let locale: LanguageIdentifier = language
-                .tag()
-                .parse()
-                .map_err(|error| faulty(format!("{error:?}")))?;
-            let mut bundle = FluentBundle::new_concurrent(vec![locale]);
-            // Marks around arguments are for texts of mixed direction.
-            bundle.set_use_isolating(false);
-            bundle
-                .add_resource(resource)
-                .map_err(|errors| faulty(format!("{errors:?}")))?;
-            Ok((language, bundle))
-        });
-        bundles.collect::<Result<_, _>>().map(Self)
+    /// When one is not a template.
+    pub(super) fn read() -> Result<Self, minijinja::Error> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        for language in Language::ALL {
+            for (key, text) in messages(language) {
+                environment.add_template_owned(name(language, key), text)?;
+            }
+        }
+        Ok(Self(environment))
     }
 
     /// The message `key` in `language`, filled with `args`.
@@ -56,93 +43,71 @@ impl Locales {
         &self,
         language: Language,
         key: &str,
-        args: &FluentArgs<'_>,
-    ) -> Result<String, String> {
-        let bundle = self.0.iter().find(|(it, _)| *it == language);
-        let pattern = bundle.and_then(|(_, bundle)| {
-            let pattern = bundle.get_message(key)?.value()?;
-            Some((bundle, pattern))
-        });
-        let Some((bundle, pattern)) = pattern else {
-            return Err(format!("{}.ftl has no message {key}", language.tag()));
-        };
-        let mut errors = Vec::new();
-        let text = bundle.format_pattern(pattern, Some(args), &mut errors);
-        match errors.first() {
-            None => Ok(text.into_owned()),
-            Some(error) => Err(format!("{key} in {}.ftl: {error}", language.tag())),
-        }
+        args: Value,
+    ) -> Result<String, minijinja::Error> {
+        self.0.get_template(&name(language, key))?.render(args)
     }
 
     /// The keys of all messages, in the order of the English file.
     pub(super) fn keys() -> impl Iterator<Item = &'static str> {
-        keys(Language::English)
+        messages(Language::English).map(|(key, _text)| key)
     }
 }
 
-/// The keys of a file: a message begins at the start of a line.
-fn keys(language: Language) -> impl Iterator<Item = &'static str> {
-    let lines = source(language).lines();
-    lines.filter_map(|line| {
-        let (key, _text) = line.split_once(" =")?;
-        key.starts_with(|c: char| c.is_ascii_lowercase())
-            .then_some(key)
-    })
+fn name(language: Language, key: &str) -> String {
+    format!("{}/{key}", language.tag())
 }
 
-hidden!(Locales);
+/// The keys and texts of a file: all lines but comments and blank ones.
+fn messages(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = source(language).lines();
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once(" = "))
+}
 
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use super::*;
+    use minijinja::context;
 
-    /// The arguments that each message of a language takes.
-    fn arguments(language: Language) -> BTreeMap<&'static str, BTreeSet<&'static str>> {
-        let mut messages: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        let mut current = "";
-        for line in source(language).lines() {
-            if let Some((key, _)) = line.split_once(" =")
-                && key.starts_with(|c: char| c.is_ascii_lowercase())
-            {
-                current = key;
-            }
-            let arguments = messages.entry(current).or_default();
-            for rest in line.split('$').skip(1) {
-                let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-                arguments.extend(rest.get(..end.unwrap_or(rest.len())));
-            }
-        }
-        messages
-    }
+    use super::*;
 
     #[test]
     fn every_language_has_every_message_with_the_same_arguments() {
+        let Locales(environment) = Locales::read().unwrap();
+        let arguments = |language| {
+            let arguments = |key| {
+                let template = environment.get_template(&name(language, key)).unwrap();
+                BTreeSet::from_iter(template.undeclared_variables(false))
+            };
+            let lines = messages(language);
+            let messages: BTreeMap<_, _> = lines.map(|(key, _)| (key, arguments(key))).collect();
+            let texts = source(language).lines();
+            let texts = texts.filter(|line| !line.is_empty() && !line.starts_with('#'));
+            assert_eq!(texts.count(), messages.len(), "{language:?}");
+            messages
+        };
         let english = arguments(Language::English);
         assert!(english.len() > 1);
         for language in Language::ALL {
-            let others = arguments(language);
-            for (key, arguments) in &english {
-                assert_eq!(others.get(key), Some(arguments), "{key} in {language:?}");
-            }
-            assert_eq!(others.len(), english.len(), "{language:?}");
-            assert_eq!(keys(language).count(), keys(Language::English).count());
+            assert_eq!(arguments(language), english, "{language:?}");
         }
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn a_missing_message_or_argument_is_named() {
         let locales = Locales::read().unwrap();
-        let text = |key| locales.text(Language::German, key, &FluentArgs::new());
-        assert_eq!(
-            text("no-such").unwrap_err(),
-            "de.ftl has no message no-such"
-        );
-        assert!(text("duration-minutes").unwrap_err().contains("de.ftl"));
-        let mut args = FluentArgs::new();
-        args.set("n", 1);
-        let minute = locales.text(Language::German, "duration-minutes", &args);
-        assert_eq!(minute.unwrap(), "1 Minute");
+        let text = |key, args| locales.text(Language::German, key, args);
+        let unknown = text("no-such", context! {}).unwrap_err();
+        assert!(unknown.to_string().contains("de/no-such"), "{unknown}");
+        let unfilled = text("duration-minutes", context! {}).unwrap_err();
+        let told = unfilled.to_string();
+        assert!(told.contains("de/duration-minutes"), "{told}");
+        for (n, expected) in [(1, "1 Minute"), (2, "2 Minuten")] {
+            let minutes = text("duration-minutes", context! { n });
+            assert_eq!(minutes.unwrap(), expected);
+        }
     }
 }

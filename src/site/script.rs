@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fluent_bundle::FluentArgs;
+use minijinja::Value;
 
 use crate::domain::{Accent, Language};
 
@@ -84,9 +84,9 @@ impl Scripts {
         };
         let mut modules = Vec::from(MODULES.map(|(path, text)| (path, text.to_owned())));
         modules.push((EMBED, embed));
-        for (path, text) in &mut modules {
+        for (_path, text) in &mut modules {
             if text.contains(TEXTS) {
-                let texts = texts(locales, text).map_err(|why| SiteError::new(path, why))?;
+                let texts = texts(locales, text)?;
                 *text = text.replace(TEXTS, &format!("TEXTS={}", json(&texts)));
             }
         }
@@ -138,17 +138,18 @@ fn compact(text: &str) -> String {
 fn texts(
     locales: &Locales,
     source: &str,
-) -> Result<BTreeMap<&'static str, BTreeMap<&'static str, String>>, String> {
-    let mut args = FluentArgs::new();
-    for name in ARGUMENTS {
-        args.set(name, format!("{{{name}}}"));
-    }
+) -> Result<BTreeMap<&'static str, BTreeMap<&'static str, String>>, minijinja::Error> {
+    let args = ARGUMENTS.map(|name| (name, format!("{{{name}}}")));
+    let args = Value::from(BTreeMap::from(args));
     let is_named = |key: &&'static str| source.contains(&format!("\"{key}\""));
     let keys: Vec<_> = Locales::keys().filter(is_named).collect();
     let of_language = |language: Language| {
         let messages = keys.iter();
-        let messages = messages.map(|key| Ok((*key, locales.text(language, key, &args)?)));
-        Ok((language.tag(), messages.collect::<Result<_, String>>()?))
+        let messages = messages.map(|key| Ok((*key, locales.text(language, key, args.clone())?)));
+        Ok((
+            language.tag(),
+            messages.collect::<Result<_, minijinja::Error>>()?,
+        ))
     };
     Language::ALL.into_iter().map(of_language).collect()
 }

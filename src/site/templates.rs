@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 
-use fluent_bundle::FluentArgs;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
@@ -136,8 +135,7 @@ impl Templates {
     /// # Errors
     /// [`SiteError`] when there is none, or it takes some.
     pub(super) fn text(&self, language: Language, key: &str) -> Result<String, SiteError> {
-        let text = self.locales.text(language, key, &FluentArgs::new());
-        text.map_err(|why| SiteError::new(&format!("{}.ftl", language.tag()), why))
+        Ok(self.locales.text(language, key, context! {})?)
     }
 
     /// The template of the page `name` in `language`: a translation, such as `about.de.md` for `about.md`, or
