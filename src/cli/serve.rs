@@ -118,7 +118,7 @@ pub async fn serve_until_stopped(
         webhook,
         provider,
         opt_in: args.asks_to_confirm().then(|| site.letters().clone()),
-        mail,
+        mail: mail.map(|sender| sender as _),
         model,
         model_fallback: wiring::model_fallback(args, &site),
         ..app
@@ -288,7 +288,8 @@ impl AdminSide {
             let listener = Arc::new(UnixListener::from_std(socket.listener()?)?);
             let (uid, served) = (user_id(), Arc::clone(app));
             let flags = Arc::new(ServiceFlags {
-                directory: wiring::directory(),
+                // Empty if it is gone.
+                directory: std::env::current_dir().unwrap_or_default(),
                 words: args.given.words(),
             });
             let serving = move |stop| {

@@ -31,7 +31,7 @@ use crate::adapters::tls::CertificateFiles;
 use crate::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
 use crate::config::{Args, ModelArgs, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
-use crate::ports::{MailSender, ModelClient, NullSink, SignUps, WebhookSender, random};
+use crate::ports::{ModelClient, NullSink, SignUps, WebhookSender, random};
 use crate::site::image::is_image;
 use crate::site::{Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteImage};
 
@@ -210,33 +210,22 @@ pub fn newsletter_webhook(
 }
 
 /// Sends email, if the flags name an SMTP account.
-pub fn mail_sender(args: &Args) -> Result<Option<Arc<dyn MailSender>>, String> {
-    let sender = smtp_mail_sender(args)?;
-    Ok(sender.map(|sender| Arc::new(sender) as _))
-}
-
-/// Like [`mail_sender`], as a concrete type whose account can be tested.
-pub fn smtp_mail_sender(args: &Args) -> Result<Option<SmtpMailSender>, String> {
+pub fn mail_sender(args: &Args) -> Result<Option<Arc<SmtpMailSender>>, String> {
     let Some(mail) = &args.mail else {
         return Ok(None);
     };
-    let password_file = mail
-        .smtp_password_file
-        .as_deref()
-        .map(|path| PasswordFile::open(path).map_err(at("--smtp-password-file", path)));
     let mut sender = mail.mail_from.clone();
     sender.name.get_or_insert_with(|| args.service_name.clone());
     let settings = SmtpSettings {
         relay: mail.smtp_url.clone(),
-        password_file: password_file.transpose()?,
+        password_file: password_file("--smtp-password-file", mail.smtp_password_file.as_deref())?,
         sender,
         hello: mail.smtp_hello.clone(),
     };
     let has_tls = mail.smtp_url.security != RelaySecurity::Clear;
-    roots_for(has_tls, Vec::new())
-        .and_then(|roots| SmtpMailSender::open(settings, roots))
-        .map(Some)
-        .map_err(of("--smtp-url"))
+    let opened =
+        roots_for(has_tls, Vec::new()).and_then(|roots| SmtpMailSender::open(settings, roots));
+    Ok(Some(Arc::new(opened.map_err(of("--smtp-url"))?)))
 }
 
 /// The certificate of the service's built-in TLS.
@@ -286,19 +275,6 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
     }
 }
 
-/// The working directory, to which relative paths of flags refer; empty if it is gone.
-pub fn directory() -> PathBuf {
-    std::env::current_dir().unwrap_or_default()
-}
-
-/// Makes `directory` the working directory, so that relative paths resolve as they do for the service.
-///
-/// # Errors
-/// When it is gone or not accessible to this user.
-pub fn enter(directory: &Path) -> io::Result<()> {
-    std::env::set_current_dir(directory)
-}
-
 fn read_secret<T, E: Display>(
     flag: &str,
     path: Option<&Path>,
@@ -309,6 +285,11 @@ fn read_secret<T, E: Display>(
     };
     let text = operator_file::read_secret(path).map_err(at(flag, path))?;
     parse(&text).map(Some).map_err(at(flag, path))
+}
+
+fn password_file(flag: &str, path: Option<&Path>) -> Result<Option<PasswordFile>, String> {
+    let opened = path.map(|path| PasswordFile::open(path).map_err(at(flag, path)));
+    opened.transpose()
 }
 
 /// The certificate authorities for `url`. Only `https` needs any.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::domain::{Channel, Secret};
-use crate::ports::Entropy;
+use crate::ports::{Entropy, EntropyError, random};
 
 use crate::adapters::admin_socket;
 use crate::adapters::files::block_list;
@@ -210,34 +210,41 @@ impl DataDir {
         entropy: &dyn Entropy,
     ) -> Result<Secret, OpenError> {
         let path = directory.join(SECRET);
-        let accept = directory.join(ACCEPT_NEW_SECRET);
         let ledger = directory.join(LEDGER);
         let preview = preview(&ledger).map_err(OpenError::io("read", &ledger))?;
         if preview.is_none() {
             refuse_if_lost(directory)?;
         }
         let is_begun = preview.is_some();
-        let is_accepted = exists(&accept)?;
+        let is_accepted = exists(&directory.join(ACCEPT_NEW_SECRET))?;
         let bound = preview.filter(|preview| preview.has_events && !is_accepted);
         let found = secret_file::read(&path)?;
         let secret = match (&found, bound) {
             (None, Some(_)) => {
-                return Err(OpenError::SecretMissing {
-                    secret: path,
-                    accept,
-                });
+                return Err(refused_secret(
+                    directory,
+                    [
+                        "is missing, but ledger.jsonl contains events recorded under it",
+                        "restore it from a backup, or accept a new one",
+                    ],
+                ));
             }
-            (None, None) => new_secret(entropy)?,
+            (None, None) => Secret::new(random(entropy).map_err(|error: EntropyError| {
+                OpenError::Refused(format!("cannot create a secret: {error}"))
+            })?),
             (
                 Some(secret),
                 Some(Preview {
                     head: Some(head), ..
                 }),
             ) if head.secret != secret.id() => {
-                return Err(OpenError::SecretForeign {
-                    secret: path,
-                    accept,
-                });
+                return Err(refused_secret(
+                    directory,
+                    [
+                        "is not the secret that ledger.jsonl was recorded under",
+                        "restore the right one from a backup, or accept this one",
+                    ],
+                ));
             }
             (Some(secret), Some(_) | None) => secret.clone(),
         };
@@ -303,28 +310,37 @@ fn size(path: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
+/// Refuses a secret with a `problem`, unless the operator follows the `advice`.
+fn refused_secret(directory: &Path, [problem, advice]: [&str; 2]) -> OpenError {
+    let (secret, accept) = (directory.join(SECRET), directory.join(ACCEPT_NEW_SECRET));
+    OpenError::Refused(format!(
+        "{} {problem}: {advice} with `touch {}` and start again (all quota cookies and agents' tokens \
+         become invalid, no earlier sign-up is recognised as the same client's, and imports no longer \
+         skip erased addresses; contacts and keys stay)",
+        secret.display(),
+        accept.display()
+    ))
+}
+
 /// Fails if there is evidence of an earlier ledger, unless the operator accepted its loss.
 fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
-    let ledger = directory.join(LEDGER);
     let accept = directory.join(ACCEPT_EMPTY);
-    let traces = [
-        directory.join(RESTORING),
-        directory.join(SECRET),
-        directory.join(MARK),
-    ];
-    let evidence = traces.into_iter().find(|it| it.symlink_metadata().is_ok());
-    match evidence {
-        Some(evidence) if !exists(&accept)? => Err(OpenError::LedgerMissing {
-            ledger,
-            evidence,
-            accept,
-        }),
-        Some(_) => {
-            tracing::warn!("the loss of the ledger was accepted: starting with an empty one");
-            Ok(())
-        }
-        None => Ok(()),
+    let traces = [RESTORING, SECRET, MARK].map(|name| directory.join(name));
+    let found = traces.iter().find(|trace| trace.symlink_metadata().is_ok());
+    let Some(evidence) = found else {
+        return Ok(());
+    };
+    if exists(&accept)? {
+        tracing::warn!("the loss of the ledger was accepted: starting with an empty one");
+        return Ok(());
     }
+    Err(OpenError::Refused(format!(
+        "{} is missing or empty, but {} shows that there was one: is the volume mounted? Restore it from a \
+         backup, or create an empty one with `touch {}` and start again (all contacts and keys are then lost)",
+        directory.join(LEDGER).display(),
+        evidence.display(),
+        accept.display()
+    )))
 }
 
 /// Fails if `directory` is not a directory, or if an entry that is opened later is not a regular file.
@@ -335,7 +351,7 @@ fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
     }
     let mut paths = FILES.into_iter().map(|name| directory.join(name));
     match paths.find(|path| is_irregular(path)) {
-        Some(path) => Err(OpenError::Irregular(path)),
+        Some(path) => Err(OpenError::irregular(&path)),
         None => Ok(()),
     }
 }
@@ -344,17 +360,17 @@ fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
 /// creates there.
 ///
 /// # Errors
-/// [`OpenError::Foreign`], or when its owner cannot be read.
+/// When it does, or when its owner cannot be read.
 pub fn refuse_foreign(path: &Path) -> Result<(), OpenError> {
     let metadata = fs::metadata(path).map_err(OpenError::io("open", path))?;
     let owner = metadata.uid();
     if owner == user_id() {
         return Ok(());
     }
-    Err(OpenError::Foreign {
-        path: path.to_path_buf(),
-        owner,
-    })
+    Err(OpenError::Refused(format!(
+        "{} belongs to user {owner}: run the command as that user, for example with `sudo -u '#{owner}'`",
+        path.display()
+    )))
 }
 
 /// Creates a directory and its missing parents, private and durably. An existing one keeps its
@@ -449,10 +465,4 @@ fn tighten(directory: &Path) {
             "the data directory was accessible to other users: access is now restricted to its owner"
         );
     }
-}
-
-fn new_secret(entropy: &dyn Entropy) -> Result<Secret, OpenError> {
-    let mut bytes = [0; 32];
-    entropy.fill(&mut bytes)?;
-    Ok(Secret::new(bytes))
 }

@@ -90,22 +90,20 @@ pub(crate) fn read(path: &Path) -> Result<Option<Secret>, OpenError> {
         return Ok(None);
     };
     if !metadata.is_file() {
-        // Opening it could block forever.
-        return Err(OpenError::Irregular(path.to_path_buf()));
+        return Err(OpenError::irregular(path));
     }
-    let mode = metadata.permissions().mode() & 0o7777;
+    let (name, mode) = (path.display(), metadata.permissions().mode() & 0o7777);
     if mode & 0o077 != 0 {
-        return Err(OpenError::SecretExposed {
-            path: path.to_path_buf(),
-            mode,
-        });
+        return Err(OpenError::Refused(format!(
+            "{name} can be read or written by others (mode {mode:04o}): run `chmod 600 {name}`"
+        )));
     }
     let bytes = fs::read(path).map_err(OpenError::io("read", path))?;
-    match <[u8; 32]>::try_from(bytes.as_slice()) {
+    let found = bytes.len();
+    match bytes.try_into() {
         Ok(bytes) => Ok(Some(Secret::new(bytes))),
-        Err(_) => Err(OpenError::SecretLength {
-            path: path.to_path_buf(),
-            found_bytes: bytes.len() as u64,
-        }),
+        Err(_wrong_length) => Err(OpenError::Refused(format!(
+            "{name} holds {found} bytes instead of 32: restore it from a backup, or remove it"
+        ))),
     }
 }
