@@ -126,7 +126,7 @@ pub async fn serve_until_stopped(
     let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
     let delivering = Delivering::start(&app);
     let admin = AdminSide::start(args, &app, sockets.admin)?;
-    let service = Arc::new(public_service(args, app, &site)?);
+    let service = Arc::new(public_service(args, app, &site));
     let limits = ServerLimits {
         connections_max,
         connections_per_network: args.connections_per_network.map(|most| most as usize),
@@ -225,13 +225,13 @@ impl Sockets {
 }
 
 /// The service for visitors.
-fn public_service(args: &Args, app: Arc<App>, site: &Site) -> Result<LandingService, ServeError> {
-    let id_seed = random(&SystemEntropy)?;
+fn public_service(args: &Args, app: Arc<App>, site: &Site) -> LandingService {
+    let id_seed = random(&SystemEntropy);
     let hsts_max_age_s = args.hsts_max_age_s(&app.settings);
-    Ok(LandingService::new(app, site, id_seed, DEADLINES.body)
+    LandingService::new(app, site, id_seed, DEADLINES.body)
         .allowing(AllowedOrigins::new(args.allowed_origins.clone()))
         .behind(TrustedProxies::new(args.trusted_proxies.clone()))
-        .insisting_on_https(hsts_max_age_s))
+        .insisting_on_https(hsts_max_age_s)
 }
 
 /// Adds the failed step to an error.

@@ -3,8 +3,8 @@
 use crate::domain::{Client, Conversation, Decision, PolicyName, QuotaToken, Subject, Timestamp};
 use crate::metrics::{Counter, LastError};
 use crate::ports::{
-    Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
-    ModelPermit, NotingSink, NullSink, random,
+    Admission, AnswerSink, Entropy, LimiterError, ModelClient, ModelError, ModelPermit, NotingSink,
+    NullSink, random,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -63,9 +63,6 @@ pub enum ChatError {
     /// The limiter cannot decide, so the turn is not allowed.
     #[error(transparent)]
     Limiter(#[from] LimiterError),
-    /// No random bytes for a new visitor's id.
-    #[error(transparent)]
-    Entropy(#[from] EntropyError),
 }
 
 /// The ports of the assistant.
@@ -113,7 +110,7 @@ pub async fn begin_turn(
     };
     let visitor = match identity {
         ChatIdentity::Visitor(id) => Some(id),
-        ChatIdentity::NewVisitor => Some(QuotaToken::new(random(assistant.entropy)?)),
+        ChatIdentity::NewVisitor => Some(QuotaToken::new(random(assistant.entropy))),
         ChatIdentity::Program => None,
     };
     let who = ChatIdentity::subject(visitor.as_ref(), client);

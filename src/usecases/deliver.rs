@@ -361,8 +361,7 @@ async fn settle(
 
 /// Records a failed attempt.
 fn fail(deliveries: Deliveries<'_>, delivery: &mut Delivery, failure: Failure, now: Timestamp) {
-    // Without randomness there is no extra delay.
-    let [jitter] = random(deliveries.entropy).unwrap_or_default();
+    let [jitter] = random(deliveries.entropy);
     delivery.fail(failure, jitter, now);
     let counters = deliveries
         .meter

@@ -44,8 +44,8 @@ pub async fn open_store(
 ) -> Result<Arc<PostgresStore>, StoresError> {
     let (mut settings, mut patience) = (store_settings(args, secret)?, Duration::ZERO);
     if is_node {
-        let id = random(&SystemEntropy).map_err(|error| error.to_string())?;
-        settings.address = settings.address.of_node(u64::from_be_bytes(id));
+        let id = u64::from_be_bytes(random(&SystemEntropy));
+        settings.address = settings.address.of_node(id);
         patience = START_PATIENCE;
     }
     let (metrics, entropy) = (Arc::clone(metrics), Arc::new(SystemEntropy));

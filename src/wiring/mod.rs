@@ -29,7 +29,7 @@ use crate::adapters::outbound::{Certificates, Roots};
 use crate::adapters::system::SystemEntropy;
 use crate::adapters::tls::CertificateFiles;
 use crate::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
-use crate::config::{Args, ModelArgs, WebhookMode};
+use crate::config::{Args, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
 use crate::ports::{ModelClient, NullSink, SignUps, WebhookSender, random};
 use crate::site::image::is_image;
@@ -113,31 +113,11 @@ pub fn model_client(
     let Some(model) = &args.model else {
         return Ok(Arc::new(passage_model(site)));
     };
-    let client = openai_client(model, &args.service_name, site, interrupt.clone())?;
-    Ok(Arc::new(client))
-}
-
-/// Answers from the site's pages while the configured model is unavailable, if the flags ask for it.
-pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> {
-    args.falls_back()
-        .then(|| Arc::new(passage_model(site).as_fallback()) as _)
-}
-
-fn passage_model(site: &Site) -> PassageModelClient {
-    PassageModelClient::new(site.passages(), site.assistant_texts())
-}
-
-fn openai_client(
-    model: &ModelArgs,
-    service_name: &str,
-    site: &Site,
-    interrupt: CancellationToken,
-) -> Result<OpenAiModelClient, String> {
     let flag = "--model-key-file";
     let key = read_secret(flag, model.key_file.as_deref(), BearerToken::parse)?;
     let system_prompt = match &model.prompt_file {
         Some(path) => operator_file::read(path).map_err(at("--assistant-prompt-file", path))?,
-        None => page_prompt(service_name, site.passages()),
+        None => page_prompt(&args.service_name, site.passages()),
     };
     let params = model.params.iter();
     let settings = OpenAiSettings {
@@ -153,7 +133,18 @@ fn openai_client(
         concurrency: usize::from(model.concurrency),
     };
     let roots = roots(&model.url).map_err(of("--model-url"))?;
-    OpenAiModelClient::new(settings, roots, interrupt).map_err(of("--model-url"))
+    let client = OpenAiModelClient::new(settings, roots, interrupt.clone());
+    Ok(Arc::new(client.map_err(of("--model-url"))?))
+}
+
+/// Answers from the site's pages while the configured model is unavailable, if the flags ask for it.
+pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> {
+    args.falls_back()
+        .then(|| Arc::new(passage_model(site).as_fallback()) as _)
+}
+
+fn passage_model(site: &Site) -> PassageModelClient {
+    PassageModelClient::new(site.passages(), site.assistant_texts())
 }
 
 /// Asks the configured model a question and returns its answer.
@@ -172,16 +163,13 @@ pub async fn ask_model(
     answer.map_err(|error| error.to_string())
 }
 
-type DynWebhookSender = Arc<dyn WebhookSender>;
-type DynSignUps = Arc<dyn SignUps>;
-
 /// The operator's webhook as configured: the sender that the queue notifies of changes to contacts, or the provider
 /// that takes sign-ups while their visitors wait, instead of our own store. Its waits end when `interrupt` is
 /// cancelled.
 pub fn newsletter_webhook(
     args: &Args,
     interrupt: &CancellationToken,
-) -> Result<(Option<DynWebhookSender>, Option<DynSignUps>), String> {
+) -> Result<(Option<Arc<dyn WebhookSender>>, Option<Arc<dyn SignUps>>), String> {
     let Some(url) = &args.newsletter_webhook else {
         return Ok((None, None));
     };
@@ -267,8 +255,8 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
                 roots: roots(acme.directory()).map_err(of("--acme-directory"))?,
                 listen: args.listen,
             };
-            let jitter = random(&SystemEntropy).map_err(|error| error.to_string())?;
-            let opened = AcmeCertificate::open(settings, u8::from_be_bytes(jitter))?;
+            let [jitter] = random(&SystemEntropy);
+            let opened = AcmeCertificate::open(settings, jitter)?;
             Ok(Some(OwnCertificate::Acme(Arc::new(opened))))
         }
         _ => Ok(None),

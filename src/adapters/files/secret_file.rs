@@ -54,16 +54,15 @@ impl SecretFile {
             Ok(Some(found)) if found == self.secret => None,
             Ok(Some(_other)) => Some("it differs from the one in use".to_owned()),
             Ok(None) => {
-                match write_whole(self.files.as_ref(), &self.path, self.secret.as_bytes()) {
-                    Ok(()) => {
-                        tracing::warn!(
-                            path = %self.path.display(),
-                            "the secret was removed while the service was running: it is restored"
-                        );
-                        None
-                    }
-                    Err(error) => Some(format!("it was removed and cannot be restored: {error}")),
+                let restored = write_whole(self.files.as_ref(), &self.path, self.secret.as_bytes());
+                if restored.is_ok() {
+                    tracing::warn!(
+                        path = %self.path.display(),
+                        "the secret was removed while the service was running: it is restored"
+                    );
                 }
+                let failed = restored.err();
+                failed.map(|error| format!("it was removed and cannot be restored: {error}"))
             }
             Err(error) => Some(error.to_string()),
         };
