@@ -155,21 +155,16 @@ pub async fn answer(
     conversation: &Conversation,
     sink: &dyn AnswerSink,
 ) -> Result<Answered, ChatError> {
-    let Turn {
+    let (visitor, charged) = (turn.visitor, turn.charged);
+    let answered = |reply, decision, model_error| Answered {
+        reply,
         visitor,
-        charged,
-        permit,
-    } = turn;
-    let (decision, error) = match permit {
+        decision,
+        model_error,
+    };
+    let (decision, error) = match turn.permit {
         Ok(permit) => match ask(assistant.model, permit, meter, conversation, sink).await {
-            Ok(reply) => {
-                return Ok(Answered {
-                    reply,
-                    visitor,
-                    decision: charged.decision,
-                    model_error: None,
-                });
-            }
+            Ok(reply) => return Ok(answered(reply, charged.decision, None)),
             Err(error) => (refund(meter, charged, &error).await, error),
         },
         Err(error) => (meter.refund_all(charged).await, error),
@@ -179,12 +174,7 @@ pub async fn answer(
         && !is_charged
         && let Ok(reply) = fallback.reply(conversation, &NullSink).await
     {
-        return Ok(Answered {
-            reply,
-            visitor,
-            decision,
-            model_error: Some(error),
-        });
+        return Ok(answered(reply, decision, Some(error)));
     }
     Err(ChatError::Model {
         decision,

@@ -217,15 +217,10 @@ impl Stores {
     /// Closes the stores, so that the next start knows where they ended. Does not wait long for a disk that
     /// does not respond: everything acknowledged is already synced.
     pub fn close(self) -> io::Result<()> {
-        let Self {
-            limiter,
-            ledger,
-            node_lock,
-        } = self;
         // The ledger first, because the limiter's windows may be lost.
         let close = move || {
-            let closed = ledger.map_or(Ok(()), |ledger| ledger.close());
-            if let Some(limiter) = limiter {
+            let closed = self.ledger.map_or(Ok(()), |ledger| ledger.close());
+            if let Some(limiter) = self.limiter {
                 limiter.close();
             }
             match closed {
@@ -243,7 +238,7 @@ impl Stores {
             )
         })?;
         // Dropping it releases the lock.
-        drop(node_lock);
+        drop(self.node_lock);
         closed.map_err(io::Error::other)
     }
 }

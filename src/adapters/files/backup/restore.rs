@@ -45,10 +45,7 @@ pub fn restore(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Res
     create_private(files, path).map_err(OpenError::io("create", path))?;
     refuse_foreign(path)?;
     let _lock = lock(path)?;
-    let ledger = path.join(LEDGER);
-    // An empty file does not count as a ledger.
-    let found = preview(&ledger).map_err(OpenError::io("read", &ledger))?;
-    if found.is_some() {
+    if has_ledger(path)? {
         return Err(OpenError::Refused(format!(
             "{} already has a ledger: restore into another --data-dir, or move this one away first",
             path.display()
@@ -81,16 +78,19 @@ pub fn restore(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Res
 /// # Errors
 /// [`OpenError`] when the ledger cannot be read.
 pub fn replaced_files(path: &Path) -> Result<Vec<&'static str>, OpenError> {
-    let ledger = path.join(LEDGER);
-    if preview(&ledger)
-        .map_err(OpenError::io("read", &ledger))?
-        .is_some()
-    {
+    if has_ledger(path)? {
         return Ok(Vec::new());
     }
     let names = BACKED_UP.into_iter().map(|(name, _)| name);
     let is_there = |name: &&str| fs::metadata(path.join(name)).is_ok_and(|file| file.len() > 0);
     Ok(names.filter(is_there).collect())
+}
+
+/// True if there is a ledger in the directory at `path`. An empty file does not count.
+fn has_ledger(path: &Path) -> Result<bool, OpenError> {
+    let ledger = path.join(LEDGER);
+    let found = preview(&ledger).map_err(OpenError::io("read", &ledger))?;
+    Ok(found.is_some())
 }
 
 /// Unpacks the archive into the new directory `staging` and returns the names of its files.
