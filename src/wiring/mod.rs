@@ -163,13 +163,16 @@ pub async fn ask_model(
     answer.map_err(|error| error.to_string())
 }
 
+type DynWebhookSender = Arc<dyn WebhookSender>;
+type DynSignUps = Arc<dyn SignUps>;
+
 /// The operator's webhook as configured: the sender that the queue notifies of changes to contacts, or the provider
 /// that takes sign-ups while their visitors wait, instead of our own store. Its waits end when `interrupt` is
 /// cancelled.
 pub fn newsletter_webhook(
     args: &Args,
     interrupt: &CancellationToken,
-) -> Result<(Option<Arc<dyn WebhookSender>>, Option<Arc<dyn SignUps>>), String> {
+) -> Result<(Option<DynWebhookSender>, Option<DynSignUps>), String> {
     let Some(url) = &args.newsletter_webhook else {
         return Ok((None, None));
     };
