@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::domain::Timestamp;
-use crate::ports::{Clock, Entropy, EntropyError};
+use crate::ports::{Clock, Entropy};
 
 /// Open files besides connections: stores, listener, outgoing connections.
 const FILES_RESERVED: u64 = 256;
@@ -27,13 +27,16 @@ impl Clock for SystemClock {
     }
 }
 
-/// The operating system's random number generator.
+/// The operating system's random number generator. Without it the standard library's hash maps panic, too.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
-        getrandom::fill(bytes).map_err(|error| EntropyError(error.to_string()))
+    #[allow(clippy::panic, reason = "tokens must never be made of anything else")]
+    fn fill(&self, bytes: &mut [u8]) {
+        if let Err(error) = getrandom::fill(bytes) {
+            panic!("no random bytes: {error}");
+        }
     }
 }
 

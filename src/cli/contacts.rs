@@ -7,6 +7,7 @@ use std::path::Path;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
+use crate::adapters::files::SystemFiles;
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::files::part_file::PartFile;
 use crate::config::{
@@ -126,7 +127,7 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     let mut file = if args.output == Path::new("-") {
         None
     } else {
-        Some(PartFile::create(&args.output, args.force).await?)
+        Some(PartFile::create(&SystemFiles, &args.output, args.force)?)
     };
     let format = format_of(args.format, &args.output);
     let mut filter = args.filter.clone();
@@ -152,14 +153,14 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
             }
         }
         match &mut file {
-            Some(file) => file.write(&piece).await?,
+            Some(file) => file.append(&piece)?,
             None => output.bytes(&piece)?,
         }
     }
     drop(progress);
     output.flush()?;
     if let Some(file) = file {
-        file.finish().await?;
+        file.finish()?;
         let (contacts, path) = (plural(contacts, "contact"), args.output.display());
         note(&format!("exported {contacts} to {path}"));
     }

@@ -260,7 +260,7 @@ async fn paused(args: &Args) -> Option<Checked> {
 
 /// Checks the email account, with a connection if `asks`.
 pub(super) async fn mail(args: &Args, asks: bool) -> Checked {
-    match wiring::smtp_mail_sender(args) {
+    match wiring::mail_sender(args) {
         Ok(None) => ok("none: no email is sent"),
         Ok(Some(_sender)) if !asks => ok("its account and files are valid; doctor connects to it"),
         Ok(Some(sender)) => {

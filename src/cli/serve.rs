@@ -118,7 +118,7 @@ pub async fn serve_until_stopped(
         webhook,
         provider,
         opt_in: args.asks_to_confirm().then(|| site.letters().clone()),
-        mail,
+        mail: mail.map(|sender| sender as _),
         model,
         model_fallback: wiring::model_fallback(args, &site),
         ..app
@@ -126,7 +126,7 @@ pub async fn serve_until_stopped(
     let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
     let delivering = Delivering::start(&app);
     let admin = AdminSide::start(args, &app, sockets.admin)?;
-    let service = Arc::new(public_service(args, app, &site)?);
+    let service = Arc::new(public_service(args, app, &site));
     let limits = ServerLimits {
         connections_max,
         connections_per_network: args.connections_per_network.map(|most| most as usize),
@@ -225,13 +225,13 @@ impl Sockets {
 }
 
 /// The service for visitors.
-fn public_service(args: &Args, app: Arc<App>, site: &Site) -> Result<LandingService, ServeError> {
-    let id_seed = random(&SystemEntropy)?;
+fn public_service(args: &Args, app: Arc<App>, site: &Site) -> LandingService {
+    let id_seed = random(&SystemEntropy);
     let hsts_max_age_s = args.hsts_max_age_s(&app.settings);
-    Ok(LandingService::new(app, site, id_seed, DEADLINES.body)
+    LandingService::new(app, site, id_seed, DEADLINES.body)
         .allowing(AllowedOrigins::new(args.allowed_origins.clone()))
         .behind(TrustedProxies::new(args.trusted_proxies.clone()))
-        .insisting_on_https(hsts_max_age_s))
+        .insisting_on_https(hsts_max_age_s)
 }
 
 /// Adds the failed step to an error.
@@ -288,7 +288,8 @@ impl AdminSide {
             let listener = Arc::new(UnixListener::from_std(socket.listener()?)?);
             let (uid, served) = (user_id(), Arc::clone(app));
             let flags = Arc::new(ServiceFlags {
-                directory: wiring::directory(),
+                // Empty if it is gone.
+                directory: std::env::current_dir().unwrap_or_default(),
                 words: args.given.words(),
             });
             let serving = move |stop| {

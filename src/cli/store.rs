@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::adapters::files::SystemFiles;
 use crate::adapters::files::backup::{self, Written};
-use crate::adapters::files::part_file;
 use crate::adapters::ledger::{repair_ledger, verify_ledger};
 use crate::config::{Consent, OutputForm};
 use crate::operator::ledger::COMPACT;
@@ -29,9 +28,9 @@ pub(super) async fn back_up(
         let write = move || backup::write(&path, std::io::stdout().lock());
         return Ok(completeness(&blocking(write).await?));
     }
-    part_file::check_free(&file, force)?;
     let target = file.clone();
-    let written = blocking(move || backup::write_file(&SystemFiles, &path, &target)).await?;
+    let write = move || backup::write_file(&SystemFiles, &path, &target, force);
+    let written = blocking(write).await?;
     let Written {
         entries,
         bytes,

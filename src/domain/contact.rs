@@ -241,7 +241,8 @@ impl Contact {
     /// failed in all its attempts starts none.
     pub fn pending_since(&self) -> Option<Timestamp> {
         let confirmation = self.confirmation.as_ref()?;
-        let asked_at = self.consent.as_ref().map_or(self.last_seen_at, |it| it.at);
+        let consent = self.consent.as_ref();
+        let asked_at = consent.map_or(self.last_seen_at, |consent| consent.at);
         let ended_at = confirmation.mail_ended_at();
         let begin = ended_at.unwrap_or_else(|| asked_at.plus_ms(Delivery::ATTEMPTS_MS_MAX));
         self.is_pending().then_some(begin)

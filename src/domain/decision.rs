@@ -18,9 +18,9 @@ pub struct Standing {
     pub policy: PolicyName,
     /// Its limit.
     pub quota: Quota,
-    /// How full the client's window is.
+    /// Usage of the client's window.
     pub usage: Usage,
-    /// Whether the policy refused the request.
+    /// True if the policy refused the request.
     pub is_violated: bool,
 }
 
@@ -95,19 +95,21 @@ impl Decision {
         self
     }
 
-    /// Whether any policy refused.
+    /// True if any policy refused.
     pub fn is_refused(&self) -> bool {
         self.standings.iter().any(|standing| standing.is_violated)
     }
 
     /// The policies that refused.
     pub fn violated(&self) -> impl Iterator<Item = &Standing> {
-        self.standings.iter().filter(|it| it.is_violated)
+        let standings = self.standings.iter();
+        standings.filter(|standing| standing.is_violated)
     }
 
     /// The standing of `policy`, if it counts this request.
     pub fn standing(&self, policy: PolicyName) -> Option<&Standing> {
-        self.standings.iter().find(|it| it.policy == policy)
+        let mut standings = self.standings.iter();
+        standings.find(|standing| standing.policy == policy)
     }
 
     /// All policies that count this request.
@@ -120,12 +122,13 @@ impl Decision {
     /// longer reset. None when there is no such policy.
     pub fn binding(&self) -> Option<&Standing> {
         if self.is_refused() {
-            return self.violated().max_by_key(|it| it.usage.reset_ms);
+            let wait_ms = |standing: &&Standing| standing.usage.reset_ms;
+            return self.violated().max_by_key(wait_ms);
         }
         let featured = self.featured.and_then(|policy| self.standing(policy));
-        let room = |it: &&Standing| (it.remaining(), Reverse(it.usage.reset_ms));
+        let room = |standing: &&Standing| (standing.remaining(), Reverse(standing.usage.reset_ms));
         let standings = self.standings.iter();
-        let seen = standings.filter(|it| Some(it.policy) != self.hidden);
+        let seen = standings.filter(|standing| Some(standing.policy) != self.hidden);
         featured.or_else(|| seen.min_by_key(room))
     }
 }
@@ -205,7 +208,7 @@ mod tests {
             decision.push(standing(Default, 3, 10, false));
             decision.push(standing(Ip, 2, 10, false));
             decision.merge(&charged.hiding(Newsletter));
-            assert_eq!(decision.binding().map(|it| it.policy), shown);
+            assert_eq!(decision.binding().map(|standing| standing.policy), shown);
         }
         let mut alone = Decision::default();
         alone.push(standing(Newsletter, 1, 10, false));

@@ -108,7 +108,7 @@ names! {
         Visitor => "for each visitor",
         /// The sign-ups of one address from one network.
         SignUp => "for each email address and network",
-        /// What concerns one mailbox, from whatever network.
+        /// The emails to one mailbox, from whatever network.
         Address => "for each email address",
         /// The requests of one IPv4 address or IPv6 /56.
         Network => "for each network",

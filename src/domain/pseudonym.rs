@@ -112,7 +112,8 @@ impl SoughtSigner {
     pub fn has_signed(&self, contact: &Contact, keys: &SecretKeys, now: Timestamp) -> bool {
         let days = [now, contact.subscribed_at, contact.last_seen_at];
         let signers = contact.signers.iter();
-        let mut hashes = signers.flat_map(|it| [it.network].into_iter().chain(it.credential));
+        let mut hashes =
+            signers.flat_map(|signer| [signer.network].into_iter().chain(signer.credential));
         hashes.any(|hash| match self {
             Self::Client(client) => hash.in_front_of_proxy() == *client,
             Self::Named(name) => days

@@ -23,7 +23,7 @@ names! {
 pub struct Settings {
     /// Origin under which clients reach the service, without a trailing slash.
     pub base_url: String,
-    /// Whether the operator named it. Otherwise it is the address that the service listens on, which links in
+    /// True if the operator set it. Otherwise it is the address that the service listens on, which links in
     /// files must not have; those in confirmation emails may while it is a loopback address.
     pub is_base_url_given: bool,
     pub service_name: String,

@@ -99,7 +99,8 @@ impl TimeUnit {
 /// Parses a whole number with one unit, such as `15m` or `24h`; `None` if it doesn't fit.
 pub fn parse_duration_ms(text: &str) -> Option<u64> {
     let letter = text.chars().next_back()?;
-    let unit = TimeUnit::ALL.into_iter().find(|it| it.letter() == letter)?;
+    let mut units = TimeUnit::ALL.into_iter();
+    let unit = units.find(|unit| unit.letter() == letter)?;
     let number = parse_digits(text.strip_suffix(letter)?)?;
     number.checked_mul(unit.seconds())?.checked_mul(1000)
 }

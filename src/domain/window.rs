@@ -40,7 +40,7 @@ pub struct Bucket {
     pub count: u32,
 }
 
-/// How full a window is.
+/// The usage of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// The number of admissions that count. Above the quota's count only after it was lowered.
@@ -53,7 +53,7 @@ pub struct Usage {
 /// An admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admitted {
-    /// How full the window is, including this admission.
+    /// Usage of the window, including this admission.
     pub usage: Usage,
     /// The instant it was recorded at, which a refund must name.
     pub at: Timestamp,
@@ -91,13 +91,13 @@ impl Window {
         self.buckets.last().map(|bucket| bucket.newest)
     }
 
-    /// Whether nothing counts any more at `now`.
+    /// True if nothing counts any more at `now`.
     pub fn is_expired(&self, quota: Quota, now: Timestamp) -> bool {
         self.newest()
             .is_none_or(|newest| has_expired(newest, quota, now))
     }
 
-    /// How full the window is. Charges nothing.
+    /// Usage of the window. Charges nothing.
     pub fn peek(&mut self, quota: Quota, now: Timestamp) -> Usage {
         let now = self.advance(quota, now);
         self.usage(quota, now)
@@ -116,7 +116,7 @@ impl Window {
     /// Charges one if there is room.
     ///
     /// # Errors
-    /// How full the window is, if there is no room. Nothing was recorded then.
+    /// The window's usage, if there is no room. Nothing is recorded.
     pub fn admit(&mut self, quota: Quota, now: Timestamp) -> Result<Admitted, Usage> {
         let now = self.advance(quota, now);
         if self.is_full(quota) {
@@ -222,7 +222,7 @@ fn has_expired(admitted: Timestamp, quota: Quota, now: Timestamp) -> bool {
     now.ms_since(admitted) >= quota.window_ms()
 }
 
-/// Whether admissions at `earlier` and `later` are counted in one bucket.
+/// True if admissions at `earlier` and `later` are counted in one bucket.
 fn shares_bucket(earlier: Timestamp, quota: Quota, later: Timestamp) -> bool {
     if earlier == later || quota.count() <= EXACT_COUNT_MAX {
         return earlier == later;

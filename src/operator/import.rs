@@ -189,7 +189,7 @@ impl Import {
         }
         let mut batch = mem::replace(&mut self.batch, Vec::with_capacity(IMPORT_ROWS));
         for contact in &mut batch {
-            let token = random(&*self.app.entropy)?;
+            let token = random(&*self.app.entropy);
             contact.leave_token = Some(LeaveToken::from_bytes(token));
         }
         let leaving = batch

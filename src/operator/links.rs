@@ -15,6 +15,6 @@ async fn link(request: OperatorRequest) -> Result<Answer, OperatorError> {
                 .to_owned(),
         )
     })?;
-    let (url, expires_at) = sessions.new_link(request.app.clock.now())?;
+    let (url, expires_at) = sessions.new_link(request.app.clock.now());
     Answer::one(&json!({"url": url, "expires_at": expires_at.to_rfc3339()}))
 }

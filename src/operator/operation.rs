@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::ports::{EntropyError, LimiterError, MailError, PageStream, StoreError};
+use crate::ports::{LimiterError, MailError, PageStream, StoreError};
 
 use super::sessions::Sessions;
 
@@ -189,8 +189,6 @@ pub enum OperatorError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Limiter(#[from] LimiterError),
-    #[error(transparent)]
-    Entropy(#[from] EntropyError),
     #[error(transparent)]
     Mail(#[from] MailError),
     /// A bug.

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::domain::{Timestamp, macros::hidden};
-use crate::ports::{Entropy, EntropyError, random};
+use crate::ports::{Entropy, random};
 
 /// Lifetime of a link.
 const LINK_LIFETIME_MS: u64 = 10 * 60 * 1000;
@@ -54,15 +54,12 @@ impl Sessions {
     }
 
     /// The URL of a new link, which is a secret until it is used, and its expiry.
-    ///
-    /// # Errors
-    /// [`EntropyError`] when there are no random bytes.
-    pub fn new_link(&self, now: Timestamp) -> Result<(String, Timestamp), EntropyError> {
-        let token = self.new_token()?;
+    pub fn new_link(&self, now: Timestamp) -> (String, Timestamp) {
+        let token = self.new_token();
         let expires_at = now.plus_ms(LINK_LIFETIME_MS);
         self.links.lock().add(&token, expires_at, now);
         let url = format!("http://{}/login?link={token}", self.address);
-        Ok((url, expires_at))
+        (url, expires_at)
     }
 
     /// True if a link with this token is valid. It stays valid.
@@ -71,17 +68,14 @@ impl Sessions {
     }
 
     /// Opens a session with a link, which it uses up. `None` if the link is invalid.
-    ///
-    /// # Errors
-    /// [`EntropyError`] when there are no random bytes; the link stays valid.
-    pub(crate) fn open(&self, link: &str, now: Timestamp) -> Result<Option<Session>, EntropyError> {
-        let session = self.new_token()?;
+    pub(crate) fn open(&self, link: &str, now: Timestamp) -> Option<Session> {
         if !self.links.lock().remove(link, now) {
-            return Ok(None);
+            return None;
         }
+        let session = self.new_token();
         let expires_at = now.plus_ms(SESSION_LIFETIME_S * 1000);
         self.sessions.lock().add(&session, expires_at, now);
-        Ok(Some(Session(session)))
+        Some(Session(session))
     }
 
     /// The open session with this token.
@@ -95,9 +89,8 @@ impl Sessions {
         self.sessions.lock().remove(&session.0, now);
     }
 
-    fn new_token(&self) -> Result<String, EntropyError> {
-        let bytes = random::<TOKEN_BYTES>(&*self.entropy)?;
-        Ok(URL_SAFE_NO_PAD.encode(bytes))
+    fn new_token(&self) -> String {
+        URL_SAFE_NO_PAD.encode(random::<TOKEN_BYTES>(&*self.entropy))
     }
 }
 
@@ -173,11 +166,10 @@ mod tests {
     struct Counting(Mutex<u8>);
 
     impl Entropy for Counting {
-        fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
+        fn fill(&self, bytes: &mut [u8]) {
             let mut next = self.0.lock();
             *next += 1;
             bytes.fill(*next);
-            Ok(())
         }
     }
 
@@ -188,7 +180,7 @@ mod tests {
 
     /// The token of a new link.
     fn new_link(sessions: &Sessions) -> String {
-        let (url, expires_at) = sessions.new_link(NOW).unwrap();
+        let (url, expires_at) = sessions.new_link(NOW);
         assert_eq!(expires_at, NOW.plus_ms(600_000));
         let token = url.strip_prefix("http://[::1]:9090/login?link=");
         token.unwrap().to_owned()
@@ -201,14 +193,14 @@ mod tests {
         assert_eq!(link.len(), 43);
         assert!(sessions.has_link(&link, NOW));
         assert!(sessions.has_link(&link, NOW));
-        let session = sessions.open(&link, NOW).unwrap().unwrap();
+        let session = sessions.open(&link, NOW).unwrap();
         assert_eq!(sessions.find(session.token(), NOW), Some(session));
         assert!(!sessions.has_link(&link, NOW));
-        assert_eq!(sessions.open(&link, NOW).unwrap(), None);
+        assert_eq!(sessions.open(&link, NOW), None);
         // A link is no session, and neither is anything else.
         for stranger in [&*link, "", "x"] {
             assert_eq!(sessions.find(stranger, NOW), None);
-            assert_eq!(sessions.open(stranger, NOW).unwrap(), None);
+            assert_eq!(sessions.open(stranger, NOW), None);
         }
     }
 
@@ -218,11 +210,11 @@ mod tests {
         let link = new_link(&sessions);
         let late = NOW.plus_ms(LINK_LIFETIME_MS);
         assert!(!sessions.has_link(&link, late));
-        assert_eq!(sessions.open(&link, late).unwrap(), None);
+        assert_eq!(sessions.open(&link, late), None);
 
         let link = new_link(&sessions);
         let last = NOW.plus_ms(LINK_LIFETIME_MS - 1);
-        let session = sessions.open(&link, last).unwrap().unwrap();
+        let session = sessions.open(&link, last).unwrap();
         let end = last.plus_ms(SESSION_LIFETIME_S * 1000 - 1);
         assert!(sessions.find(session.token(), end).is_some());
         assert_eq!(sessions.find(session.token(), end.plus_ms(1)), None);
@@ -233,7 +225,7 @@ mod tests {
         let sessions = sessions();
         let [one, other] = [(); 2].map(|()| {
             let link = new_link(&sessions);
-            sessions.open(&link, NOW).unwrap().unwrap()
+            sessions.open(&link, NOW).unwrap()
         });
         sessions.close(&one, NOW);
         assert_eq!(sessions.find(one.token(), NOW), None);

@@ -69,7 +69,6 @@ impl From<OperatorError> for Failure {
             | OperatorError::InPart(_)
             | OperatorError::Store(_)
             | OperatorError::Limiter(_)
-            | OperatorError::Entropy(_)
             | OperatorError::Mail(_)
             | OperatorError::Unwritable(_) => Self::Failed(text),
         }

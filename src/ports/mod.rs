@@ -30,7 +30,7 @@ pub use rate_limiter::{
     Admission, BusyWindow, Charge, Issuer, LimiterError, LimiterStats, RateLimiter, Receipt,
     ReceiptEntry, WindowSet,
 };
-pub use system::{Clock, Entropy, EntropyError, random};
+pub use system::{Clock, Entropy, random};
 
 /// A store's listing in pages of at most a few thousand items, so that nobody needs to hold all of it. It
 /// ends after an error. Dropping it stops the reading.

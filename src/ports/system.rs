@@ -11,20 +11,12 @@ pub trait Clock: Send + Sync {
 /// A cryptographically secure random number generator.
 pub trait Entropy: Send + Sync {
     /// Fills all of `bytes`.
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError>;
+    fn fill(&self, bytes: &mut [u8]);
 }
 
 /// `N` random bytes.
-///
-/// # Errors
-/// [`EntropyError`] when there are none.
-pub fn random<const N: usize>(entropy: &dyn Entropy) -> Result<[u8; N], EntropyError> {
+pub fn random<const N: usize>(entropy: &dyn Entropy) -> [u8; N] {
     let mut bytes = [0; N];
-    entropy.fill(&mut bytes)?;
-    Ok(bytes)
+    entropy.fill(&mut bytes);
+    bytes
 }
-
-/// Reason why there are no random bytes, for the log.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no random bytes: {0}")]
-pub struct EntropyError(pub String);

@@ -3,8 +3,8 @@
 use crate::domain::{Client, Conversation, Decision, PolicyName, QuotaToken, Subject, Timestamp};
 use crate::metrics::{Counter, LastError};
 use crate::ports::{
-    Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
-    ModelPermit, NotingSink, NullSink, random,
+    Admission, AnswerSink, Entropy, LimiterError, ModelClient, ModelError, ModelPermit, NotingSink,
+    NullSink, random,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -63,9 +63,6 @@ pub enum ChatError {
     /// The limiter cannot decide, so the turn is not allowed.
     #[error(transparent)]
     Limiter(#[from] LimiterError),
-    /// No random bytes for a new visitor's id.
-    #[error(transparent)]
-    Entropy(#[from] EntropyError),
 }
 
 /// The ports of the assistant.
@@ -113,7 +110,7 @@ pub async fn begin_turn(
     };
     let visitor = match identity {
         ChatIdentity::Visitor(id) => Some(id),
-        ChatIdentity::NewVisitor => Some(QuotaToken::new(random(assistant.entropy)?)),
+        ChatIdentity::NewVisitor => Some(QuotaToken::new(random(assistant.entropy))),
         ChatIdentity::Program => None,
     };
     let who = ChatIdentity::subject(visitor.as_ref(), client);
@@ -158,21 +155,16 @@ pub async fn answer(
     conversation: &Conversation,
     sink: &dyn AnswerSink,
 ) -> Result<Answered, ChatError> {
-    let Turn {
+    let (visitor, charged) = (turn.visitor, turn.charged);
+    let answered = |reply, decision, model_error| Answered {
+        reply,
         visitor,
-        charged,
-        permit,
-    } = turn;
-    let (decision, error) = match permit {
+        decision,
+        model_error,
+    };
+    let (decision, error) = match turn.permit {
         Ok(permit) => match ask(assistant.model, permit, meter, conversation, sink).await {
-            Ok(reply) => {
-                return Ok(Answered {
-                    reply,
-                    visitor,
-                    decision: charged.decision,
-                    model_error: None,
-                });
-            }
+            Ok(reply) => return Ok(answered(reply, charged.decision, None)),
             Err(error) => (refund(meter, charged, &error).await, error),
         },
         Err(error) => (meter.refund_all(charged).await, error),
@@ -182,12 +174,7 @@ pub async fn answer(
         && !is_charged
         && let Ok(reply) = fallback.reply(conversation, &NullSink).await
     {
-        return Ok(Answered {
-            reply,
-            visitor,
-            decision,
-            model_error: Some(error),
-        });
+        return Ok(answered(reply, decision, Some(error)));
     }
     Err(ChatError::Model {
         decision,

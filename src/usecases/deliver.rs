@@ -122,8 +122,8 @@ struct Undecided {
     code: Option<u16>,
 }
 
-/// Outcomes of attempts, and the reason why no further email can be sent, if any.
-type Ended = (Vec<(Delivery, Attempt)>, Result<(), DeliverError>);
+/// Deliveries with the outcomes of their attempts.
+type Attempts = Vec<(Delivery, Attempt)>;
 
 impl Mailing {
     fn turn(&mut self, now: Timestamp) -> Turn {
@@ -134,91 +134,83 @@ impl Mailing {
         }
     }
 
-    /// Settles the undecided attempts.
-    fn decide(&mut self, attempt: fn(&Undecided) -> Attempt) -> Vec<(Delivery, Attempt)> {
-        let undecided = self.undecided.drain(..);
-        undecided
-            .map(|mail| {
-                let attempt = attempt(&mail);
-                (mail.delivery, attempt)
-            })
-            .collect()
-    }
-
-    /// Judges the relay's response to an email to `to`.
+    /// Judges the relay's response to an email to `to`, and adds the attempts that this ends.
+    ///
+    /// # Errors
+    /// [`DeliverError::Account`].
     fn judge(
         &mut self,
         delivery: Delivery,
         to: &EmailAddress,
         sent: Result<(), MailError>,
         now: Timestamp,
-    ) -> Ended {
+        ended: &mut Attempts,
+    ) -> Result<(), DeliverError> {
         let (fault, error, code) = match sent {
-            Ok(()) => return self.accepted(delivery),
-            Err(MailError::Refused(error)) => {
-                return (vec![(delivery, Attempt::refused(error))], Ok(()));
+            Ok(()) => {
+                self.accepted(ended);
+                ended.push((delivery, Attempt::Made));
+                return Ok(());
             }
+            Err(MailError::Refused(error)) => (Fault::Recipient, error, None),
             Err(MailError::Later(error)) => (Fault::Moment, error, None),
-            Err(MailError::Unclear { code, error }) => {
-                let judged = self.judge.judge(to, code);
-                let is_for_now = judged == Fault::Recipient && code < 500;
-                let fault = if is_for_now { Fault::Moment } else { judged };
-                (fault, error, Some(code))
-            }
+            Err(MailError::Unclear { code, error }) => match self.judge.judge(to, code) {
+                Fault::Recipient if code < 500 => (Fault::Moment, error, None),
+                fault => (fault, error, Some(code)),
+            },
             Err(MailError::Denied(error)) => (self.judge.judge_denied(to), error, None),
             Err(MailError::Account(error)) => (Fault::Account, error, None),
         };
         match fault {
-            Fault::Recipient => (vec![(delivery, Attempt::refused(error))], Ok(())),
-            Fault::Moment => (vec![(delivery, Attempt::later(error))], Ok(())),
-            Fault::Undecided => {
-                self.undecided.push(Undecided {
-                    delivery,
-                    error,
-                    code,
-                });
-                (Vec::new(), Ok(()))
-            }
+            Fault::Recipient => ended.push((delivery, Attempt::refused(error))),
+            Fault::Moment => ended.push((delivery, Attempt::later(error))),
+            Fault::Undecided => self.undecided.push(Undecided {
+                delivery,
+                error,
+                code,
+            }),
             Fault::Account => {
-                let (mut ended, waits) = self.give_back(error, now);
+                let fault = self.give_back(error, now, ended);
                 ended.push(put_back(delivery, now));
-                (ended, waits)
+                return Err(fault);
             }
         }
+        Ok(())
     }
 
     /// The relay accepted an email, so the account works: the undecided refusals were the recipients' fault.
-    fn accepted(&mut self, delivery: Delivery) -> Ended {
+    fn accepted(&mut self, ended: &mut Attempts) {
         self.judge.note_accepted();
-        let mut ended = self.decide(|mail| match mail.code {
-            Some(500..) => Attempt::refused(mail.error.clone()),
-            _ => Attempt::later(mail.error.clone()),
-        });
-        ended.push((delivery, Attempt::Made));
-        (ended, Ok(()))
+        ended.extend(self.undecided.drain(..).map(|mail| {
+            let attempt = match mail.code {
+                Some(500..) => Attempt::refused(mail.error),
+                Some(_) | None => Attempt::later(mail.error),
+            };
+            (mail.delivery, attempt)
+        }));
     }
 
     /// No pending email could decide.
-    fn undecided(&mut self, now: Timestamp) -> Ended {
+    ///
+    /// # Errors
+    /// [`DeliverError::Account`].
+    fn undecided(&mut self, now: Timestamp, ended: &mut Attempts) -> Result<(), DeliverError> {
         let denied = self.undecided.iter().find(|mail| mail.code.is_none());
-        match denied.map(|mail| mail.error.clone()) {
-            Some(reason) => self.give_back(reason, now),
-            None => (
-                self.decide(|mail| Attempt::later(mail.error.clone())),
-                Ok(()),
-            ),
+        if let Some(reason) = denied.map(|mail| mail.error.clone()) {
+            return Err(self.give_back(reason, now, ended));
         }
+        let undecided = self.undecided.drain(..);
+        ended.extend(undecided.map(|mail| (mail.delivery, Attempt::later(mail.error))));
+        Ok(())
     }
 
     /// The account is at fault: nothing was attempted. The next attempt is with another email, so that none
     /// blocks the others for good.
-    fn give_back(&mut self, reason: String, now: Timestamp) -> Ended {
-        let given_back = self.undecided.drain(..);
-        let ended = given_back
-            .map(|mail| put_back(mail.delivery, now))
-            .collect();
+    fn give_back(&mut self, reason: String, now: Timestamp, ended: &mut Attempts) -> DeliverError {
+        let undecided = self.undecided.drain(..);
+        ended.extend(undecided.map(|mail| put_back(mail.delivery, now)));
         let wait_ms = self.judge.pause_ms();
-        (ended, Err(DeliverError::Account { reason, wait_ms }))
+        DeliverError::Account { reason, wait_ms }
     }
 }
 
@@ -241,17 +233,20 @@ pub async fn deliver_mail(
     let due = queue.take_due(Channel::Mail, 1, &turn, clock.now()).await?;
     let due = due.into_iter().next();
     let count = usize::from(due.is_some());
-    let (ended, waits) = match due {
-        None => mailing.undecided(clock.now()),
+    let mut ended = Attempts::new();
+    let waits = match due {
+        None => mailing.undecided(clock.now(), &mut ended),
         Some(delivery) => {
             mailing.last = delivery.network;
             match prepare(deliveries.meter, contacts, &delivery, mailing).await {
-                Ok(Ok(to_send)) => {
+                Ok(to_send) => {
                     let sent = mail.send(&to_send).await;
-                    mailing.judge(delivery, &to_send.to, sent, clock.now())
+                    mailing.judge(delivery, &to_send.to, sent, clock.now(), &mut ended)
                 }
-                Ok(Err(attempt)) => (vec![(delivery, attempt)], Ok(())),
-                Err(error) => (vec![(delivery, Attempt::NotMade)], Err(error)),
+                Err((attempt, waits)) => {
+                    ended.push((delivery, attempt));
+                    waits
+                }
             }
         }
     };
@@ -273,45 +268,48 @@ pub async fn deliver_mail(
 /// [`DeliverError::Store`].
 pub async fn stop_mailing(
     deliveries: Deliveries<'_>,
-    mut mailing: Mailing,
+    mailing: Mailing,
 ) -> Result<(), DeliverError> {
-    let undecided = mailing.decide(|_mail| Attempt::NotMade);
-    settle(deliveries, Channel::Mail, undecided).await?;
+    let undecided = mailing.undecided.into_iter();
+    let not_made = undecided.map(|mail| (mail.delivery, Attempt::NotMade));
+    settle(deliveries, Channel::Mail, not_made.collect()).await?;
     Ok(())
 }
 
-/// The email to send, or the outcome of an attempt that needs none.
+/// The email to send. Otherwise the outcome without an attempt, and the reason why no further email can be sent, if
+/// there is one.
 async fn prepare(
     meter: Meter<'_>,
     contacts: &dyn ContactStore,
     delivery: &Delivery,
     mailing: &mut Mailing,
-) -> Result<Result<Mail, Attempt>, DeliverError> {
+) -> Result<Mail, (Attempt, Result<(), DeliverError>)> {
     let Some(to) = delivery.email.clone() else {
-        return Ok(Err(Attempt::refused("it has no recipient".to_owned())));
+        return Err((Attempt::refused("it has no recipient".to_owned()), Ok(())));
     };
     if is_needless(contacts, &to).await {
-        return Ok(Err(Attempt::Needless));
+        return Err((Attempt::Needless, Ok(())));
     }
     let now = meter.clock.now();
-    let charged = meter.charge_mail(delivery.network, now).await?;
+    let charged = meter.charge_mail(delivery.network, now).await;
+    let charged = charged.map_err(|error| (Attempt::NotMade, Err(error.into())))?;
     let wait_s = |policy| {
         let mut violated = charged.violated();
         let refused = violated.find(|standing| standing.policy == policy);
         refused.map(Standing::reset_s)
     };
     if let Some(wait_s) = wait_s(PolicyName::MailAll) {
-        return Err(DeliverError::Limit(wait_s));
+        return Err((Attempt::NotMade, Err(DeliverError::Limit(wait_s))));
     }
     if let Some((wait_s, network)) = wait_s(PolicyName::MailPrefix).zip(delivery.network) {
         let until = now.plus_ms(wait_s * 1000);
         mailing.used_up.push((network, until));
-        return Ok(Err(Attempt::NotMade));
+        return Err((Attempt::NotMade, Ok(())));
     }
-    Ok(Ok(Mail {
+    Ok(Mail {
         to,
         message: delivery.body.clone().into_bytes(),
-    }))
+    })
 }
 
 /// True if the contact has confirmed by an earlier email. If the store can't say, the email is sent.
@@ -324,7 +322,7 @@ async fn is_needless(contacts: &dyn ContactStore, email: &EmailAddress) -> bool 
 async fn settle(
     deliveries: Deliveries<'_>,
     channel: Channel,
-    attempts: Vec<(Delivery, Attempt)>,
+    attempts: Attempts,
 ) -> Result<usize, DeliverError> {
     let (count, now) = (attempts.len(), deliveries.meter.clock.now());
     if count == 0 {
@@ -363,8 +361,7 @@ async fn settle(
 
 /// Records a failed attempt.
 fn fail(deliveries: Deliveries<'_>, delivery: &mut Delivery, failure: Failure, now: Timestamp) {
-    // Without randomness there is no extra delay.
-    let [jitter] = random(deliveries.entropy).unwrap_or_default();
+    let [jitter] = random(deliveries.entropy);
     delivery.fail(failure, jitter, now);
     let counters = deliveries
         .meter

@@ -24,7 +24,9 @@ pub async fn forget(
         let mut told = Vec::new();
         for email in emails {
             let contact = contacts.find(email).await?;
-            told.extend(contact.and_then(|it| notices.of_contact(DeliveryKind::Erased, &it, now)));
+            told.extend(
+                contact.and_then(|contact| notices.of_contact(DeliveryKind::Erased, &contact, now)),
+            );
         }
         if !told.is_empty() {
             deliveries.add(told).await?;

@@ -1,7 +1,7 @@
 //! Issuing a free API key.
 
 use crate::domain::{ApiKey, Client, Decision, KeyRecord, Label, PolicyName, Subject, Timestamp};
-use crate::ports::{Entropy, EntropyError, KeyIssuer, StoreError};
+use crate::ports::{Entropy, KeyIssuer, StoreError};
 
 use super::meter::{ChargeError, Meter};
 
@@ -14,7 +14,7 @@ pub struct Issued {
     pub decision: Decision,
 }
 
-/// Why no credential was issued.
+/// Why no key was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
     #[error(transparent)]
@@ -22,9 +22,6 @@ pub enum IssueError {
     /// It couldn't be stored. The charge was refunded.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// There were no random bytes.
-    #[error("{1}")]
-    Entropy(Decision, EntropyError),
 }
 
 /// Issues a key that expires `lifetime_ms` from now.
@@ -43,13 +40,7 @@ pub async fn issue_key(
         (PolicyName::KeysAll, Subject::Everyone),
     ];
     let charged = meter.charge(client.network, &subjects, now).await?;
-    let key = match ApiKey::mint(|bytes| entropy.fill(bytes)) {
-        Ok(key) => key,
-        Err(error) => {
-            let decision = meter.refund_all(charged).await;
-            return Err(IssueError::Entropy(decision, error));
-        }
-    };
+    let key = ApiKey::mint(|bytes| entropy.fill(bytes));
     let record = KeyRecord {
         fingerprint: key.fingerprint(),
         id: key.id(),
@@ -58,18 +49,14 @@ pub async fn issue_key(
         expires_at: now.plus_ms(lifetime_ms),
         revoked_at: None,
     };
-    match keys.issue(record.clone()).await {
-        Ok(()) => {
-            meter.metrics.keys.increase();
-            Ok(Issued {
-                key,
-                record,
-                decision: charged.decision,
-            })
-        }
-        Err(error) => {
-            let decision = meter.refund_all(charged).await;
-            Err(IssueError::Store(decision, error))
-        }
+    if let Err(error) = keys.issue(record.clone()).await {
+        let decision = meter.refund_all(charged).await;
+        return Err(IssueError::Store(decision, error));
     }
+    meter.metrics.keys.increase();
+    Ok(Issued {
+        key,
+        record,
+        decision: charged.decision,
+    })
 }

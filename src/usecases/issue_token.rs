@@ -47,9 +47,8 @@ pub async fn issue_token(
     }
     let subjects = [(PolicyName::Agents, client.network_subject())];
     let charged = meter.charge(client.network, &subjects, now).await?;
-    let decision = charged.decision;
     Ok(TokenIssued {
         token: AccessToken::new(registration, now),
-        decision,
+        decision: charged.decision,
     })
 }

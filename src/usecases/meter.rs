@@ -116,10 +116,7 @@ impl<'a> Meter<'a> {
     ///
     /// A limiter that can't refund is logged: the response reports the failure that caused the refund.
     pub async fn refund_all(&self, admission: Admission) -> Decision {
-        let Admission {
-            mut decision,
-            receipt,
-        } = admission;
+        let (mut decision, receipt) = (admission.decision, admission.receipt);
         if receipt.is_empty() {
             return decision;
         }

@@ -70,13 +70,9 @@ impl OptIn<'_> {
     }
 
     fn letter(&self, language: Option<Language>) -> &LetterTemplate {
-        let [english, german, french, spanish] = self.letters;
-        match language.unwrap_or_default() {
-            Language::English => english,
-            Language::German => german,
-            Language::French => french,
-            Language::Spanish => spanish,
-        }
+        let [english, ..] = self.letters;
+        let chosen = self.letters.get(language.unwrap_or_default() as usize);
+        chosen.unwrap_or(english)
     }
 }
 

@@ -3,8 +3,7 @@
 use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Timestamp};
 use crate::ports::{Entropy, random};
 
-use super::issue_key::IssueError;
-use super::meter::Meter;
+use super::meter::{ChargeError, Meter};
 
 /// A registered agent.
 #[derive(Debug)]
@@ -23,18 +22,11 @@ pub async fn register_agent(
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
-) -> Result<Registered, IssueError> {
+) -> Result<Registered, ChargeError> {
     let subjects = [(PolicyName::Agents, client.network_subject())];
     let charged = meter.charge(client.network, &subjects, now).await?;
-    let id = match random(entropy) {
-        Ok(id) => id,
-        Err(error) => {
-            let decision = meter.refund_all(charged).await;
-            return Err(IssueError::Entropy(decision, error));
-        }
-    };
     meter.metrics.agents.increase();
-    let registration = Registration::new(id, now);
+    let registration = Registration::new(random(entropy), now);
     Ok(Registered {
         registration,
         token: AccessToken::new(registration, now),

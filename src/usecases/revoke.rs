@@ -23,24 +23,19 @@ pub async fn revoke(
     now: Timestamp,
     presented: &str,
 ) -> Result<Option<Revoked>, StoreError> {
-    let Credentials {
-        keys,
-        revocations,
-        secrets,
-    } = credentials;
-    if let Some(token) = AccessToken::decode(presented, &secrets.access_token) {
+    if let Some(token) = AccessToken::decode(presented, &credentials.secrets.access_token) {
         let registration = token.registration();
-        let revocation = revoke_registration(revocations, registration, now).await?;
+        let revocation = revoke_registration(credentials.revocations, registration, now).await?;
         let is_new = revocation == Revocation::Revoked;
         return Ok(is_new.then_some(Revoked::Agent(*registration)));
     }
     let Some(key) = ApiKey::parse(presented) else {
         return Ok(None);
     };
-    let Some(record) = keys.find(&key.fingerprint()).await? else {
+    let Some(record) = credentials.keys.find(&key.fingerprint()).await? else {
         return Ok(None);
     };
-    let (revocation, record) = revoke_key(keys, record, now).await?;
+    let (revocation, record) = revoke_key(credentials.keys, record, now).await?;
     Ok((revocation == Revocation::Revoked).then_some(Revoked::Key(record)))
 }
 

@@ -5,9 +5,7 @@ use crate::domain::{
     PolicyName, RevealExisting, SignUp, Subject, Subscription,
 };
 use crate::metrics::Metrics;
-use crate::ports::{
-    ContactStore, Entropy, EntropyError, LimiterError, NotifyError, SignUps, StoreError, random,
-};
+use crate::ports::{ContactStore, Entropy, LimiterError, NotifyError, SignUps, StoreError, random};
 
 use super::meter::{ChargeError, Meter};
 use super::notices::Notices;
@@ -72,8 +70,6 @@ pub enum SubscribeError {
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum SignUpFailure {
-    /// There were no random bytes for its token.
-    Entropy(#[from] EntropyError),
     /// The limiter can't decide if the contact may be asked to confirm.
     Limiter(#[from] LimiterError),
     Store(#[from] StoreError),
@@ -110,7 +106,7 @@ pub async fn subscribe(
         Err(failure) => {
             let decision = match failure {
                 SignUpFailure::Provider(_) => meter.refund(admission).await,
-                SignUpFailure::Entropy(_) | SignUpFailure::Limiter(_) | SignUpFailure::Store(_) => {
+                SignUpFailure::Limiter(_) | SignUpFailure::Store(_) => {
                     meter.refund_all(admission).await
                 }
             };
@@ -129,7 +125,7 @@ async fn sign_up(
     Evidence { consent, text }: Evidence,
 ) -> Result<Outcome, SignUpFailure> {
     let now = consent.at;
-    let new = LeaveToken::from_bytes(random(newsletter.entropy)?);
+    let new = LeaveToken::from_bytes(random(newsletter.entropy));
     let (leave_token, (notice, mail)) = match newsletter.opt_in {
         None => {
             let notices = newsletter.notices;

@@ -8,7 +8,7 @@ use crate::adapters::cluster::postgres::{
     Migration, PostgresAddress, PostgresSettings, PostgresStore, migrate,
 };
 use crate::adapters::cluster::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
-use crate::adapters::files::operator_file::{self, PasswordFile};
+use crate::adapters::files::operator_file;
 use crate::adapters::outbound::{Certificates, certificates_in};
 use crate::adapters::system::SystemEntropy;
 use crate::config::EngineArgs;
@@ -16,7 +16,7 @@ use crate::domain::SharedSecret;
 use crate::metrics::Metrics;
 use crate::ports::random;
 
-use super::{StoresError, at, of, roots_for};
+use super::{StoresError, at, of, password_file, roots_for};
 
 /// Time for which a start retries the database: as long as a failover may take.
 const START_PATIENCE: Duration = Duration::from_secs(30);
@@ -44,8 +44,8 @@ pub async fn open_store(
 ) -> Result<Arc<PostgresStore>, StoresError> {
     let (mut settings, mut patience) = (store_settings(args, secret)?, Duration::ZERO);
     if is_node {
-        let id = random(&SystemEntropy).map_err(|error| error.to_string())?;
-        settings.address = settings.address.of_node(u64::from_be_bytes(id));
+        let id = u64::from_be_bytes(random(&SystemEntropy));
+        settings.address = settings.address.of_node(id);
         patience = START_PATIENCE;
     }
     let (metrics, entropy) = (Arc::clone(metrics), Arc::new(SystemEntropy));
@@ -82,15 +82,14 @@ pub async fn open_limits(
     args: &EngineArgs,
     metrics: Option<Arc<Metrics>>,
 ) -> Result<Arc<RedisRateLimiter>, StoresError> {
-    let settings = RedisSettings {
-        metrics,
-        ..limits_settings(args)?
-    };
-    let opened = RedisRateLimiter::open(settings).await;
+    let opened = RedisRateLimiter::open(limits_settings(args, metrics)?).await;
     Ok(Arc::new(opened.map_err(of(LIMITS))?))
 }
 
-fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, StoresError> {
+fn limits_settings(
+    args: &EngineArgs,
+    metrics: Option<Arc<Metrics>>,
+) -> Result<RedisSettings, StoresError> {
     let url = args.limits.as_ref().map_or("", |url| url.as_str());
     let file = args.limits_password_file.as_deref();
     let authorities = authorities("--limits-ca", args.limits_ca.as_deref())?;
@@ -98,7 +97,7 @@ fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, StoresError> {
         address: RedisAddress::parse(url).map_err(of(LIMITS))?,
         password_file: password_file("--limits-password-file", file)?,
         roots: roots_for(url.starts_with("rediss"), authorities).map_err(of(LIMITS))?,
-        metrics: None,
+        metrics,
     })
 }
 
@@ -108,14 +107,9 @@ pub fn check_flags(args: &EngineArgs) -> Result<(), StoresError> {
         store_settings(args, &shared_secret(args)?)?;
     }
     if args.limits.is_some() {
-        limits_settings(args)?;
+        limits_settings(args, None)?;
     }
     Ok(())
-}
-
-fn password_file(flag: &str, path: Option<&Path>) -> Result<Option<PasswordFile>, String> {
-    let opened = path.map(|path| PasswordFile::open(path).map_err(at(flag, path)));
-    opened.transpose()
 }
 
 /// The certificate authorities of an engine's provider.

@@ -29,9 +29,9 @@ use crate::adapters::outbound::{Certificates, Roots};
 use crate::adapters::system::SystemEntropy;
 use crate::adapters::tls::CertificateFiles;
 use crate::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
-use crate::config::{Args, ModelArgs, WebhookMode};
+use crate::config::{Args, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
-use crate::ports::{MailSender, ModelClient, NullSink, SignUps, WebhookSender, random};
+use crate::ports::{ModelClient, NullSink, SignUps, WebhookSender, random};
 use crate::site::image::is_image;
 use crate::site::{Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteImage};
 
@@ -113,31 +113,11 @@ pub fn model_client(
     let Some(model) = &args.model else {
         return Ok(Arc::new(passage_model(site)));
     };
-    let client = openai_client(model, &args.service_name, site, interrupt.clone())?;
-    Ok(Arc::new(client))
-}
-
-/// Answers from the site's pages while the configured model is unavailable, if the flags ask for it.
-pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> {
-    args.falls_back()
-        .then(|| Arc::new(passage_model(site).as_fallback()) as _)
-}
-
-fn passage_model(site: &Site) -> PassageModelClient {
-    PassageModelClient::new(site.passages(), site.assistant_texts())
-}
-
-fn openai_client(
-    model: &ModelArgs,
-    service_name: &str,
-    site: &Site,
-    interrupt: CancellationToken,
-) -> Result<OpenAiModelClient, String> {
     let flag = "--model-key-file";
     let key = read_secret(flag, model.key_file.as_deref(), BearerToken::parse)?;
     let system_prompt = match &model.prompt_file {
         Some(path) => operator_file::read(path).map_err(at("--assistant-prompt-file", path))?,
-        None => page_prompt(service_name, site.passages()),
+        None => page_prompt(&args.service_name, site.passages()),
     };
     let params = model.params.iter();
     let settings = OpenAiSettings {
@@ -153,7 +133,18 @@ fn openai_client(
         concurrency: usize::from(model.concurrency),
     };
     let roots = roots(&model.url).map_err(of("--model-url"))?;
-    OpenAiModelClient::new(settings, roots, interrupt).map_err(of("--model-url"))
+    let client = OpenAiModelClient::new(settings, roots, interrupt.clone());
+    Ok(Arc::new(client.map_err(of("--model-url"))?))
+}
+
+/// Answers from the site's pages while the configured model is unavailable, if the flags ask for it.
+pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> {
+    args.falls_back()
+        .then(|| Arc::new(passage_model(site).as_fallback()) as _)
+}
+
+fn passage_model(site: &Site) -> PassageModelClient {
+    PassageModelClient::new(site.passages(), site.assistant_texts())
 }
 
 /// Asks the configured model a question and returns its answer.
@@ -210,33 +201,22 @@ pub fn newsletter_webhook(
 }
 
 /// Sends email, if the flags name an SMTP account.
-pub fn mail_sender(args: &Args) -> Result<Option<Arc<dyn MailSender>>, String> {
-    let sender = smtp_mail_sender(args)?;
-    Ok(sender.map(|sender| Arc::new(sender) as _))
-}
-
-/// Like [`mail_sender`], as a concrete type whose account can be tested.
-pub fn smtp_mail_sender(args: &Args) -> Result<Option<SmtpMailSender>, String> {
+pub fn mail_sender(args: &Args) -> Result<Option<Arc<SmtpMailSender>>, String> {
     let Some(mail) = &args.mail else {
         return Ok(None);
     };
-    let password_file = mail
-        .smtp_password_file
-        .as_deref()
-        .map(|path| PasswordFile::open(path).map_err(at("--smtp-password-file", path)));
     let mut sender = mail.mail_from.clone();
     sender.name.get_or_insert_with(|| args.service_name.clone());
     let settings = SmtpSettings {
         relay: mail.smtp_url.clone(),
-        password_file: password_file.transpose()?,
+        password_file: password_file("--smtp-password-file", mail.smtp_password_file.as_deref())?,
         sender,
         hello: mail.smtp_hello.clone(),
     };
     let has_tls = mail.smtp_url.security != RelaySecurity::Clear;
-    roots_for(has_tls, Vec::new())
-        .and_then(|roots| SmtpMailSender::open(settings, roots))
-        .map(Some)
-        .map_err(of("--smtp-url"))
+    let opened =
+        roots_for(has_tls, Vec::new()).and_then(|roots| SmtpMailSender::open(settings, roots));
+    Ok(Some(Arc::new(opened.map_err(of("--smtp-url"))?)))
 }
 
 /// The certificate of the service's built-in TLS.
@@ -278,25 +258,12 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
                 roots: roots(acme.directory()).map_err(of("--acme-directory"))?,
                 listen: args.listen,
             };
-            let jitter = random(&SystemEntropy).map_err(|error| error.to_string())?;
-            let opened = AcmeCertificate::open(settings, u8::from_be_bytes(jitter))?;
+            let [jitter] = random(&SystemEntropy);
+            let opened = AcmeCertificate::open(settings, jitter)?;
             Ok(Some(OwnCertificate::Acme(Arc::new(opened))))
         }
         _ => Ok(None),
     }
-}
-
-/// The working directory, to which relative paths of flags refer; empty if it is gone.
-pub fn directory() -> PathBuf {
-    std::env::current_dir().unwrap_or_default()
-}
-
-/// Makes `directory` the working directory, so that relative paths resolve as they do for the service.
-///
-/// # Errors
-/// When it is gone or not accessible to this user.
-pub fn enter(directory: &Path) -> io::Result<()> {
-    std::env::set_current_dir(directory)
 }
 
 fn read_secret<T, E: Display>(
@@ -309,6 +276,11 @@ fn read_secret<T, E: Display>(
     };
     let text = operator_file::read_secret(path).map_err(at(flag, path))?;
     parse(&text).map(Some).map_err(at(flag, path))
+}
+
+fn password_file(flag: &str, path: Option<&Path>) -> Result<Option<PasswordFile>, String> {
+    let opened = path.map(|path| PasswordFile::open(path).map_err(at(flag, path)));
+    opened.transpose()
 }
 
 /// The certificate authorities for `url`. Only `https` needs any.

@@ -66,56 +66,67 @@ impl Stores {
         settings: Settings,
         metrics: Arc<Metrics>,
     ) -> Result<App, StoresError> {
-        let app = match (&args.engines.store, &args.data_dir) {
+        let policies = &settings.policies;
+        let opened = match (&args.engines.store, &args.data_dir) {
             (Some(_url), dir) => {
                 let dir = dir.as_deref();
-                self.open_shared(&args.engines, dir, windows, settings, metrics)
+                self.open_shared(&args.engines, dir, windows, policies, &metrics)
                     .await?
             }
-            (None, Some(dir)) => {
-                let data_dir = match windows {
-                    WindowsFor::Service => DataDir::open(dir, &SystemEntropy)?,
-                    WindowsFor::Command | WindowsFor::Nobody => DataDir::open_existing(dir)?,
-                };
-                self.open_data_dir(&data_dir, windows, settings, metrics)?
-            }
+            (None, Some(dir)) => self.open_data_dir(dir, windows, policies, &metrics)?,
             // The flags were checked for this.
             (None, None) => return Err(OpenError::NoDataDir(Path::new("").to_owned()).into()),
         };
         let path = args.data_dir.as_deref().map(|dir| dir.join(BLOCKS));
         let blocks = FileBlockList::open(path, args.blocked_networks.clone())?;
         Ok(App {
+            contacts: opened.records.clone(),
+            deliveries: opened.records.clone(),
+            maintenance: opened.records,
+            keys: opened.credentials.clone(),
+            revocations: opened.credentials,
+            counts: opened.counts,
+            limiter: opened.limiter,
+            secrets: opened.secrets,
+            provider: None,
+            webhook: None,
+            opt_in: None,
+            mail: None,
+            model: Arc::new(PassageModelClient::new(&[], &[])),
+            model_fallback: None,
             blocks: Arc::new(blocks),
-            ..app
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            settings,
+            metrics,
         })
     }
 
     fn open_data_dir(
         &mut self,
-        data_dir: &DataDir,
+        dir: &Path,
         windows: WindowsFor,
-        settings: Settings,
-        metrics: Arc<Metrics>,
-    ) -> Result<App, StoresError> {
-        let limiter =
-            self.open_limiter(&data_dir.path().join(WINDOWS), windows, &settings.policies)?;
+        policies: &Policies,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Opened, StoresError> {
+        let data_dir = match windows {
+            WindowsFor::Service => DataDir::open(dir, &SystemEntropy)?,
+            WindowsFor::Command | WindowsFor::Nobody => DataDir::open_existing(dir)?,
+        };
+        let limiter = self.open_limiter(&dir.join(WINDOWS), windows, policies)?;
         let tuning = Tuning {
-            metrics: Arc::clone(&metrics),
+            metrics: Arc::clone(metrics),
             ..Tuning::default()
         };
-        let ledger = Arc::new(LedgerStore::open_with(data_dir, &tuning)?);
+        let ledger = Arc::new(LedgerStore::open_with(&data_dir, &tuning)?);
         self.ledger = Some(Arc::clone(&ledger));
-        let counts = Arc::new(FileCountStore::open(&data_dir.path().join(COUNTS)));
-        let (credentials, secrets) = (ledger.clone(), data_dir.secret().keys());
-        Ok(of_commands(
-            ledger,
-            credentials,
-            counts,
+        Ok(Opened {
+            records: ledger.clone(),
+            credentials: ledger,
+            counts: Arc::new(FileCountStore::open(&dir.join(COUNTS))),
             limiter,
-            secrets,
-            settings,
-            metrics,
-        ))
+            secrets: data_dir.secret().keys(),
+        })
     }
 
     /// Opens the stores that several nodes share. The node's own directory holds the windows, unless these
@@ -125,29 +136,25 @@ impl Stores {
         args: &EngineArgs,
         dir: Option<&Path>,
         windows: WindowsFor,
-        settings: Settings,
-        metrics: Arc<Metrics>,
-    ) -> Result<App, StoresError> {
+        policies: &Policies,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Opened, StoresError> {
         let is_service = windows == WindowsFor::Service;
         let secret = engines::shared_secret(args)?;
         // A command creates no directory.
         let dir = dir.filter(|dir| is_service || dir.exists());
         self.node_lock = dir.map(lock_node).transpose()?;
-        let limiter = self.shared_limiter(args, dir, windows, &settings.policies, &metrics);
+        let limiter = self.shared_limiter(args, dir, windows, policies, metrics);
         let limiter = limiter.await?;
-        let store = engines::open_store(args, &secret, &metrics, is_service).await?;
+        let store = engines::open_store(args, &secret, metrics, is_service).await?;
         let clock = Arc::new(SystemClock);
-        let cached = CredentialCache::new(store.clone(), store.clone(), clock);
-        let (counts, secrets) = (store.clone(), secret.keys());
-        Ok(of_commands(
-            store,
-            Arc::new(cached),
-            counts,
+        Ok(Opened {
+            credentials: Arc::new(CredentialCache::new(store.clone(), store.clone(), clock)),
+            records: store.clone(),
+            counts: store,
             limiter,
-            secrets,
-            settings,
-            metrics,
-        ))
+            secrets: secret.keys(),
+        })
     }
 
     /// The shared limiter, or the local one.
@@ -210,15 +217,10 @@ impl Stores {
     /// Closes the stores, so that the next start knows where they ended. Does not wait long for a disk that
     /// does not respond: everything acknowledged is already synced.
     pub fn close(self) -> io::Result<()> {
-        let Self {
-            limiter,
-            ledger,
-            node_lock,
-        } = self;
         // The ledger first, because the limiter's windows may be lost.
         let close = move || {
-            let closed = ledger.map_or(Ok(()), |ledger| ledger.close());
-            if let Some(limiter) = limiter {
+            let closed = self.ledger.map_or(Ok(()), |ledger| ledger.close());
+            if let Some(limiter) = self.limiter {
                 limiter.close();
             }
             match closed {
@@ -236,7 +238,7 @@ impl Stores {
             )
         })?;
         // Dropping it releases the lock.
-        drop(node_lock);
+        drop(self.node_lock);
         closed.map_err(io::Error::other)
     }
 }
@@ -258,7 +260,7 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     let app = stores.open(args, windows, settings, metrics).await?;
     Ok((
         App {
-            mail,
+            mail: mail.map(|sender| sender as _),
             webhook,
             ..app
         },
@@ -266,37 +268,19 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     ))
 }
 
-/// The application of commands: sign-ups are stored in `store` as contacts, and no model answers.
-fn of_commands(
-    store: Arc<impl ContactStore + DeliveryQueue + StoreMaintenance + 'static>,
-    credentials: Arc<impl KeyIssuer + RevocationList + 'static>,
+trait Records: ContactStore + DeliveryQueue + StoreMaintenance {}
+impl<S: ContactStore + DeliveryQueue + StoreMaintenance> Records for S {}
+
+trait Credentials: KeyIssuer + RevocationList {}
+impl<S: KeyIssuer + RevocationList> Credentials for S {}
+
+/// The stores of a data directory, or those that several nodes share.
+struct Opened {
+    records: Arc<dyn Records>,
+    credentials: Arc<dyn Credentials>,
     counts: Arc<dyn CountStore>,
     limiter: Arc<dyn RateLimiter>,
     secrets: SecretKeys,
-    settings: Settings,
-    metrics: Arc<Metrics>,
-) -> App {
-    App {
-        contacts: store.clone(),
-        deliveries: store.clone(),
-        provider: None,
-        webhook: None,
-        opt_in: None,
-        mail: None,
-        keys: credentials.clone(),
-        revocations: credentials,
-        maintenance: store,
-        model: Arc::new(PassageModelClient::new(&[], &[])),
-        model_fallback: None,
-        limiter,
-        blocks: Arc::new(FileBlockList::default()),
-        counts,
-        clock: Arc::new(SystemClock),
-        entropy: Arc::new(SystemEntropy),
-        secrets,
-        settings,
-        metrics,
-    }
 }
 
 /// The limiter of commands that never ask it.

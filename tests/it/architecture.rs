@@ -140,12 +140,11 @@ fn technologies_stay_in_their_places() {
 /// What is kept is written through the port `Files`: `ledger::durable` sees what is synced there.
 #[test]
 fn what_is_kept_is_written_where_a_test_sees_its_syncs() {
-    // Windows, the commands' socket and exports are not kept.
+    // Windows and the commands' socket are not kept.
     let others = [
         "adapters/files/mod.rs",
         "adapters/limiter/persistence.rs",
         "adapters/admin_socket.rs",
-        "adapters/files/part_file.rs",
         "adapters/ledger/tests.rs",
     ];
     for source in sources() {

@@ -9,7 +9,7 @@ use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::outbound::webhook::signature::WebhookSecrets;
 use landing_api::adapters::outbound::webhook::{WebhookClient, WebhookNotifier, WebhookSettings};
 use landing_api::adapters::system::SystemEntropy;
-use landing_api::ports::{Entropy, EntropyError, NotifyError, SignUps, StoreError};
+use landing_api::ports::{NotifyError, SignUps, StoreError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -222,26 +222,6 @@ async fn past_256_on_their_way_sign_ups_are_refused_at_once() {
         check_refunded(&app, &waiter.await.unwrap());
     }
     assert!(provider.requests().len() <= 64, "posted at once");
-}
-
-/// The system's generator has failed.
-struct NoEntropy;
-
-impl Entropy for NoEntropy {
-    fn fill(&self, _bytes: &mut [u8]) -> Result<(), EntropyError> {
-        Err(EntropyError("the secret cause".to_owned()))
-    }
-}
-
-#[tokio::test]
-async fn a_sign_up_without_an_id_is_not_posted_and_given_back() {
-    let provider = Provider::start(Script::Answer(200)).await;
-    let client = webhook_client(&provider.url("/"), None, CancellationToken::new());
-    let webhook = WebhookNotifier::new(client, Arc::new(NoEntropy));
-    let app = app(Arc::new(webhook));
-    let reply = app.send(sign_up(PATH, "ada@example.com")).await;
-    check_refunded(&app, &reply);
-    assert!(provider.requests().is_empty());
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use crate::domain::{Block, BlockedAddresses, BlockedNetwork, Timestamp};
 use crate::ports::{BlockList, StoreError};
 
 use crate::adapters::files::open_error::OpenError;
-use crate::adapters::files::{SystemFiles, read_small, store_error, write_whole};
+use crate::adapters::files::{SystemFiles, json_lines, read_small, store_error, write_whole};
 
 /// Largest file that is read: about ten times as many networks as the operator may block.
 pub(crate) const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -137,9 +137,7 @@ impl BlockFile {
             let missing = "blocks are stored in a data directory: use --data-dir, or start the service with --block";
             return Err(StoreError::Unavailable(missing.to_owned()));
         };
-        let written =
-            text(&added).and_then(|text| write_whole(&SystemFiles, path, text.as_bytes()));
-        written.map_err(|error| store_error("blocks", &error))?;
+        write(path, &added).map_err(|error| store_error("blocks", &error))?;
         let mut blocks = self.blocks.write();
         *blocks = Blocks::new(&self.of_flags, added);
         self.has_blocks.store(!blocks.addresses.is_empty(), Relaxed);
@@ -194,16 +192,12 @@ fn parse(line: &str) -> Option<(BlockedNetwork, Timestamp)> {
     Some((network, Timestamp::parse(&line.since)?))
 }
 
-/// The first line, and one line per network.
-fn text(added: &BTreeMap<BlockedNetwork, Timestamp>) -> io::Result<String> {
-    let mut text = format!("{}\n", added.len());
-    for (network, since) in added {
-        let line = BlockLine {
-            network: network.to_string(),
-            since: since.to_rfc3339(),
-        };
-        text += &serde_json::to_string(&line)?;
-        text.push('\n');
-    }
-    Ok(text)
+/// Writes the first line, and one line per network.
+fn write(path: &Path, added: &BTreeMap<BlockedNetwork, Timestamp>) -> io::Result<()> {
+    let lines = added.iter().map(|(network, since)| BlockLine {
+        network: network.to_string(),
+        since: since.to_rfc3339(),
+    });
+    let text = format!("{}\n{}", added.len(), json_lines(lines)?);
+    write_whole(&SystemFiles, path, text.as_bytes())
 }

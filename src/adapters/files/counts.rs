@@ -1,13 +1,12 @@
 //! [`CountStore`] over a file, and the task that fills it.
 //!
-//! A line is an hour and an increment of its counts, without zeros:
+//! A line is an hour and its counts, without zeros:
 //!
 //! ```text
 //! {"hour":"2026-11-23T01","counts":{"requests":5120,"client_errors":17}}
 //! ```
 //!
-//! Each minute with counts appends a line. Now and then the file is compacted to one line per hour: 400 days
-//! of a busy site take 2.5 MB.
+//! Each minute with counts replaces the file: 400 days of a busy site take 2.5 MB.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -28,7 +27,7 @@ use crate::metrics::workers::Worker;
 use crate::ports::{Clock, CountStore, StoreError};
 
 use crate::adapters::files::{
-    Files as _, SystemFiles, append_whole, numbered, read_small, store_error, write_whole,
+    Files as _, SystemFiles, json_lines, numbered, read_small, store_error, write_whole,
 };
 use crate::adapters::supervisor::supervise;
 
@@ -37,9 +36,6 @@ const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Deadline for storing the last counts.
 const FINISH_DEADLINE: Duration = Duration::from_secs(1);
-
-/// Lines that are appended before the file is compacted.
-const APPENDED_MAX: usize = 10_000;
 
 /// Our own files are at most a fifth of this.
 pub(crate) const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -52,12 +48,11 @@ pub struct FileCountStore(Arc<CountFile>);
 struct CountFile {
     path: PathBuf,
     hours: Mutex<BTreeMap<Hour, Counts>>,
-    /// Lines that may still be appended; 0 if the end of the file may be incomplete. Held while the file is
-    /// written.
-    appends_left: Mutex<usize>,
+    /// Held while the file is written.
+    writing: Mutex<()>,
 }
 
-/// A line of the file. Counts of a later version are skipped.
+/// A line of the file. Counts of a later version are skipped, and lines of one hour are added up.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CountLine {
@@ -69,15 +64,15 @@ impl FileCountStore {
     /// The counts in the file at `path`, which is created with the first counts. A file that cannot be read
     /// completely is set aside with a warning.
     pub fn open(path: &Path) -> Self {
-        let mut file = CountFile {
-            path: path.to_owned(),
-            hours: Mutex::default(),
-            appends_left: Mutex::default(),
-        };
-        if let Err(error) = file.load() {
+        let mut hours = BTreeMap::new();
+        if let Err(error) = load(path, &mut hours) {
             tracing::warn!(%error, path = %path.display(), "hourly counts cannot be read");
         }
-        Self(Arc::new(file))
+        Self(Arc::new(CountFile {
+            path: path.to_owned(),
+            hours: Mutex::new(hours),
+            writing: Mutex::default(),
+        }))
     }
 }
 
@@ -101,87 +96,58 @@ impl CountStore for FileCountStore {
 }
 
 impl CountFile {
-    fn load(&mut self) -> io::Result<()> {
-        let mut bad_lines = 0_usize;
-        match read_small(&self.path, FILE_BYTES_MAX) {
-            Ok(None) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => bad_lines = 1,
-            Err(error) => return Err(error),
-            Ok(Some(text)) => {
-                let mut hours = self.hours.lock();
-                for line in text.split_inclusive('\n') {
-                    match parse(line) {
-                        Some((hour, counts)) => hours.entry(hour).or_default().add_all(&counts),
-                        None => bad_lines += 1,
-                    }
-                }
-                *self.appends_left.lock() = APPENDED_MAX.saturating_sub(text.lines().count());
-            }
-        }
-        if bad_lines > 0 {
-            *self.appends_left.lock() = 0;
-            let kept = numbered(&self.path, "bad");
-            SystemFiles.rename(&self.path, &kept)?;
-            tracing::warn!(
-                bad_lines,
-                kept = %kept.display(),
-                "hourly counts were set aside; the readable part is kept"
-            );
-            let hours = self.hours.lock();
-            if !hours.is_empty() {
-                write_whole(&SystemFiles, &self.path, text(hours.iter())?.as_bytes())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the new counts to the file, and only then adds them.
+    /// Writes the new counts to the file, and only then adds them. Its directory is not created: somebody may have
+    /// moved the data directory away, and may move it back.
     fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
-        let mut appends_left = self.appends_left.lock();
-        let written = if *appends_left > 0 {
-            self.append((&hour, counts)).map(|()| *appends_left - 1)
-        } else {
-            self.replace(hour, counts).map(|()| APPENDED_MAX)
-        };
-        *appends_left = *written.as_ref().unwrap_or(&0);
-        written.map_err(|error| store_error("counts", &error))?;
-        let mut hours = self.hours.lock();
-        hours.entry(hour).or_default().add_all(counts);
-        *hours = hours.split_off(&hour.minus(KEPT_HOURS).next());
-        Ok(())
-    }
-
-    /// Appends a line to the existing file.
-    fn append(&self, counts: (&Hour, &Counts)) -> io::Result<()> {
-        let mut file = SystemFiles.open(&self.path)?;
-        append_whole(file.as_mut(), text([counts])?.as_bytes())?;
-        file.sync()
-    }
-
-    /// Compacts the file. Its directory is not created: somebody may have moved the data directory away, and
-    /// may move it back.
-    fn replace(&self, hour: Hour, counts: &Counts) -> io::Result<()> {
+        let _writing = self.writing.lock();
         let mut hours = self.hours.lock().clone();
         hours.entry(hour).or_default().add_all(counts);
-        write_whole(&SystemFiles, &self.path, text(&hours)?.as_bytes())
+        hours = hours.split_off(&hour.minus(KEPT_HOURS).next());
+        write(&self.path, &hours).map_err(|error| store_error("counts", &error))?;
+        *self.hours.lock() = hours;
+        Ok(())
     }
 }
 
-/// One line for each.
-fn text<'a>(counts: impl IntoIterator<Item = (&'a Hour, &'a Counts)>) -> io::Result<String> {
-    let mut text = String::new();
-    for (hour, counts) in counts {
-        let counted = counts.iter().filter(|(_, number)| *number > 0);
-        let line = CountLine {
-            hour: hour.name(),
-            counts: counted
-                .map(|(counted, number)| (counted.as_str().to_owned(), number))
-                .collect(),
-        };
-        text += &serde_json::to_string(&line)?;
-        text.push('\n');
+/// Reads the file at `path` into `hours`. A file with bad lines is set aside, and replaced by the readable part.
+fn load(path: &Path, hours: &mut BTreeMap<Hour, Counts>) -> io::Result<()> {
+    let mut bad_lines = 0_usize;
+    match read_small(path, FILE_BYTES_MAX) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => bad_lines = 1,
+        text => {
+            for line in text?.unwrap_or_default().split_inclusive('\n') {
+                match parse(line) {
+                    Some((hour, counts)) => hours.entry(hour).or_default().add_all(&counts),
+                    None => bad_lines += 1,
+                }
+            }
+        }
     }
-    Ok(text)
+    if bad_lines > 0 {
+        let kept = numbered(path, "bad");
+        SystemFiles.rename(path, &kept)?;
+        tracing::warn!(
+            bad_lines,
+            kept = %kept.display(),
+            "hourly counts were set aside; the readable part is kept"
+        );
+        if !hours.is_empty() {
+            write(path, hours)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, hours: &BTreeMap<Hour, Counts>) -> io::Result<()> {
+    let lines = hours.iter().map(|(hour, counts)| {
+        let counted = counts.iter().filter(|(_, number)| *number > 0);
+        let counts = counted.map(|(counted, number)| (counted.as_str().to_owned(), number));
+        CountLine {
+            hour: hour.name(),
+            counts: counts.collect(),
+        }
+    });
+    write_whole(&SystemFiles, path, json_lines(lines)?.as_bytes())
 }
 
 fn parse(line: &str) -> Option<(Hour, Counts)> {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::domain::{Channel, Secret};
-use crate::ports::Entropy;
+use crate::ports::{Entropy, random};
 
 use crate::adapters::admin_socket;
 use crate::adapters::files::block_list;
@@ -21,7 +21,7 @@ use crate::adapters::files::{
     Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, close_to_others, if_there, is_irregular,
     remove_for_good, sync_parent, write_whole,
 };
-use crate::adapters::ledger::record::{LEDGER, Ledger, Preview, preview};
+use crate::adapters::ledger::record::{LEDGER, Ledger, preview};
 use crate::adapters::system::{SystemEntropy, user_id};
 
 /// Attempts to take a lock that is held, and the pause between them: a process that is ending or forking
@@ -43,8 +43,6 @@ pub const WINDOWS: &str = "windows";
 pub const COUNTS: &str = "counts.jsonl";
 /// The file of the blocked networks.
 pub const BLOCKS: &str = "blocks.jsonl";
-const HELD_WEBHOOK: &str = "held-webhook";
-const HELD_MAIL: &str = "held-mail";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 /// The file by which the operator accepts the loss of damaged lines.
 pub(crate) const ACCEPT_DAMAGE: &str = "accept-damage";
@@ -61,8 +59,8 @@ const FILES: [&str; 10] = [
     SECRET,
     MARK,
     BLOCKS,
-    HELD_WEBHOOK,
-    HELD_MAIL,
+    "held-webhook",
+    "held-mail",
     ACCEPT_NEW_SECRET,
     ACCEPT_DAMAGE,
     ACCEPT_EMPTY,
@@ -89,10 +87,7 @@ pub fn entry_names() -> impl Iterator<Item = &'static str> {
 
 /// The file that holds a channel of deliveries, in the directory at `path`.
 pub(crate) fn held(path: &Path, channel: Channel) -> PathBuf {
-    path.join(match channel {
-        Channel::Webhook => HELD_WEBHOOK,
-        Channel::Mail => HELD_MAIL,
-    })
+    path.join(format!("held-{}", channel.as_str()))
 }
 
 /// Creates a file that holds a channel.
@@ -106,7 +101,7 @@ pub(crate) fn mark_held(files: &dyn Files, path: &Path) -> io::Result<()> {
 pub struct DataDir {
     path: PathBuf,
     secret: Secret,
-    lock: Arc<[File; 2]>,
+    lock: Arc<NodeLock>,
 }
 
 impl DataDir {
@@ -129,10 +124,7 @@ impl DataDir {
         path: &Path,
         entropy: &dyn Entropy,
     ) -> Result<Self, OpenError> {
-        create_private(files.as_ref(), path).map_err(OpenError::io("create", path))?;
-        refuse_irregular(path)?;
-        let lock = lock(path)?;
-        tighten(path);
+        let lock = prepare(files.as_ref(), path)?;
         let secret = Self::secret_of(files, path, entropy)?;
         // Left over from a restore that was killed in its last step. It contains addresses.
         let restoring = path.join(RESTORING);
@@ -189,7 +181,7 @@ impl DataDir {
     }
 
     /// The lock, which lasts as long as any clone of it.
-    pub(crate) fn lock(&self) -> Arc<[File; 2]> {
+    pub(crate) fn lock(&self) -> Arc<NodeLock> {
         Arc::clone(&self.lock)
     }
 
@@ -210,42 +202,37 @@ impl DataDir {
         entropy: &dyn Entropy,
     ) -> Result<Secret, OpenError> {
         let path = directory.join(SECRET);
-        let accept = directory.join(ACCEPT_NEW_SECRET);
         let ledger = directory.join(LEDGER);
         let preview = preview(&ledger).map_err(OpenError::io("read", &ledger))?;
         if preview.is_none() {
             refuse_if_lost(directory)?;
         }
         let is_begun = preview.is_some();
-        let is_accepted = exists(&accept)?;
-        let bound = preview.filter(|preview| preview.has_events && !is_accepted);
+        let is_accepted = exists(&directory.join(ACCEPT_NEW_SECRET))?;
         let found = secret_file::read(&path)?;
-        let secret = match (&found, bound) {
-            (None, Some(_)) => {
-                return Err(OpenError::SecretMissing {
-                    secret: path,
-                    accept,
-                });
+        if let Some(preview) = preview.filter(|preview| preview.has_events && !is_accepted) {
+            let refused = match (&found, preview.head) {
+                (None, _) => Some([
+                    "is missing, but ledger.jsonl contains events recorded under it",
+                    "restore it from a backup, or accept a new one",
+                ]),
+                (Some(secret), Some(head)) if head.secret != secret.id() => Some([
+                    "is not the secret that ledger.jsonl was recorded under",
+                    "restore the right one from a backup, or accept this one",
+                ]),
+                (Some(_), _) => None,
+            };
+            if let Some(problem) = refused {
+                return Err(refused_secret(directory, problem));
             }
-            (None, None) => new_secret(entropy)?,
-            (
-                Some(secret),
-                Some(Preview {
-                    head: Some(head), ..
-                }),
-            ) if head.secret != secret.id() => {
-                return Err(OpenError::SecretForeign {
-                    secret: path,
-                    accept,
-                });
-            }
-            (Some(secret), Some(_) | None) => secret.clone(),
-        };
+        }
+        let is_new = found.is_none();
+        let secret = found.unwrap_or_else(|| Secret::new(random(entropy)));
         if !is_begun {
             let begun = Ledger::begin(files, &ledger, &secret.id());
             begun.map_err(OpenError::io("create", &ledger))?;
         }
-        if found.is_none() {
+        if is_new {
             let written = write_whole(files.as_ref(), &path, secret.as_bytes());
             written.map_err(OpenError::io("write", &path))?;
         }
@@ -262,16 +249,22 @@ pub type NodeLock = [File; 2];
 /// # Errors
 /// [`OpenError`] when another process has the lock, or the directory cannot be created.
 pub fn lock_node(path: &Path) -> Result<NodeLock, OpenError> {
-    create_private(&SystemFiles, path).map_err(OpenError::io("create", path))?;
-    refuse_irregular(path)?;
-    let lock = lock(path)?;
-    tighten(path);
+    let lock = prepare(&SystemFiles, path)?;
     if exists(&path.join(LEDGER))? {
         tracing::warn!(
             "the data directory contains a ledger that is not used: contacts and keys are in the \
              database; `landing-api move` copies a ledger there"
         );
     }
+    Ok(lock)
+}
+
+/// Creates the directory at `path` if it is missing, and locks it.
+fn prepare(files: &dyn Files, path: &Path) -> Result<NodeLock, OpenError> {
+    create_private(files, path).map_err(OpenError::io("create", path))?;
+    refuse_irregular(path)?;
+    let lock = lock(path)?;
+    tighten(path);
     Ok(lock)
 }
 
@@ -303,28 +296,37 @@ fn size(path: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
+/// Refuses a secret with a `problem`, unless the operator follows the `advice`.
+fn refused_secret(directory: &Path, [problem, advice]: [&str; 2]) -> OpenError {
+    let (secret, accept) = (directory.join(SECRET), directory.join(ACCEPT_NEW_SECRET));
+    OpenError::Refused(format!(
+        "{} {problem}: {advice} with `touch {}` and start again (all quota cookies and agents' tokens \
+         become invalid, no earlier sign-up is recognised as the same client's, and imports no longer \
+         skip erased addresses; contacts and keys stay)",
+        secret.display(),
+        accept.display()
+    ))
+}
+
 /// Fails if there is evidence of an earlier ledger, unless the operator accepted its loss.
 fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
-    let ledger = directory.join(LEDGER);
     let accept = directory.join(ACCEPT_EMPTY);
-    let traces = [
-        directory.join(RESTORING),
-        directory.join(SECRET),
-        directory.join(MARK),
-    ];
-    let evidence = traces.into_iter().find(|it| it.symlink_metadata().is_ok());
-    match evidence {
-        Some(evidence) if !exists(&accept)? => Err(OpenError::LedgerMissing {
-            ledger,
-            evidence,
-            accept,
-        }),
-        Some(_) => {
-            tracing::warn!("the loss of the ledger was accepted: starting with an empty one");
-            Ok(())
-        }
-        None => Ok(()),
+    let traces = [RESTORING, SECRET, MARK].map(|name| directory.join(name));
+    let found = traces.iter().find(|trace| trace.symlink_metadata().is_ok());
+    let Some(evidence) = found else {
+        return Ok(());
+    };
+    if exists(&accept)? {
+        tracing::warn!("the loss of the ledger was accepted: starting with an empty one");
+        return Ok(());
     }
+    Err(OpenError::Refused(format!(
+        "{} is missing or empty, but {} shows that there was one: is the volume mounted? Restore it from a \
+         backup, or create an empty one with `touch {}` and start again (all contacts and keys are then lost)",
+        directory.join(LEDGER).display(),
+        evidence.display(),
+        accept.display()
+    )))
 }
 
 /// Fails if `directory` is not a directory, or if an entry that is opened later is not a regular file.
@@ -335,7 +337,7 @@ fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
     }
     let mut paths = FILES.into_iter().map(|name| directory.join(name));
     match paths.find(|path| is_irregular(path)) {
-        Some(path) => Err(OpenError::Irregular(path)),
+        Some(path) => Err(OpenError::irregular(&path)),
         None => Ok(()),
     }
 }
@@ -344,17 +346,17 @@ fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
 /// creates there.
 ///
 /// # Errors
-/// [`OpenError::Foreign`], or when its owner cannot be read.
+/// When it does, or when its owner cannot be read.
 pub fn refuse_foreign(path: &Path) -> Result<(), OpenError> {
     let metadata = fs::metadata(path).map_err(OpenError::io("open", path))?;
     let owner = metadata.uid();
     if owner == user_id() {
         return Ok(());
     }
-    Err(OpenError::Foreign {
-        path: path.to_path_buf(),
-        owner,
-    })
+    Err(OpenError::Refused(format!(
+        "{} belongs to user {owner}: run the command as that user, for example with `sudo -u '#{owner}'`",
+        path.display()
+    )))
 }
 
 /// Creates a directory and its missing parents, private and durably. An existing one keeps its
@@ -375,7 +377,7 @@ pub(crate) fn create_private(files: &dyn Files, path: &Path) -> io::Result<()> {
 
 /// Locks the directory and the file `lock` in it. The directory, because `lock` can be removed and
 /// created again; the file, because some file systems cannot lock directories.
-pub(crate) fn lock(path: &Path) -> Result<[File; 2], OpenError> {
+pub(crate) fn lock(path: &Path) -> Result<NodeLock, OpenError> {
     let directory = File::open(path).map_err(OpenError::io("open", path))?;
     match take(&directory) {
         Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path.to_path_buf())),
@@ -449,10 +451,4 @@ fn tighten(directory: &Path) {
             "the data directory was accessible to other users: access is now restricted to its owner"
         );
     }
-}
-
-fn new_secret(entropy: &dyn Entropy) -> Result<Secret, OpenError> {
-    let mut bytes = [0; 32];
-    entropy.fill(&mut bytes)?;
-    Ok(Secret::new(bytes))
 }

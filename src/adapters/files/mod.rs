@@ -28,6 +28,8 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::ports::StoreError;
 
 use crate::adapters::system::user_id;
@@ -251,6 +253,16 @@ pub(crate) fn write_whole(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::R
     let mut file = files.create(&beside)?;
     append_whole(file.as_mut(), bytes)?;
     publish(files, file.as_mut(), &beside, path)
+}
+
+/// One line of JSON for each row.
+fn json_lines(rows: impl IntoIterator<Item = impl Serialize>) -> io::Result<String> {
+    let mut text = String::new();
+    for row in rows {
+        text += &serde_json::to_string(&row)?;
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 /// Renames the complete `file` from `beside` to `path`, durably.

@@ -1,45 +1,40 @@
 //! Files that commands read and write as a stream.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tokio::fs::{File, OpenOptions};
-use tokio::io::AsyncWriteExt as _;
-
-use crate::adapters::files::{PRIVATE_FILE, SystemFiles, if_there, sync_parent};
+use crate::adapters::files::{AppendFile, Files, UNSYNCED_BYTES_MAX, publish};
 
 /// A file written next to its destination, as `FILE.part`, and renamed once it is complete. Only its owner
 /// can access it. Dropping an unfinished one removes it.
 #[derive(Debug)]
-pub struct PartFile {
-    file: File,
+pub struct PartFile<'a> {
+    files: &'a dyn Files,
+    file: Box<dyn AppendFile>,
     part: PathBuf,
     path: PathBuf,
-    is_done: bool,
+    /// In bytes.
+    unsynced: u64,
 }
 
-impl PartFile {
+impl<'a> PartFile<'a> {
     /// Starts a file that will replace `path`. An existing one is an error unless `replaces`.
     ///
     /// # Errors
     /// When the file cannot be created.
-    pub async fn create(path: &Path, replaces: bool) -> io::Result<Self> {
+    pub fn create(files: &'a dyn Files, path: &Path, replaces: bool) -> io::Result<Self> {
         check_free(path, replaces)?;
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        let at = |error| failed(&part, &error);
-        // A leftover file may have another mode.
-        if_there(fs::remove_file(&part)).map_err(at)?;
-        let mut options = OpenOptions::new();
-        let options = options.write(true).create_new(true).mode(PRIVATE_FILE);
-        let file = options.open(&part).await.map_err(at)?;
+        let file = files.create(&part).map_err(|error| failed(&part, &error))?;
         Ok(Self {
+            files,
             file,
             part,
             path: path.into(),
-            is_done: false,
+            unsynced: 0,
         })
     }
 
@@ -47,8 +42,8 @@ impl PartFile {
     ///
     /// # Errors
     /// When the file system refuses.
-    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = self.file.write_all(bytes).await;
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.write_all(bytes);
         written.map_err(|error| failed(&self.path, &error))
     }
 
@@ -56,34 +51,38 @@ impl PartFile {
     ///
     /// # Errors
     /// When the file system refuses.
-    pub async fn finish(mut self) -> io::Result<()> {
-        let finished = match self.file.flush().await {
-            Ok(()) => self.file.sync_all().await,
-            Err(error) => Err(error),
-        };
-        finished
-            .and_then(|()| fs::rename(&self.part, &self.path))
-            .and_then(|()| sync_parent(&SystemFiles, &self.path))
-            .map_err(|error| failed(&self.path, &error))?;
-        self.is_done = true;
+    pub fn finish(mut self) -> io::Result<()> {
+        let published = publish(self.files, self.file.as_mut(), &self.part, &self.path);
+        published.map_err(|error| failed(&self.path, &error))
+    }
+}
+
+/// Syncs the file as it grows.
+impl Write for PartFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.unsynced > UNSYNCED_BYTES_MAX {
+            self.file.sync()?;
+            self.unsynced = 0;
+        }
+        let taken = self.file.append(bytes)?;
+        self.unsynced += taken as u64;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-impl Drop for PartFile {
+impl Drop for PartFile<'_> {
     fn drop(&mut self) {
-        if !self.is_done {
-            // Nothing can be done about a failure.
-            let _ = fs::remove_file(&self.part);
-        }
+        // There is none if it is finished, and nothing can be done about a failure.
+        let _ = self.files.remove(&self.part);
     }
 }
 
 /// Checks that a file can be written at `path`. An existing one is an error unless `replaces`.
-///
-/// # Errors
-/// When there is a file, or something that is not a file.
-pub fn check_free(path: &Path, replaces: bool) -> io::Result<()> {
+fn check_free(path: &Path, replaces: bool) -> io::Result<()> {
     let name = path.display();
     let refusal = match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => {
@@ -106,8 +105,8 @@ fn failed(path: &Path, error: &io::Error) -> io::Error {
 ///
 /// # Errors
 /// When the file system refuses, or it is a directory.
-pub async fn open(path: &Path) -> io::Result<(File, u64)> {
-    let file = File::open(path).await?;
+pub async fn open(path: &Path) -> io::Result<(tokio::fs::File, u64)> {
+    let file = tokio::fs::File::open(path).await?;
     let metadata = file.metadata().await?;
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());

@@ -54,16 +54,15 @@ impl SecretFile {
             Ok(Some(found)) if found == self.secret => None,
             Ok(Some(_other)) => Some("it differs from the one in use".to_owned()),
             Ok(None) => {
-                match write_whole(self.files.as_ref(), &self.path, self.secret.as_bytes()) {
-                    Ok(()) => {
-                        tracing::warn!(
-                            path = %self.path.display(),
-                            "the secret was removed while the service was running: it is restored"
-                        );
-                        None
-                    }
-                    Err(error) => Some(format!("it was removed and cannot be restored: {error}")),
+                let restored = write_whole(self.files.as_ref(), &self.path, self.secret.as_bytes());
+                if restored.is_ok() {
+                    tracing::warn!(
+                        path = %self.path.display(),
+                        "the secret was removed while the service was running: it is restored"
+                    );
                 }
+                let failed = restored.err();
+                failed.map(|error| format!("it was removed and cannot be restored: {error}"))
             }
             Err(error) => Some(error.to_string()),
         };
@@ -90,22 +89,20 @@ pub(crate) fn read(path: &Path) -> Result<Option<Secret>, OpenError> {
         return Ok(None);
     };
     if !metadata.is_file() {
-        // Opening it could block forever.
-        return Err(OpenError::Irregular(path.to_path_buf()));
+        return Err(OpenError::irregular(path));
     }
-    let mode = metadata.permissions().mode() & 0o7777;
+    let (name, mode) = (path.display(), metadata.permissions().mode() & 0o7777);
     if mode & 0o077 != 0 {
-        return Err(OpenError::SecretExposed {
-            path: path.to_path_buf(),
-            mode,
-        });
+        return Err(OpenError::Refused(format!(
+            "{name} can be read or written by others (mode {mode:04o}): run `chmod 600 {name}`"
+        )));
     }
     let bytes = fs::read(path).map_err(OpenError::io("read", path))?;
-    match <[u8; 32]>::try_from(bytes.as_slice()) {
+    let found = bytes.len();
+    match bytes.try_into() {
         Ok(bytes) => Ok(Some(Secret::new(bytes))),
-        Err(_) => Err(OpenError::SecretLength {
-            path: path.to_path_buf(),
-            found_bytes: bytes.len() as u64,
-        }),
+        Err(_wrong_length) => Err(OpenError::Refused(format!(
+            "{name} holds {found} bytes instead of 32: restore it from a backup, or remove it"
+        ))),
     }
 }

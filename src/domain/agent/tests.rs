@@ -92,7 +92,8 @@ proptest! {
         for text in flipped(&registration.client_id()) {
             let other = Registration::from_client_id(&text);
             prop_assert_ne!(other, Some(*registration));
-            let believed = other.is_some_and(|it| it.has_secret(&secret, &keys.client_secret));
+            let believed = other
+                .is_some_and(|agent| agent.has_secret(&secret, &keys.client_secret));
             prop_assert!(!believed);
         }
     }

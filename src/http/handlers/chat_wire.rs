@@ -196,6 +196,5 @@ pub(super) fn problem(context: &RequestContext, error: ChatError) -> Problem {
             problem
         }
         ChatError::Limiter(cause) => Problem::from(cause),
-        ChatError::Entropy(cause) => Problem::fault(cause),
     }
 }

@@ -58,7 +58,6 @@ impl From<IssueError> for Problem {
             IssueError::Store(decision, cause) => {
                 store_failed(Code::StoreUnavailable, &cause).with_decision(decision)
             }
-            IssueError::Entropy(decision, cause) => charged(Code::InternalError, decision, cause),
         }
     }
 }
@@ -69,7 +68,6 @@ impl From<SubscribeError> for Problem {
         match error {
             SubscribeError::NotCharged(error) => error.into(),
             SubscribeError::Failed(decision, failure) => match failure {
-                SignUpFailure::Entropy(cause) => charged(Code::InternalError, decision, cause),
                 SignUpFailure::Limiter(cause) => cause.into(),
                 SignUpFailure::Store(cause) => {
                     store_failed(unavailable, &cause).with_decision(decision)

@@ -14,7 +14,6 @@ use minijinja::context;
 use minijinja::value::Value as Rendered;
 
 use crate::operator::operation::OperatorError;
-use crate::ports::EntropyError;
 
 /// The body of a request or a response. An error ends it before it is complete.
 pub type PageBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
@@ -77,12 +76,6 @@ pub(super) enum PageError {
     Panicked,
 }
 
-impl From<EntropyError> for PageError {
-    fn from(error: EntropyError) -> Self {
-        Self::Operation(error.into())
-    }
-}
-
 impl PageError {
     pub(super) const fn status(&self) -> StatusCode {
         match self {
@@ -100,10 +93,9 @@ impl PageError {
                 OperatorError::InPart(_) | OperatorError::Store(_) | OperatorError::Limiter(_) => {
                     StatusCode::SERVICE_UNAVAILABLE
                 }
-                OperatorError::Unknown
-                | OperatorError::Entropy(_)
-                | OperatorError::Mail(_)
-                | OperatorError::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
+                OperatorError::Unknown | OperatorError::Mail(_) | OperatorError::Unwritable(_) => {
+                    StatusCode::INTERNAL_SERVER_ERROR
+                }
             },
             Self::Template(_) | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         }

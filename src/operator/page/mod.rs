@@ -210,7 +210,7 @@ impl AdminPage {
 
     fn sign_in(&self, form: &Params, now: Timestamp) -> PageAnswer {
         let link = form.text("link").unwrap_or_default();
-        let session = self.sessions.open(link, now)?.ok_or(PageError::BadLink)?;
+        let session = self.sessions.open(link, now).ok_or(PageError::BadLink)?;
         tracing::info!(page = "login", "operator");
         let mut response = answer::see_other(&format!("{}/", session.root()));
         set_cookie(&mut response, &session, session.token(), SESSION_LIFETIME_S);

@@ -13,14 +13,13 @@ use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
-    AnswerSink, ContactStore, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
-    ModelPermit, NotifyError, NullSink, RateLimiter, SignUps, StoreError,
+    AnswerSink, ContactStore, LimiterError, ModelClient, ModelError, ModelPermit, NotifyError,
+    NullSink, RateLimiter, SignUps, StoreError,
 };
 use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError, ChatIdentity};
 use landing_api::usecases::issue_key::{IssueError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
 use landing_api::usecases::notices::Notices;
-use landing_api::usecases::register_agent::register_agent;
 use landing_api::usecases::subscribe::{Newsletter, SignUpFailure, SubscribeError, subscribe};
 
 use super::limiters::limiters;
@@ -199,7 +198,7 @@ fn told_of_turn(error: ChatError) -> String {
             format!("{end}: {}", counts(&decision))
         }
         ChatError::Refused(decision) => refused(&decision),
-        ChatError::QuotaExhausted(_) | ChatError::Limiter(_) | ChatError::Entropy(_) => {
+        ChatError::QuotaExhausted(_) | ChatError::Limiter(_) => {
             panic!("{error}")
         }
     }
@@ -421,34 +420,6 @@ fn the_window_of_everyone_is_never_shared_and_all_others_may_be() {
         let charges = meter.charges(network, &[(PolicyName::Ip, subject)]);
         let groups: Vec<_> = charges.iter().map(|it| it.group.is_some()).collect();
         assert_eq!(groups, [is_shared], "{subject:?}");
-    }
-}
-
-/// The operating system has no random bytes.
-struct NoEntropy;
-
-impl Entropy for NoEntropy {
-    fn fill(&self, _bytes: &mut [u8]) -> Result<(), EntropyError> {
-        Err(EntropyError("none".to_owned()))
-    }
-}
-
-#[tokio::test]
-async fn without_random_bytes_nothing_is_charged() {
-    let desk = Desk::new();
-    let limiter = limiter_in_memory();
-    let keys = MemoryKeyIssuer::default();
-    let (meter, client) = (desk.meter(&limiter), client(1));
-    let issued = issue_key(&keys, &NoEntropy, meter, START, &client, 1, None).await;
-    let registered = register_agent(&NoEntropy, meter, START, &client).await;
-    for (error, counted) in [
-        (issued.err(), "keys 0, -prefix 0, -all 0"),
-        (registered.err(), "agents 0"),
-    ] {
-        let Some(IssueError::Entropy(decision, _)) = error else {
-            panic!("one without random bytes: {error:?}");
-        };
-        assert_eq!(counts(&decision), counted);
     }
 }
 

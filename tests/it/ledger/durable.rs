@@ -195,7 +195,7 @@ async fn what_a_store_has_answered_no_power_cut_undoes() {
 async fn backups_and_restores_are_as_lasting() {
     let (house, files) = (House::lived_in(["ada"]).await, TrackedFiles::default());
     let archive = house.path.with_extension("tar");
-    write_file(&files, &house.path, &archive).unwrap();
+    write_file(&files, &house.path, &archive, true).unwrap();
     files.check("a backup", &[]);
     let other = House::lived_in(["bob"]).await;
     fs::remove_file(other.file("ledger.jsonl")).unwrap();

@@ -53,7 +53,7 @@ impl KeyIssuer for PostgresStore {
         let parameters: Parameters<'_> = &[
             (&&fingerprint.as_bytes()[..], Type::BYTEA),
             (&instant(now), Type::TIMESTAMPTZ),
-            (&self.id()?, Type::UUID),
+            (&self.id(), Type::UUID),
         ];
         let revoked = self.change(REVOKE, parameters).await?;
         Ok(!revoked.is_empty())
@@ -74,7 +74,7 @@ impl RevocationList for PostgresStore {
         let fingerprint = registration.fingerprint();
         let parameters: Parameters<'_> = &[
             (&&fingerprint.as_bytes()[..], Type::BYTEA),
-            (&self.id()?, Type::UUID),
+            (&self.id(), Type::UUID),
             (&registration.client_id(), Type::TEXT),
             (&instant(now), Type::TIMESTAMPTZ),
             (&instant(registration.expires_at()), Type::TIMESTAMPTZ),

@@ -111,7 +111,7 @@ impl PostgresStore {
         let (answer, answered) = oneshot::channel();
         let waiting = PendingSignUp {
             sign_up,
-            id: self.id()?,
+            id: self.id(),
             deadline,
             answer,
             _permit: self.permit()?,
@@ -196,10 +196,8 @@ impl PostgresStore {
         Ok(Box::pin(pages))
     }
     /// An id for a change, by which a repetition is recognised.
-    pub(super) fn id(&self) -> Result<Uuid, StoreError> {
-        let bytes = random(&*self.entropy);
-        let bytes = bytes.map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        Ok(Builder::from_custom_bytes(bytes).into_uuid())
+    pub(super) fn id(&self) -> Uuid {
+        Builder::from_custom_bytes(random(&*self.entropy)).into_uuid()
     }
 
     fn permit(&self) -> Result<OwnedSemaphorePermit, StoreError> {

@@ -2,6 +2,7 @@
 //! its files are moved into place, the ledger last: a data directory with only some of them does not start.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::fs::{self, DirBuilder};
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -13,15 +14,15 @@ use tar::{Archive, Entry, EntryType};
 use crate::adapters::files::data_dir::{
     BACKED_UP, MARK, RESTORING, SECRET, create_private, held, lock, mark_held, refuse_foreign,
 };
-use crate::adapters::files::remove_any;
+use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{
-    BUFFER_BYTES, Files, PRIVATE_DIRECTORY, append_whole, remove_for_good,
+    BUFFER_BYTES, Files, PRIVATE_DIRECTORY, append_whole, remove_any, remove_for_good,
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
 use crate::adapters::ledger::{refusal, waiting_deliveries};
 use crate::domain::Channel;
 
-use super::error::{BackupError, read_secret};
+use super::read_secret;
 
 /// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,25 +39,21 @@ pub struct Restored {
 /// not contain a ledger. Everything acknowledged after the archive was written is lost.
 ///
 /// # Errors
-/// [`BackupError`] when the archive is damaged, or the directory cannot be used. The directory then contains
+/// [`OpenError`] when the archive is damaged, or the directory cannot be used. The directory then contains
 /// no ledger.
-pub fn restore(
-    files: &dyn Files,
-    path: &Path,
-    archive: impl Read,
-) -> Result<Restored, BackupError> {
-    create_private(files, path).map_err(BackupError::io("create", path))?;
+pub fn restore(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Restored, OpenError> {
+    create_private(files, path).map_err(OpenError::io("create", path))?;
     refuse_foreign(path)?;
     let _lock = lock(path)?;
-    let ledger = path.join(LEDGER);
-    // An empty file does not count as a ledger.
-    let found = preview(&ledger).map_err(BackupError::io("read", &ledger))?;
-    if found.is_some() {
-        return Err(BackupError::Occupied(path.to_path_buf()));
+    if has_ledger(path)? {
+        return Err(OpenError::Refused(format!(
+            "{} already has a ledger: restore into another --data-dir, or move this one away first",
+            path.display()
+        )));
     }
     let staging = path.join(RESTORING);
     // An earlier restore may have been interrupted.
-    remove_any(&staging).map_err(BackupError::io("remove", &staging))?;
+    remove_any(&staging).map_err(OpenError::io("remove", &staging))?;
     let restored = unpack(files, archive, &staging)
         .and_then(|names| Ok((check(&staging)?, names)))
         .and_then(|(verified, names)| {
@@ -68,7 +65,7 @@ pub fn restore(
                 files: names.into_iter().collect(),
             })
         });
-    let removed = remove_any(&staging).map_err(BackupError::io("remove", &staging));
+    let removed = remove_any(&staging).map_err(OpenError::io("remove", &staging));
     let restored = restored?;
     removed?;
     sync(files, path)?;
@@ -79,13 +76,9 @@ pub fn restore(
 /// the restore is then refused.
 ///
 /// # Errors
-/// [`BackupError`] when the ledger cannot be read.
-pub fn replaced_files(path: &Path) -> Result<Vec<&'static str>, BackupError> {
-    let ledger = path.join(LEDGER);
-    if preview(&ledger)
-        .map_err(BackupError::io("read", &ledger))?
-        .is_some()
-    {
+/// [`OpenError`] when the ledger cannot be read.
+pub fn replaced_files(path: &Path) -> Result<Vec<&'static str>, OpenError> {
+    if has_ledger(path)? {
         return Ok(Vec::new());
     }
     let names = BACKED_UP.into_iter().map(|(name, _)| name);
@@ -93,14 +86,21 @@ pub fn replaced_files(path: &Path) -> Result<Vec<&'static str>, BackupError> {
     Ok(names.filter(is_there).collect())
 }
 
+/// True if there is a ledger in the directory at `path`. An empty file does not count.
+fn has_ledger(path: &Path) -> Result<bool, OpenError> {
+    let ledger = path.join(LEDGER);
+    let found = preview(&ledger).map_err(OpenError::io("read", &ledger))?;
+    Ok(found.is_some())
+}
+
 /// Unpacks the archive into the new directory `staging` and returns the names of its files.
 fn unpack(
     files: &dyn Files,
     archive: impl Read,
     staging: &Path,
-) -> Result<BTreeSet<String>, BackupError> {
+) -> Result<BTreeSet<String>, OpenError> {
     let created = DirBuilder::new().mode(PRIVATE_DIRECTORY).create(staging);
-    created.map_err(BackupError::io("create", staging))?;
+    created.map_err(OpenError::io("create", staging))?;
     let mut archive = Archive::new(archive);
     let mut names = BTreeSet::new();
     for entry in archive.entries().map_err(unreadable)? {
@@ -130,7 +130,7 @@ fn unpack(
 
 /// The name of a file that belongs in a data directory. `None` for the directory entry that tar adds when
 /// somebody packs an archive by hand.
-fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError> {
+fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, OpenError> {
     let path = entry.path_bytes();
     let name = String::from_utf8_lossy(&path).into_owned();
     let name = name.strip_prefix("./").unwrap_or(&name);
@@ -156,9 +156,9 @@ fn extract<R: Read>(
     files: &dyn Files,
     entry: &mut Entry<'_, R>,
     path: &Path,
-) -> Result<(), BackupError> {
+) -> Result<(), OpenError> {
     let file = files.create(path);
-    let mut file = file.map_err(BackupError::io("create", path))?;
+    let mut file = file.map_err(OpenError::io("create", path))?;
     let (mut buffer, mut left) = (vec![0; BUFFER_BYTES], entry.size());
     loop {
         let taken = entry.read(&mut buffer).map_err(unreadable)?;
@@ -166,20 +166,20 @@ fn extract<R: Read>(
             break;
         }
         let bytes = buffer.get(..taken).unwrap_or_default();
-        append_whole(file.as_mut(), bytes).map_err(BackupError::io("write", path))?;
+        append_whole(file.as_mut(), bytes).map_err(OpenError::io("write", path))?;
         left = left.saturating_sub(taken as u64);
     }
     if left > 0 {
         return Err(bad("it ends too early"));
     }
-    file.sync().map_err(BackupError::io("write", path))
+    file.sync().map_err(OpenError::io("write", path))
 }
 
 /// Verifies the ledger and the secret in `staging`.
-fn check(staging: &Path) -> Result<Verified, BackupError> {
+fn check(staging: &Path) -> Result<Verified, OpenError> {
     let verified = verify(&staging.join(LEDGER), None).map_err(|flaw| match flaw {
         Flaw::Damaged { .. } => bad(format!("its ledger is damaged: {flaw}")),
-        Flaw::Io(_) | Flaw::Foreign(_) | Flaw::Unreadable(_) => refusal(staging, flaw).into(),
+        Flaw::Io(_) | Flaw::Foreign(_) | Flaw::Unreadable(_) => refusal(staging, flaw),
     })?;
     if verified.torn.is_some() {
         return Err(bad("its ledger ends in an unfinished batch"));
@@ -189,11 +189,11 @@ fn check(staging: &Path) -> Result<Verified, BackupError> {
 }
 
 /// Holds the channels with pending deliveries in the ledger at `ledger`. Returns the number of deliveries.
-fn hold_deliveries(files: &dyn Files, path: &Path, ledger: &Path) -> Result<u64, BackupError> {
+fn hold_deliveries(files: &dyn Files, path: &Path, ledger: &Path) -> Result<u64, OpenError> {
     let waiting = waiting_deliveries(ledger).map_err(|flaw| refusal(path, flaw))?;
     for channel in Channel::ALL.into_iter().filter(|_| waiting > 0) {
         let held = held(path, channel);
-        mark_held(files, &held).map_err(BackupError::io("write", &held))?;
+        mark_held(files, &held).map_err(OpenError::io("write", &held))?;
     }
     Ok(waiting)
 }
@@ -204,11 +204,11 @@ fn put_in_place(
     path: &Path,
     staging: &Path,
     names: &BTreeSet<String>,
-) -> Result<(), BackupError> {
+) -> Result<(), OpenError> {
     sync(files, staging)?;
     // The mark belongs to another ledger.
     let mark = path.join(MARK);
-    remove_for_good(files, &mark).map_err(BackupError::io("remove", &mark))?;
+    remove_for_good(files, &mark).map_err(OpenError::io("remove", &mark))?;
     let others = names
         .iter()
         .map(String::as_str)
@@ -221,21 +221,23 @@ fn put_in_place(
     sync(files, path)
 }
 
-fn rename(files: &dyn Files, from: &Path, to: &Path) -> Result<(), BackupError> {
-    files.rename(from, to).map_err(BackupError::io("write", to))
+fn rename(files: &dyn Files, from: &Path, to: &Path) -> Result<(), OpenError> {
+    files.rename(from, to).map_err(OpenError::io("write", to))
 }
 
-fn sync(files: &dyn Files, directory: &Path) -> Result<(), BackupError> {
+fn sync(files: &dyn Files, directory: &Path) -> Result<(), OpenError> {
     let synced = files.sync_directory(directory);
-    synced.map_err(BackupError::io("write", directory))
+    synced.map_err(OpenError::io("write", directory))
 }
 
-fn unreadable(error: io::Error) -> BackupError {
+fn unreadable(error: io::Error) -> OpenError {
     // It may quote the archive.
     let error = error.to_string();
     bad(format!("it cannot be read: {}", error.escape_debug()))
 }
 
-fn bad(reason: impl Into<String>) -> BackupError {
-    BackupError::Archive(reason.into())
+fn bad(reason: impl Display) -> OpenError {
+    OpenError::Refused(format!(
+        "the backup cannot be used: {reason}; nothing was restored"
+    ))
 }

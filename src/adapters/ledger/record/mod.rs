@@ -36,7 +36,7 @@ pub(crate) use head::FORMAT;
 pub(crate) use identity::Identity;
 pub(crate) use line::{EVENT_BYTES_MAX, Flaw, Place, checked, seal};
 pub(crate) use reader::{EventLines, FIRST_PLACE, event_at};
-pub(crate) use verify::{Preview, Stamp, Verified, bad_lines, preview, verify, verify_file};
+pub(crate) use verify::{Stamp, Verified, bad_lines, preview, verify, verify_file};
 
 /// The ledger's name in the data directory.
 pub(crate) const LEDGER: &str = "ledger.jsonl";

@@ -227,10 +227,9 @@ impl WebhookNotifier {
     }
 
     async fn post(&self, sign_up: &SignUp) -> Result<(), NotifyError> {
-        let id = random(&*self.entropy).map_err(|error| failed(&error))?;
         let data = json!({ "email": sign_up.email.as_str() });
         let body = message(DeliveryKind::Subscribed, sign_up.at, &data);
-        let id = DeliveryId::from_bytes(id);
+        let id = DeliveryId::from_bytes(random(&*self.entropy));
         let posted = self.webhook.deliver(id, &body, sign_up.at, DEADLINE).await;
         posted.map_err(|error| match error {
             WebhookError::Failed(Failure::Later { error, .. } | Failure::Final(error)) => {
