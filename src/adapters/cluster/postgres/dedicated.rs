@@ -13,7 +13,7 @@ use crate::ports::StoreError;
 
 use super::connection::{Parameters, PostgresConnection};
 use super::connector::Connector;
-use super::error::{Failure, too_late};
+use super::error::{failure, too_late};
 use super::rows::{insert, settings};
 
 /// Deadline of a statement.
@@ -129,5 +129,6 @@ async fn within<T>(
 ) -> Result<T, StoreError> {
     let answered = timeout(deadline, asked).await;
     let answered = answered.map_err(|_elapsed| too_late())?;
-    answered.map_err(|error| Failure::of(&error).into())
+    let lost = || StoreError::Unavailable("the connection was lost".to_owned());
+    answered.map_err(|error| failure(&error).unwrap_or_else(lost))
 }

@@ -1,6 +1,5 @@
 //! A connection that is replaced when it fails.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::ports::StoreError;
 
 use super::connection::{Parameters, PostgresConnection};
 use super::connector::Connector;
-use super::error::{Failure, too_late};
+use super::error::{failure, too_late};
 
 /// Interval at which the connection is checked for being writable.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -22,8 +21,6 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const PROBE_DEADLINE: Duration = Duration::from_secs(3);
 /// Shortest time without a response after which a statement gives up its connection.
 const SILENCE_MIN: Duration = Duration::from_millis(500);
-/// Longest pause before a statement is retried after a conflict.
-const RETRY_PAUSE_MS_MAX: u64 = 40;
 /// Shortest time between two attempts to connect.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
 /// The same after an error that is unlikely to go away by itself.
@@ -73,49 +70,31 @@ impl Link {
         }
     }
 
-    /// Runs a statement once. A connection that does not respond before `deadline` is dropped.
+    /// Runs an idempotent statement until there is a result. A connection that does not respond before `deadline` is
+    /// dropped.
     pub(super) async fn ask(
-        &self,
-        statement: &str,
-        parameters: Parameters<'_>,
-        deadline: Instant,
-    ) -> Result<Vec<Row>, Failure> {
-        let connection = self.connection(deadline).await.map_err(Failure::Final)?;
-        let sent = Instant::now();
-        let asked = connection.ask(statement, parameters);
-        match timeout_at(deadline, asked).await {
-            Ok(Ok(rows)) => Ok(rows),
-            Ok(Err(error)) => {
-                let failure = Failure::of(&error);
-                if let Failure::Lost = failure {
-                    connection.gone.cancel();
-                }
-                Err(failure)
-            }
-            Err(_elapsed) => {
-                // A statement that waited long for a connection reveals nothing about it.
-                if sent.elapsed() >= SILENCE_MIN {
-                    connection.gone.cancel();
-                }
-                Err(Failure::Final(too_late()))
-            }
-        }
-    }
-
-    /// Runs an idempotent statement until there is a result.
-    pub(super) async fn ask_until(
         &self,
         statement: &str,
         parameters: Parameters<'_>,
         deadline: Instant,
     ) -> Result<Vec<Row>, StoreError> {
         loop {
-            match self.ask(statement, parameters, deadline).await {
-                Ok(rows) => return Ok(rows),
-                // The next attempt waits for a new connection.
-                Err(Failure::Lost) => {}
-                Err(Failure::Again) => pause().await,
-                Err(failure) => return Err(failure.into()),
+            let connection = self.connection(deadline).await?;
+            let sent = Instant::now();
+            match timeout_at(deadline, connection.ask(statement, parameters)).await {
+                Ok(Ok(rows)) => return Ok(rows),
+                Ok(Err(error)) => match failure(&error) {
+                    Some(failure) => return Err(failure),
+                    // The next attempt waits for a new connection.
+                    None => connection.gone.cancel(),
+                },
+                Err(_elapsed) => {
+                    // A statement that waited long for a connection reveals nothing about it.
+                    if sent.elapsed() >= SILENCE_MIN {
+                        connection.gone.cancel();
+                    }
+                    return Err(too_late());
+                }
             }
         }
     }
@@ -131,13 +110,6 @@ impl Link {
         let connection = connection.ok().and_then(|found| found.ok()?.clone());
         connection.ok_or_else(|| StoreError::Unavailable("the database is unavailable".to_owned()))
     }
-}
-
-/// Waits for a random time, so that two statements that the server ended because of a conflict are not retried at
-/// the same moment.
-pub(super) async fn pause() {
-    let random = RandomState::new().hash_one(());
-    sleep(Duration::from_millis(1 + random % RETRY_PAUSE_MS_MAX)).await;
 }
 
 /// The time from which the database has been unavailable. A change is logged once.
@@ -209,29 +181,5 @@ async fn watch_over(connection: &PostgresConnection) {
             connection.gone.cancel();
             return;
         };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn what_was_in_each_others_way_is_asked_again_at_different_times() {
-        let mut pauses = BTreeSet::new();
-        for _ in 0..100 {
-            let begun = Instant::now();
-            pause().await;
-            pauses.insert(begun.elapsed());
-        }
-        let latest = Duration::from_millis(RETRY_PAUSE_MS_MAX);
-        assert!(
-            pauses.first() >= Some(&Duration::from_millis(1)),
-            "{pauses:?}"
-        );
-        assert!(pauses.last() <= Some(&latest), "{pauses:?}");
-        assert!(pauses.len() > 10, "{pauses:?}");
     }
 }

@@ -136,7 +136,7 @@ impl PostgresStore {
         let statement = format!("{} {statement}", settings("'500ms'"));
         let deadline = Instant::now() + WRITE_DEADLINE;
         self.writes
-            .ask_until(&statement, parameters, deadline)
+            .ask(&statement, parameters, deadline)
             .await
     }
 
@@ -148,7 +148,7 @@ impl PostgresStore {
         let permit = self.looking_up.try_acquire();
         let _permit = permit.map_err(|_none_left| StoreError::Overloaded)?;
         let deadline = Instant::now() + READ_DEADLINE;
-        self.reads.ask_until(statement, parameters, deadline).await
+        self.reads.ask(statement, parameters, deadline).await
     }
 
     /// Runs a statement on a separate connection, because it takes longer than a lookup may.

@@ -33,7 +33,7 @@ use crate::metrics::CertificateOrder;
 
 use self::answers::Answers;
 use self::http::AcmeHttp;
-use self::kept::{Kept, KeptAccount, Order as KeptOrder};
+use self::kept::{Kept, State};
 use self::problem::{NO_ACCOUNT, error_in_words, kind};
 
 use crate::adapters::outbound::Roots;
@@ -75,7 +75,7 @@ pub struct AcmeCertificate {
     settings: AcmeSettings,
     kept: Kept,
     answers: Arc<Answers>,
-    order: Mutex<KeptOrder>,
+    state: Mutex<State>,
     jitter: u8,
 }
 
@@ -95,14 +95,14 @@ impl AcmeCertificate {
             })?),
             None => None,
         };
-        let order = kept.order().map_err(at)?.unwrap_or_default();
+        let state = kept.state().map_err(at)?;
         Ok(Self {
             answers: Arc::new(Answers {
                 names: settings.names.clone(),
                 certificate: RwLock::new(certificate),
                 proofs: RwLock::default(),
             }),
-            order: Mutex::new(order),
+            state: Mutex::new(state.of(&settings.directory, &settings.names)),
             kept,
             settings,
             jitter,
@@ -131,34 +131,25 @@ impl AcmeCertificate {
 
     /// The last order, and the time of the next one.
     pub fn last_order(&self, now: Timestamp) -> CertificateOrder {
-        let order = self.order.lock();
-        let last = self.is_for_us(&order).then_some(&*order);
+        let next_at = self.next_order(now).max(now);
+        let state = self.state.lock();
         CertificateOrder {
-            at: last.map(|order| Timestamp::from_ms(order.at_ms)),
-            failures: last.map_or(0, |order| order.failures),
-            error: last.and_then(|order| order.error.clone()),
-            next_at: self.due(&order, now).max(now),
+            at: state.at_ms.map(Timestamp::from_ms),
+            failures: state.failures,
+            error: state.error.clone(),
+            next_at,
         }
     }
 
     /// Time of the next order.
     pub fn next_order(&self, now: Timestamp) -> Timestamp {
-        self.due(&self.order.lock(), now)
-    }
-
-    fn due(&self, order: &KeptOrder, now: Timestamp) -> Timestamp {
-        let of_authority = order.issued_by.as_ref() == Some(&self.settings.directory);
-        let names = &self.settings.names;
-        let covers = |held: &Certificate| names.iter().all(|name| held.is_for(name));
-        let wanted = |it: &Certificate| (of_authority && covers(it)).then(|| it.validity.clone());
+        let state = self.state.lock();
+        let of_authority = state.issued_by.as_ref() == Some(&state.directory);
+        let covers = |held: &Certificate| state.names.iter().all(|name| held.is_for(name));
+        let wanted =
+            |held: &Certificate| (of_authority && covers(held)).then(|| held.validity.clone());
         let validity = self.answers.of_certificate(wanted).flatten();
-        let last = self.is_for_us(order).then(|| order.last());
-        order_due(validity.as_ref(), last, self.jitter, now)
-    }
-
-    /// True if an order was for the names and the authority of the present flags.
-    fn is_for_us(&self, order: &KeptOrder) -> bool {
-        order.directory == self.settings.directory && order.names == self.settings.names
+        order_due(validity.as_ref(), state.last(), self.jitter, now)
     }
 
     /// Orders a certificate, and uses it from the next connection on.
@@ -166,9 +157,13 @@ impl AcmeCertificate {
     /// # Errors
     /// The reason why there is none, and the old one stays; or why the new one is used, but not stored.
     pub async fn order(&self, now: Timestamp) -> Result<(), String> {
-        let mut order = self.begin(now);
+        let begun = self.update(|state| {
+            state.at_ms = Some(now.as_ms());
+            state.failures = state.failures.saturating_add(1);
+            state.error = Some("it was interrupted".to_owned());
+        });
         // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
-        let begun = match self.keep_order(order.clone()).await {
+        let ordered = match begun.await {
             Ok(()) => self.certificate(now).await,
             Err(error) => Err(format!(
                 "nothing is ordered, because it cannot be stored: {}",
@@ -176,64 +171,53 @@ impl AcmeCertificate {
             )),
         };
         self.answers.proofs.write().clear();
-        match begun {
+        match ordered {
             Ok((pem, certificate, left_out)) => {
                 *self.answers.certificate.write() = Some(certificate);
-                order.issued_by = Some(order.directory.clone());
-                if left_out.is_none() {
-                    order.failures = 0;
-                }
-                order.error = left_out;
-                *self.order.lock() = order.clone();
+                let state = self.change(|state| {
+                    state.issued_by = Some(state.directory.clone());
+                    if left_out.is_none() {
+                        state.failures = 0;
+                    }
+                    state.error = left_out;
+                });
                 let kept = self.blocking(move |kept| {
                     kept.keep_certificate(&pem)?;
-                    kept.keep_order(&order)
+                    kept.keep(&state)
                 });
                 kept.await.map_err(|error| {
                     let why = format!(
                         "the certificate is used, but not stored: the next start orders another one: {}",
                         words(&error)
                     );
-                    self.order.lock().error = Some(why.clone());
+                    self.state.lock().error = Some(why.clone());
                     why
                 })
             }
             Err(why) => {
-                order.error = Some(why.clone());
                 // If this fails, the stored order stays, which is marked as failed.
-                let _ = self.keep_order(order).await;
+                let _ = self.update(|state| state.error = Some(why.clone())).await;
                 Err(why)
             }
         }
     }
 
-    /// A new order that begins now.
-    fn begin(&self, now: Timestamp) -> KeptOrder {
-        let before = self.order.lock();
-        let failures = if self.is_for_us(&before) {
-            before.failures
-        } else {
-            0
-        };
-        KeptOrder {
-            directory: self.settings.directory.clone(),
-            names: self.settings.names.clone(),
-            at_ms: now.as_ms(),
-            failures: failures.saturating_add(1),
-            error: Some("it was interrupted".to_owned()),
-            issued_by: before.issued_by.clone(),
-        }
+    fn change(&self, change: impl FnOnce(&mut State)) -> State {
+        let mut state = self.state.lock();
+        change(&mut state);
+        state.clone()
     }
 
-    async fn keep_order(&self, order: KeptOrder) -> io::Result<()> {
-        *self.order.lock() = order.clone();
-        self.blocking(move |kept| kept.keep_order(&order)).await
+    /// Changes the state, and stores it.
+    async fn update(&self, change: impl FnOnce(&mut State)) -> io::Result<()> {
+        let state = self.change(change);
+        self.blocking(move |kept| kept.keep(&state)).await
     }
 
-    async fn blocking<T: Send + 'static>(
+    async fn blocking(
         &self,
-        work: impl FnOnce(&Kept) -> io::Result<T> + Send + 'static,
-    ) -> io::Result<T> {
+        work: impl FnOnce(&Kept) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
         let kept = self.kept.clone();
         let done = spawn_blocking(move || work(&kept)).await;
         done.unwrap_or_else(|panic| Err(io::Error::other(panic)))
@@ -252,8 +236,8 @@ impl AcmeCertificate {
                 Ok(Err(Failure::Names(failed))) => failed,
                 Ok(Err(Failure::Acme(error))) => {
                     if matches!(&error, Error::Api(problem) if kind(problem) == NO_ACCOUNT) {
-                        let forgotten = self.blocking(Kept::forget_account).await;
-                        forgotten.map_err(|error| format!("account.json: {}", words(&error)))?;
+                        let forgotten = self.update(|state| state.account = None).await;
+                        forgotten.map_err(|error| format!("the account: {}", words(&error)))?;
                     }
                     return Err(error_in_words(&names.join(", "), &error));
                 }
@@ -321,36 +305,39 @@ impl AcmeCertificate {
         let http = AcmeHttp::new(self.settings.roots.clone());
         let http = Box::new(http.map_err(|error| Failure::Words(error.to_string()))?);
         let builder = Account::builder_with_http(http);
-        let file = |error: io::Error| Failure::Words(format!("the account: {}", words(&error)));
-        let directory = &self.settings.directory;
-        let email = &self.settings.email;
+        let email = self.settings.email.clone();
         let contact = email.as_ref().map(|email| format!("mailto:{email}"));
         let contact: Vec<_> = contact.as_deref().into_iter().collect();
-        let kept = self.blocking(Kept::account).await.map_err(file)?;
-        if let Some(kept) = kept.filter(|kept| kept.directory == *directory) {
-            let is_known = kept.email == *email;
-            let account = builder.from_credentials(kept.credentials).await?;
-            if !is_known {
+        let state = self.state.lock().clone();
+        let stored = state.account.map(serde_json::from_value).transpose();
+        let stored = stored.map_err(|_may_quote_it| {
+            Failure::Words("the account in acme.json is damaged: remove the file".to_owned())
+        })?;
+        let (account, new) = match stored {
+            Some(credentials) => {
+                let account = builder.from_credentials(credentials).await?;
+                if state.email == email {
+                    return Ok(account);
+                }
                 account.update_contacts(&contact).await?;
-                let email = email.clone();
-                let kept = self.blocking(|kept| kept.keep_email(email)).await;
-                kept.map_err(file)?;
+                (account, None)
             }
-            return Ok(account);
-        }
-        let new = NewAccount {
-            contact: &contact,
-            terms_of_service_agreed: true,
-            only_return_existing: false,
+            None => {
+                let new = NewAccount {
+                    contact: &contact,
+                    terms_of_service_agreed: true,
+                    only_return_existing: false,
+                };
+                let created = builder.create(&new, state.directory, None).await?;
+                (created.0, serde_json::to_value(created.1).ok())
+            }
         };
-        let (account, credentials) = builder.create(&new, directory.clone(), None).await?;
-        let new = KeptAccount {
-            directory: directory.clone(),
-            email: email.clone(),
-            credentials,
-        };
-        let kept = self.blocking(move |kept| kept.keep_account(&new)).await;
-        kept.map_err(file)?;
+        let kept = self.update(|state| {
+            state.email = email;
+            state.account = new.or_else(|| state.account.take());
+        });
+        kept.await
+            .map_err(|error| Failure::Words(format!("the account: {}", words(&error))))?;
         Ok(account)
     }
 
