@@ -16,19 +16,16 @@ use crate::ports::{Clock, KeyIssuer, PageStream, RevocationList, StoreError};
 const FRESH_MS_MAX: u64 = 5_000;
 /// Age up to which a result is used while the store is unavailable.
 const STALE_MS_MAX: u64 = 60_000;
-/// Age up to which an unknown key counts as unknown: another node may issue it at any moment.
-const UNKNOWN_MS_MAX: u64 = 1_000;
 /// Cached results of each kind: those of this many latest lookups, and up to the same number before them.
 const GENERATION_LEN: usize = 32_768;
 
-/// Keys and revocations, each result cached for a while.
+/// Keys and revocations, each result cached for a while. Unknown keys are not cached: anybody can make them up, and
+/// another node may issue one at any moment.
 pub struct CredentialCache {
     keys: Arc<dyn KeyIssuer>,
     revocations: Arc<dyn RevocationList>,
     clock: Arc<dyn Clock>,
     known_keys: Mutex<Answers<Option<KeyRecord>>>,
-    /// They have their own space, because anybody can make them up.
-    unknown_keys: Mutex<Answers<()>>,
     known_revocations: Mutex<Answers<bool>>,
 }
 
@@ -44,7 +41,6 @@ impl CredentialCache {
             revocations,
             clock,
             known_keys: Mutex::default(),
-            unknown_keys: Mutex::default(),
             known_revocations: Mutex::default(),
         }
     }
@@ -64,7 +60,8 @@ impl CredentialCache {
             answer.given_at <= now && now.ms_since(answer.given_at) <= STALE_MS_MAX
         });
         if let Some(answer) = &remembered
-            && answer.is_fresh(now, FRESH_MS_MAX)
+            && answer.asked_at <= now
+            && now.ms_since(answer.asked_at) < FRESH_MS_MAX
         {
             return Ok(answer.value.clone());
         }
@@ -91,32 +88,13 @@ impl CredentialCache {
 #[async_trait]
 impl KeyIssuer for CredentialCache {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
-        let fingerprint = record.fingerprint;
-        let issued = self.keys.issue(record).await;
-        self.known_keys.lock().forget(&fingerprint);
-        self.unknown_keys.lock().forget(&fingerprint);
-        issued
+        self.keys.issue(record).await
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
-        let (unknown, changes) = self.unknown_keys.lock().find(fingerprint);
-        let now = self.clock.now();
-        if unknown.is_some_and(|answer| answer.is_fresh(now, UNKNOWN_MS_MAX)) {
-            return Ok(None);
-        }
-        let (known, ask) = (&self.known_keys, self.keys.find(fingerprint));
-        let found = self.look_up(known, *fingerprint, ask, Option::is_some);
-        let found = found.await?;
-        if found.is_none() {
-            let answer = Answer {
-                value: (),
-                given_at: now,
-                asked_at: now,
-            };
-            let mut unknown = self.unknown_keys.lock();
-            unknown.remember(*fingerprint, answer, changes);
-        }
-        Ok(found)
+        let ask = self.keys.find(fingerprint);
+        self.look_up(&self.known_keys, *fingerprint, ask, Option::is_some)
+            .await
     }
 
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
@@ -170,13 +148,6 @@ struct Answer<V> {
     given_at: Timestamp,
     /// Time of the last request to the store, possibly unsuccessful.
     asked_at: Timestamp,
-}
-
-impl<V> Answer<V> {
-    /// True if the store was asked less than `fresh_ms` ago.
-    fn is_fresh(&self, now: Timestamp, fresh_ms: u64) -> bool {
-        self.asked_at <= now && now.ms_since(self.asked_at) < fresh_ms
-    }
 }
 
 /// The latest results in two generations, so that the oldest are dropped without a search.

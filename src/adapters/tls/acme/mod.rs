@@ -34,7 +34,7 @@ use crate::metrics::CertificateOrder;
 use self::answers::Answers;
 use self::http::AcmeHttp;
 use self::kept::{Kept, State};
-use self::problem::{NO_ACCOUNT, error_in_words, kind};
+use self::problem::{error_in_words, has_no_account};
 
 use crate::adapters::outbound::Roots;
 use crate::adapters::outbound::probe::unheard_ipv6;
@@ -235,7 +235,7 @@ impl AcmeCertificate {
             let failed = match timeout(DEADLINE, self.ordered(&names)).await {
                 Ok(Err(Failure::Names(failed))) => failed,
                 Ok(Err(Failure::Acme(error))) => {
-                    if matches!(&error, Error::Api(problem) if kind(problem) == NO_ACCOUNT) {
+                    if has_no_account(&error) {
                         let forgotten = self.update(|state| state.account = None).await;
                         forgotten.map_err(|error| format!("the account: {}", words(&error)))?;
                     }

@@ -8,28 +8,21 @@ use crate::domain::quoted;
 /// Prefix of problem types (RFC 8555, section 6.7).
 const TYPES: &str = "urn:ietf:params:acme:error:";
 
-/// The authority does not know the account any more. The next order creates another one.
-pub(super) const NO_ACCOUNT: &str = "accountDoesNotExist";
-
-/// The problem's type without the prefix.
-pub(super) fn kind(problem: &Problem) -> &str {
-    let kind = problem.r#type.as_deref().unwrap_or_default();
-    kind.strip_prefix(TYPES).unwrap_or(kind)
-}
+const NO_ACCOUNT: &str = "accountDoesNotExist";
 
 /// The problem with `names` in words, with the solution; or `cause` if there is one.
 pub(super) fn in_words(names: &str, problem: &Problem, cause: Option<String>) -> String {
-    let first = problem.subproblems.first();
-    let first = first.map(|first| (first.r#type.as_deref(), first.detail.as_deref()));
-    match first.filter(|(kind, _)| kind.is_some()) {
-        Some((kind, detail)) => told(kind, names, cause, detail),
-        None => told(
-            problem.r#type.as_deref(),
-            names,
-            cause,
-            problem.detail.as_deref(),
-        ),
-    }
+    let (kind, detail) = (problem.r#type.as_deref(), problem.detail.as_deref());
+    told(kind, names, cause, detail)
+}
+
+/// True if the authority does not know the account any more. The next order creates another one.
+pub(super) fn has_no_account(error: &Error) -> bool {
+    let Error::Api(problem) = error else {
+        return false;
+    };
+    let kind = problem.r#type.as_deref();
+    kind.is_some_and(|kind| kind.ends_with(NO_ACCOUNT))
 }
 
 fn told(kind: Option<&str>, names: &str, cause: Option<String>, detail: Option<&str>) -> String {
@@ -136,14 +129,9 @@ mod tests {
             assert!(words.contains(told), "{kind}: {words}");
             assert!(words.ends_with("(the authority: because [1m)"), "{words}");
         }
-        let problem = json!({"type": "malformed", "subproblems": [
-            {"type": format!("{TYPES}caa"), "detail": "x".repeat(1000)},
-        ]});
-        let words = in_words(
-            "api.example",
-            &serde_json::from_value(problem).unwrap(),
-            None,
-        );
+        let problem = json!({"type": format!("{TYPES}caa"), "detail": "x".repeat(1000)});
+        let problem = serde_json::from_value(problem).unwrap();
+        let words = in_words("api.example", &problem, None);
         assert!(words.starts_with("a CAA record of api.example"), "{words}");
         assert!(words.len() < 600, "{words}");
     }
