@@ -14,7 +14,7 @@ use crate::domain::certificate_order::LastOrder;
 use crate::domain::macros::hidden;
 use crate::domain::time::Timestamp;
 
-/// The account and the last order, for the authority and the names of the present flags.
+/// The account and the last order.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct State {
     pub(super) directory: String,
@@ -26,29 +26,31 @@ pub(super) struct State {
     pub(super) error: Option<String>,
     /// The authority that issued the certificate in use.
     pub(super) issued_by: Option<String>,
-    /// The account's credentials, which the library can neither copy nor compare.
-    pub(super) account: Option<Value>,
-    /// The account's contact address known to the authority.
+    /// The account's contact address.
     pub(super) email: Option<String>,
+    /// The account's credentials, which the library cannot copy.
+    pub(super) account: Option<Value>,
 }
 
 hidden!(State);
 
 impl State {
-    /// The same for this authority and these names: nothing is known of another authority's account, and orders of
-    /// other names do not count.
-    pub(super) fn of(self, directory: &str, names: &[String]) -> Self {
-        if self.directory == directory && self.names == names {
-            return self;
-        }
-        let is_known = self.directory == directory;
+    /// The same for these settings: another authority or contact address needs another account, and orders of other
+    /// names do not count.
+    pub(super) fn of(self, directory: &str, names: &[String], email: Option<&str>) -> Self {
+        let is_same_account = self.directory == directory && self.email.as_deref() == email;
+        let order = if self.directory == directory && self.names == names {
+            self.clone()
+        } else {
+            Self::default()
+        };
         Self {
             directory: directory.to_owned(),
             names: names.to_vec(),
+            email: email.map(str::to_owned),
+            account: self.account.filter(|_| is_same_account),
             issued_by: self.issued_by,
-            account: self.account.filter(|_| is_known),
-            email: self.email.filter(|_| is_known),
-            ..Self::default()
+            ..order
         }
     }
 

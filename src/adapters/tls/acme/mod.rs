@@ -26,7 +26,6 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::domain::certificate_order::order_due;
-use crate::domain::is_same_host;
 use crate::domain::text::in_words;
 use crate::domain::time::Timestamp;
 use crate::metrics::CertificateOrder;
@@ -34,7 +33,7 @@ use crate::metrics::CertificateOrder;
 use self::answers::Answers;
 use self::http::AcmeHttp;
 use self::kept::{Kept, State};
-use self::problem::{error_in_words, has_no_account};
+use self::problem::error_in_words;
 
 use crate::adapters::outbound::Roots;
 use crate::adapters::outbound::probe::unheard_ipv6;
@@ -43,8 +42,8 @@ use crate::adapters::tls::{ACME_TLS, Certificate, server_config};
 /// Deadline of an order. Authorities verify from several places, and some wait in between.
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// Longest list of reasons for which names are left out, in characters.
-const REASONS_MAX: usize = 4000;
+/// Longest reason of a failure, in characters.
+const REASON_MAX: usize = 4000;
 
 /// Polling of the authority for its verification, and for the certificate.
 const POLLS: RetryPolicy = RetryPolicy::new()
@@ -96,13 +95,15 @@ impl AcmeCertificate {
             None => None,
         };
         let state = kept.state().map_err(at)?;
+        let email = settings.email.as_deref();
+        let state = state.of(&settings.directory, &settings.names, email);
         Ok(Self {
             answers: Arc::new(Answers {
                 names: settings.names.clone(),
                 certificate: RwLock::new(certificate),
                 proofs: RwLock::default(),
             }),
-            state: Mutex::new(state.of(&settings.directory, &settings.names)),
+            state: Mutex::new(state),
             kept,
             settings,
             jitter,
@@ -164,7 +165,7 @@ impl AcmeCertificate {
         });
         // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
         let ordered = match begun.await {
-            Ok(()) => self.certificate(now).await,
+            Ok(()) => self.certificate().await,
             Err(error) => Err(format!(
                 "nothing is ordered, because it cannot be stored: {}",
                 words(&error)
@@ -172,14 +173,12 @@ impl AcmeCertificate {
         };
         self.answers.proofs.write().clear();
         match ordered {
-            Ok((pem, certificate, left_out)) => {
+            Ok((pem, certificate)) => {
                 *self.answers.certificate.write() = Some(certificate);
                 let state = self.change(|state| {
                     state.issued_by = Some(state.directory.clone());
-                    if left_out.is_none() {
-                        state.failures = 0;
-                    }
-                    state.error = left_out;
+                    state.failures = 0;
+                    state.error = None;
                 });
                 let kept = self.blocking(move |kept| {
                     kept.keep_certificate(&pem)?;
@@ -195,6 +194,8 @@ impl AcmeCertificate {
                 })
             }
             Err(why) => {
+                // The file that stores it has a size limit.
+                let why: String = why.chars().take(REASON_MAX).collect();
                 // If this fails, the stored order stays, which is marked as failed.
                 let _ = self.update(|state| state.error = Some(why.clone())).await;
                 Err(why)
@@ -223,65 +224,28 @@ impl AcmeCertificate {
         done.unwrap_or_else(|panic| Err(io::Error::other(panic)))
     }
 
-    /// A matching chain and key, in PEM, and the reason why names were left out: if some fail, the certificate is for the
-    /// others, unless the certificate in use is already for these.
-    async fn certificate(
-        &self,
-        now: Timestamp,
-    ) -> Result<(String, Certificate, Option<String>), String> {
-        let mut names = self.settings.names.clone();
-        let mut left_out: Option<String> = None;
-        loop {
-            let failed = match timeout(DEADLINE, self.ordered(&names)).await {
-                Ok(Err(Failure::Names(failed))) => failed,
-                Ok(Err(Failure::Acme(error))) => {
-                    if has_no_account(&error) {
-                        let forgotten = self.update(|state| state.account = None).await;
-                        forgotten.map_err(|error| format!("the account: {}", words(&error)))?;
-                    }
-                    return Err(error_in_words(&names.join(", "), &error));
-                }
-                Ok(Err(Failure::Words(words))) => return Err(words),
-                Ok(Ok(pem)) => {
-                    let of_authority = |why| format!("the authority's certificate {why}");
-                    let certificate = parse(&pem).map_err(of_authority)?;
-                    return match names.iter().find(|name| !certificate.is_for(name)) {
-                        Some(name) => Err(of_authority(format!("is not for {name}"))),
-                        None => Ok((pem, certificate, left_out)),
-                    };
-                }
-                Err(_elapsed) => {
-                    return Err("the authority did not finish the order in time".to_owned());
-                }
-            };
-            let asked = names.len();
-            names.retain(|name| !failed.iter().any(|(bad, _)| is_same_host(bad, name)));
-            let why = left_out
-                .into_iter()
-                .chain(failed.into_iter().map(|(_, words)| words));
-            let why = why.collect::<Vec<_>>().join("; ");
-            // The file that stores it has a size limit.
-            let why: String = why.chars().take(REASONS_MAX).collect();
-            if names.is_empty() || names.len() == asked || self.is_in_use(&names, now) {
-                return Err(why);
-            }
-            left_out = Some(why);
+    /// A matching chain and key, in PEM.
+    async fn certificate(&self) -> Result<(String, Certificate), String> {
+        let ordered = timeout(DEADLINE, self.ordered()).await;
+        let late = "the authority did not finish the order in time";
+        let ordered = ordered.unwrap_or_else(|_elapsed| Err(Failure::Words(late.to_owned())));
+        let pem = ordered.map_err(|failure| match failure {
+            Failure::Acme(error) => error_in_words(&self.settings.names.join(", "), &error),
+            Failure::Proof(_) | Failure::Words(_) => failure.to_string(),
+        })?;
+        let of_authority = |why| format!("the authority's certificate {why}");
+        let certificate = parse(&pem).map_err(of_authority)?;
+        let mut names = self.settings.names.iter();
+        match names.find(|name| !certificate.is_for(name)) {
+            Some(name) => Err(of_authority(format!("is not for {name}"))),
+            None => Ok((pem, certificate)),
         }
     }
 
-    /// True if the certificate in use is for these names and need not be renewed yet.
-    fn is_in_use(&self, names: &[String], now: Timestamp) -> bool {
-        let is_fresh = |certificate: &Certificate| {
-            let due = order_due(Some(&certificate.validity), None, self.jitter, now);
-            due > now && names.iter().all(|name| certificate.is_for(name))
-        };
-        self.answers.of_certificate(is_fresh).unwrap_or_default()
-    }
-
-    async fn ordered(&self, names: &[String]) -> Result<String, Failure> {
+    async fn ordered(&self) -> Result<String, Failure> {
+        let names = self.settings.names.iter();
+        let identifiers: Vec<_> = names.map(|name| Identifier::Dns(name.clone())).collect();
         let account = self.account().await?;
-        let identifiers = names.iter().map(|name| Identifier::Dns(name.clone()));
-        let identifiers: Vec<_> = identifiers.collect();
         let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
         self.prove(&mut order).await?;
         match order.poll_ready(&POLLS).await {
@@ -291,7 +255,7 @@ impl AcmeCertificate {
             }
             Err(error) => return Err(error.into()),
         }
-        let mut params = CertificateParams::new(names)?;
+        let mut params = CertificateParams::new(self.settings.names.as_slice())?;
         params.distinguished_name = DistinguishedName::new();
         let key = KeyPair::generate()?;
         let request = params.serialize_request(&key)?;
@@ -305,39 +269,26 @@ impl AcmeCertificate {
         let http = AcmeHttp::new(self.settings.roots.clone());
         let http = Box::new(http.map_err(|error| Failure::Words(error.to_string()))?);
         let builder = Account::builder_with_http(http);
-        let email = self.settings.email.clone();
-        let contact = email.as_ref().map(|email| format!("mailto:{email}"));
-        let contact: Vec<_> = contact.as_deref().into_iter().collect();
-        let state = self.state.lock().clone();
-        let stored = state.account.map(serde_json::from_value).transpose();
-        let stored = stored.map_err(|_may_quote_it| {
-            Failure::Words("the account in acme.json is damaged: remove the file".to_owned())
-        })?;
-        let (account, new) = match stored {
-            Some(credentials) => {
-                let account = builder.from_credentials(credentials).await?;
-                if state.email == email {
-                    return Ok(account);
-                }
-                account.update_contacts(&contact).await?;
-                (account, None)
-            }
-            None => {
-                let new = NewAccount {
-                    contact: &contact,
-                    terms_of_service_agreed: true,
-                    only_return_existing: false,
-                };
-                let created = builder.create(&new, state.directory, None).await?;
-                (created.0, serde_json::to_value(created.1).ok())
-            }
+        let stored = self.state.lock().account.clone();
+        if let Some(stored) = stored {
+            let damaged = "the account in acme.json is damaged: remove the file";
+            let credentials = serde_json::from_value(stored);
+            let credentials =
+                credentials.map_err(|_may_quote_it| Failure::Words(damaged.to_owned()))?;
+            return Ok(builder.from_credentials(credentials).await?);
+        }
+        let contact = self.settings.email.as_ref();
+        let contact = contact.map(|email| format!("mailto:{email}"));
+        let new = NewAccount {
+            contact: &contact.as_deref().into_iter().collect::<Vec<_>>(),
+            terms_of_service_agreed: true,
+            only_return_existing: false,
         };
-        let kept = self.update(|state| {
-            state.email = email;
-            state.account = new.or_else(|| state.account.take());
-        });
-        kept.await
-            .map_err(|error| Failure::Words(format!("the account: {}", words(&error))))?;
+        let directory = self.settings.directory.clone();
+        let (account, credentials) = builder.create(&new, directory, None).await?;
+        let credentials = serde_json::to_value(credentials).map_err(Error::Json)?;
+        let kept = self.update(|state| state.account = Some(credentials)).await;
+        kept.map_err(|error| Failure::Words(format!("the account: {}", words(&error))))?;
         Ok(account)
     }
 
@@ -364,26 +315,14 @@ impl AcmeCertificate {
 }
 
 /// The reason why an order failed.
+#[derive(Debug, thiserror::Error)]
 enum Failure {
-    Acme(Error),
-    /// Some names failed, each with its reason.
-    Names(Vec<(String, String)>),
+    #[error(transparent)]
+    Acme(#[from] Error),
+    #[error(transparent)]
+    Proof(#[from] rcgen::Error),
+    #[error("{0}")]
     Words(String),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match problem::by_name(&error) {
-            names if names.is_empty() => Self::Acme(error),
-            names => Self::Names(names),
-        }
-    }
-}
-
-impl From<rcgen::Error> for Failure {
-    fn from(error: rcgen::Error) -> Self {
-        Self::Words(error.to_string())
-    }
 }
 
 /// The reason why an order is invalid: the authority's findings at each failed name.
@@ -398,12 +337,11 @@ async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
         };
         if let Some(problem) = state.challenges.iter().find_map(|one| one.error.as_ref()) {
             let cause = unheard_ipv6(&name, listen).await;
-            let words = problem::in_words(&name, problem, cause);
-            failed.push((name, words));
+            failed.push(problem::in_words(&name, problem, cause));
         }
     }
     match of_order {
-        _ if !failed.is_empty() => Failure::Names(failed),
+        _ if !failed.is_empty() => Failure::Words(failed.join("; ")),
         Some(problem) => Error::Api(problem).into(),
         None => Failure::Words("the authority refused the order without a reason".to_owned()),
     }
