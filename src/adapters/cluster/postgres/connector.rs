@@ -26,9 +26,6 @@ use super::error::PostgresOpenError;
 /// Deadline of DNS, connecting, TLS and login together, which take seven round trips.
 pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Deadline for a spare connection to show that it still works.
-const SPARE_DEADLINE: Duration = Duration::from_secs(1);
-
 /// Deadline of the other hosts after one has refused. A host that is gone would delay the next attempt, and by
 /// then a standby may have been promoted.
 const OTHERS_DEADLINE: Duration = Duration::from_secs(3);
@@ -41,7 +38,7 @@ pub(super) struct Connector {
     pub(super) settings: PostgresSettings,
     tls: MakeRustlsConnect,
     /// An unused connection: most dedicated work is short, such as one click.
-    spare: Mutex<Option<PostgresConnection>>,
+    pub(super) spare: Mutex<Option<PostgresConnection>>,
 }
 
 impl Connector {
@@ -56,22 +53,6 @@ impl Connector {
             tls: MakeRustlsConnect::new(tls),
             spare: Mutex::default(),
         })
-    }
-
-    /// A connection for dedicated work: the spare one, if it works, or a new one.
-    pub(super) async fn connection(&self) -> Result<PostgresConnection, PostgresOpenError> {
-        let spare = self.spare.lock().take();
-        if let Some(spare) = spare.filter(|connection| !connection.gone.is_cancelled())
-            && let Ok(Ok(true)) = timeout(SPARE_DEADLINE, spare.takes_writes()).await
-        {
-            return Ok(spare);
-        }
-        self.connect().await
-    }
-
-    /// Keeps an idle connection as the spare one.
-    pub(super) fn leave(&self, connection: PostgresConnection) {
-        *self.spare.lock() = Some(connection);
     }
 
     /// Connects to the first writable host, and checks its tables.

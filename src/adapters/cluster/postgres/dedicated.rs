@@ -29,17 +29,22 @@ pub(super) struct DedicatedConnection {
 }
 
 impl DedicatedConnection {
-    /// Opens a connection on which each statement is its own transaction.
+    /// A connection on which each statement is its own transaction: the spare one, if it works, or a new one.
     pub(super) async fn open(connector: &Arc<Connector>) -> Result<Self, StoreError> {
+        let spare = connector.spare.lock().take();
+        let connection = match spare {
+            Some(spare) if spare.works().await => spare,
+            _ => connector.connect().await?,
+        };
         Ok(Self {
-            connection: connector.connection().await?,
+            connection,
             connector: Arc::clone(connector),
         })
     }
 
-    /// Keeps the connection for the next user. Only after the last response.
+    /// Keeps the connection as the spare one. Only after the last response.
     pub(super) fn leave(self) {
-        self.connector.leave(self.connection);
+        *self.connector.spare.lock() = Some(self.connection);
     }
 
     /// Opens a connection and begins a transaction, with more statements for its settings. Transactions that add or

@@ -34,7 +34,8 @@ type Connection = Option<Arc<PostgresConnection>>;
 #[derive(Clone)]
 pub(super) struct Link {
     connection: watch::Receiver<Connection>,
-    availability: Arc<Availability>,
+    /// The time from which there has been no connection.
+    lost_at: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Link {
@@ -43,24 +44,19 @@ impl Link {
         connector: Arc<Connector>,
         metrics: Option<Arc<Metrics>>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (sender, connection) = watch::channel(None);
-        let lost_at = Mutex::default();
-        let availability = Arc::new(Availability { metrics, lost_at });
-        let keeping = keep(connector, Arc::clone(&availability), sender);
+        let (connections, connection) = watch::channel(None);
+        let lost_at = Arc::default();
+        let keeping = keep(connector, metrics, connections, Arc::clone(&lost_at));
         let link = Self {
             connection,
-            availability,
+            lost_at,
         };
         (link, keeping)
     }
 
     /// Fails if the database has been unavailable for a while. Does not wait.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let away = self
-            .availability
-            .lost_at
-            .lock()
-            .map(|since| since.elapsed());
+        let away = self.lost_at.lock().map(|since| since.elapsed());
         match away.filter(|away| *away >= PATIENCE) {
             Some(away) => {
                 let text = format!("the database has been unavailable for {} s", away.as_secs());
@@ -112,49 +108,34 @@ impl Link {
     }
 }
 
-/// The time from which the database has been unavailable. A change is logged once.
-struct Availability {
-    metrics: Option<Arc<Metrics>>,
-    lost_at: Mutex<Option<Instant>>,
-}
-
-impl Availability {
-    /// Records that the connection was lost. There may be a new one in a moment.
-    fn lost(&self) {
-        self.lost_at.lock().get_or_insert_with(Instant::now);
-    }
-
-    /// Records the reason why there is no connection, or that there is one. True if that is a change.
-    fn set_away(&self, is_away: bool) -> bool {
-        let metrics = self.metrics.as_ref();
-        metrics.is_some_and(|metrics| metrics.store_engine.set_away(is_away))
-    }
-}
-
-/// Connects, watches the connection, and reconnects, until the link is dropped.
+/// Connects, watches the connection, and reconnects, until the link is dropped. A change is logged once.
 async fn keep(
     connector: Arc<Connector>,
-    availability: Arc<Availability>,
+    metrics: Option<Arc<Metrics>>,
     connections: watch::Sender<Connection>,
+    lost_at: Arc<Mutex<Option<Instant>>>,
 ) {
+    let is_change = |is_away| {
+        let metrics = metrics.as_ref();
+        metrics.is_some_and(|metrics| metrics.store_engine.set_away(is_away))
+    };
     while !connections.is_closed() {
         let begun = Instant::now();
+        lost_at.lock().get_or_insert(begun);
         match connector.connect().await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 connections.send_replace(Some(Arc::clone(&connection)));
-                let lost_at = availability.lost_at.lock().take();
-                if availability.set_away(false) {
-                    let away_ms = lost_at.map(|since| since.elapsed().as_millis());
+                let away_since = lost_at.lock().take();
+                if is_change(false) {
+                    let away_ms = away_since.map(|since| since.elapsed().as_millis());
                     tracing::info!(away_ms, "the database is back");
                 }
                 watch_over(&connection).await;
                 connections.send_replace(None);
-                availability.lost();
             }
             Err(error) => {
-                availability.lost();
-                if availability.set_away(true) {
+                if is_change(true) {
                     tracing::warn!(
                         reason = error.to_string(),
                         "the database is unavailable: sign-ups and new keys are refused until it is back"
