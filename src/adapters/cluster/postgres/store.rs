@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::Row;
@@ -52,8 +52,6 @@ pub struct PostgresStore {
     looking_up: Semaphore,
     pub(super) looking_up_tokens: Semaphore,
     pub(super) tombstone_keys: Vec<MacKey>,
-    /// The last count of contacts, and its time.
-    pub(super) counted: AsyncMutex<Option<(u64, Instant)>>,
     entropy: Arc<dyn Entropy>,
     /// Aborted on drop.
     _tasks: JoinSet<()>,
@@ -99,7 +97,6 @@ impl PostgresStore {
             looking_up: Semaphore::new(LOOK_UPS_MAX),
             looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
             tombstone_keys: settings.tombstone_keys.clone(),
-            counted: AsyncMutex::default(),
             entropy,
             _tasks: tasks,
         }))
