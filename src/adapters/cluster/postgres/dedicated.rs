@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::task::spawn_blocking;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
@@ -21,7 +21,6 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// Deadline of a statement that reads and writes whole tables.
 const TABLE_DEADLINE: Duration = Duration::from_secs(3600);
 
-const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 /// An exclusive connection. A transaction on it is rolled back unless it is committed.
 pub(super) struct DedicatedConnection {
     connection: PostgresConnection,
@@ -97,34 +96,11 @@ impl DedicatedConnection {
         within(TABLE_DEADLINE, self.connection.run(&statement)).await
     }
 
-    /// Deletes keys and revocations that expired more than 400 days ago: as long as in the ledger (`RETENTION_MS`), by
-    /// the server's clock. So a node whose clock is ahead deletes nothing that others still need.
-    pub(super) async fn sweep(&self) -> Result<(), StoreError> {
-        const SWEEP: &str = "WITH keys AS \
-             (DELETE FROM api_key WHERE expires_at <= now() - interval '400 days') \
-             DELETE FROM revocation WHERE expires_at <= now() - interval '400 days'";
-        self.ask(SWEEP, &[]).await.map(drop)
-    }
-
     /// Commits the transaction.
     pub(super) async fn commit(self) -> Result<(), StoreError> {
         within(DEADLINE, self.connection.run("COMMIT")).await?;
         self.leave();
         Ok(())
-    }
-}
-
-/// Deletes expired keys and revocations every hour. Nodes that do so at the same time wait only for each other.
-pub(super) async fn sweep_hourly(connector: Arc<Connector>) {
-    loop {
-        sleep(SWEEP_INTERVAL).await;
-        let swept = match DedicatedConnection::open(&connector).await {
-            Ok(connection) => connection.sweep().await.map(|()| connection.leave()),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = swept {
-            tracing::warn!(%error, "expired keys stay in the database for another hour");
-        }
     }
 }
 

@@ -9,20 +9,17 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use tokio_util::sync::CancellationToken;
 use uuid::{Builder, Uuid};
 
-use crate::adapters::supervisor::keep_running;
 use crate::domain::{MacKey, SignUp, Subscription, Timestamp};
 use crate::metrics::Metrics;
-use crate::metrics::workers::Worker;
 use crate::ports::{Entropy, PageStream, StoreError, random};
 
 use super::address::PostgresSettings;
 use super::committer::{Committer, PendingSignUp};
 use super::connection::Parameters;
 use super::connector::{CONNECT_DEADLINE, Connector};
-use super::dedicated::{DedicatedConnection, sweep_hourly};
+use super::dedicated::DedicatedConnection;
 use super::error::{PostgresOpenError, too_late};
 use super::link::Link;
 use super::rows::{column, instant, settings};
@@ -70,20 +67,12 @@ impl PostgresStore {
         let counted = Some(Arc::clone(&metrics));
         let (writes, keep_writes) = Link::new(Arc::clone(&connector), counted);
         let (reads, keep_reads) = Link::new(Arc::clone(&connector), None);
-        let committer = Committer::new(
-            writes.clone(),
-            settings.tombstone_keys.clone(),
-            Arc::clone(&metrics),
-        );
+        let committer = Committer::new(writes.clone(), settings.tombstone_keys.clone(), metrics);
         let (queue, queued) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_writes);
         tasks.spawn(keep_reads);
         tasks.spawn(committer.run(queued));
-        let swept = Arc::clone(&connector);
-        let sweeping = move |_stop| sweep_hourly(Arc::clone(&swept));
-        let never = CancellationToken::new();
-        tasks.spawn(keep_running(Worker::Expiry, metrics, never, sweeping));
         for link in [&writes, &reads] {
             // If there is no connection after all, changes and lookups report it.
             let _ = link.connection(Instant::now() + CONNECT_DEADLINE).await;
