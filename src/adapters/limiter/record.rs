@@ -62,8 +62,8 @@ mod tests {
 
     /// 1,800,000,000,000 ms, twice; then once, 5 ms later.
     const RECORD: [u8; 25] = [
-        VERSION, 0, 0, 1, 0xa3, 0x18, 0x5c, 0x50, 0, 0, 0, 0, 2, 0, 0, 1, 0xa3, 0x18, 0x5c, 0x50, 5, 0, 0,
-        0, 1,
+        VERSION, 0, 0, 1, 0xa3, 0x18, 0x5c, 0x50, 0, 0, 0, 0, 2, 0, 0, 1, 0xa3, 0x18, 0x5c, 0x50,
+        5, 0, 0, 0, 1,
     ];
 
     /// `bytes` with their checksum.
@@ -135,6 +135,9 @@ mod tests {
         check(&[&[2], &RECORD[1..]].concat(), "another version");
         check(&RECORD[..9], "no count");
         check(&RECORD[..24], "a count that breaks off");
-        check(&[VERSION, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0], "a count of zero");
+        check(
+            &[VERSION, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0],
+            "a count of zero",
+        );
     }
 }

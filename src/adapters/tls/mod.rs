@@ -78,15 +78,6 @@ impl Certificate {
         })
     }
 
-    /// The certificate without its issuers.
-    pub(super) fn der(&self) -> Vec<u8> {
-        self.key
-            .cert
-            .first()
-            .map(|der| der.to_vec())
-            .unwrap_or_default()
-    }
-
     /// True if it is for `name`.
     pub(super) fn is_for(&self, name: &str) -> bool {
         let first = self.key.cert.first();
@@ -171,8 +162,7 @@ impl CertificateFiles {
 }
 
 fn read(chain: &Path, key: &Path) -> Result<Certificate, String> {
-    let certificates =
-        operator_file::read_bytes(chain).map_err(|error| of_chain(chain, error))?;
+    let certificates = operator_file::read_bytes(chain).map_err(|error| of_chain(chain, error))?;
     let private = operator_file::read_secret_bytes(key).map_err(|error| of_key(key, error))?;
     Certificate::from_pem(&certificates, &private).map_err(|flaw| match flaw {
         Flaw::Chain(why) => of_chain(chain, why),

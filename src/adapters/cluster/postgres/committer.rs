@@ -77,9 +77,7 @@ impl Committer {
             }
             let batch = next_batch(&mut waiting);
             // A panic fails the batch, not the committer: the waiting callers get an error.
-            let _ = AssertUnwindSafe(self.settle(batch))
-                .catch_unwind()
-                .await;
+            let _ = AssertUnwindSafe(self.settle(batch)).catch_unwind().await;
         }
     }
 

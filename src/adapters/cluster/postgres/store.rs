@@ -121,9 +121,7 @@ impl PostgresStore {
         let _permit = self.permit()?;
         let statement = format!("{} {statement}", settings("'500ms'"));
         let deadline = Instant::now() + WRITE_DEADLINE;
-        self.writes
-            .ask(&statement, parameters, deadline)
-            .await
+        self.writes.ask(&statement, parameters, deadline).await
     }
 
     pub(super) async fn look_up(

@@ -103,8 +103,7 @@ impl Link {
     fn set(&self, connection: Result<RedisConnection, LimiterError>) {
         // Held so that metric, log and state agree.
         let mut current = self.connection.lock();
-        let is_new =
-            |metrics: &Arc<Metrics>| metrics.limits_engine.set_away(connection.is_err());
+        let is_new = |metrics: &Arc<Metrics>| metrics.limits_engine.set_away(connection.is_err());
         if self.settings.metrics.as_ref().is_some_and(is_new) {
             match &connection {
                 Ok(_) => tracing::info!("the engine of the limits decides again"),

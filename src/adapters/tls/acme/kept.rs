@@ -81,9 +81,8 @@ impl Kept {
             return Ok(State::default());
         };
         // The parser's error might quote a key.
-        serde_json::from_str(&text).map_err(|_error| {
-            io::Error::other(format!("{} is damaged: remove it", path.display()))
-        })
+        serde_json::from_str(&text)
+            .map_err(|_error| io::Error::other(format!("{} is damaged: remove it", path.display())))
     }
 
     pub(super) fn keep(&self, state: &State) -> io::Result<()> {

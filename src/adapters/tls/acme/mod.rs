@@ -127,7 +127,8 @@ impl AcmeCertificate {
 
     /// The certificate in use, in DER; `None` if there is none.
     pub fn presented(&self) -> Option<Vec<u8>> {
-        self.answers.of_certificate(Certificate::der)
+        let first = |held: &Certificate| held.key.cert.first().map(|der| der.to_vec());
+        self.answers.of_certificate(first).flatten()
     }
 
     /// The last order, and the time of the next one.
