@@ -16,7 +16,7 @@ use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreErr
 
 use super::committer::tombstones;
 use super::connection::Parameters;
-use super::dedicated::DedicatedConnection;
+use super::connector::DedicatedConnection;
 use super::rows::{
     Stored as _, bytes_column, column, consent_column, delivery_rows, instant, instant_column,
     optional_instant, queue, signers, unexpected,

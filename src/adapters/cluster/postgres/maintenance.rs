@@ -12,8 +12,7 @@ use crate::ports::{Compaction, DeliveryQueue as _, StoreError, StoreMaintenance}
 
 use super::address::{NODE_PREFIX, PostgresSettings};
 use super::connection::{Parameters, PostgresConnection, VERSION};
-use super::connector::Connector;
-use super::dedicated::DedicatedConnection;
+use super::connector::{Connector, DedicatedConnection};
 use super::error::PostgresOpenError;
 use super::rows::{Stored, column, unexpected};
 use super::store::PostgresStore;
