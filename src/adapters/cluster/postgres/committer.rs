@@ -105,7 +105,9 @@ impl Committer {
         ];
         let begun = Instant::now();
         let deadlines = batch.values().map(|waiting| waiting.deadline);
-        let deadline = deadlines.max().unwrap_or(begun);
+        let Some(deadline) = deadlines.max() else {
+            return Ok(Vec::new());
+        };
         let stored = self.link.ask(&self.upsert, parameters, deadline).await;
         match &stored {
             Ok(_) => self.metrics.record_commit(batch.len(), begun.elapsed()),
@@ -146,11 +148,11 @@ pub(super) fn tombstones<'a>(
     hashes.collect()
 }
 
-/// Takes the next sign-ups in order, one per address.
+/// Takes the next sign-ups in order, one per address, without those that nobody waits for any more.
 fn next_batch(waiting: &mut Vec<PendingSignUp>) -> Batch {
     let mut batch = Batch::new();
     let mut rest = Vec::new();
-    for next in waiting.drain(..) {
+    for next in waiting.drain(..).filter(|next| !next.answer.is_closed()) {
         let is_taken = batch.contains_key(&next.sign_up.email);
         if batch.len() < BATCH_LEN_MAX && !is_taken {
             batch.insert(next.sign_up.email.clone(), next);

@@ -107,22 +107,22 @@ impl WebhookClient {
         tokio::select! {
             // A response that has already arrived is reported.
             biased;
-            posted = timeout(deadline, self.post(&id.to_string(), body, now)) => {
+            posted = timeout(deadline, self.post(id, body, now)) => {
                 posted.unwrap_or_else(|_elapsed| Err(later(no_response(deadline), None)))
             }
             () = self.interrupt.cancelled() => Err(WebhookError::Stopped),
         }
     }
 
-    async fn post(&self, id: &str, body: &str, now: Timestamp) -> Result<(), WebhookError> {
-        let sent_s = now.as_ms() / 1000;
+    async fn post(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), WebhookError> {
+        let (id, sent_s) = (id.to_string(), now.as_ms() / 1000);
         let mut request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/json")
             .header(USER_AGENT, PRODUCT)
-            .header("webhook-id", id)
+            .header("webhook-id", &id)
             .header("webhook-timestamp", sent_s);
         if let Some(secrets) = &self.secrets {
-            let signature = secrets.sign(id, sent_s, body.as_bytes());
+            let signature = secrets.sign(&id, sent_s, body.as_bytes());
             request = request.header("webhook-signature", signature);
         }
         let request = request.body(Full::new(Bytes::from(body.to_owned())));
