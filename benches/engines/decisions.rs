@@ -136,7 +136,7 @@ impl Kind {
                 Some((script, arguments)) => {
                     let call = commands.cmd("EVALSHA").arg(script.get_hash()).arg(2);
                     for policy in 0..2 {
-                        call.arg(format!("lw1:{{{identity:020}}}{policy}"));
+                        call.arg(format!("lw1:{policy:02x}{identity:030x}"));
                     }
                     call.arg(arguments)
                 }

@@ -30,8 +30,6 @@ names! {
         Commands => "commands",
         /// Accepts the connections of the admin page.
         AdminPage => "admin-page",
-        /// Drops expired keys and revocations from the database.
-        Expiry => "expiry",
     }
 }
 

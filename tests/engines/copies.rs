@@ -185,13 +185,13 @@ async fn refusals_and_counts_share_a_connection() {
 }
 
 #[tokio::test]
-async fn many_contacts_are_counted_once_a_minute() {
+async fn contacts_are_counted_as_they_are() {
     let server = Postgres::start().await;
     let store = server.store().await;
     let add = "INSERT INTO contact (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at, left_at) \
                SELECT 'n' || n, gen_random_uuid(), gen_random_uuid(), '{}', '{}', to_timestamp(n), now(), \
                    CASE WHEN n <= 7 THEN now() END FROM generate_series";
-    for (range, count) in [("1, 99999", 99_999), ("0, 0", 100_000), ("-1, -1", 100_000)] {
+    for (range, count) in [("1, 99999", 99_999), ("0, 0", 100_000), ("-1, -1", 100_001)] {
         server.sql(&format!("{add}({range}) AS n")).await;
         assert_eq!(store.count(None, None).await, Ok(count), "{range}");
     }

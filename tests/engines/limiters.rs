@@ -17,8 +17,8 @@ pub(crate) async fn limiters(quota: &str) -> (Vec<Redis>, Vec<Arc<dyn RateLimite
     servers.extend(Redis::start_valkey().await);
     let mut limiters: Vec<Arc<dyn RateLimiter>> = Vec::new();
     for server in &servers {
-        let limiter = RedisRateLimiter::with_given_time(server.settings()).await;
-        limiters.push(Arc::new(limiter.unwrap()));
+        let limiter = RedisRateLimiter::open(server.settings()).await;
+        limiters.push(Arc::new(limiter.unwrap().with_given_time()));
     }
     let clock = Arc::new(ManualClock::new(START));
     let metrics = Arc::new(Metrics::new([]));

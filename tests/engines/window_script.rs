@@ -167,8 +167,8 @@ async fn play(limiter: &dyn RateLimiter, steps: Vec<Step>) {
 }
 
 fn agrees(redis: &Redis, runtime: &Runtime) {
-    let opening = RedisRateLimiter::with_given_time(redis.settings());
-    let limiter = runtime.block_on(opening).unwrap();
+    let opening = RedisRateLimiter::open(redis.settings());
+    let limiter = runtime.block_on(opening).unwrap().with_given_time();
     let config = Config {
         cases: CASES,
         failure_persistence: None,

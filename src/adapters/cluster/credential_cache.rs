@@ -16,19 +16,16 @@ use crate::ports::{Clock, KeyIssuer, PageStream, RevocationList, StoreError};
 const FRESH_MS_MAX: u64 = 5_000;
 /// Age up to which a result is used while the store is unavailable.
 const STALE_MS_MAX: u64 = 60_000;
-/// Age up to which an unknown key counts as unknown: another node may issue it at any moment.
-const UNKNOWN_MS_MAX: u64 = 1_000;
-/// Cached results of each kind: those of this many latest lookups, and up to the same number before them.
-const GENERATION_LEN: usize = 32_768;
+/// Most cached results of each kind.
+const LEN_MAX: usize = 65_536;
 
-/// Keys and revocations, each result cached for a while.
+/// Keys and revocations, each result cached for a while. Unknown keys are not cached: anybody can make them up, and
+/// another node may issue one at any moment.
 pub struct CredentialCache {
     keys: Arc<dyn KeyIssuer>,
     revocations: Arc<dyn RevocationList>,
     clock: Arc<dyn Clock>,
     known_keys: Mutex<Answers<Option<KeyRecord>>>,
-    /// They have their own space, because anybody can make them up.
-    unknown_keys: Mutex<Answers<()>>,
     known_revocations: Mutex<Answers<bool>>,
 }
 
@@ -44,7 +41,6 @@ impl CredentialCache {
             revocations,
             clock,
             known_keys: Mutex::default(),
-            unknown_keys: Mutex::default(),
             known_revocations: Mutex::default(),
         }
     }
@@ -64,7 +60,8 @@ impl CredentialCache {
             answer.given_at <= now && now.ms_since(answer.given_at) <= STALE_MS_MAX
         });
         if let Some(answer) = &remembered
-            && answer.is_fresh(now, FRESH_MS_MAX)
+            && answer.asked_at <= now
+            && now.ms_since(answer.asked_at) < FRESH_MS_MAX
         {
             return Ok(answer.value.clone());
         }
@@ -91,32 +88,13 @@ impl CredentialCache {
 #[async_trait]
 impl KeyIssuer for CredentialCache {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
-        let fingerprint = record.fingerprint;
-        let issued = self.keys.issue(record).await;
-        self.known_keys.lock().forget(&fingerprint);
-        self.unknown_keys.lock().forget(&fingerprint);
-        issued
+        self.keys.issue(record).await
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
-        let (unknown, changes) = self.unknown_keys.lock().find(fingerprint);
-        let now = self.clock.now();
-        if unknown.is_some_and(|answer| answer.is_fresh(now, UNKNOWN_MS_MAX)) {
-            return Ok(None);
-        }
-        let (known, ask) = (&self.known_keys, self.keys.find(fingerprint));
-        let found = self.look_up(known, *fingerprint, ask, Option::is_some);
-        let found = found.await?;
-        if found.is_none() {
-            let answer = Answer {
-                value: (),
-                given_at: now,
-                asked_at: now,
-            };
-            let mut unknown = self.unknown_keys.lock();
-            unknown.remember(*fingerprint, answer, changes);
-        }
-        Ok(found)
+        let ask = self.keys.find(fingerprint);
+        self.look_up(&self.known_keys, *fingerprint, ask, Option::is_some)
+            .await
     }
 
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
@@ -172,43 +150,32 @@ struct Answer<V> {
     asked_at: Timestamp,
 }
 
-impl<V> Answer<V> {
-    /// True if the store was asked less than `fresh_ms` ago.
-    fn is_fresh(&self, now: Timestamp, fresh_ms: u64) -> bool {
-        self.asked_at <= now && now.ms_since(self.asked_at) < fresh_ms
-    }
-}
-
-/// The latest results in two generations, so that the oldest are dropped without a search.
+/// The latest results. When there are too many, all are dropped: without a search, and each is looked up once more.
 #[derive(Default)]
 struct Answers<V> {
-    young: HashMap<Fingerprint, Answer<V>>,
-    old: HashMap<Fingerprint, Answer<V>>,
+    known: HashMap<Fingerprint, Answer<V>>,
     /// Number of removals. A result requested before one may be out of date.
     changes: u64,
 }
 
 impl<V: Clone> Answers<V> {
     fn find(&self, fingerprint: &Fingerprint) -> (Option<Answer<V>>, u64) {
-        let found = self.young.get(fingerprint);
-        let found = found.or_else(|| self.old.get(fingerprint));
-        (found.cloned(), self.changes)
+        (self.known.get(fingerprint).cloned(), self.changes)
     }
 
     fn remember(&mut self, fingerprint: Fingerprint, answer: Answer<V>, changes: u64) {
         if changes != self.changes {
             return;
         }
-        if self.young.len() >= GENERATION_LEN {
-            self.old = std::mem::take(&mut self.young);
+        if self.known.len() >= LEN_MAX {
+            self.known.clear();
         }
-        self.young.insert(fingerprint, answer);
+        self.known.insert(fingerprint, answer);
     }
 
     fn forget(&mut self, fingerprint: &Fingerprint) {
         self.changes += 1;
-        self.young.remove(fingerprint);
-        self.old.remove(fingerprint);
+        self.known.remove(fingerprint);
     }
 }
 
@@ -219,24 +186,22 @@ mod tests {
     const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
 
     #[test]
-    fn only_the_last_answers_are_kept() {
+    fn the_number_of_answers_is_bounded() {
         let mut answers = Answers::default();
         let print = |number: usize| {
             let mut bytes = [0; 32];
             bytes[..8].copy_from_slice(&number.to_le_bytes());
             Fingerprint::from_bytes(bytes)
         };
-        for number in 0..5 * GENERATION_LEN {
+        for number in 0..3 * LEN_MAX {
             let answer = Answer {
                 value: number,
                 given_at: START,
                 asked_at: START,
             };
             answers.remember(print(number), answer, 0);
-            let last = answers.find(&print(number.saturating_sub(GENERATION_LEN - 1)));
-            assert!(last.0.is_some());
+            assert!(answers.find(&print(number)).0.is_some());
+            assert!(answers.known.len() <= LEN_MAX);
         }
-        assert!(answers.young.len() + answers.old.len() <= 2 * GENERATION_LEN);
-        assert!(answers.find(&print(0)).0.is_none());
     }
 }

@@ -107,24 +107,19 @@ impl SledRateLimiter {
         now: Timestamp,
         windows_max: usize,
     ) -> Self {
-        Self::over(Some(store), policies, now, windows_max)
+        let table = Arc::new(Table::new(windows_max));
+        Self::over(Writer::open(table, policies.clone(), Some(store), now))
     }
 
     /// A limiter that a restart makes forget its windows.
     pub fn in_memory(policies: &Policies, now: Timestamp) -> Self {
-        Self::over(None, policies, now, WINDOWS_MAX)
+        let table = Arc::new(Table::new(WINDOWS_MAX));
+        Self::over(Writer::open(table, policies.clone(), None, now))
     }
 
-    fn over(
-        store: Option<Box<dyn WindowStore>>,
-        policies: &Policies,
-        now: Timestamp,
-        windows_max: usize,
-    ) -> Self {
-        let table = Arc::new(Table::new(windows_max));
-        let writer = Writer::open(Arc::clone(&table), policies.clone(), store, now);
+    fn over(writer: Writer) -> Self {
         Self {
-            table,
+            table: Arc::clone(&writer.table),
             health: Arc::clone(&writer.health),
             writer: Arc::new(Mutex::new(writer)),
             thread: Mutex::new(None),

@@ -1,25 +1,24 @@
-//! The stored form of a window: a version byte, then for each bucket, oldest first, the milliseconds
-//! since the one before (the first: since the epoch) and the count, both as LEB128; last the CRC-32 of the key and
-//! all of that, because sled does not notice every changed byte.
+//! The stored form of a window: a version byte, then for each bucket, oldest first, the milliseconds since the epoch
+//! (8 bytes) and the count (4), both big-endian; last the CRC-32 of the key and all of that, because sled does not
+//! notice every changed byte.
 //!
 //! The quota is not stored: the one in force when the window is read decides what has expired.
 
 use crate::domain::{Bucket, Timestamp, Window};
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+const BUCKET_BYTES: usize = 12;
 
 /// The approximate size of a window and its key, without sled's overhead.
 pub(super) fn stored_bytes(window: &Window) -> u64 {
-    16 + 1 + 6 + 4 + 4 * window.buckets().len() as u64
+    16 + 1 + 4 + (BUCKET_BYTES * window.buckets().len()) as u64
 }
 
 pub(super) fn encode(key: &[u8], window: &Window) -> Vec<u8> {
     let mut bytes = vec![VERSION];
-    let mut previous = Timestamp::default();
     for bucket in window.buckets() {
-        push_number(&mut bytes, bucket.newest.ms_since(previous));
-        push_number(&mut bytes, bucket.count.into());
-        previous = bucket.newest;
+        bytes.extend(bucket.newest.as_ms().to_be_bytes());
+        bytes.extend(bucket.count.to_be_bytes());
     }
     bytes.extend(checksum(key, &bytes));
     bytes
@@ -38,47 +37,18 @@ pub(super) fn decode(key: &[u8], bytes: &[u8]) -> Option<Window> {
     if checksum(key, bytes) != *found {
         return None;
     }
-    let (&VERSION, mut rest) = bytes.split_first()? else {
+    let (&VERSION, buckets) = bytes.split_first()? else {
         return None;
     };
-    let mut buckets = Vec::new();
-    let mut newest_ms = 0_u64;
-    while !rest.is_empty() {
-        newest_ms = newest_ms.checked_add(take_number(&mut rest)?)?;
-        buckets.push(Bucket {
-            newest: Timestamp::from_ms(newest_ms),
-            count: u32::try_from(take_number(&mut rest)?).ok()?,
-        });
-    }
-    let window = Window::from_buckets(buckets);
+    let buckets = buckets.chunks(BUCKET_BYTES).map(|bytes| {
+        let (newest, count) = bytes.split_first_chunk()?;
+        Some(Bucket {
+            newest: Timestamp::from_ms(u64::from_be_bytes(*newest)),
+            count: u32::from_be_bytes(count.try_into().ok()?),
+        })
+    });
+    let window = Window::from_buckets(buckets.collect::<Option<Vec<_>>>()?);
     window.newest().is_some().then_some(window)
-}
-
-fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
-    while let Some(low) = u8::try_from(number & 0x7f).ok().filter(|_| number > 0x7f) {
-        bytes.push(low | 0x80);
-        number >>= 7;
-    }
-    bytes.extend(u8::try_from(number));
-}
-
-/// Reads a number and moves past it; none if it breaks off or exceeds 64 bits.
-fn take_number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0_u64;
-    for shift in (0..u64::BITS).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let part = u64::from(byte & 0x7f);
-        let shifted = part << shift;
-        if shifted >> shift != part {
-            return None;
-        }
-        number |= shifted;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -91,7 +61,10 @@ mod tests {
     const KEY: &[u8] = &[7; 16];
 
     /// 1,800,000,000,000 ms, twice; then once, 5 ms later.
-    const RECORD: [u8; 10] = [VERSION, 0x80, 0xa0, 0xf1, 0xc2, 0xb1, 0x34, 2, 5, 1];
+    const RECORD: [u8; 25] = [
+        VERSION, 0, 0, 1, 0xa3, 0x18, 0x5c, 0x50, 0, 0, 0, 0, 2, 0, 0, 1, 0xa3, 0x18, 0x5c, 0x50,
+        5, 0, 0, 0, 1,
+    ];
 
     /// `bytes` with their checksum.
     fn sealed(bytes: &[u8]) -> Vec<u8> {
@@ -129,9 +102,9 @@ mod tests {
     }
 
     #[test]
-    fn the_size_grows_by_four_bytes_a_bucket() {
-        assert_eq!(stored_bytes(&Window::default()), 27);
-        assert_eq!(stored_bytes(&window()), 35);
+    fn the_size_grows_by_twelve_bytes_a_bucket() {
+        assert_eq!(stored_bytes(&Window::default()), 21);
+        assert_eq!(stored_bytes(&window()), 45);
     }
 
     #[test]
@@ -159,21 +132,12 @@ mod tests {
         };
         check(&[], "nothing");
         check(&[VERSION], "no bucket");
-        check(&[1, 1, 1], "another version");
-        check(&[VERSION, 1], "no count");
-        check(&[VERSION, 1, 0], "a count of zero");
-        check(&[VERSION, 0x80], "a number that breaks off");
+        check(&[&[2], &RECORD[1..]].concat(), "another version");
+        check(&RECORD[..9], "no count");
+        check(&RECORD[..24], "a count that breaks off");
         check(
-            &[VERSION, 1, 0xff, 0xff, 0xff, 0xff, 0x1f],
-            "a count past 32 bits",
+            &[VERSION, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0],
+            "a count of zero",
         );
-        let mut too_long = vec![VERSION];
-        too_long.extend([0xff; 10]);
-        too_long.extend([0x7f, 1]);
-        check(&too_long, "a number past 64 bits");
-        let mut overflowing = vec![VERSION];
-        push_number(&mut overflowing, u64::MAX);
-        overflowing.extend([1, 1, 1]);
-        check(&overflowing, "an instant past the end of time");
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct StoreHealth {
 }
 
 pub(super) struct Writer {
-    table: Arc<Table>,
+    pub(super) table: Arc<Table>,
     policies: Policies,
     /// None once it is closed, or if windows are in memory only.
     pub(super) store: Option<Box<dyn WindowStore>>,

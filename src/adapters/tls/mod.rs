@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::ring;
@@ -78,15 +78,6 @@ impl Certificate {
         })
     }
 
-    /// The certificate without its issuers.
-    pub(super) fn der(&self) -> Vec<u8> {
-        self.key
-            .cert
-            .first()
-            .map(|der| der.to_vec())
-            .unwrap_or_default()
-    }
-
     /// True if it is for `name`.
     pub(super) fn is_for(&self, name: &str) -> bool {
         let first = self.key.cert.first();
@@ -116,16 +107,11 @@ pub(super) fn server_config(
     Ok(config)
 }
 
-/// The contents of the chain's and the key's file.
-type Contents = [Vec<u8>; 2];
-
 /// A certificate in files, presented to new connections, whatever name they ask for.
 #[derive(Debug)]
 pub struct CertificateFiles {
     chain: PathBuf,
     key: PathBuf,
-    /// To detect changes.
-    contents: Mutex<Contents>,
     current: RwLock<Certificate>,
 }
 
@@ -142,13 +128,10 @@ impl CertificateFiles {
     /// # Errors
     /// The reason why they cannot be used, in one line that begins with the file's flag.
     pub fn open(chain: &Path, key: &Path) -> Result<Self, String> {
-        let contents = read(chain, key)?;
-        let certificate = parse(&contents, chain, key)?;
         Ok(Self {
             chain: chain.to_path_buf(),
             key: key.to_path_buf(),
-            contents: Mutex::new(contents),
-            current: RwLock::new(certificate),
+            current: RwLock::new(read(chain, key)?),
         })
     }
 
@@ -158,13 +141,10 @@ impl CertificateFiles {
     /// As [`Self::open`]. The old certificate stays.
     pub fn reread(&self) -> Result<bool, String> {
         let read = read(&self.chain, &self.key)?;
-        let mut contents = self.contents.lock();
-        if *contents == read {
-            return Ok(false);
-        }
-        *self.current.write() = parse(&read, &self.chain, &self.key)?;
-        *contents = read;
-        Ok(true)
+        let mut current = self.current.write();
+        let is_another = current.key.cert != read.key.cert;
+        *current = read;
+        Ok(is_another)
     }
 
     /// Validity of the certificate.
@@ -181,19 +161,10 @@ impl CertificateFiles {
     }
 }
 
-fn read(chain: &Path, key: &Path) -> Result<Contents, String> {
-    Ok([
-        operator_file::read_bytes(chain).map_err(|error| of_chain(chain, error))?,
-        operator_file::read_secret_bytes(key).map_err(|error| of_key(key, error))?,
-    ])
-}
-
-fn parse(
-    [certificates, private]: &Contents,
-    chain: &Path,
-    key: &Path,
-) -> Result<Certificate, String> {
-    Certificate::from_pem(certificates, private).map_err(|flaw| match flaw {
+fn read(chain: &Path, key: &Path) -> Result<Certificate, String> {
+    let certificates = operator_file::read_bytes(chain).map_err(|error| of_chain(chain, error))?;
+    let private = operator_file::read_secret_bytes(key).map_err(|error| of_key(key, error))?;
+    Certificate::from_pem(&certificates, &private).map_err(|flaw| match flaw {
         Flaw::Chain(why) => of_chain(chain, why),
         Flaw::Key(why) => of_key(key, why),
         Flaw::Foreign => {

@@ -282,7 +282,7 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     let aside = house.file("ledger.damaged.1");
     write_private(&aside, "ada@example.com");
     fs::create_dir(house.file("tls")).unwrap();
-    write_private(&house.file("tls/account.json"), "{}");
+    write_private(&house.file("tls/acme.json"), "{}");
     // Not the service's own.
     fs::write(house.file("notes.txt"), "").unwrap();
     fs::set_permissions(house.file("notes.txt"), Permissions::from_mode(0o664)).unwrap();
@@ -303,7 +303,7 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
         "mark",
         "lock",
         "ledger.damaged.1",
-        "tls/account.json",
+        "tls/acme.json",
     ] {
         assert_eq!(mode(&house.file(name)), 0o600, "{name}");
     }

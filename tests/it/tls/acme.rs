@@ -54,7 +54,7 @@ fn ordered_from(scripted: &ScriptedAuthority, dir: &Path, email: Option<&str>) -
 fn keep(dir: &Path, pair: &Pair, order: &Value) {
     let [chain, key] = [&pair.chain, &pair.key].map(|path| fs::read_to_string(path).unwrap());
     write_private(&dir.join("certificate.pem"), &format!("{chain}{key}"));
-    write_private(&dir.join("order.json"), &order.to_string());
+    write_private(&dir.join("acme.json"), &order.to_string());
 }
 
 fn issued(at: Timestamp) -> Value {
@@ -89,7 +89,7 @@ fn what_is_kept_decides_when_the_next_order_is_due() {
     other["directory"] = json!("https://staging.example/dir");
     keep(dir.path(), &pair, &other);
     assert!(due(&[NAME]) <= now);
-    fs::remove_file(dir.path().join("order.json")).unwrap();
+    fs::remove_file(dir.path().join("acme.json")).unwrap();
     assert!(due(&[NAME]) <= now);
     assert_eq!(
         open(dir.path(), &[NAME]).unwrap().validity().unwrap(),
@@ -125,9 +125,9 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
         assert!(refusal().contains(told), "{told}");
     }
     keep(dir.path(), &pair, &json!({}));
-    assert!(refusal().contains("order.json is damaged: remove it"));
-    write_private(&dir.path().join("order.json"), "{\"directory\":");
-    assert!(refusal().contains("order.json is damaged: remove it"));
+    assert!(refusal().contains("acme.json is damaged: remove it"));
+    write_private(&dir.path().join("acme.json"), "{\"directory\":");
+    assert!(refusal().contains("acme.json is damaged: remove it"));
     keep(dir.path(), &pair, &issued(Timestamp::default()));
     // The start closes the whole data directory to others.
     fs::set_permissions(&certificate, fs::Permissions::from_mode(0o660)).unwrap();
@@ -242,15 +242,15 @@ fn an_authority_that_is_away_is_asked_once_over_ten_restarts_and_the_reason_is_t
     assert!(checked.out.contains(told), "{checked:?}");
     let tls = dir.path().join("tls");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&tls), mode(&tls.join("order.json"))), (0o700, 0o600));
+    assert_eq!((mode(&tls), mode(&tls.join("acme.json"))), (0o700, 0o600));
 }
 
 #[tokio::test]
 async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
-    for (kind, told, keeps_account) in [
-        ("rateLimited", "is used up: wait", true),
-        ("caa", "a CAA record of landing.example forbids", true),
-        ("accountDoesNotExist", "creates a new one", false),
+    for (kind, told) in [
+        ("rateLimited", "is used up: wait"),
+        ("caa", "a CAA record of landing.example forbids"),
+        ("accountDoesNotExist", "remove acme.json"),
     ] {
         let vouching = Authority::new();
         let scripted = ScriptedAuthority::refusing(&vouching, kind);
@@ -281,14 +281,10 @@ async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
             assert_eq!(scripted.asked("/order"), nth as usize);
             now = order.next_at;
         }
-        let accounts = if keeps_account { 1 } else { 3 };
-        assert_eq!(scripted.asked("/account"), accounts, "{kind}");
-        let account = dir.path().join("tls/account.json");
-        assert_eq!(account.exists(), keeps_account);
-        if keeps_account {
-            let mode = fs::metadata(account).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
-        }
+        assert_eq!(scripted.asked("/account"), 1, "{kind}");
+        let state = dir.path().join("tls/acme.json");
+        let mode = fs::metadata(state).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }
 
@@ -306,7 +302,7 @@ async fn an_authority_behind_a_proxy_that_fails_is_not_taken_for_another_service
 }
 
 #[tokio::test]
-async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_served() {
+async fn a_name_that_fails_is_blamed_alone_and_holds_up_the_order_until_it_works() {
     const BAD: &str = "b.landing.example";
     for (kind, told) in [
         ("dns", "b.landing.example has no address, or DNS fails"),
@@ -330,26 +326,23 @@ async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_serve
         let acme = AcmeCertificate::open(settings, 0).unwrap();
         let mut now = day("2026-01-01");
         for failures in 1..4 {
-            // The first time a certificate is given. Later none is, because the one in use has all other names.
-            let ordered = acme.order(now).await;
-            assert_eq!(ordered.is_ok(), failures == 1, "{kind}: {ordered:?}");
-            assert!(acme.presented().is_some(), "{kind}");
-            let last = acme.last_order(now);
-            let why = last.error.unwrap_or_default();
+            let why = acme.order(now).await.unwrap_err();
             assert!(
                 why.contains(told) && !why.contains(" landing.example"),
                 "{why}"
             );
-            assert_eq!(last.failures, failures, "{kind}");
+            assert!(acme.presented().is_none(), "{kind}");
+            let last = acme.last_order(now);
+            assert_eq!((last.failures, last.error), (failures, Some(why)), "{kind}");
             assert!(last.next_at > now, "{kind}");
-            assert_eq!(scripted.asked("/certificate"), 1, "{kind}");
             now = last.next_at;
         }
         scripted.repair();
         acme.order(now).await.unwrap();
+        assert!(acme.presented().is_some(), "{kind}");
         let last = acme.last_order(now);
         assert_eq!((last.failures, last.error), (0, None), "{kind}");
-        assert_eq!(scripted.asked("/certificate"), 2, "{kind}");
+        assert_eq!(scripted.asked("/certificate"), 1, "{kind}");
     }
 }
 
@@ -369,22 +362,22 @@ async fn no_name_with_a_certificate_is_every_name_told() {
 }
 
 #[tokio::test]
-async fn an_address_that_changes_is_told_with_the_next_order() {
+async fn an_address_that_changes_gets_an_account_of_its_own() {
     let vouching = Authority::new();
     let scripted = ScriptedAuthority::refusing(&vouching, "caa");
     let dir = private_dir();
-    for (email, accounts, updates) in [
-        (Some("ops@landing.example"), 1, 0),
-        (Some("ops@landing.example"), 1, 0),
-        (Some("web@landing.example"), 1, 1),
-        (Some("web@landing.example"), 1, 1),
-        (None, 1, 2),
-        (None, 1, 2),
+    for (email, accounts) in [
+        (Some("ops@landing.example"), 1),
+        (Some("ops@landing.example"), 1),
+        (Some("web@landing.example"), 2),
+        (Some("web@landing.example"), 2),
+        (None, 3),
+        (None, 3),
     ] {
         let acme = ordered_from(&scripted, dir.path(), email);
         let _refused = acme.order(day("2026-01-01")).await.unwrap_err();
         assert_eq!(scripted.asked("/account"), accounts, "{email:?}");
-        assert_eq!(scripted.asked("/account/1"), updates, "{email:?}");
+        assert_eq!(scripted.asked("/account/1"), 0, "{email:?}");
     }
 }
 
@@ -402,7 +395,7 @@ async fn nothing_is_ordered_where_nothing_can_be_kept() {
         listen: "127.0.0.1:443".parse().unwrap(),
     };
     // In the way of what is written beside its place.
-    fs::create_dir(dir.path().join("order.new")).unwrap();
+    fs::create_dir(dir.path().join("acme.new")).unwrap();
     let acme = AcmeCertificate::open(settings, 0).unwrap();
     let now = day("2026-01-01");
     let why = acme.order(now).await.unwrap_err();

@@ -19,8 +19,7 @@ use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
 use super::connection::Parameters;
-use super::error::Failure;
-use super::link::{Link, pause};
+use super::link::Link;
 use super::rows::{bytea, column, delivery_rows, settings, signer, signers, timestamptz};
 
 /// Most sign-ups in one batch.
@@ -78,55 +77,25 @@ impl Committer {
             }
             let batch = next_batch(&mut waiting);
             // A panic fails the batch, not the committer: the waiting callers get an error.
-            let _ = AssertUnwindSafe(self.settle_all(batch))
-                .catch_unwind()
-                .await;
+            let _ = AssertUnwindSafe(self.settle(batch)).catch_unwind().await;
         }
     }
 
     /// Stores the sign-ups together. If one of their rows is locked, stores them one by one, so that the others do not
     /// fail with it.
-    async fn settle_all(&self, batch: Batch) {
-        for row in self.settle(batch, BATCH_LOCK).await {
-            let locked = self.settle(Batch::from([row]), ROW_LOCK).await;
-            refuse(locked, &StoreError::Overloaded);
+    async fn settle(&self, batch: Batch) {
+        let stored = self.store(&batch, BATCH_LOCK).await;
+        if !matches!(stored, Err(StoreError::Overloaded)) {
+            return answer(batch, stored);
+        }
+        for row in batch {
+            let row = Batch::from([row]);
+            let stored = self.store(&row, ROW_LOCK).await;
+            answer(row, stored);
         }
     }
 
-    /// Repeats the statement until there is a result or nobody waits any more. Returns the sign-ups that it could not
-    /// store because another transaction holds one of their rows.
-    async fn settle(&self, mut batch: Batch, lock_timeout: &str) -> Batch {
-        loop {
-            batch.retain(|_, waiting| !waiting.answer.is_closed());
-            let Some(deadline) = batch.values().map(|waiting| waiting.deadline).max() else {
-                return batch;
-            };
-            let begun = Instant::now();
-            match self.ask(&batch, lock_timeout, deadline).await {
-                Ok(rows) => {
-                    self.metrics.record_commit(batch.len(), begun.elapsed());
-                    answer(batch, &rows);
-                    return Batch::new();
-                }
-                // The next attempt waits for a new connection.
-                Err(Failure::Lost) => {}
-                Err(Failure::Again) => pause().await,
-                Err(Failure::Locked) => return batch,
-                Err(Failure::Final(error)) => {
-                    self.metrics.ledger.failed.increase();
-                    refuse(batch, &error);
-                    return Batch::new();
-                }
-            }
-        }
-    }
-
-    async fn ask(
-        &self,
-        batch: &Batch,
-        lock_timeout: &str,
-        deadline: Instant,
-    ) -> Result<Vec<Row>, Failure> {
+    async fn store(&self, batch: &Batch, lock_timeout: &str) -> Result<Vec<Row>, StoreError> {
         let rows = batch.values().map(|waiting| self.row(waiting)).collect();
         let notices = batch.values().filter_map(|one| one.sign_up.notice.as_ref());
         let parameters: Parameters<'_> = &[
@@ -134,7 +103,18 @@ impl Committer {
             (&lock_timeout, Type::TEXT),
             (&delivery_rows(notices), Type::TEXT),
         ];
-        self.link.ask(&self.upsert, parameters, deadline).await
+        let begun = Instant::now();
+        let deadlines = batch.values().map(|waiting| waiting.deadline);
+        let Some(deadline) = deadlines.max() else {
+            return Ok(Vec::new());
+        };
+        let stored = self.link.ask(&self.upsert, parameters, deadline).await;
+        match &stored {
+            Ok(_) => self.metrics.record_commit(batch.len(), begun.elapsed()),
+            Err(StoreError::Overloaded) => {}
+            Err(_) => self.metrics.ledger.failed.increase(),
+        }
+        stored
     }
 
     fn row(&self, waiting: &PendingSignUp) -> Value {
@@ -168,11 +148,11 @@ pub(super) fn tombstones<'a>(
     hashes.collect()
 }
 
-/// Takes the next sign-ups in order, one per address.
+/// Takes the next sign-ups in order, one per address, without those that nobody waits for any more.
 fn next_batch(waiting: &mut Vec<PendingSignUp>) -> Batch {
     let mut batch = Batch::new();
     let mut rest = Vec::new();
-    for next in waiting.drain(..) {
+    for next in waiting.drain(..).filter(|next| !next.answer.is_closed()) {
         let is_taken = batch.contains_key(&next.sign_up.email);
         if batch.len() < BATCH_LEN_MAX && !is_taken {
             batch.insert(next.sign_up.email.clone(), next);
@@ -184,24 +164,23 @@ fn next_batch(waiting: &mut Vec<PendingSignUp>) -> Batch {
     batch
 }
 
-fn refuse(batch: Batch, error: &StoreError) {
-    for waiting in batch.into_values() {
-        // Fails if nobody waits any more.
-        let _ = waiting.answer.send(Err(error.clone()));
-    }
-}
-
-fn answer(mut batch: Batch, rows: &[Row]) {
-    for row in rows {
+/// Tells the waiting callers. Sending fails if a caller is gone.
+fn answer(mut batch: Batch, stored: Result<Vec<Row>, StoreError>) {
+    let omitted = StoreError::Unavailable("the database omitted a sign-up".to_owned());
+    let (rows, rest) = match stored {
+        Ok(rows) => (rows, omitted),
+        Err(error) => (Vec::new(), error),
+    };
+    for row in &rows {
         let email = column(row, 0).map(EmailAddress::from_stored);
         if let Some(waiting) = email.ok().and_then(|email| batch.remove(&email)) {
             let subscription = subscription(&waiting, row);
-            // Fails if nobody waits any more.
             let _ = waiting.answer.send(subscription);
         }
     }
-    let omitted = StoreError::Unavailable("the database omitted a sign-up".to_owned());
-    refuse(batch, &omitted);
+    for waiting in batch.into_values() {
+        let _ = waiting.answer.send(Err(rest.clone()));
+    }
 }
 
 fn subscription(waiting: &PendingSignUp, row: &Row) -> Result<Subscription, StoreError> {

@@ -1,5 +1,8 @@
 //! A connection, and the check of its tables.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 use tokio_util::sync::CancellationToken;
@@ -53,6 +56,12 @@ impl PostgresConnection {
         self.client.batch_execute(statements).await?;
         self.bound.note_answer();
         Ok(())
+    }
+
+    /// True if it responds within a second, and is writable.
+    pub(super) async fn works(&self) -> bool {
+        let takes_writes = timeout(Duration::from_secs(1), self.takes_writes()).await;
+        matches!(takes_writes, Ok(Ok(true)))
     }
 
     /// True if it is writable.

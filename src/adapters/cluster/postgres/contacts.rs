@@ -2,10 +2,8 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -18,7 +16,7 @@ use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreErr
 
 use super::committer::tombstones;
 use super::connection::Parameters;
-use super::dedicated::DedicatedConnection;
+use super::connector::DedicatedConnection;
 use super::rows::{
     Stored as _, bytes_column, column, consent_column, delivery_rows, instant, instant_column,
     optional_instant, queue, signers, unexpected,
@@ -46,11 +44,6 @@ const COUNT: &str = "SELECT count(*) FROM contact \
 /// Each is answered by an index that has nothing else.
 const STATUS_COUNTS: &str = "SELECT (SELECT count(*) FROM contact WHERE is_pending), \
      (SELECT count(*) FROM contact WHERE left_at IS NOT NULL AND NOT is_pending)";
-
-/// From this number of contacts on, the count is cached for [`COUNT_AGE_MAX`]: the server reads an index entry for
-/// each.
-const COUNT_KEPT_MIN: u64 = 100_000;
-const COUNT_AGE_MAX: Duration = Duration::from_secs(60);
 
 const CONFIRM: &str = concat!(
     ", confirmed AS (UPDATE contact SET confirmed_at = $2, confirmed_ip = $4, left_at = NULL FROM settings \
@@ -267,22 +260,8 @@ impl ContactStore for PostgresStore {
             (&since.map(instant), Type::TIMESTAMPTZ),
             (&until.map(instant), Type::TIMESTAMPTZ),
         ];
-        let count = async || {
-            let rows = self.ask_apart(COUNT, parameters).await?;
-            column::<i64>(rows.first().ok_or_else(unexpected)?, 0).map(i64::cast_unsigned)
-        };
-        if since.is_some() || until.is_some() {
-            return count().await;
-        }
-        let mut counted = self.counted.lock().await;
-        if let Some((count @ COUNT_KEPT_MIN.., at)) = *counted
-            && at.elapsed() < COUNT_AGE_MAX
-        {
-            return Ok(count);
-        }
-        let count = count().await?;
-        *counted = Some((count, Instant::now()));
-        Ok(count)
+        let rows = self.ask_apart(COUNT, parameters).await?;
+        column::<i64>(rows.first().ok_or_else(unexpected)?, 0).map(i64::cast_unsigned)
     }
 
     async fn import(

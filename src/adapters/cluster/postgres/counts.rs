@@ -48,14 +48,12 @@ impl CountStore for PostgresStore {
             let Some(counted) = Counted::from_name(&counted) else {
                 continue;
             };
-            let number = u64::try_from(number).unwrap_or(0);
-            match listed.last_mut().filter(|last| last.hour == hour) {
-                Some(last) => last.counts.add(counted, number),
-                None => {
-                    let mut counts = Counts::default();
-                    counts.add(counted, number);
-                    listed.push(HourlyCounts { hour, counts });
-                }
+            if listed.last().is_none_or(|last| last.hour != hour) {
+                let counts = Counts::default();
+                listed.push(HourlyCounts { hour, counts });
+            }
+            if let Some(last) = listed.last_mut() {
+                last.counts.add(counted, u64::try_from(number).unwrap_or(0));
             }
         }
         Ok(listed)

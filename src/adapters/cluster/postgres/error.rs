@@ -8,49 +8,22 @@ use crate::adapters::outbound::root_cause;
 use crate::domain::quoted;
 use crate::ports::StoreError;
 
-/// The reason why a statement has no result.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// The connection is unusable. It is unknown whether the statement took effect.
-    Lost,
-    /// The server ended the statement because of a conflict with another one. It took no effect.
-    Again,
-    /// Another transaction holds a row for a long time. It took no effect.
-    Locked,
-    /// Retrying does not help.
-    Final(StoreError),
+/// The reason why a statement has no result; `None` if the connection is unusable, and it is unknown whether the
+/// statement took effect. With [`StoreError::Overloaded`] it took none: another transaction was in its way.
+pub(super) fn failure(error: &Error) -> Option<StoreError> {
+    failure_of(error.code()?.code())
 }
 
-impl Failure {
-    pub(super) fn of(error: &Error) -> Self {
-        error
-            .code()
-            .map_or(Self::Lost, |code| Self::of_code(code.code()))
-    }
-
-    fn of_code(code: &str) -> Self {
-        let text = sqlstate(code);
-        match code {
-            // Read-only, or unknown whether it took effect.
-            "25006" | "40003" => Self::Lost,
-            // No connection, or the server is stopping or starting.
-            _ if code.starts_with("08") || code.starts_with("57P") => Self::Lost,
-            "40P01" | "40001" => Self::Again,
-            "55P03" => Self::Locked,
-            "53100" => Self::Final(StoreError::Full(text)),
-            _ => Self::Final(StoreError::Unavailable(text)),
-        }
-    }
-}
-
-impl From<Failure> for StoreError {
-    /// For a statement that is not retried.
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Lost => Self::Unavailable("the connection was lost".to_owned()),
-            Failure::Again | Failure::Locked => Self::Overloaded,
-            Failure::Final(error) => error,
-        }
+fn failure_of(code: &str) -> Option<StoreError> {
+    match code {
+        // Read-only, or unknown whether it took effect.
+        "25006" | "40003" => None,
+        // No connection, or the server is stopping or starting.
+        _ if code.starts_with("08") || code.starts_with("57P") => None,
+        // A deadlock, a conflict, or a row that another transaction holds for a long time.
+        "40P01" | "40001" | "55P03" => Some(StoreError::Overloaded),
+        "53100" => Some(StoreError::Full(sqlstate(code))),
+        _ => Some(StoreError::Unavailable(sqlstate(code))),
     }
 }
 
@@ -206,10 +179,9 @@ mod tests {
         for (codes, expected) in [
             (
                 "25006 40003 57P01 57P02 57P03 57P05 08000 08006 08P01",
-                "Lost",
+                "None",
             ),
-            ("40P01 40001", "Again"),
-            ("55P03", "Locked"),
+            ("40P01 40001 55P03", "Overloaded"),
             ("53100", "Full"),
             (
                 "53200 53300 57014 28P01 42501 42P01 58030 XX001 0 é",
@@ -217,7 +189,7 @@ mod tests {
             ),
         ] {
             for code in codes.split(' ') {
-                let failure = format!("{:?}", Failure::of_code(code));
+                let failure = format!("{:?}", failure_of(code));
                 assert!(failure.contains(expected), "{code}: {failure}");
             }
         }

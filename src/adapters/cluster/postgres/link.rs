@@ -1,6 +1,5 @@
 //! A connection that is replaced when it fails.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::ports::StoreError;
 
 use super::connection::{Parameters, PostgresConnection};
 use super::connector::Connector;
-use super::error::{Failure, too_late};
+use super::error::{failure, too_late};
 
 /// Interval at which the connection is checked for being writable.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -22,8 +21,6 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const PROBE_DEADLINE: Duration = Duration::from_secs(3);
 /// Shortest time without a response after which a statement gives up its connection.
 const SILENCE_MIN: Duration = Duration::from_millis(500);
-/// Longest pause before a statement is retried after a conflict.
-const RETRY_PAUSE_MS_MAX: u64 = 40;
 /// Shortest time between two attempts to connect.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
 /// The same after an error that is unlikely to go away by itself.
@@ -37,7 +34,8 @@ type Connection = Option<Arc<PostgresConnection>>;
 #[derive(Clone)]
 pub(super) struct Link {
     connection: watch::Receiver<Connection>,
-    availability: Arc<Availability>,
+    /// The time from which there has been no connection.
+    lost_at: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Link {
@@ -46,24 +44,19 @@ impl Link {
         connector: Arc<Connector>,
         metrics: Option<Arc<Metrics>>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (sender, connection) = watch::channel(None);
-        let lost_at = Mutex::default();
-        let availability = Arc::new(Availability { metrics, lost_at });
-        let keeping = keep(connector, Arc::clone(&availability), sender);
+        let (connections, connection) = watch::channel(None);
+        let lost_at = Arc::default();
+        let keeping = keep(connector, metrics, connections, Arc::clone(&lost_at));
         let link = Self {
             connection,
-            availability,
+            lost_at,
         };
         (link, keeping)
     }
 
     /// Fails if the database has been unavailable for a while. Does not wait.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let away = self
-            .availability
-            .lost_at
-            .lock()
-            .map(|since| since.elapsed());
+        let away = self.lost_at.lock().map(|since| since.elapsed());
         match away.filter(|away| *away >= PATIENCE) {
             Some(away) => {
                 let text = format!("the database has been unavailable for {} s", away.as_secs());
@@ -73,49 +66,31 @@ impl Link {
         }
     }
 
-    /// Runs a statement once. A connection that does not respond before `deadline` is dropped.
+    /// Runs an idempotent statement until there is a result. A connection that does not respond before `deadline` is
+    /// dropped.
     pub(super) async fn ask(
-        &self,
-        statement: &str,
-        parameters: Parameters<'_>,
-        deadline: Instant,
-    ) -> Result<Vec<Row>, Failure> {
-        let connection = self.connection(deadline).await.map_err(Failure::Final)?;
-        let sent = Instant::now();
-        let asked = connection.ask(statement, parameters);
-        match timeout_at(deadline, asked).await {
-            Ok(Ok(rows)) => Ok(rows),
-            Ok(Err(error)) => {
-                let failure = Failure::of(&error);
-                if let Failure::Lost = failure {
-                    connection.gone.cancel();
-                }
-                Err(failure)
-            }
-            Err(_elapsed) => {
-                // A statement that waited long for a connection reveals nothing about it.
-                if sent.elapsed() >= SILENCE_MIN {
-                    connection.gone.cancel();
-                }
-                Err(Failure::Final(too_late()))
-            }
-        }
-    }
-
-    /// Runs an idempotent statement until there is a result.
-    pub(super) async fn ask_until(
         &self,
         statement: &str,
         parameters: Parameters<'_>,
         deadline: Instant,
     ) -> Result<Vec<Row>, StoreError> {
         loop {
-            match self.ask(statement, parameters, deadline).await {
-                Ok(rows) => return Ok(rows),
-                // The next attempt waits for a new connection.
-                Err(Failure::Lost) => {}
-                Err(Failure::Again) => pause().await,
-                Err(failure) => return Err(failure.into()),
+            let connection = self.connection(deadline).await?;
+            let sent = Instant::now();
+            match timeout_at(deadline, connection.ask(statement, parameters)).await {
+                Ok(Ok(rows)) => return Ok(rows),
+                Ok(Err(error)) => match failure(&error) {
+                    Some(failure) => return Err(failure),
+                    // The next attempt waits for a new connection.
+                    None => connection.gone.cancel(),
+                },
+                Err(_elapsed) => {
+                    // A statement that waited long for a connection reveals nothing about it.
+                    if sent.elapsed() >= SILENCE_MIN {
+                        connection.gone.cancel();
+                    }
+                    return Err(too_late());
+                }
             }
         }
     }
@@ -133,56 +108,34 @@ impl Link {
     }
 }
 
-/// Waits for a random time, so that two statements that the server ended because of a conflict are not retried at
-/// the same moment.
-pub(super) async fn pause() {
-    let random = RandomState::new().hash_one(());
-    sleep(Duration::from_millis(1 + random % RETRY_PAUSE_MS_MAX)).await;
-}
-
-/// The time from which the database has been unavailable. A change is logged once.
-struct Availability {
-    metrics: Option<Arc<Metrics>>,
-    lost_at: Mutex<Option<Instant>>,
-}
-
-impl Availability {
-    /// Records that the connection was lost. There may be a new one in a moment.
-    fn lost(&self) {
-        self.lost_at.lock().get_or_insert_with(Instant::now);
-    }
-
-    /// Records the reason why there is no connection, or that there is one. True if that is a change.
-    fn set_away(&self, is_away: bool) -> bool {
-        let metrics = self.metrics.as_ref();
-        metrics.is_some_and(|metrics| metrics.store_engine.set_away(is_away))
-    }
-}
-
-/// Connects, watches the connection, and reconnects, until the link is dropped.
+/// Connects, watches the connection, and reconnects, until the link is dropped. A change is logged once.
 async fn keep(
     connector: Arc<Connector>,
-    availability: Arc<Availability>,
+    metrics: Option<Arc<Metrics>>,
     connections: watch::Sender<Connection>,
+    lost_at: Arc<Mutex<Option<Instant>>>,
 ) {
+    let is_change = |is_away| {
+        let metrics = metrics.as_ref();
+        metrics.is_some_and(|metrics| metrics.store_engine.set_away(is_away))
+    };
     while !connections.is_closed() {
         let begun = Instant::now();
+        lost_at.lock().get_or_insert(begun);
         match connector.connect().await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 connections.send_replace(Some(Arc::clone(&connection)));
-                let lost_at = availability.lost_at.lock().take();
-                if availability.set_away(false) {
-                    let away_ms = lost_at.map(|since| since.elapsed().as_millis());
+                let away_since = lost_at.lock().take();
+                if is_change(false) {
+                    let away_ms = away_since.map(|since| since.elapsed().as_millis());
                     tracing::info!(away_ms, "the database is back");
                 }
                 watch_over(&connection).await;
                 connections.send_replace(None);
-                availability.lost();
             }
             Err(error) => {
-                availability.lost();
-                if availability.set_away(true) {
+                if is_change(true) {
                     tracing::warn!(
                         reason = error.to_string(),
                         "the database is unavailable: sign-ups and new keys are refused until it is back"
@@ -209,29 +162,5 @@ async fn watch_over(connection: &PostgresConnection) {
             connection.gone.cancel();
             return;
         };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn what_was_in_each_others_way_is_asked_again_at_different_times() {
-        let mut pauses = BTreeSet::new();
-        for _ in 0..100 {
-            let begun = Instant::now();
-            pause().await;
-            pauses.insert(begun.elapsed());
-        }
-        let latest = Duration::from_millis(RETRY_PAUSE_MS_MAX);
-        assert!(
-            pauses.first() >= Some(&Duration::from_millis(1)),
-            "{pauses:?}"
-        );
-        assert!(pauses.last() <= Some(&latest), "{pauses:?}");
-        assert!(pauses.len() > 10, "{pauses:?}");
     }
 }

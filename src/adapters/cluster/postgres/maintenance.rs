@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use tokio::time::timeout;
 use tokio_postgres::types::Type;
 
-use crate::ports::{Compaction, StoreError, StoreMaintenance};
+use crate::domain::Timestamp;
+use crate::ports::{Compaction, DeliveryQueue as _, StoreError, StoreMaintenance};
 
 use super::address::{NODE_PREFIX, PostgresSettings};
 use super::connection::{Parameters, PostgresConnection, VERSION};
-use super::connector::Connector;
-use super::dedicated::DedicatedConnection;
+use super::connector::{Connector, DedicatedConnection};
 use super::error::PostgresOpenError;
 use super::rows::{Stored, column, unexpected};
 use super::store::PostgresStore;
@@ -140,7 +140,7 @@ impl StoreMaintenance for PostgresStore {
     async fn compact(&self) -> Result<Compaction, StoreError> {
         let connection = DedicatedConnection::open(&self.connector).await?;
         let (entries_before, bytes_before) = size(&connection).await?;
-        connection.sweep().await?;
+        self.drop_dead(Timestamp::default()).await?;
         connection.vacuum(&TABLES.join(", ")).await?;
         let (entries_after, bytes_after) = size(&connection).await?;
         Ok(Compaction {

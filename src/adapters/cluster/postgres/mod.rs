@@ -4,14 +4,13 @@
 //! |---|---|
 //! | `address` | the settings: URL of the database with its hosts, password, authorities, secrets |
 //! | `connection` | a connection, and the check of its tables |
-//! | `connector` | connecting to the writable host |
+//! | `connector` | connecting to the writable host, and separate connections for long work |
 //! | `link` | a connection that is replaced when it fails, statements over it, and its availability, for health and the log |
 //! | `error` | errors of the database, for a statement and for the operator |
 //! | `store` | the store behind the ports |
 //! | `committer` | sign-ups in batches |
 //! | `contacts`, `deliveries`, `credentials`, `counts` | the ports |
 //! | `maintenance` | creating and filling the tables, for `landing-api migrate` and `move`, and their upkeep |
-//! | `dedicated` | a separate connection for long work |
 //! | `rows` | values of the domain as rows of JSON and as columns |
 //!
 //! **A sign-up** waits for the committer, which sends all waiting ones as one statement: at most 64 rows, one per
@@ -40,7 +39,6 @@ mod connector;
 mod contacts;
 mod counts;
 mod credentials;
-mod dedicated;
 mod deliveries;
 mod error;
 mod link;

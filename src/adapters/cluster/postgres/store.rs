@@ -4,25 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use tokio_util::sync::CancellationToken;
 use uuid::{Builder, Uuid};
 
-use crate::adapters::supervisor::keep_running;
 use crate::domain::{MacKey, SignUp, Subscription, Timestamp};
 use crate::metrics::Metrics;
-use crate::metrics::workers::Worker;
 use crate::ports::{Entropy, PageStream, StoreError, random};
 
 use super::address::PostgresSettings;
 use super::committer::{Committer, PendingSignUp};
 use super::connection::Parameters;
-use super::connector::{CONNECT_DEADLINE, Connector};
-use super::dedicated::{DedicatedConnection, sweep_hourly};
+use super::connector::{CONNECT_DEADLINE, Connector, DedicatedConnection};
 use super::error::{PostgresOpenError, too_late};
 use super::link::Link;
 use super::rows::{column, instant, settings};
@@ -52,8 +48,6 @@ pub struct PostgresStore {
     looking_up: Semaphore,
     pub(super) looking_up_tokens: Semaphore,
     pub(super) tombstone_keys: Vec<MacKey>,
-    /// The last count of contacts, and its time.
-    pub(super) counted: AsyncMutex<Option<(u64, Instant)>>,
     entropy: Arc<dyn Entropy>,
     /// Aborted on drop.
     _tasks: JoinSet<()>,
@@ -72,20 +66,12 @@ impl PostgresStore {
         let counted = Some(Arc::clone(&metrics));
         let (writes, keep_writes) = Link::new(Arc::clone(&connector), counted);
         let (reads, keep_reads) = Link::new(Arc::clone(&connector), None);
-        let committer = Committer::new(
-            writes.clone(),
-            settings.tombstone_keys.clone(),
-            Arc::clone(&metrics),
-        );
+        let committer = Committer::new(writes.clone(), settings.tombstone_keys.clone(), metrics);
         let (queue, queued) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_writes);
         tasks.spawn(keep_reads);
         tasks.spawn(committer.run(queued));
-        let swept = Arc::clone(&connector);
-        let sweeping = move |_stop| sweep_hourly(Arc::clone(&swept));
-        let never = CancellationToken::new();
-        tasks.spawn(keep_running(Worker::Expiry, metrics, never, sweeping));
         for link in [&writes, &reads] {
             // If there is no connection after all, changes and lookups report it.
             let _ = link.connection(Instant::now() + CONNECT_DEADLINE).await;
@@ -99,7 +85,6 @@ impl PostgresStore {
             looking_up: Semaphore::new(LOOK_UPS_MAX),
             looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
             tombstone_keys: settings.tombstone_keys.clone(),
-            counted: AsyncMutex::default(),
             entropy,
             _tasks: tasks,
         }))
@@ -135,9 +120,7 @@ impl PostgresStore {
         let _permit = self.permit()?;
         let statement = format!("{} {statement}", settings("'500ms'"));
         let deadline = Instant::now() + WRITE_DEADLINE;
-        self.writes
-            .ask_until(&statement, parameters, deadline)
-            .await
+        self.writes.ask(&statement, parameters, deadline).await
     }
 
     pub(super) async fn look_up(
@@ -148,7 +131,7 @@ impl PostgresStore {
         let permit = self.looking_up.try_acquire();
         let _permit = permit.map_err(|_none_left| StoreError::Overloaded)?;
         let deadline = Instant::now() + READ_DEADLINE;
-        self.reads.ask_until(statement, parameters, deadline).await
+        self.reads.ask(statement, parameters, deadline).await
     }
 
     /// Runs a statement on a separate connection, because it takes longer than a lookup may.

@@ -1,19 +1,22 @@
 //! The port over Redis or Valkey.
 
+use std::future::ready;
+use std::pin::pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use redis::cmd;
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
+use redis::{AsyncCommands as _, ScanOptions, cmd};
 
 use crate::domain::{Decision, PolicyName, Quota, Timestamp};
 use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, WindowSet};
 
-use super::connection::{RedisConnection, RedisSettings};
+use super::connection::{RedisConnection, RedisSettings, failure};
 use super::link::{Answers, Link};
 use super::script::{CHARGE, LOOK, REFUND, call, decode, key_text, parse_key, pattern};
 use super::survey::{RedisSurvey, judge};
 
-/// Keys examined per step of a scan.
+/// Keys examined per step of a scan, and most keys of a page.
 const KEYS_PER_STEP: usize = 1000;
 
 /// Counts requests in Redis or Valkey, for several nodes together.
@@ -32,12 +35,11 @@ impl RedisRateLimiter {
         })
     }
 
-    /// The same for tests: with the caller's time instead of the server's.
-    pub async fn with_given_time(settings: RedisSettings) -> Result<Self, String> {
-        Ok(Self {
-            link: Link::open(settings).await?,
-            is_time_given: true,
-        })
+    /// The same with the caller's time instead of the server's, for tests.
+    #[must_use]
+    pub const fn with_given_time(mut self) -> Self {
+        self.is_time_given = true;
+        self
     }
 
     /// The server's description of itself.
@@ -118,18 +120,19 @@ impl RateLimiter for RedisRateLimiter {
         most: usize,
         now: Timestamp,
     ) -> Result<Vec<BusyWindow>, LimiterError> {
-        let mut scan = Scan::new(self.link.another().await?, Some(policy));
+        let mut connection = self.link.another().await?;
         let now = if self.is_time_given {
             now
         } else {
-            let (seconds, micros): (u64, u64) = scan.connection.query(&cmd("TIME")).await?;
+            let (seconds, micros): (u64, u64) = connection.query(&cmd("TIME")).await?;
             Timestamp::from_ms(seconds * 1000 + micros / 1000)
         };
         let mut busiest: Vec<BusyWindow> = Vec::new();
-        while let Some(keys) = scan.next().await? {
+        let mut scanning = connection.clone();
+        let mut pages = pin!(scan(&mut scanning, Some(policy)).await?);
+        while let Some(keys) = pages.try_next().await? {
             // A window may have expired since.
-            let values: Vec<Option<Vec<u8>>> =
-                scan.connection.query(cmd("MGET").arg(&keys)).await?;
+            let values: Vec<Option<Vec<u8>>> = connection.query(cmd("MGET").arg(&keys)).await?;
             for (key, value) in keys.iter().zip(values) {
                 let window = value.and_then(|value| decode(&value));
                 if let Some((key, mut window)) = parse_key(key).zip(window) {
@@ -156,12 +159,11 @@ impl RateLimiter for RedisRateLimiter {
                 return connection.query(cmd("UNLINK").arg(key_text(&key))).await;
             }
         };
-        let (mut scan, mut count) = (Scan::new(connection, policy), 0);
-        while let Some(keys) = scan.next().await? {
-            count += scan
-                .connection
-                .query::<usize>(cmd("UNLINK").arg(&keys))
-                .await?;
+        let (mut scanning, mut count) = (connection.clone(), 0);
+        let mut pages = pin!(scan(&mut scanning, policy).await?);
+        while let Some(keys) = pages.try_next().await? {
+            let unlinked: usize = connection.query(cmd("UNLINK").arg(&keys)).await?;
+            count += unlinked;
         }
         Ok(count)
     }
@@ -172,37 +174,16 @@ impl RateLimiter for RedisRateLimiter {
     }
 }
 
-/// The keys of windows, page by page. Some may occur twice.
-struct Scan {
-    connection: RedisConnection,
-    pattern: String,
-    /// `None` at the end.
-    cursor: Option<u64>,
-}
-
-impl Scan {
-    /// The windows of `policy`, or all.
-    fn new(connection: RedisConnection, policy: Option<PolicyName>) -> Self {
-        Self {
-            connection,
-            pattern: pattern(policy),
-            cursor: Some(0),
-        }
-    }
-
-    /// The next keys, at least one.
-    async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, LimiterError> {
-        while let Some(cursor) = self.cursor {
-            let mut scan = cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(&self.pattern);
-            scan.arg("COUNT").arg(KEYS_PER_STEP);
-            let (next, mut keys): (u64, Vec<Vec<u8>>) = self.connection.query(&scan).await?;
-            self.cursor = (next != 0).then_some(next);
-            keys.retain(|key| parse_key(key).is_some());
-            if !keys.is_empty() {
-                return Ok(Some(keys));
-            }
-        }
-        Ok(None)
-    }
+/// The keys of the windows of `policy`, or of all, page by page. Some may occur twice.
+async fn scan(
+    connection: &mut RedisConnection,
+    policy: Option<PolicyName>,
+) -> Result<impl Stream<Item = Result<Vec<Vec<u8>>, LimiterError>>, LimiterError> {
+    let options = ScanOptions::default().with_pattern(pattern(policy));
+    let options = options.with_count(KEYS_PER_STEP);
+    let keys = connection.multiplexed.scan_options(options).await;
+    let keys = keys.map_err(failure)?;
+    let keys = keys.try_filter(|key: &Vec<u8>| ready(parse_key(key).is_some()));
+    let pages = keys.chunks(KEYS_PER_STEP);
+    Ok(pages.map(|page| page.into_iter().collect::<Result<_, _>>().map_err(failure)))
 }

@@ -31,9 +31,8 @@ pub(super) struct Link {
     settings: RedisSettings,
     tls: Option<TlsConnector>,
     pub(super) script: Script,
-    connection: Mutex<Option<RedisConnection>>,
-    /// Reason why the server does not decide, while it does not.
-    away: Mutex<Option<LimiterError>>,
+    /// The connection, or the reason why the server does not decide.
+    connection: Mutex<Result<RedisConnection, LimiterError>>,
 }
 
 impl Link {
@@ -43,11 +42,10 @@ impl Link {
     /// When the settings cannot be right.
     pub(super) async fn open(settings: RedisSettings) -> Result<Arc<Self>, String> {
         let link = Arc::new(Self {
-            connection: Mutex::new(None),
+            connection: Mutex::new(Err(LimiterError("not connected".to_owned()))),
             tls: settings.tls()?,
             settings,
             script: script(),
-            away: Mutex::new(None),
         });
         link.probe().await;
         tokio::spawn(keep(Arc::downgrade(&link)));
@@ -56,7 +54,7 @@ impl Link {
 
     /// Fails while the server does not decide.
     pub(super) fn check(&self) -> Result<(), LimiterError> {
-        self.away.lock().clone().map_or(Ok(()), Err)
+        self.connection.lock().clone().map(drop)
     }
 
     /// Lets the script decide about this many windows.
@@ -65,10 +63,9 @@ impl Link {
         call: &ScriptInvocation<'_>,
         windows: usize,
     ) -> Result<Answers, LimiterError> {
-        self.check()?;
-        let connection = self.connection.lock().clone();
-        let decided = decide(connection, call, windows).await;
-        decided.inspect_err(|error| self.set_away(Some(error.clone())))
+        let mut connection = self.connection.lock().clone()?;
+        let decided = decide(&mut connection, call, windows).await;
+        decided.inspect_err(|error| self.set(Err(error.clone())))
     }
 
     /// Another connection, for calls that would delay those of requests.
@@ -84,35 +81,39 @@ impl Link {
 
     /// Lets the server make a test decision, on another connection if this one fails.
     async fn probe(&self) {
-        let connection = self.connection.lock().clone();
-        let probe = probe(&self.script);
-        let mut decided = decide(connection, &probe, 1).await;
-        if decided.is_err() {
-            let connected = self.connect().await;
-            decided = match &connected {
-                Ok(connection) => decide(Some(connection.clone()), &probe, 1).await,
-                Err(error) => Err(error.clone()),
-            };
-            *self.connection.lock() = connected.ok();
+        let current = self.connection.lock().clone();
+        let mut tested = self.tested(current).await;
+        if tested.is_err() {
+            tested = self.tested(self.connect().await).await;
         }
-        self.set_away(decided.err());
+        self.set(tested);
     }
 
-    /// Sets the reason why the server does not decide. A service logs a change.
-    fn set_away(&self, away: Option<LimiterError>) {
+    /// The connection, if the server decides over it.
+    async fn tested(
+        &self,
+        connection: Result<RedisConnection, LimiterError>,
+    ) -> Result<RedisConnection, LimiterError> {
+        let mut connection = connection?;
+        decide(&mut connection, &probe(&self.script), 1).await?;
+        Ok(connection)
+    }
+
+    /// Sets the connection, or the reason why the server does not decide. A service logs a change.
+    fn set(&self, connection: Result<RedisConnection, LimiterError>) {
         // Held so that metric, log and state agree.
-        let mut current = self.away.lock();
-        let is_new = |metrics: &Arc<Metrics>| metrics.limits_engine.set_away(away.is_some());
+        let mut current = self.connection.lock();
+        let is_new = |metrics: &Arc<Metrics>| metrics.limits_engine.set_away(connection.is_err());
         if self.settings.metrics.as_ref().is_some_and(is_new) {
-            match &away {
-                None => tracing::info!("the engine of the limits decides again"),
-                Some(error) => tracing::warn!(
+            match &connection {
+                Ok(_) => tracing::info!("the engine of the limits decides again"),
+                Err(error) => tracing::warn!(
                     %error,
                     "the engine of the limits is unavailable: this node decides alone, with its share of each limit"
                 ),
             }
         }
-        *current = away;
+        *current = connection;
     }
 }
 
@@ -131,11 +132,10 @@ async fn keep(link: Weak<Link>) {
 
 /// Sends the script, too, if the server does not know it: then it did nothing.
 async fn decide(
-    connection: Option<RedisConnection>,
+    connection: &mut RedisConnection,
     call: &ScriptInvocation<'_>,
     windows: usize,
 ) -> Result<Answers, LimiterError> {
-    let mut connection = connection.ok_or_else(|| LimiterError("not connected".to_owned()))?;
     let answer = call.invoke_async(&mut connection.multiplexed).await;
     connection.bound.note_answer();
     let answers = answers(answer.map_err(failure)?, windows);

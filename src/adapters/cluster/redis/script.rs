@@ -1,16 +1,13 @@
 //! The script that decides, and the stored form of a window.
 
-use std::fmt::Write as _;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use data_encoding::HEXLOWER;
 use redis::{Script, ScriptInvocation, Value, from_redis_value};
 
 use crate::domain::{Bucket, LimitKey, PolicyName, Timestamp, Usage, Window};
 use crate::ports::Charge;
 
 /// Prefix of every window's key.
-const PREFIX: &str = "lw1:{";
+const PREFIX: &str = "lw1:";
 
 /// Verb of the script: charges every window one, or none of them.
 pub(super) const CHARGE: &str = "charge";
@@ -19,34 +16,27 @@ pub(super) const LOOK: &str = "look";
 /// Verb of the script: takes one charge back from each.
 pub(super) const REFUND: &str = "refund";
 
-/// The key of a window: `lw1:{SUBJECT}TAG`, where SUBJECT is the client's hash as base64url, 20 characters, and
-/// TAG is the policy's tag in hexadecimal.
+/// The key of a window: the policy's tag and the client's hash in hexadecimal, after the prefix.
 pub(super) fn key_text(key: &LimitKey) -> String {
-    let [tag, subject @ ..] = key.as_bytes();
-    let mut text = String::with_capacity(32);
-    text.push_str(PREFIX);
-    URL_SAFE_NO_PAD.encode_string(subject, &mut text);
-    // Writing to a string never fails.
-    let _ = write!(text, "}}{tag:x}");
+    let mut text = PREFIX.to_owned();
+    HEXLOWER.encode_append(key.as_bytes(), &mut text);
     text
 }
 
 /// The window stored under this key; `None` if it is not a window of this version.
 pub(super) fn parse_key(text: &[u8]) -> Option<LimitKey> {
-    let text = std::str::from_utf8(text).ok()?;
-    let (subject, tag) = text.strip_prefix(PREFIX)?.split_once('}')?;
-    let mut key = vec![u8::from_str_radix(tag, 16).ok()?];
-    URL_SAFE_NO_PAD.decode_vec(subject, &mut key).ok()?;
+    let digits = text.strip_prefix(PREFIX.as_bytes())?;
+    let key = HEXLOWER.decode(digits).ok()?;
     let key = LimitKey::from_bytes(key.try_into().ok()?);
-    (key.policy().is_some() && key_text(&key) == text).then_some(key)
+    key.policy().is_some().then_some(key)
 }
 
 /// The pattern for `SCAN`: the windows of `policy`, or all.
 pub(super) fn pattern(policy: Option<PolicyName>) -> String {
-    match policy {
-        Some(policy) => format!("{PREFIX}*}}{:x}", policy.tag()),
-        None => format!("{PREFIX}*}}*"),
-    }
+    policy.map_or_else(
+        || format!("{PREFIX}*"),
+        |policy| format!("{PREFIX}{:02x}*", policy.tag()),
+    )
 }
 
 /// A stored window; `None` if the value is not one.
@@ -99,7 +89,7 @@ pub(super) fn call<'s>(
 
 /// A charge to a window that no client has, which tests whether the server decides.
 pub(super) fn probe(script: &Script) -> ScriptInvocation<'_> {
-    let mut call = script.key("lw1:{0}probe");
+    let mut call = script.key("lw1:probe");
     call.arg(CHARGE).arg("").arg(1_000_000_000).arg(1000);
     call
 }
@@ -130,27 +120,26 @@ mod tests {
             for seed in [0, 0x5a, 0xff] {
                 let key = LimitKey::tagged(policy, [seed; 16]);
                 let text = key_text(&key);
-                let tag_len = format!("{:x}", policy.tag()).len();
-                assert_eq!(text.len(), 26 + tag_len);
+                assert_eq!(text.len(), 36);
                 assert_eq!(parse_key(text.as_bytes()), Some(key));
             }
         }
-        let unknown = format!("lw1:{{AAAAAAAAAAAAAAAAAAAA}}{:x}", PolicyName::ALL.len());
+        let unknown = format!("lw1:{:02x}{}", PolicyName::ALL.len(), "0".repeat(30));
         for bad in [
             "",
             &unknown,
-            "lw1:{AAAAAAAAAAAAAAAAAAAA}",
-            "lw1:{AAAAAAAAAAAAAAAAAAAA}A",
-            "lw1:{AAAAAAAAAAAAAAAAAAAA}00",
-            "lw1:{AAAAAAAAAAAAAAAAAAAA}probe",
-            "lw1:{AAAAAAAAAAAAAAAAAAA}1",
-            "lw1:{AAAAAAAAAAAAAAAAAAAAAAAA}1",
-            "lw2:{AAAAAAAAAAAAAAAAAAAA}1",
-            "lw1:{====================}1",
+            "lw1:",
+            "lw1:probe",
+            "lw1:0000000000000000000000000000000",
+            "lw1:0000000000000000000000000000000A",
+            "lw1:000000000000000000000000000000000",
+            "lw1:0000000000000000000000000000000000",
+            "lw2:00000000000000000000000000000000",
+            "lw1:{AAAAAAAAAAAAAAAAAAAA}1",
         ] {
             assert_eq!(parse_key(bad.as_bytes()), None, "{bad}");
         }
-        assert_eq!(parse_key(b"lw1:{\xff}1"), None);
+        assert_eq!(parse_key(b"lw1:\xff"), None);
     }
 
     #[test]

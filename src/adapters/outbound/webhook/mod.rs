@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use data_encoding::HEXLOWER;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, USER_AGENT};
+use hyper::header::{CONTENT_TYPE, USER_AGENT};
 use hyper::{Request, StatusCode, Uri};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -104,64 +104,52 @@ impl WebhookClient {
         if self.interrupt.is_cancelled() {
             return Err(WebhookError::Stopped);
         }
-        let later = |error| {
-            WebhookError::Failed(Failure::Later {
-                error,
-                wait_ms: None,
-            })
-        };
-        let request = self.request(&id.to_string(), body.to_owned(), now);
-        let request = request.map_err(|error| later(error.to_string()))?;
-        let answered = tokio::select! {
+        tokio::select! {
             // A response that has already arrived is reported.
             biased;
-            answered = timeout(deadline, self.answer(request)) => answered,
-            () = self.interrupt.cancelled() => return Err(WebhookError::Stopped),
-        };
-        let (status, headers) = answered
-            .unwrap_or_else(|_elapsed| Err(no_response(deadline)))
-            .map_err(later)?;
-        let now = UNIX_EPOCH + Duration::from_millis(now.as_ms());
-        let in_ms = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        match status {
-            _ if status.is_success() => Ok(()),
-            StatusCode::GONE => Err(WebhookError::Gone),
-            _ => Err(WebhookError::Failed(Failure::Later {
-                error: refusal_in_words(status, &headers),
-                wait_ms: retry_after(&headers, Some(now)).map(in_ms),
-            })),
+            posted = timeout(deadline, self.post(id, body, now)) => {
+                posted.unwrap_or_else(|_elapsed| Err(later(no_response(deadline), None)))
+            }
+            () = self.interrupt.cancelled() => Err(WebhookError::Stopped),
         }
     }
 
-    fn request(
-        &self,
-        id: &str,
-        body: String,
-        now: Timestamp,
-    ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
-        let sent_s = now.as_ms() / 1000;
+    async fn post(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), WebhookError> {
+        let (id, sent_s) = (id.to_string(), now.as_ms() / 1000);
         let mut request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/json")
             .header(USER_AGENT, PRODUCT)
-            .header("webhook-id", id)
+            .header("webhook-id", &id)
             .header("webhook-timestamp", sent_s);
         if let Some(secrets) = &self.secrets {
-            let signature = secrets.sign(id, sent_s, body.as_bytes());
+            let signature = secrets.sign(&id, sent_s, body.as_bytes());
             request = request.header("webhook-signature", signature);
         }
-        request.body(Full::new(Bytes::from(body)))
-    }
-
-    async fn answer(
-        &self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<(StatusCode, HeaderMap), String> {
-        let (head, body) = send(&self.http, request).await?.into_parts();
+        let request = request.body(Full::new(Bytes::from(body.to_owned())));
+        let request = request.map_err(|error| later(error.to_string(), None))?;
+        let response = send(&self.http, request).await;
+        let (head, body) = response.map_err(|error| later(error, None))?.into_parts();
         // Reading the whole body allows the connection to be reused.
         let body = Limited::new(body, RESPONSE_BYTES_MAX).collect();
         let _ = timeout(RESPONSE_DEADLINE, body).await;
-        Ok((head.status, head.headers))
+        match head.status {
+            status if status.is_success() => Ok(()),
+            StatusCode::GONE => Err(WebhookError::Gone),
+            status => {
+                let now = UNIX_EPOCH + Duration::from_millis(now.as_ms());
+                let pause = retry_after(&head.headers, Some(now));
+                Err(later(refusal_in_words(status, &head.headers), pause))
+            }
+        }
     }
+}
+
+fn later(error: String, pause: Option<Duration>) -> WebhookError {
+    let in_ms = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+    WebhookError::Failed(Failure::Later {
+        error,
+        wait_ms: pause.map(in_ms),
+    })
 }
 
 #[async_trait]

@@ -1,49 +1,65 @@
-//! The files in `DATA_DIR/tls`: the account, the certificate with its key, and the last order.
-//!
-//! The certificate and its key are in one file, so that they always match.
+//! The files in `DATA_DIR/tls`: `certificate.pem`, the certificate with its key, so that they always match; and
+//! `acme.json`, the account and the last order.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use instant_acme::AccountCredentials;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::adapters::files::data_dir::create_private;
 use crate::adapters::files::operator_file;
-use crate::adapters::files::{SystemFiles, if_there, remove_for_good, write_whole};
+use crate::adapters::files::{SystemFiles, if_there, write_whole};
 use crate::domain::certificate_order::LastOrder;
+use crate::domain::macros::hidden;
 use crate::domain::time::Timestamp;
 
-/// The last order and its result. Stored before the order begins.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Order {
-    /// The authority, and the names.
+/// The account and the last order.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct State {
     pub(super) directory: String,
     pub(super) names: Vec<String>,
-    pub(super) at_ms: u64,
+    /// Start of the last order. It is stored as failed before it begins.
+    pub(super) at_ms: Option<u64>,
     pub(super) failures: u32,
     /// The reason why it failed.
     pub(super) error: Option<String>,
     /// The authority that issued the certificate in use.
     pub(super) issued_by: Option<String>,
+    /// The account's contact address.
+    pub(super) email: Option<String>,
+    /// The account's credentials, which the library cannot copy.
+    pub(super) account: Option<Value>,
 }
 
-impl Order {
-    pub(super) fn last(&self) -> LastOrder {
-        LastOrder {
-            at: Timestamp::from_ms(self.at_ms),
-            failures: self.failures,
+hidden!(State);
+
+impl State {
+    /// The same for these settings: another authority or contact address needs another account, and orders of other
+    /// names do not count.
+    pub(super) fn of(self, directory: &str, names: &[String], email: Option<&str>) -> Self {
+        let is_same_account = self.directory == directory && self.email.as_deref() == email;
+        let order = if self.directory == directory && self.names == names {
+            self.clone()
+        } else {
+            Self::default()
+        };
+        Self {
+            directory: directory.to_owned(),
+            names: names.to_vec(),
+            email: email.map(str::to_owned),
+            account: self.account.filter(|_| is_same_account),
+            issued_by: self.issued_by,
+            ..order
         }
     }
-}
 
-/// An account, its authority, and the contact address known to the authority.
-#[derive(Serialize, Deserialize)]
-pub(super) struct KeptAccount {
-    pub(super) directory: String,
-    pub(super) email: Option<String>,
-    pub(super) credentials: AccountCredentials,
+    pub(super) fn last(&self) -> Option<LastOrder> {
+        self.at_ms.map(|at_ms| LastOrder {
+            at: Timestamp::from_ms(at_ms),
+            failures: self.failures,
+        })
+    }
 }
 
 /// The directory.
@@ -52,62 +68,29 @@ pub(super) struct Kept(pub(super) PathBuf);
 
 impl Kept {
     pub(super) fn certificate(&self) -> io::Result<Option<String>> {
-        if_there(operator_file::read(&self.path("certificate.pem")))
+        if_there(operator_file::read(&self.0.join("certificate.pem")))
     }
 
     pub(super) fn keep_certificate(&self, pem: &str) -> io::Result<()> {
         self.write("certificate.pem", pem.as_bytes())
     }
 
-    /// The last order; `None` if there was none.
-    pub(super) fn order(&self) -> io::Result<Option<Order>> {
-        self.json("order.json")
-    }
-
-    pub(super) fn keep_order(&self, order: &Order) -> io::Result<()> {
-        self.write("order.json", &serde_json::to_vec(order)?)
-    }
-
-    pub(super) fn account(&self) -> io::Result<Option<KeptAccount>> {
-        self.json("account.json")
-    }
-
-    pub(super) fn keep_account(&self, account: &KeptAccount) -> io::Result<()> {
-        self.write("account.json", &serde_json::to_vec(account)?)
-    }
-
-    /// Records the contact address known to the authority.
-    pub(super) fn keep_email(&self, email: Option<String>) -> io::Result<()> {
-        match self.account()? {
-            Some(account) => self.keep_account(&KeptAccount { email, ..account }),
-            None => Ok(()),
-        }
-    }
-
-    pub(super) fn forget_account(&self) -> io::Result<()> {
-        remove_for_good(&SystemFiles, &self.path("account.json"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn json<T: DeserializeOwned>(&self, name: &str) -> io::Result<Option<T>> {
-        let path = self.path(name);
+    pub(super) fn state(&self) -> io::Result<State> {
+        let path = self.0.join("acme.json");
         let Some(text) = if_there(operator_file::read(&path))? else {
-            return Ok(None);
+            return Ok(State::default());
         };
         // The parser's error might quote a key.
-        let parsed = serde_json::from_str(&text);
-        parsed.map(Some).map_err(|_error| broken(&path))
+        serde_json::from_str(&text)
+            .map_err(|_error| io::Error::other(format!("{} is damaged: remove it", path.display())))
+    }
+
+    pub(super) fn keep(&self, state: &State) -> io::Result<()> {
+        self.write("acme.json", &serde_json::to_vec(state)?)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         create_private(&SystemFiles, &self.0)?;
-        write_whole(&SystemFiles, &self.path(name), bytes)
+        write_whole(&SystemFiles, &self.0.join(name), bytes)
     }
-}
-
-fn broken(path: &Path) -> io::Error {
-    io::Error::other(format!("{} is damaged: remove it", path.display()))
 }

@@ -26,15 +26,14 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::domain::certificate_order::order_due;
-use crate::domain::is_same_host;
 use crate::domain::text::in_words;
 use crate::domain::time::Timestamp;
 use crate::metrics::CertificateOrder;
 
 use self::answers::Answers;
 use self::http::AcmeHttp;
-use self::kept::{Kept, KeptAccount, Order as KeptOrder};
-use self::problem::{NO_ACCOUNT, error_in_words, kind};
+use self::kept::{Kept, State};
+use self::problem::error_in_words;
 
 use crate::adapters::outbound::Roots;
 use crate::adapters::outbound::probe::unheard_ipv6;
@@ -43,8 +42,8 @@ use crate::adapters::tls::{ACME_TLS, Certificate, server_config};
 /// Deadline of an order. Authorities verify from several places, and some wait in between.
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// Longest list of reasons for which names are left out, in characters.
-const REASONS_MAX: usize = 4000;
+/// Longest reason of a failure, in characters.
+const REASON_MAX: usize = 4000;
 
 /// Polling of the authority for its verification, and for the certificate.
 const POLLS: RetryPolicy = RetryPolicy::new()
@@ -75,7 +74,7 @@ pub struct AcmeCertificate {
     settings: AcmeSettings,
     kept: Kept,
     answers: Arc<Answers>,
-    order: Mutex<KeptOrder>,
+    state: Mutex<State>,
     jitter: u8,
 }
 
@@ -95,14 +94,16 @@ impl AcmeCertificate {
             })?),
             None => None,
         };
-        let order = kept.order().map_err(at)?.unwrap_or_default();
+        let state = kept.state().map_err(at)?;
+        let email = settings.email.as_deref();
+        let state = state.of(&settings.directory, &settings.names, email);
         Ok(Self {
             answers: Arc::new(Answers {
                 names: settings.names.clone(),
                 certificate: RwLock::new(certificate),
                 proofs: RwLock::default(),
             }),
-            order: Mutex::new(order),
+            state: Mutex::new(state),
             kept,
             settings,
             jitter,
@@ -126,39 +127,31 @@ impl AcmeCertificate {
 
     /// The certificate in use, in DER; `None` if there is none.
     pub fn presented(&self) -> Option<Vec<u8>> {
-        self.answers.of_certificate(Certificate::der)
+        let first = |held: &Certificate| held.key.cert.first().map(|der| der.to_vec());
+        self.answers.of_certificate(first).flatten()
     }
 
     /// The last order, and the time of the next one.
     pub fn last_order(&self, now: Timestamp) -> CertificateOrder {
-        let order = self.order.lock();
-        let last = self.is_for_us(&order).then_some(&*order);
+        let next_at = self.next_order(now).max(now);
+        let state = self.state.lock();
         CertificateOrder {
-            at: last.map(|order| Timestamp::from_ms(order.at_ms)),
-            failures: last.map_or(0, |order| order.failures),
-            error: last.and_then(|order| order.error.clone()),
-            next_at: self.due(&order, now).max(now),
+            at: state.at_ms.map(Timestamp::from_ms),
+            failures: state.failures,
+            error: state.error.clone(),
+            next_at,
         }
     }
 
     /// Time of the next order.
     pub fn next_order(&self, now: Timestamp) -> Timestamp {
-        self.due(&self.order.lock(), now)
-    }
-
-    fn due(&self, order: &KeptOrder, now: Timestamp) -> Timestamp {
-        let of_authority = order.issued_by.as_ref() == Some(&self.settings.directory);
-        let names = &self.settings.names;
-        let covers = |held: &Certificate| names.iter().all(|name| held.is_for(name));
-        let wanted = |it: &Certificate| (of_authority && covers(it)).then(|| it.validity.clone());
+        let state = self.state.lock();
+        let of_authority = state.issued_by.as_ref() == Some(&state.directory);
+        let covers = |held: &Certificate| state.names.iter().all(|name| held.is_for(name));
+        let wanted =
+            |held: &Certificate| (of_authority && covers(held)).then(|| held.validity.clone());
         let validity = self.answers.of_certificate(wanted).flatten();
-        let last = self.is_for_us(order).then(|| order.last());
-        order_due(validity.as_ref(), last, self.jitter, now)
-    }
-
-    /// True if an order was for the names and the authority of the present flags.
-    fn is_for_us(&self, order: &KeptOrder) -> bool {
-        order.directory == self.settings.directory && order.names == self.settings.names
+        order_due(validity.as_ref(), state.last(), self.jitter, now)
     }
 
     /// Orders a certificate, and uses it from the next connection on.
@@ -166,138 +159,94 @@ impl AcmeCertificate {
     /// # Errors
     /// The reason why there is none, and the old one stays; or why the new one is used, but not stored.
     pub async fn order(&self, now: Timestamp) -> Result<(), String> {
-        let mut order = self.begin(now);
+        let begun = self.update(|state| {
+            state.at_ms = Some(now.as_ms());
+            state.failures = state.failures.saturating_add(1);
+            state.error = Some("it was interrupted".to_owned());
+        });
         // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
-        let begun = match self.keep_order(order.clone()).await {
-            Ok(()) => self.certificate(now).await,
+        let ordered = match begun.await {
+            Ok(()) => self.certificate().await,
             Err(error) => Err(format!(
                 "nothing is ordered, because it cannot be stored: {}",
                 words(&error)
             )),
         };
         self.answers.proofs.write().clear();
-        match begun {
-            Ok((pem, certificate, left_out)) => {
+        match ordered {
+            Ok((pem, certificate)) => {
                 *self.answers.certificate.write() = Some(certificate);
-                order.issued_by = Some(order.directory.clone());
-                if left_out.is_none() {
-                    order.failures = 0;
-                }
-                order.error = left_out;
-                *self.order.lock() = order.clone();
+                let state = self.change(|state| {
+                    state.issued_by = Some(state.directory.clone());
+                    state.failures = 0;
+                    state.error = None;
+                });
                 let kept = self.blocking(move |kept| {
                     kept.keep_certificate(&pem)?;
-                    kept.keep_order(&order)
+                    kept.keep(&state)
                 });
                 kept.await.map_err(|error| {
                     let why = format!(
                         "the certificate is used, but not stored: the next start orders another one: {}",
                         words(&error)
                     );
-                    self.order.lock().error = Some(why.clone());
+                    self.state.lock().error = Some(why.clone());
                     why
                 })
             }
             Err(why) => {
-                order.error = Some(why.clone());
+                // The file that stores it has a size limit.
+                let why: String = why.chars().take(REASON_MAX).collect();
                 // If this fails, the stored order stays, which is marked as failed.
-                let _ = self.keep_order(order).await;
+                let _ = self.update(|state| state.error = Some(why.clone())).await;
                 Err(why)
             }
         }
     }
 
-    /// A new order that begins now.
-    fn begin(&self, now: Timestamp) -> KeptOrder {
-        let before = self.order.lock();
-        let failures = if self.is_for_us(&before) {
-            before.failures
-        } else {
-            0
-        };
-        KeptOrder {
-            directory: self.settings.directory.clone(),
-            names: self.settings.names.clone(),
-            at_ms: now.as_ms(),
-            failures: failures.saturating_add(1),
-            error: Some("it was interrupted".to_owned()),
-            issued_by: before.issued_by.clone(),
-        }
+    fn change(&self, change: impl FnOnce(&mut State)) -> State {
+        let mut state = self.state.lock();
+        change(&mut state);
+        state.clone()
     }
 
-    async fn keep_order(&self, order: KeptOrder) -> io::Result<()> {
-        *self.order.lock() = order.clone();
-        self.blocking(move |kept| kept.keep_order(&order)).await
+    /// Changes the state, and stores it.
+    async fn update(&self, change: impl FnOnce(&mut State)) -> io::Result<()> {
+        let state = self.change(change);
+        self.blocking(move |kept| kept.keep(&state)).await
     }
 
-    async fn blocking<T: Send + 'static>(
+    async fn blocking(
         &self,
-        work: impl FnOnce(&Kept) -> io::Result<T> + Send + 'static,
-    ) -> io::Result<T> {
+        work: impl FnOnce(&Kept) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
         let kept = self.kept.clone();
         let done = spawn_blocking(move || work(&kept)).await;
         done.unwrap_or_else(|panic| Err(io::Error::other(panic)))
     }
 
-    /// A matching chain and key, in PEM, and the reason why names were left out: if some fail, the certificate is for the
-    /// others, unless the certificate in use is already for these.
-    async fn certificate(
-        &self,
-        now: Timestamp,
-    ) -> Result<(String, Certificate, Option<String>), String> {
-        let mut names = self.settings.names.clone();
-        let mut left_out: Option<String> = None;
-        loop {
-            let failed = match timeout(DEADLINE, self.ordered(&names)).await {
-                Ok(Err(Failure::Names(failed))) => failed,
-                Ok(Err(Failure::Acme(error))) => {
-                    if matches!(&error, Error::Api(problem) if kind(problem) == NO_ACCOUNT) {
-                        let forgotten = self.blocking(Kept::forget_account).await;
-                        forgotten.map_err(|error| format!("account.json: {}", words(&error)))?;
-                    }
-                    return Err(error_in_words(&names.join(", "), &error));
-                }
-                Ok(Err(Failure::Words(words))) => return Err(words),
-                Ok(Ok(pem)) => {
-                    let of_authority = |why| format!("the authority's certificate {why}");
-                    let certificate = parse(&pem).map_err(of_authority)?;
-                    return match names.iter().find(|name| !certificate.is_for(name)) {
-                        Some(name) => Err(of_authority(format!("is not for {name}"))),
-                        None => Ok((pem, certificate, left_out)),
-                    };
-                }
-                Err(_elapsed) => {
-                    return Err("the authority did not finish the order in time".to_owned());
-                }
-            };
-            let asked = names.len();
-            names.retain(|name| !failed.iter().any(|(bad, _)| is_same_host(bad, name)));
-            let why = left_out
-                .into_iter()
-                .chain(failed.into_iter().map(|(_, words)| words));
-            let why = why.collect::<Vec<_>>().join("; ");
-            // The file that stores it has a size limit.
-            let why: String = why.chars().take(REASONS_MAX).collect();
-            if names.is_empty() || names.len() == asked || self.is_in_use(&names, now) {
-                return Err(why);
-            }
-            left_out = Some(why);
+    /// A matching chain and key, in PEM.
+    async fn certificate(&self) -> Result<(String, Certificate), String> {
+        let ordered = timeout(DEADLINE, self.ordered()).await;
+        let late = "the authority did not finish the order in time";
+        let ordered = ordered.unwrap_or_else(|_elapsed| Err(Failure::Words(late.to_owned())));
+        let pem = ordered.map_err(|failure| match failure {
+            Failure::Acme(error) => error_in_words(&self.settings.names.join(", "), &error),
+            Failure::Proof(_) | Failure::Words(_) => failure.to_string(),
+        })?;
+        let of_authority = |why| format!("the authority's certificate {why}");
+        let certificate = parse(&pem).map_err(of_authority)?;
+        let mut names = self.settings.names.iter();
+        match names.find(|name| !certificate.is_for(name)) {
+            Some(name) => Err(of_authority(format!("is not for {name}"))),
+            None => Ok((pem, certificate)),
         }
     }
 
-    /// True if the certificate in use is for these names and need not be renewed yet.
-    fn is_in_use(&self, names: &[String], now: Timestamp) -> bool {
-        let is_fresh = |certificate: &Certificate| {
-            let due = order_due(Some(&certificate.validity), None, self.jitter, now);
-            due > now && names.iter().all(|name| certificate.is_for(name))
-        };
-        self.answers.of_certificate(is_fresh).unwrap_or_default()
-    }
-
-    async fn ordered(&self, names: &[String]) -> Result<String, Failure> {
+    async fn ordered(&self) -> Result<String, Failure> {
+        let names = self.settings.names.iter();
+        let identifiers: Vec<_> = names.map(|name| Identifier::Dns(name.clone())).collect();
         let account = self.account().await?;
-        let identifiers = names.iter().map(|name| Identifier::Dns(name.clone()));
-        let identifiers: Vec<_> = identifiers.collect();
         let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
         self.prove(&mut order).await?;
         match order.poll_ready(&POLLS).await {
@@ -307,7 +256,7 @@ impl AcmeCertificate {
             }
             Err(error) => return Err(error.into()),
         }
-        let mut params = CertificateParams::new(names)?;
+        let mut params = CertificateParams::new(self.settings.names.as_slice())?;
         params.distinguished_name = DistinguishedName::new();
         let key = KeyPair::generate()?;
         let request = params.serialize_request(&key)?;
@@ -321,36 +270,26 @@ impl AcmeCertificate {
         let http = AcmeHttp::new(self.settings.roots.clone());
         let http = Box::new(http.map_err(|error| Failure::Words(error.to_string()))?);
         let builder = Account::builder_with_http(http);
-        let file = |error: io::Error| Failure::Words(format!("the account: {}", words(&error)));
-        let directory = &self.settings.directory;
-        let email = &self.settings.email;
-        let contact = email.as_ref().map(|email| format!("mailto:{email}"));
-        let contact: Vec<_> = contact.as_deref().into_iter().collect();
-        let kept = self.blocking(Kept::account).await.map_err(file)?;
-        if let Some(kept) = kept.filter(|kept| kept.directory == *directory) {
-            let is_known = kept.email == *email;
-            let account = builder.from_credentials(kept.credentials).await?;
-            if !is_known {
-                account.update_contacts(&contact).await?;
-                let email = email.clone();
-                let kept = self.blocking(|kept| kept.keep_email(email)).await;
-                kept.map_err(file)?;
-            }
-            return Ok(account);
+        let stored = self.state.lock().account.clone();
+        if let Some(stored) = stored {
+            let damaged = "the account in acme.json is damaged: remove the file";
+            let credentials = serde_json::from_value(stored);
+            let credentials =
+                credentials.map_err(|_may_quote_it| Failure::Words(damaged.to_owned()))?;
+            return Ok(builder.from_credentials(credentials).await?);
         }
+        let contact = self.settings.email.as_ref();
+        let contact = contact.map(|email| format!("mailto:{email}"));
         let new = NewAccount {
-            contact: &contact,
+            contact: &contact.as_deref().into_iter().collect::<Vec<_>>(),
             terms_of_service_agreed: true,
             only_return_existing: false,
         };
-        let (account, credentials) = builder.create(&new, directory.clone(), None).await?;
-        let new = KeptAccount {
-            directory: directory.clone(),
-            email: email.clone(),
-            credentials,
-        };
-        let kept = self.blocking(move |kept| kept.keep_account(&new)).await;
-        kept.map_err(file)?;
+        let directory = self.settings.directory.clone();
+        let (account, credentials) = builder.create(&new, directory, None).await?;
+        let credentials = serde_json::to_value(credentials).map_err(Error::Json)?;
+        let kept = self.update(|state| state.account = Some(credentials)).await;
+        kept.map_err(|error| Failure::Words(format!("the account: {}", words(&error))))?;
         Ok(account)
     }
 
@@ -377,26 +316,14 @@ impl AcmeCertificate {
 }
 
 /// The reason why an order failed.
+#[derive(Debug, thiserror::Error)]
 enum Failure {
-    Acme(Error),
-    /// Some names failed, each with its reason.
-    Names(Vec<(String, String)>),
+    #[error(transparent)]
+    Acme(#[from] Error),
+    #[error(transparent)]
+    Proof(#[from] rcgen::Error),
+    #[error("{0}")]
     Words(String),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match problem::by_name(&error) {
-            names if names.is_empty() => Self::Acme(error),
-            names => Self::Names(names),
-        }
-    }
-}
-
-impl From<rcgen::Error> for Failure {
-    fn from(error: rcgen::Error) -> Self {
-        Self::Words(error.to_string())
-    }
 }
 
 /// The reason why an order is invalid: the authority's findings at each failed name.
@@ -411,12 +338,11 @@ async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
         };
         if let Some(problem) = state.challenges.iter().find_map(|one| one.error.as_ref()) {
             let cause = unheard_ipv6(&name, listen).await;
-            let words = problem::in_words(&name, problem, cause);
-            failed.push((name, words));
+            failed.push(problem::in_words(&name, problem, cause));
         }
     }
     match of_order {
-        _ if !failed.is_empty() => Failure::Names(failed),
+        _ if !failed.is_empty() => Failure::Words(failed.join("; ")),
         Some(problem) => Error::Api(problem).into(),
         None => Failure::Words("the authority refused the order without a reason".to_owned()),
     }

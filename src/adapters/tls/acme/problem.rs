@@ -8,28 +8,10 @@ use crate::domain::quoted;
 /// Prefix of problem types (RFC 8555, section 6.7).
 const TYPES: &str = "urn:ietf:params:acme:error:";
 
-/// The authority does not know the account any more. The next order creates another one.
-pub(super) const NO_ACCOUNT: &str = "accountDoesNotExist";
-
-/// The problem's type without the prefix.
-pub(super) fn kind(problem: &Problem) -> &str {
-    let kind = problem.r#type.as_deref().unwrap_or_default();
-    kind.strip_prefix(TYPES).unwrap_or(kind)
-}
-
 /// The problem with `names` in words, with the solution; or `cause` if there is one.
 pub(super) fn in_words(names: &str, problem: &Problem, cause: Option<String>) -> String {
-    let first = problem.subproblems.first();
-    let first = first.map(|first| (first.r#type.as_deref(), first.detail.as_deref()));
-    match first.filter(|(kind, _)| kind.is_some()) {
-        Some((kind, detail)) => told(kind, names, cause, detail),
-        None => told(
-            problem.r#type.as_deref(),
-            names,
-            cause,
-            problem.detail.as_deref(),
-        ),
-    }
+    let (kind, detail) = (problem.r#type.as_deref(), problem.detail.as_deref());
+    told(kind, names, cause, detail)
 }
 
 fn told(kind: Option<&str>, names: &str, cause: Option<String>, detail: Option<&str>) -> String {
@@ -42,22 +24,17 @@ fn told(kind: Option<&str>, names: &str, cause: Option<String>, detail: Option<&
     format!("{words} (the authority: {detail})")
 }
 
-/// The names that an error blames, each with its reason.
-pub(super) fn by_name(error: &Error) -> Vec<(String, String)> {
-    let Error::Api(problem) = error else {
-        return Vec::new();
-    };
+/// The problem of an order for `names`: of each name that it blames, or of all.
+fn of_order(names: &str, problem: &Problem) -> String {
     let blamed = problem.subproblems.iter().filter_map(|of_name| {
         let name = of_name.identifier.as_ref()?.authorized(false).to_string();
-        let words = told(
-            of_name.r#type.as_deref(),
-            &name,
-            None,
-            of_name.detail.as_deref(),
-        );
-        Some((name, words))
+        let (kind, detail) = (of_name.r#type.as_deref(), of_name.detail.as_deref());
+        Some(told(kind, &name, None, detail))
     });
-    blamed.collect()
+    match blamed.collect::<Vec<_>>().join("; ") {
+        nobody if nobody.is_empty() => in_words(names, problem, None),
+        blamed => blamed,
+    }
 }
 
 fn advice(kind: &str, names: &str) -> String {
@@ -81,8 +58,9 @@ fn advice(kind: &str, names: &str) -> String {
             "the authority requires an external account, which is not supported here".to_owned()
         }
         "userActionRequired" => "the authority's terms have changed".to_owned(),
-        NO_ACCOUNT => {
-            "the authority does not know the account: the next order creates a new one".to_owned()
+        "accountDoesNotExist" => {
+            "the authority does not know the account: remove acme.json to create a new one"
+                .to_owned()
         }
         "serverInternal" => "the authority has an internal error".to_owned(),
         other => {
@@ -95,7 +73,7 @@ fn advice(kind: &str, names: &str) -> String {
 /// The failure in words.
 pub(super) fn error_in_words(names: &str, error: &Error) -> String {
     match error {
-        Error::Api(problem) => in_words(names, problem, None),
+        Error::Api(problem) => of_order(names, problem),
         Error::Json(_) => "the authority's response is not ACME: see --acme-directory".to_owned(),
         Error::Timeout(_) => "the authority did not finish the order in time".to_owned(),
         Error::Other(other) => format!("the authority cannot be reached: {}", root_cause(&**other)),
@@ -136,14 +114,9 @@ mod tests {
             assert!(words.contains(told), "{kind}: {words}");
             assert!(words.ends_with("(the authority: because [1m)"), "{words}");
         }
-        let problem = json!({"type": "malformed", "subproblems": [
-            {"type": format!("{TYPES}caa"), "detail": "x".repeat(1000)},
-        ]});
-        let words = in_words(
-            "api.example",
-            &serde_json::from_value(problem).unwrap(),
-            None,
-        );
+        let problem = json!({"type": format!("{TYPES}caa"), "detail": "x".repeat(1000)});
+        let problem = serde_json::from_value(problem).unwrap();
+        let words = in_words("api.example", &problem, None);
         assert!(words.starts_with("a CAA record of api.example"), "{words}");
         assert!(words.len() < 600, "{words}");
     }
