@@ -21,16 +21,16 @@ pub(super) struct Compactions {
     /// After a failed compaction: none is begun with fewer superfluous lines than this.
     put_off: u64,
     running: Option<Running>,
-    /// Callers that asked before it began.
+    /// Callers that wait for the next one.
     waiting: Vec<CompactionReply>,
-    /// Callers that asked since, and wait for the next one.
-    waiting_for_next: Vec<CompactionReply>,
 }
 
 /// The copying thread.
 struct Running {
     is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// Callers that asked before it began.
+    waiting: Vec<CompactionReply>,
 }
 
 impl Drop for Running {
@@ -53,13 +53,8 @@ impl Compactions {
 
     /// Adds a caller that waits for a compaction which has not begun yet. Returns whether one can begin at once.
     pub(super) fn ask(&mut self, reply: CompactionReply) -> bool {
-        let can_begin = self.running.is_none();
-        let waiting = match can_begin {
-            true => &mut self.waiting,
-            false => &mut self.waiting_for_next,
-        };
-        waiting.push(reply);
-        can_begin
+        self.waiting.push(reply);
+        self.running.is_none()
     }
 
     /// True if this many `lines`, of which at most `left` remain, are worth a compaction.
@@ -77,7 +72,11 @@ impl Compactions {
         let thread = thread::Builder::new().name("compaction".to_owned());
         let stopped = Arc::clone(&is_stopped);
         let thread = Some(thread.spawn(move || copy(&stopped))?);
-        self.running = Some(Running { is_stopped, thread });
+        self.running = Some(Running {
+            is_stopped,
+            thread,
+            waiting: std::mem::take(&mut self.waiting),
+        });
         Ok(())
     }
 
@@ -88,16 +87,20 @@ impl Compactions {
         outcome: &Result<Compaction, StoreError>,
         superfluous: u64,
     ) -> bool {
+        let waiting = match &mut self.running {
+            Some(running) => std::mem::take(&mut running.waiting),
+            // It could not begin.
+            None => std::mem::take(&mut self.waiting),
+        };
         self.running = None;
         self.put_off = match outcome {
             Ok(_) => 0,
             Err(_) => superfluous.saturating_mul(2),
         };
-        for reply in self.waiting.drain(..) {
+        for reply in waiting {
             // The caller may be gone.
             let _ = reply.send(outcome.clone());
         }
-        self.waiting = std::mem::take(&mut self.waiting_for_next);
         !self.waiting.is_empty()
     }
 
@@ -105,7 +108,6 @@ impl Compactions {
     /// without it.
     pub(super) fn stop(&mut self) {
         self.waiting.clear();
-        self.waiting_for_next.clear();
         self.running = None;
     }
 }

@@ -2,7 +2,6 @@
 //! compaction may replace it meanwhile. Of an identity with several events the last counts, at the position of
 //! the event that created it.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::stream;
@@ -11,8 +10,7 @@ use tokio::task::spawn_blocking;
 
 use crate::ports::{PageStream, StoreError};
 
-use super::generation::{Generation, unreadable};
-use super::record::{Event, Flaw};
+use super::record::{Flaw, State};
 use super::store::LedgerStore;
 
 /// Values per page.
@@ -21,18 +19,20 @@ const PAGE_LEN: usize = 1000;
 const PAGES_MAX: usize = 2;
 
 impl LedgerStore {
-    /// Lists the result of `build` for the last event of every identity that a wanted event created, in the order
-    /// of the creating events. A blocking thread reads; it ends when the stream is dropped.
+    /// Lists the result of `build` for the last state of every identity that was created in a wanted one, in the
+    /// order of creation. A blocking thread reads; it ends when the stream is dropped.
     pub(super) fn pages<T: Send + 'static>(
         &self,
-        is_wanted: impl Fn(&Event) -> bool + Send + 'static,
-        build: impl Fn(Event) -> Option<T> + Send + 'static,
+        is_wanted: impl Fn(&State) -> bool + Send + 'static,
+        build: impl Fn(State) -> Option<T> + Send + 'static,
     ) -> PageStream<T> {
         let shared = Arc::clone(&self.shared);
         let (sender, mut receiver) = mpsc::channel(PAGES_MAX);
         spawn_blocking(move || {
-            if let Err(flaw) = send_pages(&shared.generation(), &sender, is_wanted, build) {
-                let error = unreadable(flaw);
+            let generation = shared.generation();
+            let states = generation.states(generation.end(), is_wanted);
+            if let Err(flaw) = send_pages(states, &sender, build) {
+                let error = StoreError::from(flaw);
                 shared.count_failure(&error);
                 // Fails if nobody reads any more.
                 let _ = sender.blocking_send(Err(error));
@@ -44,22 +44,13 @@ impl LedgerStore {
 
 /// Sends every page. Ends early when nobody reads any more.
 fn send_pages<T>(
-    generation: &Generation,
+    states: impl Iterator<Item = Result<State, Flaw>>,
     sender: &mpsc::Sender<Result<Vec<T>, StoreError>>,
-    is_wanted: impl Fn(&Event) -> bool,
-    build: impl Fn(Event) -> Option<T>,
+    build: impl Fn(State) -> Option<T>,
 ) -> Result<(), Flaw> {
     let mut page = Vec::new();
-    // After removals, an identity may be found twice.
-    let (has_removed, mut found) = (generation.table().has_removed(), HashSet::new());
-    for event in generation.events(generation.begin(), generation.end()) {
-        let (place, event) = event?;
-        if !is_wanted(&event) {
-            continue;
-        }
-        let last = generation.last_of(place, event)?;
-        let last = last.filter(|(place, _)| !has_removed || found.insert(*place));
-        page.extend(last.and_then(|(_, event)| build(event)));
+    for state in states {
+        page.extend(build(state?));
         if page.len() == PAGE_LEN && sender.blocking_send(Ok(std::mem::take(&mut page))).is_err() {
             return Ok(());
         }

@@ -2,29 +2,31 @@
 
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use crate::adapters::files::Files;
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::files::open_error::OpenError;
-use crate::domain::MacKey;
+use crate::domain::{MacKey, Timestamp};
 use crate::ports::{Compaction, StoreError};
 
-use super::commit_queue::CommitQueue;
 use super::delivery_state::DeliveryState;
 use super::draft::Draft;
-use super::generation::unreadable;
 use super::open::{Tuning, open};
-use super::record::{Event, Flaw, Identity};
+use super::record::{Flaw, Identity, State};
 use super::shared_state::SharedState;
-use super::writer::{Work, pending};
+use super::writer::{LedgerWriter, Waiting, Work, pending};
 
 /// Contacts, deliveries, keys and revocations in a data directory.
 #[derive(Debug)]
 pub struct LedgerStore {
-    queue: CommitQueue,
+    /// The queue of the writer, and its thread. `None` once closed.
+    writer: Mutex<Option<(SyncSender<Waiting>, JoinHandle<LedgerWriter>)>>,
     pub(super) shared: Arc<SharedState>,
     pub(super) files: Arc<dyn Files>,
     pub(super) deliveries: DeliveryState,
@@ -48,12 +50,17 @@ impl LedgerStore {
     /// # Errors
     /// As [`LedgerStore::open`].
     pub fn open_with(data_dir: &DataDir, tuning: &Tuning) -> Result<Self, OpenError> {
-        let writer = open(data_dir, tuning)?;
+        let mut writer = open(data_dir, tuning)?;
         let shared = Arc::clone(&writer.shared);
-        let queue = CommitQueue::start(writer, tuning.waiting_changes_max, tuning.look_interval)
+        let (queue, receiver) = sync_channel(tuning.waiting_changes_max);
+        writer.queue = Some(queue.clone());
+        let look_interval = tuning.look_interval;
+        let thread = thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || writer.run(&receiver, look_interval))
             .map_err(OpenError::io("start a thread for", data_dir.path()))?;
         Ok(Self {
-            queue,
+            writer: Mutex::new(Some((queue, thread))),
             shared,
             files: Arc::clone(&tuning.files),
             deliveries: DeliveryState::open(data_dir.path()),
@@ -69,7 +76,7 @@ impl LedgerStore {
     /// [`StoreError::Unavailable`] when the end cannot be marked; no change is lost.
     /// [`StoreError::Displaced`] when the next start would not find the recorded changes.
     pub fn close(&self) -> Result<(), StoreError> {
-        let Some(writer) = self.queue.close() else {
+        let Some(writer) = self.join() else {
             return Ok(());
         };
         let closed = StoreError::Unavailable("the store is closed".to_owned());
@@ -77,12 +84,25 @@ impl LedgerStore {
         writer.finish()
     }
 
-    /// Lets the writer decide a change, and waits until its events are durable. The change is committed even if
+    /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if already closed.
+    fn join(&self) -> Option<LedgerWriter> {
+        let (queue, thread) = self.writer.lock().take()?;
+        // Fails if the writer is gone.
+        let _ = queue.send(Work::Close.into());
+        thread.join().ok()
+    }
+
+    /// Lets the writer decide a change at `at`, the time of this program's clock if known, and waits until its events are durable. The change is committed even if
     /// nobody waits any more.
     pub(super) async fn commit<T: Send + 'static>(
         &self,
-        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+        at: Option<Timestamp>,
+        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, Flaw> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let decide = move |draft: &mut Draft<'_>| {
+            draft.at = at.or(draft.at);
+            decide(draft)
+        };
         let (sender, answer) = oneshot::channel();
         // The caller may have been dropped.
         let reply = move |outcome| drop(sender.send(outcome));
@@ -102,7 +122,7 @@ impl LedgerStore {
         work: Work,
         answer: oneshot::Receiver<Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let answered = match self.queue.send(work) {
+        let answered = match self.send(work) {
             Ok(()) => answer
                 .await
                 .unwrap_or_else(|_given_up| Err(self.shared.unavailable())),
@@ -111,31 +131,45 @@ impl LedgerStore {
         answered.inspect_err(|error| self.shared.count_failure(error))
     }
 
+    /// Queues work, unless the queue is full or closed.
+    fn send(&self, work: Work) -> Result<(), StoreError> {
+        let writer = self.writer.lock();
+        let Some((queue, _thread)) = writer.as_ref() else {
+            return Err(StoreError::Unavailable("the store is closed".to_owned()));
+        };
+        queue.try_send(work.into()).map_err(|error| match error {
+            TrySendError::Full(_) => StoreError::Overloaded,
+            TrySendError::Disconnected(_) => {
+                StoreError::Unavailable("the writer is gone".to_owned())
+            }
+        })
+    }
+
     /// Reads the ledger in a blocking thread.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         blocking: impl FnOnce() -> Result<T, Flaw> + Send + 'static,
     ) -> Result<T, StoreError> {
         let outcome = match spawn_blocking(blocking).await {
-            Ok(outcome) => outcome.map_err(unreadable),
+            Ok(outcome) => outcome.map_err(StoreError::from),
             Err(_panic) => Err(self.shared.unavailable()),
         };
         outcome.inspect_err(|error| self.shared.count_failure(error))
     }
 
-    /// The last event of `identity` after the last acknowledged change, unless it was removed.
-    pub(super) async fn look_up(&self, identity: Identity) -> Result<Option<Event>, StoreError> {
+    /// The state of `identity` after the last acknowledged change, unless it was removed.
+    pub(super) async fn look_up(&self, identity: Identity) -> Result<Option<State>, StoreError> {
         let generation = self.shared.generation();
         if generation.table().places(&identity).is_empty() {
             return Ok(None);
         }
         let found = self.read(move || generation.find(&identity)).await?;
-        Ok(found.map(|(_place, event)| event))
+        Ok(found.map(|(_place, state)| state))
     }
 }
 
 impl Drop for LedgerStore {
     fn drop(&mut self) {
-        drop(self.queue.close());
+        drop(self.join());
     }
 }

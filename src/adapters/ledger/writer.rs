@@ -2,10 +2,12 @@
 //! shows them to lookups, and only then replies.
 
 use std::io;
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread;
+use std::time::Duration;
 use std::vec::IntoIter;
 
 use tokio::time::Instant;
@@ -18,10 +20,13 @@ use crate::ports::{Compaction, StoreError};
 use super::compaction::{CompactionReply, Compactions};
 use super::copy::{Copy, CopyPlan};
 use super::draft::Draft;
-use super::generation::{Generation, ledger_failed, unreadable};
+use super::generation::Generation;
 use super::mark::Mark;
-use super::record::{Flaw, Ledger, Stamp};
+use super::record::{Flaw, Ledger};
 use super::shared_state::SharedState;
+
+/// Most changes in one batch.
+const BATCH_CHANGES_MAX: usize = 1024;
 
 /// Decides one change. A change that cannot be decided fails on its own. Dropping it, or its reply, means to the
 /// caller that nothing was stored.
@@ -32,15 +37,15 @@ type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// A change. `reply` receives the decision once it is durable, or the reason why nothing was stored.
 pub(super) fn pending<T: Send + 'static>(
-    decide: impl FnOnce(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+    decide: impl FnOnce(&mut Draft<'_>) -> Result<T, Flaw> + Send + 'static,
     reply: impl FnOnce(Result<T, StoreError>) + Send + 'static,
 ) -> PendingChange {
     Box::new(move |draft| match draft.attempt(decide) {
         Ok(decided) => Some(Box::new(move |outcome| {
             reply(outcome.map(|()| decided));
         })),
-        Err(error) => {
-            reply(Err(error));
+        Err(flaw) => {
+            reply(Err(flaw.into()));
             None
         }
     })
@@ -85,8 +90,45 @@ pub(super) struct LedgerWriter {
 }
 
 impl LedgerWriter {
+    /// Commits all waiting changes, up to the next other work, as one batch, until the queue is closed. While idle,
+    /// it checks its file every `look_interval`.
+    pub(super) fn run(mut self, receiver: &Receiver<Waiting>, look_interval: Duration) -> Self {
+        let shared = Arc::clone(&self.shared);
+        loop {
+            let Ok(first) = receiver.recv_timeout(look_interval) else {
+                // The writer holds the other end itself. A disk that hangs keeps it busy, too.
+                shared.set_busy_since(Some(Instant::now()));
+                self.look_after();
+                self.look_after_secret();
+                shared.set_busy_since(None);
+                continue;
+            };
+            shared.set_busy_since(Some(first.since));
+            let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
+            let mut changes = Vec::new();
+            for waiting in iter::once(first).chain(more) {
+                match waiting.work {
+                    Work::Change(change) => changes.push(change),
+                    work @ (Work::Compact(_) | Work::Copied(_)) => {
+                        self.commit(std::mem::take(&mut changes));
+                        // A panic drops the reply, which the waiting caller notices.
+                        let _ = catch_unwind(AssertUnwindSafe(|| self.compact(work)));
+                    }
+                    Work::Close => {
+                        self.commit(changes);
+                        return self;
+                    }
+                }
+            }
+            self.commit(changes);
+            let _ = catch_unwind(AssertUnwindSafe(|| self.compact_if_due()));
+            self.look_after_secret();
+            shared.set_busy_since(None);
+        }
+    }
+
     /// Commits `changes` as one batch and replies to them. A panic fails the batch, not the writer.
-    pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
+    fn commit(&mut self, changes: Vec<PendingChange>) {
         if changes.is_empty() {
             return;
         }
@@ -113,13 +155,13 @@ impl LedgerWriter {
     }
 
     /// Checks whether changes can be stored, while none are waiting.
-    pub(super) fn look_after(&mut self) {
+    fn look_after(&mut self) {
         let repaired = caught(|| self.repair());
         self.shared.set_write_error(repaired.err());
     }
 
     /// Checks the secret now and then, unless the directory was replaced.
-    pub(super) fn look_after_secret(&mut self) {
+    fn look_after_secret(&mut self) {
         if self.secret.is_due() && self.check_place().is_ok() {
             self.secret.look_after();
         }
@@ -136,16 +178,16 @@ impl LedgerWriter {
         for change in changes {
             replies.extend(change(&mut draft));
         }
-        if draft.lines().is_empty() {
+        if draft.bytes() == 0 {
             return Ok(());
         }
-        let appended = self.ledger.append(draft.lines());
-        let places = appended.map_err(|error| match self.check_place() {
+        let at = draft.at;
+        let written = draft.write(&mut self.ledger);
+        written.map_err(|error| match self.check_place() {
             Err(displaced) => displaced,
-            Ok(()) => ledger_failed(error),
+            Ok(()) => Flaw::Io(error).into(),
         })?;
-        self.now = draft.at().unwrap_or(self.now);
-        draft.publish(&places, self.ledger.length());
+        self.now = at.unwrap_or(self.now);
         self.mark();
         Ok(())
     }
@@ -153,11 +195,11 @@ impl LedgerWriter {
     /// Makes the ledger and the lookups ready for the next batch, or returns the reason why it cannot.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
         self.check_place()?;
-        self.ledger.repair().map_err(ledger_failed)?;
+        self.ledger.repair().map_err(Flaw::Io)?;
         // After a panic right after a sync, the last batch was not shown.
         if self.shared.generation().end() != self.ledger.length() {
-            let file = self.ledger.to_read().map_err(ledger_failed)?;
-            let generation = Generation::read(file, self.ledger.length()).map_err(unreadable)?;
+            let file = self.ledger.to_read().map_err(Flaw::Io)?;
+            let generation = Generation::read(file, self.ledger.length())?;
             self.shared.set_generation(Arc::new(generation));
         }
         Ok(())
@@ -170,7 +212,7 @@ impl LedgerWriter {
     }
 
     /// Begins a compaction if it is worthwhile. A failure affects nobody.
-    pub(super) fn compact_if_due(&mut self) {
+    fn compact_if_due(&mut self) {
         let left = self.shared.generation().table().len();
         let is_due = self.compactions.is_due(self.ledger.sequence(), left);
         if is_due && self.shared.is_sound() {
@@ -179,7 +221,7 @@ impl LedgerWriter {
     }
 
     /// Begins a compaction for a caller, or ends one.
-    pub(super) fn compact(&mut self, work: Work) {
+    fn compact(&mut self, work: Work) {
         match work {
             Work::Compact(reply) => {
                 if self.compactions.ask(reply) {
@@ -204,11 +246,11 @@ impl LedgerWriter {
         };
         let plan = self.plan(self.ledger.head().secret.clone());
         let begun = self.compactions.begin(move |is_stopped| {
-            let copied = Box::new(caught(|| plan.copy(is_stopped).map_err(flawed)));
+            let copied = Box::new(caught(|| Ok(plan.copy(is_stopped)?)));
             // Fails if the writer is gone.
             let _ = queue.send(Work::Copied(copied).into());
         });
-        begun.map_err(ledger_failed)
+        Ok(begun.map_err(Flaw::Io)?)
     }
 
     /// The source of the next generation, under `secret`.
@@ -227,7 +269,7 @@ impl LedgerWriter {
     /// Switches to the copy, and replies to those waiting for it.
     fn end_compaction(&mut self, copied: Result<Copy, StoreError>) {
         let (entries_before, bytes_before) = (self.ledger.sequence(), self.ledger.length());
-        let switched = copied.and_then(|copy| caught(|| self.switch_to(copy).map_err(flawed)));
+        let switched = copied.and_then(|copy| caught(|| Ok(self.switch_to(copy)?)));
         // The rename of the new generation may not be durable yet.
         let repaired = self.repair();
         self.shared
@@ -276,7 +318,7 @@ impl LedgerWriter {
 
     /// Marks the end of the durable ledger.
     pub(super) fn mark(&mut self) {
-        self.mark.note(&stamp(&self.ledger));
+        self.mark.note(&self.ledger);
     }
 
     /// Marks the end of the ledger for the last time.
@@ -284,7 +326,7 @@ impl LedgerWriter {
         self.compactions.stop();
         self.repair()?;
         self.secret.look_after();
-        self.mark.write(&stamp(&self.ledger)).map_err(ledger_failed)
+        Ok(self.mark.write(&self.ledger).map_err(Flaw::Io)?)
     }
 }
 
@@ -292,21 +334,4 @@ impl LedgerWriter {
 fn caught<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_panic| Err(StoreError::Unavailable("panic".to_owned())))
-}
-
-fn flawed(flaw: Flaw) -> StoreError {
-    match flaw {
-        Flaw::Io(error) => ledger_failed(error),
-        Flaw::Foreign(_) | Flaw::Damaged { .. } | Flaw::Unreadable(_) => unreadable(flaw),
-    }
-}
-
-/// The present state of `ledger`.
-fn stamp(ledger: &Ledger) -> Stamp {
-    Stamp {
-        secret: ledger.head().secret.clone(),
-        generation: ledger.head().generation,
-        sequence: ledger.sequence(),
-        length: ledger.length(),
-    }
 }

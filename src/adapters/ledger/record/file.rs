@@ -11,9 +11,8 @@ use crate::adapters::files::{
     AppendFile, BUFFER_BYTES, Files, append_whole, file_id, numbered, sync_parent,
 };
 
-use super::event::Event;
 use super::head::{FORMAT, Head};
-use super::line::{LINE_BYTES_MAX, Line, Place};
+use super::line::{LINE_BYTES_MAX, Line, LineNumbers, Place};
 use super::verify::Verified;
 
 /// Written to test whether the disk accepts writes: more than fits into the last block of a file.
@@ -35,8 +34,6 @@ pub(crate) struct Ledger {
     batch: u64,
     /// End of that event in the file.
     length: u64,
-    /// Lines before that end that are not written yet. Only an unpublished generation has any.
-    unwritten: Vec<u8>,
     state: State,
 }
 
@@ -61,16 +58,17 @@ impl Ledger {
         is_synced: bool,
     ) -> io::Result<Self> {
         let mut file = files.open(path)?;
-        if verified.is_unterminated {
+        let end = &verified.end;
+        if end.is_unterminated {
             append_whole(file.as_mut(), b"\n")?;
         }
         if !is_synced {
-            write_again(file.as_mut(), path, verified.batch_begin, verified.length)?;
+            write_again(file.as_mut(), path, end.batch_begin, end.length)?;
         }
         if let Some(torn) = &verified.torn {
             // Keeping a copy may fail, on a full disk for example. The start continues: nothing in it was
             // acknowledged.
-            let kept = keep_end(files.as_ref(), path, verified.length).map_or_else(
+            let kept = keep_end(files.as_ref(), path, end.length).map_or_else(
                 |error| format!("nowhere: {error}"),
                 |kept| kept.display().to_string(),
             );
@@ -80,7 +78,7 @@ impl Ledger {
                 kept,
                 "the ledger ends in an unfinished batch that was never acknowledged: truncated"
             );
-            file.truncate(verified.length)?;
+            file.truncate(end.length)?;
         }
         file.sync()?;
         sync_parent(files.as_ref(), path)?;
@@ -89,10 +87,9 @@ impl Ledger {
             path: path.to_path_buf(),
             file,
             head: verified.head.clone(),
-            sequence: verified.sequence,
-            batch: verified.batch,
-            length: verified.length,
-            unwritten: Vec::new(),
+            sequence: end.sequence,
+            batch: end.batch,
+            length: end.length,
             state: State::Sound,
         })
     }
@@ -100,7 +97,7 @@ impl Ledger {
     /// Creates the empty first generation of a ledger, durably.
     pub(crate) fn begin(files: &Arc<dyn Files>, path: &Path, secret: &str) -> io::Result<()> {
         let mut ledger = Self::create(files, path, 1, secret)?;
-        ledger.publish()?;
+        ledger.publish(path)?;
         ledger.repair()
     }
 
@@ -117,53 +114,31 @@ impl Ledger {
             base: 0,
             secret: secret.to_owned(),
         };
-        let unwritten = head.to_line()?;
+        let path = unfinished(path);
+        let mut file = files.create(&path)?;
+        let line = head.to_line()?;
+        append_whole(file.as_mut(), &line)?;
         Ok(Self {
             files: Arc::clone(files),
-            path: path.to_path_buf(),
-            file: files.create(&unfinished(path))?,
+            path,
+            file,
             head,
             sequence: 0,
             batch: 0,
-            length: unwritten.len() as u64,
-            unwritten,
-            state: State::Unnamed,
+            length: line.len() as u64,
+            state: State::Sound,
         })
     }
 
-    /// Appends an event to an unpublished generation, as a batch of its own, and returns its place.
-    pub(crate) fn append_unsynced(&mut self, event: &Event) -> io::Result<Place> {
-        let place = self.length;
-        let (bytes, _places) = self.batch_of(&[serde_json::to_vec(event)?])?;
-        self.unwritten.extend_from_slice(&bytes);
-        self.advance(1, bytes.len());
-        if self.unwritten.len() >= BUFFER_BYTES {
-            self.write_out()?;
-        }
-        Ok(place)
-    }
-
-    /// Writes unwritten lines, so that they can be read.
-    pub(crate) fn write_out(&mut self) -> io::Result<()> {
-        match std::mem::take(&mut self.unwritten).as_slice() {
-            [] => Ok(()),
-            bytes => append_whole(self.file.as_mut(), bytes),
-        }
-    }
-
-    /// Writes and syncs unwritten lines, so that [`Ledger::publish`] has less to do.
-    pub(crate) fn sync(&mut self) -> io::Result<()> {
-        self.write_out()?;
-        self.file.sync()
-    }
-
-    /// Syncs an unpublished generation and renames it into place. [`Ledger::repair`] makes the rename durable.
-    pub(crate) fn publish(&mut self) -> io::Result<()> {
+    /// Syncs a new generation and renames it to `path`. [`Ledger::repair`] makes the rename durable.
+    pub(crate) fn publish(&mut self, path: &Path) -> io::Result<()> {
         self.head.base = self.sequence;
-        self.write_out()?;
         self.file.overwrite(0, &self.head.to_line()?)?;
         self.file.sync()?;
-        self.files.rename(&unfinished(&self.path), &self.path)
+        self.files.rename(&self.path, path)?;
+        self.path = path.to_path_buf();
+        self.state = State::Unnamed;
+        Ok(())
     }
 
     pub(crate) fn files(&self) -> &Arc<dyn Files> {
@@ -231,7 +206,9 @@ impl Ledger {
             }
             return Err(error);
         }
-        self.advance(events.len(), bytes.len());
+        self.sequence += events.len() as u64;
+        self.batch += 1;
+        self.length += bytes.len() as u64;
         self.state = State::Sound;
         Ok(places)
     }
@@ -245,24 +222,17 @@ impl Ledger {
             left -= 1;
             let begin = bytes.len();
             places.push(self.length + begin as u64);
-            let line = Line {
+            let numbers = LineNumbers {
                 sequence,
                 batch: self.batch + 1,
                 left,
-                event,
             };
-            line.write(&mut bytes);
+            Line { numbers, event }.write(&mut bytes);
             if bytes.len() - begin > LINE_BYTES_MAX {
                 return Err(io::Error::other("an entry is too long to be read again"));
             }
         }
         Ok((bytes, places))
-    }
-
-    fn advance(&mut self, events: usize, bytes: usize) {
-        self.sequence += events as u64;
-        self.batch += 1;
-        self.length += bytes as u64;
     }
 
     /// Makes the next [`Ledger::repair`] test whether the disk accepts writes.

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use crate::adapters::files::BUFFER_BYTES;
 
 use super::event::Event;
-use super::head::{self, Head};
+use super::head;
 use super::line::{self, Flaw, Found, Line, Place};
 
 /// Longer than most lines, in bytes.
@@ -117,12 +117,6 @@ impl<'a> Reader<'a> {
     /// The number of that line; the first is 1.
     pub(super) fn number(&self) -> u64 {
         self.number
-    }
-
-    /// The head, and the end of its line.
-    pub(super) fn head(&mut self) -> Result<(Head, Found), Flaw> {
-        let found = self.next()?;
-        Ok((Head::parse(&self.buffer)?, found))
     }
 }
 
