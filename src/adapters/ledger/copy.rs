@@ -29,8 +29,8 @@ const RETENTION_MS: u64 = 400 * 86_400_000;
 /// Longest tail, in bytes, that is left to the writer.
 const TAIL_BYTES_MAX: u64 = 64 * 1024;
 
-/// Shortest batch of a copy, as JSON in bytes, unless it is the last: sign-ups wait for the disk during its sync.
-const BATCH_BYTES: usize = 1024 * 1024;
+/// Events per batch of a copy, usually 1 MiB: sign-ups wait for the disk during its sync.
+const BATCH_EVENTS: usize = 4096;
 
 /// The source of a generation.
 pub(super) struct CopyPlan {
@@ -164,7 +164,7 @@ impl Copy {
                 Event::Created(state) | Event::Changed(state) => draft.put(state)?,
                 Event::Removed(identity) => drop(draft.remove(identity)?),
             }
-            if draft.bytes() >= BATCH_BYTES {
+            if draft.len() == BATCH_EVENTS {
                 draft.write(&mut self.ledger)?;
                 draft = Draft::new(&self.generation);
             }

@@ -1,7 +1,6 @@
 //! An index of the ledger's deliveries in memory, which finds due ones without reading the disk.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 
 use parking_lot::Mutex;
@@ -16,8 +15,8 @@ use super::record::{Place, State};
 #[derive(Default)]
 pub(super) struct DeliveryIndex {
     entries: Mutex<HashMap<DeliveryId, IndexEntry>>,
-    /// Deliveries by the hash of the address that they contain. Locked after `entries`.
-    named: Mutex<HashMap<u64, Vec<DeliveryId>>>,
+    /// Deliveries by the hash of the address that they contain.
+    named: Mutex<BTreeSet<(u64, DeliveryId)>>,
     hasher: RandomState,
 }
 
@@ -38,22 +37,14 @@ impl DeliveryIndex {
     pub(super) fn replace(&self, before: Option<&State>, now: Option<(Place, &State)>) {
         if let Some((place, State::Delivery(delivery))) = now {
             let entry = self.entry(place, delivery);
-            let mut entries = self.entries.lock();
-            if entries.insert(delivery.id, entry).is_none()
-                && let Some(email) = entry.email
-            {
-                let mut named = self.named.lock();
-                named.entry(email).or_default().push(delivery.id);
+            self.entries.lock().insert(delivery.id, entry);
+            if let Some(email) = entry.email {
+                self.named.lock().insert((email, delivery.id));
             }
         } else if let Some(State::Delivery(Delivery { id, .. })) = before {
-            let mut entries = self.entries.lock();
-            if let Some(email) = entries.remove(id).and_then(|entry| entry.email)
-                && let Entry::Occupied(mut named) = self.named.lock().entry(email)
-            {
-                named.get_mut().retain(|other| other != id);
-                if named.get().is_empty() {
-                    named.remove();
-                }
+            let entry = self.entries.lock().remove(id);
+            if let Some(email) = entry.and_then(|entry| entry.email) {
+                self.named.lock().remove(&(email, *id));
             }
         }
     }
@@ -122,7 +113,9 @@ impl DeliveryIndex {
     /// All deliveries that contain this address, and possibly others.
     pub(super) fn naming(&self, email: &str) -> Vec<DeliveryId> {
         let hash = self.hasher.hash_one(email);
-        self.named.lock().get(&hash).cloned().unwrap_or_default()
+        let [first, last] = [0, u8::MAX].map(|byte| (hash, DeliveryId::from_bytes([byte; 16])));
+        let named = self.named.lock();
+        named.range(first..=last).map(|(_, id)| *id).collect()
     }
 
     /// The state of a channel, which may be held.

@@ -14,17 +14,19 @@ pub(super) struct Draft<'a> {
     generation: &'a Generation,
     /// Identities that were looked up.
     known: HashMap<Identity, Known>,
-    events: Vec<Event>,
-    /// The events as JSON.
-    lines: Vec<Vec<u8>>,
-    /// Length of the events as JSON.
-    bytes: usize,
-    /// For each event, the index of the previous event of its identity in this batch.
-    replaced: Vec<Option<usize>>,
+    recorded: Vec<Recorded>,
     /// The deliveries among the events, by the address that they contain.
     named: HashMap<EmailAddress, Vec<DeliveryId>>,
     /// Time of the last change, if this program's clock measured it.
     pub(super) at: Option<Timestamp>,
+}
+
+struct Recorded {
+    event: Event,
+    /// The event as JSON.
+    line: Vec<u8>,
+    /// The index of the previous event of its identity in this batch.
+    replaced: Option<usize>,
 }
 
 /// The known state of an identity.
@@ -35,15 +37,18 @@ struct Known {
     now: Option<usize>,
 }
 
+impl Recorded {
+    fn state(&self) -> Option<&State> {
+        self.event.state()
+    }
+}
+
 impl<'a> Draft<'a> {
     pub(super) fn new(generation: &'a Generation) -> Self {
         Self {
             generation,
             known: HashMap::new(),
-            events: Vec::new(),
-            lines: Vec::new(),
-            bytes: 0,
-            replaced: Vec::new(),
+            recorded: Vec::new(),
             named: HashMap::new(),
             at: None,
         }
@@ -54,14 +59,16 @@ impl<'a> Draft<'a> {
         &mut self,
         decide: impl FnOnce(&mut Self) -> Result<T, Flaw>,
     ) -> Result<T, Flaw> {
-        let begin = self.events.len();
+        let begin = self.recorded.len();
         let decided = decide(self);
-        while decided.is_err() && self.events.len() > begin {
-            self.bytes -= self.lines.pop().map_or(0, |line| line.len());
-            let (event, replaced) = (self.events.pop(), self.replaced.pop().flatten());
-            let identity = event.map(|event| event.identity());
-            if let Some(known) = identity.and_then(|identity| self.known.get_mut(&identity)) {
-                known.now = replaced;
+        if decided.is_err() {
+            for Recorded {
+                event, replaced, ..
+            } in self.recorded.drain(begin..).rev()
+            {
+                if let Some(known) = self.known.get_mut(&event.identity()) {
+                    known.now = replaced;
+                }
             }
         }
         decided
@@ -92,7 +99,7 @@ impl<'a> Draft<'a> {
             }),
         };
         Ok(match known.now {
-            Some(number) => self.events.get(number).and_then(Event::state),
+            Some(number) => self.recorded.get(number).and_then(Recorded::state),
             None => known.before.as_ref().map(|(_place, state)| state),
         })
     }
@@ -137,13 +144,14 @@ impl<'a> Draft<'a> {
         if line.len() > EVENT_BYTES_MAX {
             return Err(too_long(line.len(), EVENT_BYTES_MAX));
         }
-        let number = self.events.len();
+        let number = self.recorded.len();
         let known = self.known.get_mut(&identity);
         let replaced = known.and_then(|known| known.now.replace(number));
-        self.events.push(event);
-        self.bytes += line.len();
-        self.lines.push(line);
-        self.replaced.push(replaced);
+        self.recorded.push(Recorded {
+            event,
+            line,
+            replaced,
+        });
         Ok(())
     }
 
@@ -157,24 +165,25 @@ impl<'a> Draft<'a> {
 
     /// Length of the last event, as JSON.
     pub(super) fn last_bytes(&self) -> usize {
-        self.lines.last().map_or(0, Vec::len)
+        self.recorded.last().map_or(0, |last| last.line.len())
     }
 
-    /// Length of its events, as JSON.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
+    /// Number of its events.
+    pub(super) fn len(&self) -> usize {
+        self.recorded.len()
     }
 
     /// Appends the batch durably to the ledger of its generation, and shows it to lookups. After an error nothing
     /// was recorded.
     pub(super) fn write(self, ledger: &mut Ledger) -> io::Result<()> {
-        if self.lines.is_empty() {
+        if self.recorded.is_empty() {
             return Ok(());
         }
-        let places = ledger.append(&self.lines)?;
+        let lines = self.recorded.iter().map(|recorded| &*recorded.line);
+        let places = ledger.append(lines)?;
         for (identity, known) in &self.known {
             let Some(number) = known.now else { continue };
-            let state = self.events.get(number).and_then(Event::state);
+            let state = self.recorded.get(number).and_then(Recorded::state);
             let now = places.get(number).copied().zip(state);
             let before = known.before.as_ref().map(|(place, state)| (*place, state));
             self.generation.table().replace(identity, before, now);

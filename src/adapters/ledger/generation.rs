@@ -11,7 +11,7 @@ use crate::adapters::files::store_error;
 use crate::domain::{Confirmation, Contact, Timestamp};
 use crate::ports::StoreError;
 
-use super::record::{Event, EventLines, FIRST_PLACE, Flaw, Identity, Place, State, event_at};
+use super::record::{Event, FIRST_PLACE, Flaw, Identity, Place, State, event_at, events};
 use super::table::PlaceTable;
 
 /// A readable generation.
@@ -68,7 +68,7 @@ impl Generation {
         from: Place,
         until: Place,
     ) -> impl Iterator<Item = Result<(Place, Event), Flaw>> {
-        EventLines::new(&self.file, from, until).filter_map(|line| match line {
+        events(&self.file, from, until).filter_map(|line| match line {
             Ok((place, Some(event))) => Some(Ok((place, event))),
             Ok((_, None)) if self.is_damaged => None,
             Ok((place, None)) => Some(Err(Flaw::Unreadable(place))),

@@ -18,7 +18,6 @@ use crate::domain::{Channel, Timestamp};
 use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
-use super::compaction::Compactions;
 use super::copy::CopyPlan;
 use super::generation::Generation;
 use super::mark::{self, Mark};
@@ -72,8 +71,8 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     let mut writer = LedgerWriter {
         ledger,
         shared: Arc::new(SharedState::new(Arc::new(generation))),
-        compactions: Compactions::new(tuning.superfluous_min),
-        queue: None,
+        superfluous_min: tuning.superfluous_min,
+        put_off: 0,
         metrics: Arc::clone(&tuning.metrics),
         now: Timestamp::default(),
         mark: Mark::new(Arc::clone(&tuning.files), data_dir.path().join(MARK)),

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use crate::adapters::files::Files;
 use crate::adapters::files::data_dir::DataDir;
@@ -15,18 +16,20 @@ use crate::adapters::files::open_error::OpenError;
 use crate::domain::{MacKey, Timestamp};
 use crate::ports::{Compaction, StoreError};
 
+use super::compaction::Compactor;
 use super::delivery_state::DeliveryState;
 use super::draft::Draft;
 use super::open::{Tuning, open};
 use super::record::{Flaw, Identity, State};
 use super::shared_state::SharedState;
-use super::writer::{LedgerWriter, Waiting, Work, pending};
+use super::writer::{PendingChange, Waiting, pending, run};
 
 /// Contacts, deliveries, keys and revocations in a data directory.
 #[derive(Debug)]
 pub struct LedgerStore {
     /// The queue of the writer, and its thread. `None` once closed.
-    writer: Mutex<Option<(SyncSender<Waiting>, JoinHandle<LedgerWriter>)>>,
+    queue: Mutex<Option<(SyncSender<Waiting>, JoinHandle<()>)>>,
+    compactor: Arc<Compactor>,
     pub(super) shared: Arc<SharedState>,
     pub(super) files: Arc<dyn Files>,
     pub(super) deliveries: DeliveryState,
@@ -50,17 +53,18 @@ impl LedgerStore {
     /// # Errors
     /// As [`LedgerStore::open`].
     pub fn open_with(data_dir: &DataDir, tuning: &Tuning) -> Result<Self, OpenError> {
-        let mut writer = open(data_dir, tuning)?;
+        let writer = open(data_dir, tuning)?;
         let shared = Arc::clone(&writer.shared);
+        let compactor = Arc::new(Compactor::new(writer));
         let (queue, receiver) = sync_channel(tuning.waiting_changes_max);
-        writer.queue = Some(queue.clone());
-        let look_interval = tuning.look_interval;
+        let (writer, look_interval) = (Arc::clone(&compactor), tuning.look_interval);
         let thread = thread::Builder::new()
             .name("ledger".to_owned())
-            .spawn(move || writer.run(&receiver, look_interval))
+            .spawn(move || run(&writer, &receiver, look_interval))
             .map_err(OpenError::io("start a thread for", data_dir.path()))?;
         Ok(Self {
-            writer: Mutex::new(Some((queue, thread))),
+            queue: Mutex::new(Some((queue, thread))),
+            compactor,
             shared,
             files: Arc::clone(&tuning.files),
             deliveries: DeliveryState::open(data_dir.path()),
@@ -76,24 +80,27 @@ impl LedgerStore {
     /// [`StoreError::Unavailable`] when the end cannot be marked; no change is lost.
     /// [`StoreError::Displaced`] when the next start would not find the recorded changes.
     pub fn close(&self) -> Result<(), StoreError> {
-        let Some(writer) = self.join() else {
+        if !self.stop() {
             return Ok(());
+        }
+        self.shared.set_write_error(Some(closed()));
+        self.compactor.writer.lock().finish()
+    }
+
+    /// Refuses further changes, and waits for those in the queue and for a compaction. False if already closed.
+    fn stop(&self) -> bool {
+        let Some((queue, thread)) = self.queue.lock().take() else {
+            return false;
         };
-        let closed = StoreError::Unavailable("the store is closed".to_owned());
-        self.shared.set_write_error(Some(closed));
-        writer.finish()
+        drop(queue);
+        // It catches its panics.
+        let _ = thread.join();
+        self.compactor.stop();
+        true
     }
 
-    /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if already closed.
-    fn join(&self) -> Option<LedgerWriter> {
-        let (queue, thread) = self.writer.lock().take()?;
-        // Fails if the writer is gone.
-        let _ = queue.send(Work::Close.into());
-        thread.join().ok()
-    }
-
-    /// Lets the writer decide a change at `at`, the time of this program's clock if known, and waits until its events are durable. The change is committed even if
-    /// nobody waits any more.
+    /// Lets the writer decide a change at `at`, the time of this program's clock if known, and waits until its events
+    /// are durable. The change is committed even if nobody waits any more.
     pub(super) async fn commit<T: Send + 'static>(
         &self,
         at: Option<Timestamp>,
@@ -106,23 +113,7 @@ impl LedgerStore {
         let (sender, answer) = oneshot::channel();
         // The caller may have been dropped.
         let reply = move |outcome| drop(sender.send(outcome));
-        self.submit(Work::Change(pending(decide, reply)), answer)
-            .await
-    }
-
-    /// Compacts the ledger. The compaction finishes even if the caller stops waiting.
-    pub(super) async fn compact(&self) -> Result<Compaction, StoreError> {
-        let (sender, answer) = oneshot::channel();
-        self.submit(Work::Compact(sender), answer).await
-    }
-
-    /// Queues work for the writer, and waits for the result.
-    async fn submit<T>(
-        &self,
-        work: Work,
-        answer: oneshot::Receiver<Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        let answered = match self.send(work) {
+        let answered = match self.send(pending(decide, reply)) {
             Ok(()) => answer
                 .await
                 .unwrap_or_else(|_given_up| Err(self.shared.unavailable())),
@@ -131,18 +122,32 @@ impl LedgerStore {
         answered.inspect_err(|error| self.shared.count_failure(error))
     }
 
-    /// Queues work, unless the queue is full or closed.
-    fn send(&self, work: Work) -> Result<(), StoreError> {
-        let writer = self.writer.lock();
-        let Some((queue, _thread)) = writer.as_ref() else {
-            return Err(StoreError::Unavailable("the store is closed".to_owned()));
+    /// Queues a change, unless the queue is full or closed.
+    fn send(&self, change: PendingChange) -> Result<(), StoreError> {
+        let queue = self.queue.lock();
+        let (queue, _thread) = queue.as_ref().ok_or_else(closed)?;
+        let since = Instant::now();
+        queue
+            .try_send(Waiting { since, change })
+            .map_err(|error| match error {
+                TrySendError::Full(_) => StoreError::Overloaded,
+                TrySendError::Disconnected(_) => {
+                    StoreError::Unavailable("the writer is gone".to_owned())
+                }
+            })
+    }
+
+    /// Compacts the ledger. The compaction finishes even if the caller stops waiting.
+    pub(super) async fn compact(&self) -> Result<Compaction, StoreError> {
+        let compactor = Arc::clone(&self.compactor);
+        let compacted = match self.queue.lock().is_some() {
+            true => spawn_blocking(move || compactor.compact()),
+            false => return Err(closed()),
         };
-        queue.try_send(work.into()).map_err(|error| match error {
-            TrySendError::Full(_) => StoreError::Overloaded,
-            TrySendError::Disconnected(_) => {
-                StoreError::Unavailable("the writer is gone".to_owned())
-            }
-        })
+        let compacted = compacted
+            .await
+            .unwrap_or_else(|_panic| Err(self.shared.unavailable()));
+        compacted.inspect_err(|error| self.shared.count_failure(error))
     }
 
     /// Reads the ledger in a blocking thread.
@@ -170,6 +175,10 @@ impl LedgerStore {
 
 impl Drop for LedgerStore {
     fn drop(&mut self) {
-        drop(self.join());
+        self.stop();
     }
+}
+
+fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".to_owned())
 }

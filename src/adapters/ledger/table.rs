@@ -25,7 +25,8 @@ const PLACE_MAX: Place = (1 << 40) - 1;
 
 /// The places of identities.
 pub(super) struct PlaceTable {
-    shards: Vec<RwLock<PlaceShard>>,
+    /// Each is sorted.
+    shards: Vec<RwLock<Vec<PlaceSlot>>>,
     counts: Mutex<TableCounts>,
     deliveries: DeliveryIndex,
     /// Random, so that nobody can choose addresses that all fall into one shard.
@@ -85,42 +86,6 @@ impl PlaceSlot {
     }
 }
 
-/// Sorted.
-#[derive(Default)]
-struct PlaceShard(Vec<PlaceSlot>);
-
-impl PlaceShard {
-    /// The places of the entries with this hash.
-    fn places(&self, hash: u32) -> Vec<Place> {
-        let (first, last) = (PlaceSlot::new(hash, 0), PlaceSlot::new(hash, PLACE_MAX));
-        let begin = self.0.partition_point(|slot| *slot < first);
-        let entries = self.0.iter().skip(begin);
-        let entries = entries.take_while(|slot| **slot <= last);
-        entries.map(|slot| slot.place()).collect()
-    }
-
-    fn has(&self, slot: PlaceSlot) -> bool {
-        self.0.binary_search(&slot).is_ok()
-    }
-
-    /// Adds an entry that is not there yet.
-    fn insert(&mut self, slot: PlaceSlot) {
-        if self.0.len() == self.0.capacity() {
-            // By an eighth: `Vec` would double.
-            self.0.reserve_exact(self.0.len() / 8 + 4);
-        }
-        let number = self.0.partition_point(|other| *other < slot);
-        self.0.insert(number, slot);
-    }
-
-    /// Removes an entry, if it is there.
-    fn remove(&mut self, slot: PlaceSlot) {
-        if let Ok(number) = self.0.binary_search(&slot) {
-            self.0.remove(number);
-        }
-    }
-}
-
 /// Sorts by hour: 8 bytes are enough for the hour and a place.
 const fn pending_key(since: Timestamp, place: Place) -> u64 {
     ((since.as_ms() / (DAY_MS / 24)) << 40) | place
@@ -139,13 +104,18 @@ impl PlaceTable {
     /// Possible places of the last event of `identity`.
     pub(super) fn places(&self, identity: &Identity) -> Vec<Place> {
         let (shard, hash) = self.shard(identity);
-        shard.read().places(hash)
+        let (first, last) = (PlaceSlot::new(hash, 0), PlaceSlot::new(hash, PLACE_MAX));
+        let shard = shard.read();
+        let begin = shard.partition_point(|slot| *slot < first);
+        let slots = shard.iter().skip(begin).take_while(|slot| **slot <= last);
+        slots.map(|slot| slot.place()).collect()
     }
 
     /// True if the last event of `identity` is at `place`, where one of its events is.
     pub(super) fn has(&self, identity: &Identity, place: Place) -> bool {
         let (shard, hash) = self.shard(identity);
-        shard.read().has(PlaceSlot::new(hash, place))
+        let slot = PlaceSlot::new(hash, place);
+        shard.read().binary_search(&slot).is_ok()
     }
 
     /// Replaces the last state of `identity` and its place; `None` means no state. A contact is also found by its
@@ -189,11 +159,21 @@ impl PlaceTable {
     fn set(&self, identity: &Identity, before: Option<Place>, now: Option<Place>) {
         let (shard, hash) = self.shard(identity);
         let mut shard = shard.write();
-        if let Some(place) = before {
-            shard.remove(PlaceSlot::new(hash, place));
+        let slot = |place| PlaceSlot::new(hash, place);
+        if let Some(place) = before
+            && let Ok(number) = shard.binary_search(&slot(place))
+        {
+            shard.remove(number);
         }
-        if let Some(place) = now {
-            shard.insert(PlaceSlot::new(hash, place));
+        if let Some(place) = now
+            && let Err(number) = shard.binary_search(&slot(place))
+        {
+            if shard.len() == shard.capacity() {
+                // By an eighth: `Vec` would double.
+                let more = shard.len() / 8 + 4;
+                shard.reserve_exact(more);
+            }
+            shard.insert(number, slot(place));
         }
     }
 
@@ -226,7 +206,7 @@ impl PlaceTable {
 
     #[expect(clippy::indexing_slicing, reason = "a remainder is below the divisor")]
     #[expect(clippy::cast_possible_truncation, reason = "each takes other bits")]
-    fn shard(&self, identity: &Identity) -> (&RwLock<PlaceShard>, u32) {
+    fn shard(&self, identity: &Identity) -> (&RwLock<Vec<PlaceSlot>>, u32) {
         let hash = self.hasher.hash_one(identity);
         (&self.shards[hash as usize % SHARDS], (hash >> 32) as u32)
     }
@@ -249,9 +229,9 @@ mod tests {
             let moved = (number % 4 == 0).then(|| place(number) + 1);
             table.set(&identity(number), Some(place(number)), moved);
         }
-        let lengths = table.shards.iter().map(|shard| shard.read().0.len());
+        let lengths = table.shards.iter().map(|shard| shard.read().len());
         assert_eq!(lengths.sum::<usize>(), 7_500);
-        let slots = table.shards.iter().map(|shard| shard.read().0.capacity());
+        let slots = table.shards.iter().map(|shard| shard.read().capacity());
         let bytes = slots.sum::<usize>() * size_of::<PlaceSlot>();
         assert!(bytes <= 10_000 * 18, "{bytes}");
         for number in 0..10_000 {

@@ -5,7 +5,7 @@ use std::io;
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 use std::vec::IntoIter;
@@ -17,7 +17,7 @@ use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::{Compaction, StoreError};
 
-use super::compaction::{CompactionReply, Compactions};
+use super::compaction::Compactor;
 use super::copy::{Copy, CopyPlan};
 use super::draft::Draft;
 use super::generation::Generation;
@@ -51,26 +51,39 @@ pub(super) fn pending<T: Send + 'static>(
     })
 }
 
-/// Work for the writer, and the time from which it has waited.
+/// A change, and the time from which it has waited.
 pub(super) struct Waiting {
     pub(super) since: Instant,
-    pub(super) work: Work,
+    pub(super) change: PendingChange,
 }
 
-pub(super) enum Work {
-    Change(PendingChange),
-    /// A caller waits for a compaction that has not begun yet.
-    Compact(CompactionReply),
-    /// The result of a compaction.
-    Copied(Box<Result<Copy, StoreError>>),
-    /// The last work.
-    Close,
-}
-
-impl From<Work> for Waiting {
-    fn from(work: Work) -> Self {
-        let since = Instant::now();
-        Self { since, work }
+/// Commits all waiting changes as one batch, until the queue is closed. While idle, it checks the ledger's file every
+/// `look_interval`.
+pub(super) fn run(
+    compactor: &Arc<Compactor>,
+    receiver: &Receiver<Waiting>,
+    look_interval: Duration,
+) {
+    let shared = Arc::clone(&compactor.writer.lock().shared);
+    loop {
+        match receiver.recv_timeout(look_interval) {
+            Ok(first) => {
+                shared.set_busy_since(Some(first.since));
+                let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
+                let waiting = iter::once(first).chain(more);
+                let changes = waiting.map(|waiting| waiting.change).collect();
+                compactor.writer.lock().commit(changes);
+                compactor.compact_if_due();
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                // A disk that hangs keeps it busy, too.
+                shared.set_busy_since(Some(Instant::now()));
+                compactor.writer.lock().look_after();
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        compactor.writer.lock().look_after_secret();
+        shared.set_busy_since(None);
     }
 }
 
@@ -78,9 +91,10 @@ impl From<Work> for Waiting {
 pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
     pub(super) shared: Arc<SharedState>,
-    pub(super) compactions: Compactions,
-    /// The queue of its work. Known after the start.
-    pub(super) queue: Option<SyncSender<Waiting>>,
+    /// Fewer superfluous lines than this are never worth a compaction.
+    pub(super) superfluous_min: u64,
+    /// After a failed compaction: none is begun with fewer superfluous lines than this.
+    pub(super) put_off: u64,
     pub(super) metrics: Arc<Metrics>,
     /// Time of this process's last event. Nothing expires before the first one.
     pub(super) now: Timestamp,
@@ -90,48 +104,8 @@ pub(super) struct LedgerWriter {
 }
 
 impl LedgerWriter {
-    /// Commits all waiting changes, up to the next other work, as one batch, until the queue is closed. While idle,
-    /// it checks its file every `look_interval`.
-    pub(super) fn run(mut self, receiver: &Receiver<Waiting>, look_interval: Duration) -> Self {
-        let shared = Arc::clone(&self.shared);
-        loop {
-            let Ok(first) = receiver.recv_timeout(look_interval) else {
-                // The writer holds the other end itself. A disk that hangs keeps it busy, too.
-                shared.set_busy_since(Some(Instant::now()));
-                self.look_after();
-                self.look_after_secret();
-                shared.set_busy_since(None);
-                continue;
-            };
-            shared.set_busy_since(Some(first.since));
-            let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
-            let mut changes = Vec::new();
-            for waiting in iter::once(first).chain(more) {
-                match waiting.work {
-                    Work::Change(change) => changes.push(change),
-                    work @ (Work::Compact(_) | Work::Copied(_)) => {
-                        self.commit(std::mem::take(&mut changes));
-                        // A panic drops the reply, which the waiting caller notices.
-                        let _ = catch_unwind(AssertUnwindSafe(|| self.compact(work)));
-                    }
-                    Work::Close => {
-                        self.commit(changes);
-                        return self;
-                    }
-                }
-            }
-            self.commit(changes);
-            let _ = catch_unwind(AssertUnwindSafe(|| self.compact_if_due()));
-            self.look_after_secret();
-            shared.set_busy_since(None);
-        }
-    }
-
     /// Commits `changes` as one batch and replies to them. A panic fails the batch, not the writer.
     fn commit(&mut self, changes: Vec<PendingChange>) {
-        if changes.is_empty() {
-            return;
-        }
         let (began, sequence) = (Instant::now(), self.ledger.sequence());
         let mut replies = Vec::with_capacity(changes.len());
         let mut changes = changes.into_iter();
@@ -178,7 +152,7 @@ impl LedgerWriter {
         for change in changes {
             replies.extend(change(&mut draft));
         }
-        if draft.bytes() == 0 {
+        if draft.len() == 0 {
             return Ok(());
         }
         let at = draft.at;
@@ -211,46 +185,21 @@ impl LedgerWriter {
             .map_err(|error| StoreError::Displaced(error.to_string()))
     }
 
-    /// Begins a compaction if it is worthwhile. A failure affects nobody.
-    fn compact_if_due(&mut self) {
+    /// Returns whether a compaction is worthwhile, and takes it for begun.
+    pub(super) fn take_due(&mut self) -> bool {
         let left = self.shared.generation().table().len();
-        let is_due = self.compactions.is_due(self.ledger.sequence(), left);
-        if is_due && self.shared.is_sound() {
-            self.begin_compaction();
+        let superfluous = self.ledger.sequence().saturating_sub(left);
+        let is_due = superfluous > left.max(self.superfluous_min).max(self.put_off);
+        let is_begun = is_due && self.shared.is_sound();
+        if is_begun {
+            self.put_off = superfluous.saturating_mul(2);
         }
+        is_begun
     }
 
-    /// Begins a compaction for a caller, or ends one.
-    fn compact(&mut self, work: Work) {
-        match work {
-            Work::Compact(reply) => {
-                if self.compactions.ask(reply) {
-                    self.begin_compaction();
-                }
-            }
-            Work::Copied(copied) => self.end_compaction(*copied),
-            Work::Change(_) | Work::Close => {}
-        }
-    }
-
-    fn begin_compaction(&mut self) {
-        if let Err(error) = self.start_copying() {
-            self.end_compaction(Err(error));
-        }
-    }
-
-    fn start_copying(&mut self) -> Result<(), StoreError> {
+    pub(super) fn prepare_compaction(&mut self) -> Result<CopyPlan, StoreError> {
         self.repair()?;
-        let Some(queue) = self.queue.clone() else {
-            return Err(StoreError::Unavailable("the store is not open".to_owned()));
-        };
-        let plan = self.plan(self.ledger.head().secret.clone());
-        let begun = self.compactions.begin(move |is_stopped| {
-            let copied = Box::new(caught(|| Ok(plan.copy(is_stopped)?)));
-            // Fails if the writer is gone.
-            let _ = queue.send(Work::Copied(copied).into());
-        });
-        Ok(begun.map_err(Flaw::Io)?)
+        Ok(self.plan(self.ledger.head().secret.clone()))
     }
 
     /// The source of the next generation, under `secret`.
@@ -266,8 +215,12 @@ impl LedgerWriter {
         }
     }
 
-    /// Switches to the copy, and replies to those waiting for it.
-    fn end_compaction(&mut self, copied: Result<Copy, StoreError>) {
+    /// Switches to the copy. After a failure, the next one begins by itself no earlier than with twice as many
+    /// superfluous lines.
+    pub(super) fn end_compaction(
+        &mut self,
+        copied: Result<Copy, StoreError>,
+    ) -> Result<Compaction, StoreError> {
         let (entries_before, bytes_before) = (self.ledger.sequence(), self.ledger.length());
         let switched = copied.and_then(|copy| caught(|| Ok(self.switch_to(copy)?)));
         // The rename of the new generation may not be durable yet.
@@ -294,9 +247,11 @@ impl LedgerWriter {
         }
         let left = self.shared.generation().table().len();
         let superfluous = self.ledger.sequence().saturating_sub(left);
-        if self.compactions.end(&compacted, superfluous) {
-            self.begin_compaction();
-        }
+        self.put_off = match compacted {
+            Ok(_) => 0,
+            Err(_) => superfluous.saturating_mul(2),
+        };
+        compacted
     }
 
     /// Switches to `copy`. The ledger must be repaired before it accepts events.
@@ -322,8 +277,7 @@ impl LedgerWriter {
     }
 
     /// Marks the end of the ledger for the last time.
-    pub(super) fn finish(mut self) -> Result<(), StoreError> {
-        self.compactions.stop();
+    pub(super) fn finish(&mut self) -> Result<(), StoreError> {
         self.repair()?;
         self.secret.look_after();
         Ok(self.mark.write(&self.ledger).map_err(Flaw::Io)?)
@@ -331,7 +285,7 @@ impl LedgerWriter {
 }
 
 /// Runs it, and turns a panic into a failure of the store.
-fn caught<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+pub(super) fn caught<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_panic| Err(StoreError::Unavailable("panic".to_owned())))
 }

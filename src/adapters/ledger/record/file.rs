@@ -193,7 +193,10 @@ impl Ledger {
 
     /// Appends `events`, which are JSON, as one batch, syncs it, and returns their places. After an error none of
     /// them count, and [`Ledger::repair`] must succeed before the next append.
-    pub(crate) fn append(&mut self, events: &[Vec<u8>]) -> io::Result<Vec<Place>> {
+    pub(crate) fn append<'a>(
+        &mut self,
+        events: impl ExactSizeIterator<Item = &'a [u8]>,
+    ) -> io::Result<Vec<Place>> {
         let (bytes, places) = self.batch_of(events)?;
         // Set first, so that a panic also leaves `Failed`.
         self.state = State::Failed;
@@ -206,7 +209,7 @@ impl Ledger {
             }
             return Err(error);
         }
-        self.sequence += events.len() as u64;
+        self.sequence += places.len() as u64;
         self.batch += 1;
         self.length += bytes.len() as u64;
         self.state = State::Sound;
@@ -214,11 +217,14 @@ impl Ledger {
     }
 
     /// The lines of the next batch, and their future places.
-    fn batch_of(&self, events: &[Vec<u8>]) -> io::Result<(Vec<u8>, Vec<Place>)> {
+    fn batch_of<'a>(
+        &self,
+        events: impl ExactSizeIterator<Item = &'a [u8]>,
+    ) -> io::Result<(Vec<u8>, Vec<Place>)> {
         let mut bytes = Vec::with_capacity(events.len() * LINE_CAPACITY);
         let mut places = Vec::with_capacity(events.len());
         let mut left = events.len() as u64;
-        for (event, sequence) in events.iter().zip(self.sequence + 1..) {
+        for (event, sequence) in events.zip(self.sequence + 1..) {
             left -= 1;
             let begin = bytes.len();
             places.push(self.length + begin as u64);

@@ -31,7 +31,7 @@ pub(crate) use event::{Event, Identity, State};
 pub(crate) use file::{Ledger, PROBE, unfinished};
 pub(crate) use head::FORMAT;
 pub(crate) use line::{EVENT_BYTES_MAX, Flaw, Place, checked, seal};
-pub(crate) use reader::{EventLines, FIRST_PLACE, event_at};
+pub(crate) use reader::{FIRST_PLACE, event_at, events};
 pub(crate) use verify::{Preview, Stamp, Verified, preview, survey, verify};
 
 /// The ledger's name in the data directory.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::iter;
 use std::os::unix::fs::FileExt as _;
 
 use crate::adapters::files::BUFFER_BYTES;
@@ -16,39 +17,30 @@ const LINE_CAPACITY: usize = 512;
 /// Place of the first event.
 pub(crate) const FIRST_PLACE: Place = head::LENGTH as Place;
 
-/// The lines of a ledger that begin from one place on and before another: the place of each line, and its
-/// event; `None` for a bad line, for the head, and for an unexpected end of the file.
+/// The events of the lines that begin from one place on and before another, and their places; `None` for a bad
+/// line, for the head, and for an unexpected end of the file.
 ///
 /// A whole line with an unknown event is [`Flaw::Unreadable`].
-pub(crate) struct EventLines<'a> {
-    reader: Reader<'a>,
+pub(crate) fn events(
+    file: &File,
+    from: Place,
     until: Place,
-}
-
-impl<'a> EventLines<'a> {
-    pub(crate) fn new(file: &'a File, from: Place, until: Place) -> Self {
-        let reader = Reader::new(file, from);
-        Self { reader, until }
-    }
-}
-
-impl Iterator for EventLines<'_> {
-    type Item = Result<(Place, Option<Event>), Flaw>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let place = self.reader.offset();
-        if place >= self.until {
+) -> impl Iterator<Item = Result<(Place, Option<Event>), Flaw>> {
+    let (mut reader, mut until) = (Reader::new(file, from), until);
+    iter::from_fn(move || {
+        let place = reader.offset();
+        if place >= until {
             return None;
         }
-        let event = self.reader.next().map_err(Flaw::Io).and_then(|found| {
+        let event = reader.next().map_err(Flaw::Io).and_then(|found| {
             if found == Found::End {
-                self.until = place;
+                until = place;
             }
-            let line = self.reader.line(found);
+            let line = reader.line(found);
             line.map(|line| parse(place, &line)).transpose()
         });
         Some(event.map(|event| (place, event)))
-    }
+    })
 }
 
 /// Reads the acknowledged event at a place.
