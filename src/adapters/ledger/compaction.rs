@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::domain::macros::hidden;
 use crate::ports::{Compaction, StoreError};
 
-use super::writer::{LedgerWriter, caught};
+use super::writer::{LedgerWriter, caught, closed};
 
 /// Compacts the ledger of a writer, once at a time.
 pub(super) struct Compactor {
@@ -24,12 +24,11 @@ pub(super) struct Compactor {
 
 impl Compactor {
     pub(super) fn new(writer: LedgerWriter) -> Self {
-        let none = Err(StoreError::Unavailable("no compaction".to_owned()));
         Self {
             writer: Mutex::new(writer),
             is_stopped: AtomicBool::new(false),
             begun: AtomicU64::new(0),
-            last: Mutex::new((0, none)),
+            last: Mutex::new((0, Err(closed()))),
         }
     }
 
@@ -37,6 +36,10 @@ impl Compactor {
     pub(super) fn compact(&self) -> Result<Compaction, StoreError> {
         let begun = self.begun.load(SeqCst);
         let mut last = self.last.lock();
+        // The files may belong to another process by now.
+        if self.is_stopped.load(SeqCst) {
+            return Err(closed());
+        }
         let (number, outcome) = &mut *last;
         if *number <= begun {
             *number = self.begun.fetch_add(1, SeqCst) + 1;

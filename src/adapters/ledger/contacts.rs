@@ -145,10 +145,17 @@ impl ContactStore for LedgerStore {
     async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
         let identity = tombstone(&self.tombstone_key, email);
         self.commit(None, move |draft| {
-            if let Some(&State::Tombstone(mut tombstone)) = draft.find(&identity)?
-                && tombstone.refused_at.take().is_some()
+            let tombstone = draft.find(&identity)?;
+            if let Some(&State::Tombstone {
+                address,
+                refused_at: Some(_),
+            }) = tombstone
             {
-                draft.put(State::Tombstone(tombstone))?;
+                let refused_at = None;
+                draft.put(State::Tombstone {
+                    address,
+                    refused_at,
+                })?;
             }
             Ok(())
         })
@@ -263,7 +270,7 @@ impl LedgerStore {
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
     pub async fn tombstones(&self) -> Result<PageStream<Tombstone>, StoreError> {
-        let is_wanted = |state: &State| matches!(state, State::Tombstone(_));
+        let is_wanted = |state: &State| matches!(state, State::Tombstone { .. });
         Ok(self.pages(is_wanted, State::into_tombstone))
     }
 

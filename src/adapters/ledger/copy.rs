@@ -75,7 +75,7 @@ impl CopyPlan {
         };
         let from = Arc::clone(&copy.from);
         let states = from.states(copied, is_kept);
-        copy.append(states.map(|state| state.map(Event::Created)), is_stopped)?;
+        copy.append(states.map(|state| Ok(Event::Created(state?.1))), is_stopped)?;
         while copy.from.end() - copy.copied > TAIL_BYTES_MAX {
             copy.copy_tail(is_stopped)?;
         }
@@ -161,6 +161,8 @@ impl Copy {
         for event in events {
             check_stopped(is_stopped)?;
             match event? {
+                // It was copied already, for an earlier creation.
+                Event::Created(state) if draft.find(&state.identity())?.is_some() => {}
                 Event::Created(state) | Event::Changed(state) => draft.put(state)?,
                 Event::Removed(identity) => drop(draft.remove(identity)?),
             }

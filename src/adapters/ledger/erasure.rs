@@ -5,7 +5,7 @@
 //! it. So a process killed at any point leaves nothing behind for good. Erasures requested while one is running
 //! share the next compaction.
 
-use crate::domain::{EmailAddress, Erasure, MacKey, Remainder, Timestamp, Tombstone};
+use crate::domain::{EmailAddress, Erasure, MacKey, Remainder, Timestamp};
 use crate::ports::{ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::deliveries::remove_naming;
@@ -75,13 +75,14 @@ pub(super) fn forget(
 ) -> Result<bool, Flaw> {
     let was_known = draft.remove(Identity::contact(email))?;
     remove_naming(draft, email)?;
-    let address = email.tombstone(tombstones);
-    let has_tombstone = draft.find(&Identity::Tombstone(Hex(address)))?.is_some();
+    let address = Hex(email.tombstone(tombstones));
+    let has_tombstone = draft.find(&Identity::Tombstone(address))?.is_some();
     if refused_at.is_some() || !has_tombstone {
-        draft.put(State::Tombstone(Tombstone {
+        let refused_at = refused_at.map(Timestamp::as_ms);
+        draft.put(State::Tombstone {
             address,
             refused_at,
-        }))?;
+        })?;
     }
     Ok(was_known)
 }

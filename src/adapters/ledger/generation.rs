@@ -3,7 +3,6 @@
 //! Places refer to one file. A lookup of more than one event therefore holds the generation, which stays
 //! readable after a compaction has replaced it.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +10,7 @@ use crate::adapters::files::store_error;
 use crate::domain::{Confirmation, Contact, Timestamp};
 use crate::ports::StoreError;
 
-use super::record::{Event, FIRST_PLACE, Flaw, Identity, Place, State, event_at, events};
+use super::record::{Event, FIRST_PLACE, Flaw, Identity, Ledger, Place, State, event_at, events};
 use super::table::PlaceTable;
 
 /// A readable generation.
@@ -35,9 +34,9 @@ impl Generation {
         }
     }
 
-    /// The generation in `file`, whose acknowledged events end at `end`.
-    pub(super) fn read(file: File, end: Place) -> Result<Self, Flaw> {
-        Self::empty(file).filled(end)
+    /// The acknowledged events of `ledger`.
+    pub(super) fn read(ledger: &Ledger) -> Result<Self, Flaw> {
+        Self::empty(ledger.to_read()?).filled(ledger.length())
     }
 
     /// The intact lines of `file`, which may be damaged.
@@ -76,31 +75,21 @@ impl Generation {
         })
     }
 
-    /// The last state of each identity of which a `wanted` state is before the place `until`, in the order of
-    /// creation. An identity that was removed meanwhile is left out.
+    /// The last state of each identity that was created in a `wanted` one before the place `until`, and its place, in
+    /// the order of creation. One that was created, removed and created again may come twice.
     pub(super) fn states(
         &self,
         until: Place,
         wanted: impl Fn(&State) -> bool,
-    ) -> impl Iterator<Item = Result<State, Flaw>> {
-        // Most identities never change: their places take no memory.
-        let mut moved = HashSet::new();
+    ) -> impl Iterator<Item = Result<(Place, State), Flaw>> {
         let events = self.events(self.begin(), until);
         events.filter_map(move |event| {
-            let state = event.and_then(|(place, event)| {
-                let last = self.last_of(place, event, &wanted)?;
-                let new = last.filter(|(last, _)| match *last == place {
-                    true => !moved.contains(last),
-                    false => moved.insert(*last),
-                });
-                Ok(new.map(|(_, state)| state))
-            });
-            state.transpose()
+            let last = event.and_then(|(place, event)| self.last_of(place, event, &wanted));
+            last.transpose()
         })
     }
 
-    /// The last state of the identity that the event at `place` created, and its place. Also an update that is the
-    /// last event: the line that created the identity may have been a bad one that was skipped.
+    /// The last state of the identity that the event at `place` created, and its place.
     fn last_of(
         &self,
         place: Place,
@@ -112,15 +101,16 @@ impl Generation {
             return Ok(None);
         };
         let identity = state.identity();
-        if self.table.has(&identity, place) {
-            return Ok(Some((place, state)));
+        match (is_creation, self.table.has(&identity, place)) {
+            (true, true) => Ok(Some((place, state))),
+            (true, false) => {
+                let last = self.find(&identity)?;
+                // A contact may have been forgotten and created again since.
+                Ok(last.filter(|(_, last)| last.subscribed_at() == state.subscribed_at()))
+            }
+            // The line that created it may have been a bad one that was skipped.
+            (false, is_last) => Ok((is_last && self.is_damaged).then_some((place, state))),
         }
-        if !is_creation {
-            return Ok(None);
-        }
-        let last = self.find(&identity)?;
-        // A contact may have been forgotten and created again since.
-        Ok(last.filter(|(_, last)| last.subscribed_at() == state.subscribed_at()))
     }
 
     /// The last state of `identity` and its place, unless it was removed. Reads the disk only if there is one.

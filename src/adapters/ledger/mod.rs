@@ -25,8 +25,8 @@
 //! | an unfinished erasure | the kept files are removed, and the ledger is compacted |
 //!
 //! **A compaction** writes a new generation of the ledger with the current state of each identity. A thread
-//! copies it in parallel to the writer (`copy`, `compaction`), which then adds the events since, and renames it
-//! into place. It is due when there are more superfluous lines than others, and is postponed if the disk has no
+//! copies it in parallel to the writer (`copy`, `compaction`). The writer only waits while the events since are added
+//! and the copy is renamed into place. A compaction is due when there are more superfluous lines than others, and is postponed if the disk has no
 //! room for it.
 //!
 //! **An erasure** (`erasure`) removes an address from every file: from the ledger by a compaction, which also
@@ -37,7 +37,8 @@
 //! **Deliveries** (`deliveries`) are due until a line says that they were made or failed. An index in memory
 //! has the due ones (`delivery_index`).
 //!
-//! **A list** (`listing`) reads the generation in parallel to the writer.
+//! **A list** reads the generation in order, up to its end at the time of the request, in parallel to the writer. A
+//! compaction may replace the generation meanwhile.
 
 mod compaction;
 mod contacts;
@@ -50,7 +51,6 @@ mod draft;
 mod erasure;
 mod generation;
 mod kept_files;
-mod listing;
 mod maintenance;
 mod mark;
 mod open;

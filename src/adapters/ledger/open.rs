@@ -66,7 +66,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
              addresses made with the old one are invalid"
         );
     }
-    let generation = read_generation(&ledger).map_err(refused)?;
+    let generation = Generation::read(&ledger).map_err(refused)?;
     let has_forgotten = generation.table().has_forgotten();
     let mut writer = LedgerWriter {
         ledger,
@@ -105,10 +105,6 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         writer.shared.set_write_error(Some(error));
     }
     Ok(writer)
-}
-
-fn read_generation(ledger: &Ledger) -> Result<Generation, Flaw> {
-    Generation::read(ledger.to_read()?, ledger.length())
 }
 
 /// Removes forgotten addresses from the ledger, and binds it to this secret if it had another.

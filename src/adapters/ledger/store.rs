@@ -1,12 +1,14 @@
 //! The store behind the ports.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use futures_util::stream;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
@@ -14,15 +16,20 @@ use crate::adapters::files::Files;
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::files::open_error::OpenError;
 use crate::domain::{MacKey, Timestamp};
-use crate::ports::{Compaction, StoreError};
+use crate::ports::{Compaction, PageStream, StoreError};
 
 use super::compaction::Compactor;
 use super::delivery_state::DeliveryState;
 use super::draft::Draft;
 use super::open::{Tuning, open};
-use super::record::{Flaw, Identity, State};
+use super::record::{Flaw, Identity, Place, State};
 use super::shared_state::SharedState;
-use super::writer::{PendingChange, Waiting, pending, run};
+use super::writer::{PendingChange, Waiting, closed, pending, run};
+
+/// Values per page of a list.
+const PAGE_LEN: usize = 1000;
+/// Most pages that wait for their reader.
+const PAGES_MAX: usize = 2;
 
 /// Contacts, deliveries, keys and revocations in a data directory.
 #[derive(Debug)]
@@ -140,13 +147,8 @@ impl LedgerStore {
     /// Compacts the ledger. The compaction finishes even if the caller stops waiting.
     pub(super) async fn compact(&self) -> Result<Compaction, StoreError> {
         let compactor = Arc::clone(&self.compactor);
-        let compacted = match self.queue.lock().is_some() {
-            true => spawn_blocking(move || compactor.compact()),
-            false => return Err(closed()),
-        };
-        let compacted = compacted
-            .await
-            .unwrap_or_else(|_panic| Err(self.shared.unavailable()));
+        let compacted = spawn_blocking(move || compactor.compact()).await;
+        let compacted = compacted.unwrap_or_else(|_panic| Err(self.shared.unavailable()));
         compacted.inspect_err(|error| self.shared.count_failure(error))
     }
 
@@ -171,6 +173,28 @@ impl LedgerStore {
         let found = self.read(move || generation.find(&identity)).await?;
         Ok(found.map(|(_place, state)| state))
     }
+
+    /// Lists the result of `build` for the last state of every identity that was created in a wanted one, in the
+    /// order of creation. A blocking thread reads; it ends when the stream is dropped.
+    pub(super) fn pages<T: Send + 'static>(
+        &self,
+        is_wanted: impl Fn(&State) -> bool + Send + 'static,
+        build: impl Fn(State) -> Option<T> + Send + 'static,
+    ) -> PageStream<T> {
+        let shared = Arc::clone(&self.shared);
+        let (sender, mut receiver) = mpsc::channel(PAGES_MAX);
+        spawn_blocking(move || {
+            let generation = shared.generation();
+            let states = generation.states(generation.end(), is_wanted);
+            if let Err(flaw) = send_pages(states, &sender, build) {
+                let error = StoreError::from(flaw);
+                shared.count_failure(&error);
+                // Fails if nobody reads any more.
+                let _ = sender.blocking_send(Err(error));
+            }
+        });
+        Box::pin(stream::poll_fn(move |context| receiver.poll_recv(context)))
+    }
 }
 
 impl Drop for LedgerStore {
@@ -179,6 +203,26 @@ impl Drop for LedgerStore {
     }
 }
 
-fn closed() -> StoreError {
-    StoreError::Unavailable("the store is closed".to_owned())
+/// Sends every page. Ends early when nobody reads any more.
+fn send_pages<T>(
+    states: impl Iterator<Item = Result<(Place, State), Flaw>>,
+    sender: &mpsc::Sender<Result<Vec<T>, StoreError>>,
+    build: impl Fn(State) -> Option<T>,
+) -> Result<(), Flaw> {
+    let (mut page, mut found) = (Vec::new(), HashSet::new());
+    for state in states {
+        let (place, state) = state?;
+        if !found.insert(place) {
+            continue;
+        }
+        page.extend(build(state));
+        if page.len() == PAGE_LEN && sender.blocking_send(Ok(std::mem::take(&mut page))).is_err() {
+            return Ok(());
+        }
+    }
+    if !page.is_empty() {
+        // Fails if nobody reads any more.
+        let _ = sender.blocking_send(Ok(page));
+    }
+    Ok(())
 }

@@ -165,8 +165,7 @@ fn a_copy_is_gone_on_with_only_while_what_it_is_of_is_the_generation() {
         let plan = writer.plan(writer.ledger.head().secret.clone());
         let copy = plan.copy(&AtomicBool::new(false)).unwrap();
         if is_replaced {
-            let file = writer.ledger.to_read().unwrap();
-            let same = Generation::read(file, writer.ledger.length()).unwrap();
+            let same = Generation::read(&writer.ledger).unwrap();
             writer.shared.set_generation(Arc::new(same));
         }
         let switched = writer.switch_to(copy);

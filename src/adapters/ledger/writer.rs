@@ -172,8 +172,7 @@ impl LedgerWriter {
         self.ledger.repair().map_err(Flaw::Io)?;
         // After a panic right after a sync, the last batch was not shown.
         if self.shared.generation().end() != self.ledger.length() {
-            let file = self.ledger.to_read().map_err(Flaw::Io)?;
-            let generation = Generation::read(file, self.ledger.length())?;
+            let generation = Generation::read(&self.ledger)?;
             self.shared.set_generation(Arc::new(generation));
         }
         Ok(())
@@ -288,4 +287,9 @@ impl LedgerWriter {
 pub(super) fn caught<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_panic| Err(StoreError::Unavailable("panic".to_owned())))
+}
+
+/// The error of a change after the last one.
+pub(super) fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".to_owned())
 }

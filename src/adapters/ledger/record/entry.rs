@@ -10,7 +10,6 @@ use crate::adapters::hex::Hex;
 use crate::domain::{
     Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, Fingerprint, KeyId, KeyRecord,
     Label, LeaveToken, LimitKey, Origin, OriginHash, Registration, RevokedRegistration, Timestamp,
-    Tombstone,
 };
 
 /// Writes and reads a value as the entry `E`.
@@ -116,34 +115,6 @@ impl From<Signer> for Origin {
         Self {
             network: OriginHash::from_bytes(signer.network.0),
             credential: signer.credential.map(|hash| OriginHash::from_bytes(hash.0)),
-        }
-    }
-}
-
-/// The hash of a forgotten address.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TombstoneEntry {
-    address: Hex<16>,
-    /// When the recipient refused further email, if so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    refused_at: Option<u64>,
-}
-
-impl From<&Tombstone> for TombstoneEntry {
-    fn from(tombstone: &Tombstone) -> Self {
-        Self {
-            address: Hex(tombstone.address),
-            refused_at: tombstone.refused_at.map(Timestamp::as_ms),
-        }
-    }
-}
-
-impl From<TombstoneEntry> for Tombstone {
-    fn from(entry: TombstoneEntry) -> Self {
-        Self {
-            address: entry.address.0,
-            refused_at: entry.refused_at.map(Timestamp::from_ms),
         }
     }
 }

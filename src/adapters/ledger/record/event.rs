@@ -9,9 +9,7 @@ use crate::domain::{
     RevokedRegistration, TextDigest, Timestamp, Tombstone,
 };
 
-use super::entry::{
-    ContactEntry, DeliveryEntry, KeyEntry, RevocationEntry, Stored, TombstoneEntry,
-};
+use super::entry::{ContactEntry, DeliveryEntry, KeyEntry, RevocationEntry, Stored};
 
 /// An event as written in the ledger. Times are milliseconds since the Unix epoch, hashes are lowercase
 /// hexadecimal.
@@ -57,7 +55,12 @@ impl Event {
 pub(crate) enum State {
     Contact(#[serde(with = "Stored::<ContactEntry>")] Contact),
     /// The remains of a forgotten address.
-    Tombstone(#[serde(with = "Stored::<TombstoneEntry>")] Tombstone),
+    Tombstone {
+        address: Hex<16>,
+        /// When the recipient refused further email, if so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused_at: Option<u64>,
+    },
     /// A consent text, stored once.
     ConsentText {
         digest: Hex<16>,
@@ -74,7 +77,7 @@ impl State {
     pub(crate) fn identity(&self) -> Identity {
         match self {
             Self::Contact(contact) => Identity::contact(&contact.email),
-            Self::Tombstone(tombstone) => Identity::Tombstone(Hex(tombstone.address)),
+            Self::Tombstone { address, .. } => Identity::Tombstone(*address),
             Self::ConsentText { digest, .. } => Identity::ConsentText(*digest),
             Self::Delivery(delivery) => Identity::delivery(delivery.id),
             Self::Key(key) => Identity::key(&key.fingerprint),
@@ -104,7 +107,7 @@ impl State {
             Self::Key(key) => Some(key.expires_at),
             Self::Revocation(revoked) => Some(revoked.registration.expires_at()),
             Self::Contact(_)
-            | Self::Tombstone(_)
+            | Self::Tombstone { .. }
             | Self::ConsentText { .. }
             | Self::Delivery(_) => None,
         }
@@ -118,10 +121,17 @@ impl State {
     }
 
     pub(crate) fn into_tombstone(self) -> Option<Tombstone> {
-        if let Self::Tombstone(tombstone) = self {
-            return Some(tombstone);
-        }
-        None
+        let Self::Tombstone {
+            address,
+            refused_at,
+        } = self
+        else {
+            return None;
+        };
+        Some(Tombstone {
+            address: address.0,
+            refused_at: refused_at.map(Timestamp::from_ms),
+        })
     }
 
     pub(crate) fn into_consent_text(self) -> Option<String> {

@@ -68,10 +68,11 @@ impl Ledger {
         if let Some(torn) = &verified.torn {
             // Keeping a copy may fail, on a full disk for example. The start continues: nothing in it was
             // acknowledged.
-            let kept = keep_end(files.as_ref(), path, end.length).map_or_else(
-                |error| format!("nowhere: {error}"),
-                |kept| kept.display().to_string(),
-            );
+            let kept = keep_end(files.as_ref(), path, end.length, end.length + torn.bytes)
+                .map_or_else(
+                    |error| format!("nowhere: {error}"),
+                    |kept| kept.display().to_string(),
+                );
             tracing::warn!(
                 ledger.line = torn.line,
                 ledger.cut_bytes = torn.bytes,
@@ -197,30 +198,6 @@ impl Ledger {
         &mut self,
         events: impl ExactSizeIterator<Item = &'a [u8]>,
     ) -> io::Result<Vec<Place>> {
-        let (bytes, places) = self.batch_of(events)?;
-        // Set first, so that a panic also leaves `Failed`.
-        self.state = State::Failed;
-        let synced = append_whole(self.file.as_mut(), &bytes)
-            .and_then(|()| self.file.sync())
-            .and_then(|()| self.check_place());
-        if let Err(error) = synced {
-            if let Err(error) = self.file.truncate(self.length) {
-                tracing::error!(%error, "the ledger cannot be truncated to its last acknowledged entry");
-            }
-            return Err(error);
-        }
-        self.sequence += places.len() as u64;
-        self.batch += 1;
-        self.length += bytes.len() as u64;
-        self.state = State::Sound;
-        Ok(places)
-    }
-
-    /// The lines of the next batch, and their future places.
-    fn batch_of<'a>(
-        &self,
-        events: impl ExactSizeIterator<Item = &'a [u8]>,
-    ) -> io::Result<(Vec<u8>, Vec<Place>)> {
         let mut bytes = Vec::with_capacity(events.len() * LINE_CAPACITY);
         let mut places = Vec::with_capacity(events.len());
         let mut left = events.len() as u64;
@@ -238,7 +215,22 @@ impl Ledger {
                 return Err(io::Error::other("an entry is too long to be read again"));
             }
         }
-        Ok((bytes, places))
+        // Set first, so that a panic also leaves `Failed`.
+        self.state = State::Failed;
+        let synced = append_whole(self.file.as_mut(), &bytes)
+            .and_then(|()| self.file.sync())
+            .and_then(|()| self.check_place());
+        if let Err(error) = synced {
+            if let Err(error) = self.file.truncate(self.length) {
+                tracing::error!(%error, "the ledger cannot be truncated to its last acknowledged entry");
+            }
+            return Err(error);
+        }
+        self.sequence += places.len() as u64;
+        self.batch += 1;
+        self.length += bytes.len() as u64;
+        self.state = State::Sound;
+        Ok(places)
     }
 
     /// Makes the next [`Ledger::repair`] test whether the disk accepts writes.
@@ -273,36 +265,36 @@ pub(crate) fn unfinished(path: &Path) -> PathBuf {
 /// Writes the bytes from `begin` to `end` of the file at `path` again in place, so that the next sync covers
 /// them.
 fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> io::Result<()> {
-    let source = File::open(path)?;
-    for at in (begin..end).step_by(BUFFER_BYTES) {
-        let mut bytes = vec![0; BUFFER_BYTES.min(usize::try_from(end - at).unwrap_or(usize::MAX))];
-        source.read_exact_at(&mut bytes, at)?;
-        file.overwrite(at, &bytes)?;
-    }
-    Ok(())
+    read_parts(path, begin, end, |at, part| file.overwrite(at, part))
 }
 
-/// Copies the ledger at `path` from `length` on into a file next to it, and returns the path of the copy.
-fn keep_end(files: &dyn Files, path: &Path, length: u64) -> io::Result<PathBuf> {
+/// Copies the bytes from `begin` to `end` of the ledger at `path` into a file next to it, and returns the path of the
+/// copy.
+fn keep_end(files: &dyn Files, path: &Path, begin: u64, end: u64) -> io::Result<PathBuf> {
     let kept = numbered(path, "cut");
     let mut copy = files.create(&kept)?;
-    let copied = copy_from(path, length, copy.as_mut()).and_then(|()| copy.sync());
+    let copied = read_parts(path, begin, end, |_at, part| {
+        append_whole(copy.as_mut(), part)
+    });
+    let copied = copied.and_then(|()| copy.sync());
     if copied.is_err() {
         let _ = files.remove(&kept);
     }
     copied.map(|()| kept)
 }
 
-fn copy_from(path: &Path, begin: u64, copy: &mut dyn AppendFile) -> io::Result<()> {
+/// Calls `each` with the parts of a file from `begin` to `end`, and where they are.
+fn read_parts(
+    path: &Path,
+    begin: u64,
+    end: u64,
+    mut each: impl FnMut(u64, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let source = File::open(path)?;
-    let mut at = begin;
-    let mut buffer = vec![0; BUFFER_BYTES];
-    loop {
-        let taken = source.read_at(&mut buffer, at)?;
-        if taken == 0 {
-            return Ok(());
-        }
-        append_whole(copy, buffer.get(..taken).unwrap_or_default())?;
-        at += taken as u64;
+    for at in (begin..end).step_by(BUFFER_BYTES) {
+        let mut part = vec![0; BUFFER_BYTES.min(usize::try_from(end - at).unwrap_or(usize::MAX))];
+        source.read_exact_at(&mut part, at)?;
+        each(at, &part)?;
     }
+    Ok(())
 }
