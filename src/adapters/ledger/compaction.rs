@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::domain::macros::hidden;
 use crate::ports::{Compaction, StoreError};
@@ -16,6 +17,8 @@ use super::writer::{LedgerWriter, caught, closed};
 pub(super) struct Compactor {
     pub(super) writer: Mutex<LedgerWriter>,
     is_stopped: AtomicBool,
+    /// Tells those who wait for a compaction that none will come.
+    pub(super) stopped: Notify,
     /// Number of compactions that have begun.
     begun: AtomicU64,
     /// The number of the last one, and its result. Locked while one is running.
@@ -27,6 +30,7 @@ impl Compactor {
         Self {
             writer: Mutex::new(writer),
             is_stopped: AtomicBool::new(false),
+            stopped: Notify::new(),
             begun: AtomicU64::new(0),
             last: Mutex::new((0, Err(closed()))),
         }
@@ -67,6 +71,7 @@ impl Compactor {
     /// Stops the running compaction and waits for its end. The ledger is complete without it.
     pub(super) fn stop(&self) {
         self.is_stopped.store(true, SeqCst);
+        self.stopped.notify_waiters();
         drop(self.last.lock());
     }
 }

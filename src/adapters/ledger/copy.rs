@@ -79,6 +79,7 @@ impl CopyPlan {
         while copy.from.end() - copy.copied > TAIL_BYTES_MAX {
             copy.copy_tail(is_stopped)?;
         }
+        check_stopped(is_stopped)?;
         Ok(copy)
     }
 }

@@ -146,9 +146,18 @@ impl LedgerStore {
 
     /// Compacts the ledger. The compaction finishes even if the caller stops waiting.
     pub(super) async fn compact(&self) -> Result<Compaction, StoreError> {
-        let compactor = Arc::clone(&self.compactor);
-        let compacted = spawn_blocking(move || compactor.compact()).await;
-        let compacted = compacted.unwrap_or_else(|_panic| Err(self.shared.unavailable()));
+        let stopped = self.compactor.stopped.notified();
+        let compacted = if self.queue.lock().is_some() {
+            let compactor = Arc::clone(&self.compactor);
+            tokio::select! {
+                compacted = spawn_blocking(move || compactor.compact()) => {
+                    compacted.unwrap_or_else(|_panic| Err(self.shared.unavailable()))
+                }
+                () = stopped => Err(closed()),
+            }
+        } else {
+            Err(closed())
+        };
         compacted.inspect_err(|error| self.shared.count_failure(error))
     }
 
