@@ -64,20 +64,6 @@ pub(super) struct ConfirmationEntry {
     ip: Option<IpAddr>,
 }
 
-impl ConfirmationEntry {
-    /// True if it was requested and not given.
-    pub(super) const fn is_asked(&self) -> bool {
-        self.confirmed_at.is_none()
-    }
-
-    /// Time of its last change.
-    pub(super) fn last_at(&self) -> Option<u64> {
-        self.confirmed_at
-            .max(self.mailed_at)
-            .max(self.undeliverable_at)
-    }
-}
-
 impl From<&Confirmation> for ConfirmationEntry {
     fn from(confirmation: &Confirmation) -> Self {
         Self {

@@ -1,111 +1,79 @@
-//! Compactions: a thread copies the current state of the ledger in parallel to the writer, which then adds the
-//! events since and switches to the copy.
+//! Compactions: a thread copies the current state of the ledger in parallel to the writer. The writer waits while
+//! the events since are added, and the copy replaces the ledger.
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread;
 
-use tokio::sync::oneshot;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
 
+use crate::domain::macros::hidden;
 use crate::ports::{Compaction, StoreError};
 
-/// Receives the result of a compaction.
-pub(super) type CompactionReply = oneshot::Sender<Result<Compaction, StoreError>>;
+use super::writer::{LedgerWriter, caught, closed};
 
-/// The running compaction, those who wait for it, and when the next one is due.
-#[derive(Default)]
-pub(super) struct Compactions {
-    /// Fewer superfluous lines than this are never worth a compaction.
-    superfluous_min: u64,
-    /// After a failed compaction: none is begun with fewer superfluous lines than this.
-    put_off: u64,
-    running: Option<Running>,
-    /// Callers that asked before it began.
-    waiting: Vec<CompactionReply>,
-    /// Callers that asked since, and wait for the next one.
-    waiting_for_next: Vec<CompactionReply>,
+/// Compacts the ledger of a writer, once at a time.
+pub(super) struct Compactor {
+    pub(super) writer: Mutex<LedgerWriter>,
+    is_stopped: AtomicBool,
+    /// Tells those who wait for a compaction that none will come.
+    pub(super) stopped: Notify,
+    /// Number of compactions that have begun.
+    begun: AtomicU64,
+    /// The number of the last one, and its result. Locked while one is running.
+    last: Mutex<(u64, Result<Compaction, StoreError>)>,
 }
 
-/// The copying thread.
-struct Running {
-    is_stopped: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // It catches its panics.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Compactions {
-    pub(super) fn new(superfluous_min: u64) -> Self {
+impl Compactor {
+    pub(super) fn new(writer: LedgerWriter) -> Self {
         Self {
-            superfluous_min,
-            ..Self::default()
+            writer: Mutex::new(writer),
+            is_stopped: AtomicBool::new(false),
+            stopped: Notify::new(),
+            begun: AtomicU64::new(0),
+            last: Mutex::new((0, Err(closed()))),
         }
     }
 
-    /// Adds a caller that waits for a compaction which has not begun yet. Returns whether one can begin at once.
-    pub(super) fn ask(&mut self, reply: CompactionReply) -> bool {
-        let can_begin = self.running.is_none();
-        let waiting = match can_begin {
-            true => &mut self.waiting,
-            false => &mut self.waiting_for_next,
-        };
-        waiting.push(reply);
-        can_begin
+    /// Compacts the ledger. Those who ask while a compaction is running share the next one.
+    pub(super) fn compact(&self) -> Result<Compaction, StoreError> {
+        let begun = self.begun.load(SeqCst);
+        let mut last = self.last.lock();
+        // The files may belong to another process by now.
+        if self.is_stopped.load(SeqCst) {
+            return Err(closed());
+        }
+        let (number, outcome) = &mut *last;
+        if *number <= begun {
+            *number = self.begun.fetch_add(1, SeqCst) + 1;
+            let copied = caught(|| {
+                let plan = self.writer.lock().prepare_compaction()?;
+                Ok(plan.copy(&self.is_stopped)?)
+            });
+            *outcome = caught(|| self.writer.lock().end_compaction(copied));
+        }
+        outcome.clone()
     }
 
-    /// True if this many `lines`, of which at most `left` remain, are worth a compaction.
-    pub(super) fn is_due(&self, lines: u64, left: u64) -> bool {
-        let superfluous_min = self.superfluous_min.max(self.put_off);
-        self.running.is_none() && lines.saturating_sub(left) > left.max(superfluous_min)
-    }
-
-    /// Runs `copy` in a thread, with the flag that stops it.
-    pub(super) fn begin(
-        &mut self,
-        copy: impl FnOnce(&AtomicBool) + Send + 'static,
-    ) -> io::Result<()> {
-        let is_stopped = Arc::new(AtomicBool::new(false));
+    /// Begins a compaction if it is worthwhile. A failure affects nobody.
+    pub(super) fn compact_if_due(self: &Arc<Self>) {
+        if !self.writer.lock().take_due() {
+            return;
+        }
+        let compactor = Arc::clone(self);
         let thread = thread::Builder::new().name("compaction".to_owned());
-        let stopped = Arc::clone(&is_stopped);
-        let thread = Some(thread.spawn(move || copy(&stopped))?);
-        self.running = Some(Running { is_stopped, thread });
-        Ok(())
-    }
-
-    /// Replies to those who waited for the compaction that has ended. After a failure, the next one begins no
-    /// earlier than with twice as many `superfluous` lines. Returns whether somebody waits for the next one.
-    pub(super) fn end(
-        &mut self,
-        outcome: &Result<Compaction, StoreError>,
-        superfluous: u64,
-    ) -> bool {
-        self.running = None;
-        self.put_off = match outcome {
-            Ok(_) => 0,
-            Err(_) => superfluous.saturating_mul(2),
-        };
-        for reply in self.waiting.drain(..) {
-            // The caller may be gone.
-            let _ = reply.send(outcome.clone());
+        if let Err(error) = thread.spawn(move || compactor.compact()) {
+            tracing::warn!(%error, "the ledger cannot be compacted");
         }
-        self.waiting = std::mem::take(&mut self.waiting_for_next);
-        !self.waiting.is_empty()
     }
 
-    /// Drops those who wait, stops the running compaction, and waits for its thread. The ledger is complete
-    /// without it.
-    pub(super) fn stop(&mut self) {
-        self.waiting.clear();
-        self.waiting_for_next.clear();
-        self.running = None;
+    /// Stops the running compaction and waits for its end. The ledger is complete without it.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, SeqCst);
+        self.stopped.notify_waiters();
+        drop(self.last.lock());
     }
 }
+
+hidden!(Compactor);

@@ -14,8 +14,8 @@ use crate::ports::{ContactStore, ContactStream, ERASED_MAX, PageStream, StoreErr
 
 use super::deliveries::{queue, remove_naming};
 use super::draft::Draft;
-use super::erasure::{forget, has_tombstone, hash, refused_until, remove_tombstone};
-use super::record::{Event, Hex, Identity};
+use super::erasure::{forget, refused_until, tombstone};
+use super::record::{Flaw, Hex, Identity, State};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -23,34 +23,33 @@ impl ContactStore for LedgerStore {
     async fn keep(&self, mut sign_up: SignUp) -> Result<Subscription, StoreError> {
         let (token, notice) = (sign_up.leave_token, sign_up.notice.take());
         let tombstones = self.tombstone_key.clone();
-        self.commit(move |draft| {
-            let known = draft.find(&identity(&sign_up.email))?.cloned();
+        self.commit(Some(sign_up.at), move |draft| {
+            let known = draft.contact(&sign_up.email)?;
             keep_text(draft, &sign_up)?;
-            let address = hash(&tombstones, &sign_up.email);
-            let tombstone = draft.find(&Identity::tombstone(&address.0))?;
-            let is_refused = refused_until(tombstone, sign_up.at).is_some();
+            let address = tombstone(&tombstones, &sign_up.email);
+            let is_refused = refused_until(draft.find(&address)?, sign_up.at).is_some();
             if !is_refused {
-                remove_tombstone(draft, &address)?;
+                draft.remove(address)?;
             }
             let notice = notice.filter(|due| !(is_refused && due.kind.channel() == Channel::Mail));
-            if let Some(mut contact) = known.and_then(Event::into_contact) {
+            if let Some(mut contact) = known {
                 let by_same_client = contact.renew(sign_up);
-                draft.record(Event::ContactSeen((&contact).into()))?;
-                if contact.consents_by(token) {
-                    notify(draft, notice.as_ref())?;
+                let is_new_consent = contact.consents_by(token);
+                draft.put(State::Contact(contact))?;
+                if is_new_consent {
+                    notify(draft, notice)?;
                 }
                 return Ok(Subscription::Renewed { by_same_client });
             }
-            let contact = Contact::created(sign_up);
-            draft.record(Event::ContactSubscribed((&contact).into()))?;
-            notify(draft, notice.as_ref())?;
+            draft.put(State::Contact(Contact::created(sign_up)))?;
+            notify(draft, notice)?;
             Ok(Subscription::Created)
         })
         .await
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
-        let (generation, identity) = (self.shared.generation(), identity(email));
+        let (generation, identity) = (self.shared.generation(), Identity::contact(email));
         // So that nobody can measure whether an address is known, an unknown one costs a read, too.
         let found = self.read(move || {
             let found = generation.find(&identity);
@@ -59,16 +58,13 @@ impl ContactStore for LedgerStore {
             }
             found
         });
-        Ok(found
-            .await?
-            .and_then(|(_place, event)| event.into_contact()))
+        let found = found.await?;
+        Ok(found.and_then(|(_place, state)| state.into_contact()))
     }
 
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
-        let found = self
-            .look_up(Identity::leave_token(token.as_bytes()))
-            .await?;
-        Ok(found.and_then(Event::into_contact))
+        let found = self.look_up(Identity::token(token)).await?;
+        Ok(found.and_then(State::into_contact))
     }
 
     async fn leave(
@@ -78,27 +74,25 @@ impl ContactStore for LedgerStore {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let token = *token;
-        self.commit(move |draft| {
+        self.commit(Some(now), move |draft| {
             let found = with_token(draft, &token)?;
             let subscribed = found.filter(|contact| contact.status() == ContactStatus::Subscribed);
             let Some(mut contact) = subscribed else {
                 return Ok(false);
             };
             contact.left_at = Some(now);
-            draft.record(Event::ContactLeft((&contact).into()))?;
             // The webhook must not be notified of the sign-up after the unsubscribe.
-            remove_naming(draft, &contact.email, now)?;
-            notify(draft, notice.as_ref())?;
+            remove_naming(draft, &contact.email)?;
+            draft.put(State::Contact(contact))?;
+            notify(draft, notice)?;
             Ok(true)
         })
         .await
     }
 
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {
-        let found = self
-            .look_up(Identity::consent_text(digest.as_bytes()))
-            .await?;
-        Ok(found.and_then(Event::into_consent_text))
+        let found = self.look_up(Identity::consent_text(digest)).await?;
+        Ok(found.and_then(State::into_consent_text))
     }
 
     async fn confirm(
@@ -109,7 +103,7 @@ impl ContactStore for LedgerStore {
         now: Timestamp,
     ) -> Result<Confirming, StoreError> {
         let token = *token;
-        self.commit(move |draft| {
+        self.commit(Some(now), move |draft| {
             let Some(mut contact) = with_token(draft, &token)? else {
                 return Ok(Confirming::Unknown);
             };
@@ -119,8 +113,8 @@ impl ContactStore for LedgerStore {
                     ContactStatus::Pending | ContactStatus::Unsubscribed => Confirming::Unknown,
                 });
             }
-            draft.record(Event::ContactConfirmed((&contact).into()))?;
-            notify(draft, notice.as_ref())?;
+            draft.put(State::Contact(contact))?;
+            notify(draft, notice)?;
             Ok(Confirming::Confirmed)
         })
         .await
@@ -128,12 +122,12 @@ impl ContactStore for LedgerStore {
 
     async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError> {
         let (token, tombstones) = (*token, self.tombstone_key.clone());
-        self.commit(move |draft| {
+        self.commit(Some(now), move |draft| {
             let found = with_token(draft, &token)?;
             let Some(contact) = found.filter(Contact::is_pending) else {
                 return Ok(false);
             };
-            forget(draft, &tombstones, &contact.email, now, true)?;
+            forget(draft, &tombstones, &contact.email, Some(now))?;
             Ok(true)
         })
         .await
@@ -144,23 +138,23 @@ impl ContactStore for LedgerStore {
         email: &EmailAddress,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let address = hash(&self.tombstone_key, email);
-        let found = self.look_up(Identity::tombstone(&address.0)).await?;
+        let found = self.look_up(tombstone(&self.tombstone_key, email)).await?;
         Ok(refused_until(found.as_ref(), now))
     }
 
     async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
-        let address = hash(&self.tombstone_key, email);
-        self.commit(move |draft| {
-            let tombstone = draft.find(&Identity::tombstone(&address.0))?;
-            if let Some(&Event::TombstoneSet {
-                at, refused: true, ..
+        let identity = tombstone(&self.tombstone_key, email);
+        self.commit(None, move |draft| {
+            let tombstone = draft.find(&identity)?;
+            if let Some(&State::Tombstone {
+                address,
+                refused_at: Some(_),
             }) = tombstone
             {
-                draft.record(Event::TombstoneSet {
+                let refused_at = None;
+                draft.put(State::Tombstone {
                     address,
-                    at,
-                    refused: false,
+                    refused_at,
                 })?;
             }
             Ok(())
@@ -188,13 +182,12 @@ impl ContactStore for LedgerStore {
         since: Option<Timestamp>,
         until: Option<Timestamp>,
     ) -> Result<ContactStream, StoreError> {
-        let is_wanted = move |event: &Event| {
-            event.is_new_contact()
-                && event.created_at().is_some_and(|at| {
-                    since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
-                })
+        let is_wanted = move |state: &State| {
+            state.subscribed_at().is_some_and(|at| {
+                since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
+            })
         };
-        Ok(self.pages(is_wanted, Event::into_contact))
+        Ok(self.pages(is_wanted, State::into_contact))
     }
 
     async fn count(
@@ -219,7 +212,7 @@ impl ContactStore for LedgerStore {
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError> {
         let tombstones = self.tombstone_key.clone();
-        self.commit(move |draft| {
+        self.commit(None, move |draft| {
             let rows = rows.into_iter();
             rows.map(|row| import(draft, row, &tombstones, unforget))
                 .collect()
@@ -232,10 +225,10 @@ impl ContactStore for LedgerStore {
         // So that sign-ups do not wait behind all of them.
         for tokens in tokens.chunks(ERASED_MAX) {
             let (tokens, tombstones) = (tokens.to_vec(), self.tombstone_key.clone());
-            let expired = self.commit(move |draft| {
+            let expired = self.commit(Some(now), move |draft| {
                 let mut expired = 0;
                 for token in tokens {
-                    match draft.attempt(|draft| expire(draft, &tombstones, &token, now)) {
+                    match draft.attempt(|draft| expire(draft, &tombstones, &token)) {
                         Ok(was_pending) => expired += u64::from(was_pending),
                         // The other contacts do not wait for it.
                         Err(error) => tracing::error!(%error, "an unconfirmed contact stays"),
@@ -258,20 +251,15 @@ impl ContactStore for LedgerStore {
 }
 
 /// Expires the contact with this token, if it is still unconfirmed. Returns whether it was.
-fn expire(
-    draft: &mut Draft<'_>,
-    tombstones: &MacKey,
-    token: &LeaveToken,
-    now: Timestamp,
-) -> Result<bool, StoreError> {
+fn expire(draft: &mut Draft<'_>, tombstones: &MacKey, token: &LeaveToken) -> Result<bool, Flaw> {
     let Some(mut contact) = with_token(draft, token)?.filter(Contact::is_pending) else {
         return Ok(false);
     };
     if contact.expire() {
-        draft.record(Event::ContactLeft((&contact).into()))?;
-        remove_naming(draft, &contact.email, now)?;
+        remove_naming(draft, &contact.email)?;
+        draft.put(State::Contact(contact))?;
     } else {
-        forget(draft, tombstones, &contact.email, now, false)?;
+        forget(draft, tombstones, &contact.email, None)?;
     }
     Ok(true)
 }
@@ -282,8 +270,8 @@ impl LedgerStore {
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
     pub async fn tombstones(&self) -> Result<PageStream<Tombstone>, StoreError> {
-        let is_wanted = |event: &Event| matches!(event, Event::TombstoneSet { .. });
-        Ok(self.pages(is_wanted, Event::into_tombstone))
+        let is_wanted = |state: &State| matches!(state, State::Tombstone { .. });
+        Ok(self.pages(is_wanted, State::into_tombstone))
     }
 
     /// The texts of consents, for a store that takes over.
@@ -291,45 +279,35 @@ impl LedgerStore {
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
     pub async fn consent_texts(&self) -> Result<PageStream<String>, StoreError> {
-        let is_wanted = |event: &Event| matches!(event, Event::ConsentText { .. });
-        Ok(self.pages(is_wanted, Event::into_consent_text))
+        let is_wanted = |state: &State| matches!(state, State::ConsentText { .. });
+        Ok(self.pages(is_wanted, State::into_consent_text))
     }
 }
 
-fn identity(email: &EmailAddress) -> Identity {
-    Identity::contact(email.as_str())
-}
-
 /// The contact with this token.
-fn with_token(draft: &mut Draft<'_>, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
-    let by_token = Identity::leave_token(token.as_bytes());
-    let found = draft.find(&by_token)?.cloned();
-    let Some(contact) = found.and_then(Event::into_contact) else {
+fn with_token(draft: &mut Draft<'_>, token: &LeaveToken) -> Result<Option<Contact>, Flaw> {
+    let found = draft.find(&Identity::token(token))?.cloned();
+    let Some(contact) = found.and_then(State::into_contact) else {
         return Ok(None);
     };
     // This batch may have changed it.
-    let last = draft.find(&identity(&contact.email))?.cloned();
-    let last = last.and_then(Event::into_contact);
+    let last = draft.contact(&contact.email)?;
     Ok(last.filter(|last| last.consents_by(*token)))
 }
 
 /// Queues the delivery caused by a change.
-fn notify(draft: &mut Draft<'_>, notice: Option<&Delivery>) -> Result<(), StoreError> {
+fn notify(draft: &mut Draft<'_>, notice: Option<Delivery>) -> Result<(), Flaw> {
     notice.map_or(Ok(()), |delivery| queue(draft, delivery))
 }
 
 /// Stores the text of a consent, if it is not stored yet.
-fn keep_text(draft: &mut Draft<'_>, sign_up: &SignUp) -> Result<(), StoreError> {
+fn keep_text(draft: &mut Draft<'_>, sign_up: &SignUp) -> Result<(), Flaw> {
     let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) else {
         return Ok(());
     };
-    let identity = Identity::consent_text(digest.as_bytes());
-    if draft.find(&identity)?.is_none() {
-        draft.record(Event::ConsentText {
-            digest: Hex(*digest.as_bytes()),
-            text: text.clone(),
-            at: sign_up.at.as_ms(),
-        })?;
+    if draft.find(&Identity::consent_text(&digest))?.is_none() {
+        let (digest, text) = (Hex(*digest.as_bytes()), text.clone());
+        draft.put(State::ConsentText { digest, text })?;
     }
     Ok(())
 }
@@ -339,17 +317,16 @@ fn import(
     row: ImportedContact,
     tombstones: &MacKey,
     unforget: bool,
-) -> Result<ImportOutcome, StoreError> {
-    if draft.find(&identity(&row.email))?.is_some() {
+) -> Result<ImportOutcome, Flaw> {
+    if draft.contact(&row.email)?.is_some() {
         return Ok(ImportOutcome::Known);
     }
-    let address = hash(tombstones, &row.email);
+    let address = tombstone(tombstones, &row.email);
     if unforget {
-        remove_tombstone(draft, &address)?;
-    } else if has_tombstone(draft, &address)? {
+        draft.remove(address)?;
+    } else if draft.find(&address)?.is_some() {
         return Ok(ImportOutcome::Forgotten);
     }
-    let contact = Contact::imported(row);
-    draft.record(Event::ContactImported((&contact).into()))?;
+    draft.put(State::Contact(Contact::imported(row)))?;
     Ok(ImportOutcome::Created)
 }

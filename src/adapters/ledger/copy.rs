@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::adapters::files::{Files, UNSYNCED_BYTES_MAX, parent};
+use crate::adapters::files::{Files, parent};
 use crate::domain::Timestamp;
 
+use super::draft::Draft;
 use super::generation::Generation;
 use super::kept_files::remove_kept;
-use super::record::{Event, Flaw, Identity, Ledger, Place, unfinished};
+use super::record::{Event, Flaw, Ledger, Place, State, unfinished};
 
 /// Retention of expired entries in the ledger: 400 days, because the usual error of a manually set clock is a
 /// wrong year.
@@ -27,6 +28,9 @@ const RETENTION_MS: u64 = 400 * 86_400_000;
 
 /// Longest tail, in bytes, that is left to the writer.
 const TAIL_BYTES_MAX: u64 = 64 * 1024;
+
+/// Events per batch of a copy, usually 1 MiB: sign-ups wait for the disk during its sync.
+const BATCH_EVENTS: usize = 4096;
 
 /// The source of a generation.
 pub(super) struct CopyPlan {
@@ -59,21 +63,24 @@ impl CopyPlan {
         let ledger = Ledger::create(&self.files, &self.path, self.number, &self.secret)?;
         let mut copy = Copy {
             generation: Generation::empty(ledger.to_read()?),
+            path: self.path,
             copied,
             from: self.from,
             ledger,
             _aside: aside,
         };
-        copy.copy_what_is_left(self.now, is_stopped)?;
-        loop {
-            copy.ledger.sync()?;
-            // More may have been added during the sync.
-            if copy.from.end() - copy.copied <= TAIL_BYTES_MAX {
-                return Ok(copy);
-            }
-            check_stopped(is_stopped)?;
-            copy.copy_tail()?;
+        let is_kept = |state: &State| {
+            let expires_at = state.expires_at();
+            expires_at.is_none_or(|at| self.now < at.plus_ms(RETENTION_MS))
+        };
+        let from = Arc::clone(&copy.from);
+        let states = from.states(copied, is_kept);
+        copy.append(states.map(|state| Ok(Event::Created(state?.1))), is_stopped)?;
+        while copy.from.end() - copy.copied > TAIL_BYTES_MAX {
+            copy.copy_tail(is_stopped)?;
         }
+        check_stopped(is_stopped)?;
+        Ok(copy)
     }
 }
 
@@ -102,6 +109,8 @@ pub(super) struct Copy {
     from: Arc<Generation>,
     /// Everything before this place in `from` was copied.
     copied: Place,
+    /// The ledger's path.
+    path: PathBuf,
     ledger: Ledger,
     generation: Generation,
     _aside: Aside,
@@ -129,75 +138,41 @@ impl Copy {
         mut self,
         before_switch: impl FnOnce() -> io::Result<()>,
     ) -> Result<(Ledger, Generation), Flaw> {
-        self.copy_tail()?;
+        self.copy_tail(&AtomicBool::new(false))?;
         before_switch()?;
-        self.ledger.publish()?;
-        self.generation.set_end(self.ledger.length());
+        self.ledger.publish(&self.path)?;
         Ok((self.ledger, self.generation))
     }
 
-    fn copy_what_is_left(&mut self, now: Timestamp, is_stopped: &AtomicBool) -> Result<(), Flaw> {
-        let from = Arc::clone(&self.from);
-        let mut synced = self.ledger.length();
-        for event in from.events(from.begin(), self.copied) {
-            let (place, event) = event?;
-            check_stopped(is_stopped)?;
-            if self.ledger.length() - synced > UNSYNCED_BYTES_MAX {
-                self.ledger.sync()?;
-                synced = self.ledger.length();
-            }
-            let gone_at = event.expires_at().map(|at| at.plus_ms(RETENTION_MS));
-            if gone_at.is_some_and(|at| at <= now) {
-                continue;
-            }
-            let Some((_, last)) = from.last_of(place, event)? else {
-                continue;
-            };
-            let identity = last.identity();
-            if self.last_of(&identity)?.is_none() {
-                self.append(&identity, None, &last.into_creation())?;
-            }
-        }
-        Ok(())
-    }
-
     /// Copies the events since.
-    fn copy_tail(&mut self) -> Result<(), Flaw> {
+    fn copy_tail(&mut self, is_stopped: &AtomicBool) -> Result<(), Flaw> {
         let (from, end) = (Arc::clone(&self.from), self.from.end());
-        for event in from.events(self.copied, end) {
-            let (_place, event) = event?;
-            let identity = event.identity();
-            let before = self.last_of(&identity)?;
-            let is_creation = !event.is_update() && !event.is_removal();
-            // A change or removal of an unknown identity has expired, but kept files may contain the contact.
-            if before.is_some() || is_creation || identity.is_contact() {
-                self.append(&identity, before, &event)?;
-            }
-        }
+        let events = from.events(self.copied, end);
+        self.append(events.map(|event| Ok(event?.1)), is_stopped)?;
         self.copied = end;
         Ok(())
     }
 
-    /// The last event of `identity` in the copy, and its place.
-    fn last_of(&mut self, identity: &Identity) -> Result<Option<(Place, Event)>, Flaw> {
-        if self.generation.table().places(identity).is_empty() {
-            return Ok(None);
-        }
-        self.ledger.write_out()?;
-        self.generation.find(identity)
-    }
-
     fn append(
         &mut self,
-        identity: &Identity,
-        before: Option<(Place, Event)>,
-        event: &Event,
+        events: impl Iterator<Item = Result<Event, Flaw>>,
+        is_stopped: &AtomicBool,
     ) -> Result<(), Flaw> {
-        let place = self.ledger.append_unsynced(event)?;
-        let before = before.as_ref().map(|(place, event)| (*place, event));
-        let now = (!event.is_removal()).then_some((place, event));
-        self.generation.table().replace(identity, before, now);
-        Ok(())
+        let mut draft = Draft::new(&self.generation);
+        for event in events {
+            check_stopped(is_stopped)?;
+            match event? {
+                // It was copied already, for an earlier creation.
+                Event::Created(state) if draft.find(&state.identity())?.is_some() => {}
+                Event::Created(state) | Event::Changed(state) => draft.put(state)?,
+                Event::Removed(identity) => drop(draft.remove(identity)?),
+            }
+            if draft.len() == BATCH_EVENTS {
+                draft.write(&mut self.ledger)?;
+                draft = Draft::new(&self.generation);
+            }
+        }
+        Ok(draft.write(&mut self.ledger)?)
     }
 }
 

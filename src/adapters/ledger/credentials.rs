@@ -5,36 +5,38 @@ use async_trait::async_trait;
 use crate::domain::{Fingerprint, KeyRecord, Registration, RevokedRegistration, Timestamp};
 use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
-use super::record::{Event, Identity};
+use super::record::{Identity, State};
 use super::store::LedgerStore;
 
 #[async_trait]
 impl KeyIssuer for LedgerStore {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
-        self.commit(move |draft| draft.record(Event::KeyIssued((&record).into())))
-            .await
+        self.commit(Some(record.issued_at), move |draft| {
+            draft.put(State::Key(record))
+        })
+        .await
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
-        let found = self.look_up(Identity::key(fingerprint.as_bytes())).await?;
-        Ok(found.and_then(Event::into_key))
+        let found = self.look_up(Identity::key(fingerprint)).await?;
+        Ok(found.and_then(State::into_key))
     }
 
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
-        let is_wanted = |event: &Event| matches!(event, Event::KeyIssued(_));
-        Ok(self.pages(is_wanted, Event::into_key))
+        let is_wanted = |state: &State| matches!(state, State::Key(_));
+        Ok(self.pages(is_wanted, State::into_key))
     }
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
-        let fingerprint = *fingerprint;
-        self.commit(move |draft| {
-            let known = draft.find(&Identity::key(fingerprint.as_bytes()))?.cloned();
-            let active = known.and_then(Event::into_key);
+        let identity = Identity::key(fingerprint);
+        self.commit(Some(now), move |draft| {
+            let known = draft.find(&identity)?.cloned();
+            let active = known.and_then(State::into_key);
             let Some(mut key) = active.filter(|key| key.revoked_at.is_none()) else {
                 return Ok(false);
             };
             key.revoked_at = Some(now);
-            draft.record(Event::KeyRevoked((&key).into()))?;
+            draft.put(State::Key(key))?;
             Ok(true)
         })
         .await
@@ -52,11 +54,14 @@ impl RevocationList for LedgerStore {
         registration: &Registration,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let registration = *registration;
-        self.commit(move |draft| {
-            let is_new = draft.find(&identity(&registration))?.is_none();
+        let revoked = State::Revocation(RevokedRegistration {
+            registration: *registration,
+            revoked_at: now,
+        });
+        self.commit(Some(now), move |draft| {
+            let is_new = draft.find(&revoked.identity())?.is_none();
             if is_new {
-                draft.record(Event::token_revoked(&registration, now))?;
+                draft.put(revoked)?;
             }
             Ok(is_new)
         })
@@ -64,25 +69,14 @@ impl RevocationList for LedgerStore {
     }
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
-        Ok(self.look_up(identity(registration)).await?.is_some())
+        Ok(self
+            .look_up(Identity::revocation(registration))
+            .await?
+            .is_some())
     }
 
     async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {
-        let is_wanted = |event: &Event| matches!(event, Event::TokenRevoked { .. });
-        Ok(self.pages(is_wanted, revoked_registration))
+        let is_wanted = |state: &State| matches!(state, State::Revocation(_));
+        Ok(self.pages(is_wanted, State::into_revocation))
     }
-}
-
-fn revoked_registration(event: Event) -> Option<RevokedRegistration> {
-    let Event::TokenRevoked { client_id, at, .. } = event else {
-        return None;
-    };
-    Some(RevokedRegistration {
-        registration: Registration::from_client_id(&client_id)?,
-        revoked_at: Timestamp::from_ms(at),
-    })
-}
-
-fn identity(registration: &Registration) -> Identity {
-    Identity::registration(registration.fingerprint().as_bytes())
 }

@@ -1,7 +1,6 @@
 //! The delivery queue. The ledger is the queue: a delivery is due until a line says that it was made or failed,
 //! and a compaction drops it together with that line. A file in the data directory holds a channel.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,16 +16,20 @@ use crate::domain::{
 };
 use crate::ports::{DeliveryQueue, ERASED_MAX, PageStream, StoreError};
 
-use super::draft::Draft;
-use super::generation::{Generation, ledger_failed, log_unreadable};
-use super::record::{DeliveryEntry, Event, EventLines, Flaw, Hex, Identity, Place};
+use super::draft::{Draft, too_long};
+use super::generation::{Generation, log_unreadable};
+use super::record::{EVENT_BYTES_MAX, Flaw, Identity, State};
 use super::store::LedgerStore;
 
 #[async_trait]
 impl DeliveryQueue for LedgerStore {
     async fn add(&self, deliveries: Vec<Delivery>) -> Result<(), StoreError> {
-        self.commit(move |draft| deliveries.iter().try_for_each(|new| queue(draft, new)))
-            .await
+        let at = deliveries.last().map(|delivery| delivery.queued_at);
+        self.commit(at, move |draft| {
+            let mut deliveries = deliveries.into_iter();
+            deliveries.try_for_each(|delivery| queue(draft, delivery))
+        })
+        .await
     }
 
     async fn take_due(
@@ -65,13 +68,13 @@ impl DeliveryQueue for LedgerStore {
     }
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        let found = self.look_up(identity(id)).await?;
-        Ok(found.and_then(Event::into_delivery))
+        let found = self.look_up(Identity::delivery(id)).await?;
+        Ok(found.and_then(State::into_delivery))
     }
 
     async fn list(&self) -> Result<PageStream<Delivery>, StoreError> {
-        let is_wanted = |event: &Event| matches!(event, Event::DeliveryQueued(_));
-        Ok(self.pages(is_wanted, Event::into_delivery))
+        let is_wanted = |state: &State| matches!(state, State::Delivery(_));
+        Ok(self.pages(is_wanted, State::into_delivery))
     }
 
     async fn retry(&self, id: Option<DeliveryId>, now: Timestamp) -> Result<u64, StoreError> {
@@ -82,12 +85,13 @@ impl DeliveryQueue for LedgerStore {
                 generation.table().deliveries().retryable(now)
             }
         };
-        self.for_each(ids, move |draft, id| retry(draft, id, now))
+        self.for_each(ids, now, move |draft, id| retry(draft, id, now))
             .await
     }
 
     async fn drop_one(&self, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
-        self.commit(move |draft| remove(draft, id, now)).await
+        self.commit(Some(now), move |draft| draft.remove(Identity::delivery(id)))
+            .await
     }
 
     async fn drop_dead(&self, now: Timestamp) -> Result<u64, StoreError> {
@@ -99,8 +103,10 @@ impl DeliveryQueue for LedgerStore {
         let dropped = dead.into_iter().enumerate();
         let dropped = dropped.filter(|(number, (at, _))| is_dropped(*number, *at));
         let dropped: Vec<_> = dropped.map(|(_, (_, id))| id).collect();
-        self.for_each(dropped, move |draft, id| remove(draft, id, now))
-            .await
+        self.for_each(dropped, now, |draft, id| {
+            draft.remove(Identity::delivery(id))
+        })
+        .await
     }
 
     async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
@@ -110,7 +116,7 @@ impl DeliveryQueue for LedgerStore {
             false => remove_for_good(files.as_ref(), &path),
         });
         let changed = changed.await.map_err(|_panic| self.shared.unavailable())?;
-        changed.map_err(ledger_failed)?;
+        changed.map_err(Flaw::Io)?;
         self.deliveries.set_held(channel, is_held);
         Ok(())
     }
@@ -130,15 +136,15 @@ impl LedgerStore {
     async fn for_each(
         &self,
         ids: Vec<DeliveryId>,
-        change: impl Fn(&mut Draft<'_>, DeliveryId) -> Result<bool, StoreError> + Copy + Send + 'static,
+        now: Timestamp,
+        change: impl Fn(&mut Draft<'_>, DeliveryId) -> Result<bool, Flaw> + Copy + Send + 'static,
     ) -> Result<u64, StoreError> {
         let mut count = 0;
         for ids in ids.chunks(ERASED_MAX) {
             let ids = ids.to_vec();
-            let changed = self.commit(move |draft| {
+            let changed = self.commit(Some(now), move |draft| {
                 ids.into_iter().try_fold(0, |count, id| {
-                    let changed =
-                        draft.attempt_unless_damaged(&identity(id), |draft| change(draft, id));
+                    let changed = draft.attempt_unless_damaged(|draft| change(draft, id));
                     Ok(count + u64::from(changed?))
                 })
             });
@@ -151,25 +157,21 @@ impl LedgerStore {
     async fn keep_settled(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
         let ids = settled.failed.iter().map(|delivery| delivery.id);
         let ids: Vec<_> = settled.made.iter().copied().chain(ids).collect();
-        let kept = self.commit(move |draft| {
+        let kept = self.commit(Some(now), move |draft| {
             for id in settled.made {
-                draft.attempt_unless_damaged(&identity(id), |draft| remove(draft, id, now))?;
+                draft.attempt_unless_damaged(|draft| draft.remove(Identity::delivery(id)))?;
             }
             for delivery in settled.failed {
-                let identity = identity(delivery.id);
-                draft.attempt_unless_damaged(&identity, |draft| {
-                    let is_there = draft.find(&identity)?.is_some();
+                draft.attempt_unless_damaged(|draft| {
+                    let is_there = draft.find(&Identity::delivery(delivery.id))?.is_some();
                     if is_there {
-                        draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
+                        draft.put(State::Delivery(delivery))?;
                     }
                     Ok(is_there)
                 })?;
             }
             for (email, outcome) in settled.mails {
-                let identity = Identity::contact(email.as_str());
-                draft.attempt_unless_damaged(&identity, |draft| {
-                    note_mail(draft, &identity, outcome, now)
-                })?;
+                draft.attempt_unless_damaged(|draft| note_mail(draft, &email, outcome, now))?;
             }
             Ok(())
         });
@@ -189,99 +191,72 @@ impl LedgerStore {
 
 /// Number of pending deliveries in the ledger at `path`.
 pub(in crate::adapters) fn waiting_deliveries(path: &Path) -> Result<u64, Flaw> {
-    let mut waiting = HashSet::new();
-    for line in EventLines::new(&File::open(path)?, 0, Place::MAX) {
-        let (_, Some(event)) = line? else { continue };
-        if let Some(state) = event.delivery() {
-            match state.dead_at {
-                None => waiting.insert(state.id()),
-                Some(_) => waiting.remove(&state.id()),
-            };
-        } else if let Event::DeliveryDone { id, .. } = event {
-            waiting.remove(&DeliveryId::from_bytes(id.0));
-        }
-    }
-    Ok(waiting.len() as u64)
+    let generation = Generation::salvage(File::open(path)?)?;
+    let deliveries = generation.table().deliveries();
+    let waiting = Channel::ALL.map(|channel| deliveries.standing(channel).waiting);
+    Ok(waiting.into_iter().sum())
 }
 
 fn read(generation: &Generation, ids: &[DeliveryId]) -> Result<Vec<Delivery>, Flaw> {
     let mut deliveries = Vec::with_capacity(ids.len());
     for id in ids {
-        match generation.find(&identity(*id)) {
+        match generation.find(&Identity::delivery(*id)) {
             // It stays taken, so that it does not block others.
             Err(Flaw::Unreadable(place)) => log_unreadable(place),
-            found => deliveries.extend(found?.and_then(|(_, event)| event.into_delivery())),
+            found => deliveries.extend(found?.and_then(|(_, state)| state.into_delivery())),
         }
     }
     Ok(deliveries)
 }
 
-fn identity(id: DeliveryId) -> Identity {
-    Identity::delivery(id.as_bytes())
-}
+/// Longest delivery that is queued, as JSON: its outcome needs some room.
+const QUEUED_BYTES_MAX: usize = EVENT_BYTES_MAX - 3 * 1024;
 
-pub(super) fn queue(draft: &mut Draft<'_>, delivery: &Delivery) -> Result<(), StoreError> {
-    let queued_at = delivery.queued_at;
-    draft.record(Event::DeliveryQueued(DeliveryEntry::new(
-        delivery, queued_at,
-    )))
+pub(super) fn queue(draft: &mut Draft<'_>, delivery: Delivery) -> Result<(), Flaw> {
+    draft.put(State::Delivery(delivery))?;
+    match draft.last_bytes() {
+        bytes if bytes > QUEUED_BYTES_MAX => Err(too_long(bytes, QUEUED_BYTES_MAX)),
+        _ => Ok(()),
+    }
 }
 
 /// Makes a delivery due, if it exists.
-fn retry(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
-    let found = draft.find(&identity(id))?.cloned();
-    let Some(mut delivery) = found.and_then(Event::into_delivery) else {
+fn retry(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, Flaw> {
+    let found = draft.find(&Identity::delivery(id))?.cloned();
+    let Some(mut delivery) = found.and_then(State::into_delivery) else {
         return Ok(false);
     };
     delivery.retry(now);
-    draft.record(Event::DeliveryTried(DeliveryEntry::new(&delivery, now)))?;
+    draft.put(State::Delivery(delivery))?;
     Ok(true)
 }
 
 /// Records the outcome of the email that asks the contact to confirm, if the contact is still unconfirmed.
 fn note_mail(
     draft: &mut Draft<'_>,
-    identity: &Identity,
+    email: &EmailAddress,
     outcome: MailOutcome,
     now: Timestamp,
-) -> Result<bool, StoreError> {
-    let found = draft.find(identity)?.cloned();
-    let contact = found.and_then(Event::into_contact);
+) -> Result<bool, Flaw> {
+    let contact = draft.contact(email)?;
     let Some(mut contact) = contact.filter(Contact::is_pending) else {
         return Ok(false);
     };
     if let Some(confirmation) = contact.confirmation.as_mut() {
         confirmation.note_mail(outcome, now);
-        draft.record(Event::ContactConfirmed((&contact).into()))?;
+        draft.put(State::Contact(contact))?;
     }
-    Ok(true)
-}
-
-/// Removes a delivery, if it exists.
-fn remove(draft: &mut Draft<'_>, id: DeliveryId, now: Timestamp) -> Result<bool, StoreError> {
-    if draft.find(&identity(id))?.is_none() {
-        return Ok(false);
-    }
-    draft.record(Event::DeliveryDone {
-        id: Hex(*id.as_bytes()),
-        at: now.as_ms(),
-    })?;
     Ok(true)
 }
 
 /// Removes the deliveries that contain an address.
-pub(super) fn remove_naming(
-    draft: &mut Draft<'_>,
-    email: &EmailAddress,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let is_naming = |event: &Event| {
-        let state = event.delivery();
-        state.is_some_and(|entry| entry.email.as_deref() == Some(email.as_str()))
-    };
-    for id in draft.naming(email.as_str()) {
-        if draft.find(&identity(id))?.is_some_and(is_naming) {
-            remove(draft, id, now)?;
+pub(super) fn remove_naming(draft: &mut Draft<'_>, email: &EmailAddress) -> Result<(), Flaw> {
+    for id in draft.naming(email) {
+        let identity = Identity::delivery(id);
+        if let Some(State::Delivery(delivery)) = draft.find(&identity)?
+            && delivery.email.as_ref() == Some(email)
+        {
+            draft.remove(identity)?;
         }
     }
     Ok(())

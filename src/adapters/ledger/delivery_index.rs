@@ -1,31 +1,29 @@
 //! An index of the ledger's deliveries in memory, which finds due ones without reading the disk.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 
 use parking_lot::Mutex;
 
 use crate::domain::{
-    Channel, DeliveryId, DeliveryKind, LimitKey, QueueStanding, Timestamp, Turn, delivery,
+    Channel, Delivery, DeliveryId, LimitKey, QueueStanding, Timestamp, Turn, delivery,
 };
 
-use super::record::{DeliveryEntry, Event, Place};
+use super::record::{Place, State};
 
 /// The deliveries of a generation.
 #[derive(Default)]
 pub(super) struct DeliveryIndex {
     entries: Mutex<HashMap<DeliveryId, IndexEntry>>,
-    /// Deliveries by the hash of the address that they contain. Locked after `entries`.
-    named: Mutex<HashMap<u64, Vec<DeliveryId>>>,
+    /// Deliveries by the hash of the address that they contain.
+    named: Mutex<BTreeSet<(u64, DeliveryId)>>,
     hasher: RandomState,
 }
 
 #[derive(Clone, Copy)]
 struct IndexEntry {
     place: Place,
-    /// `None` for a channel of a later version.
-    channel: Option<Channel>,
+    channel: Channel,
     /// Hash of the address that it contains.
     email: Option<u64>,
     network: Option<LimitKey>,
@@ -35,40 +33,32 @@ struct IndexEntry {
 }
 
 impl DeliveryIndex {
-    /// Replaces the last event of an identity, which may not be a delivery.
-    pub(super) fn replace(&self, before: Option<&Event>, now: Option<(Place, &Event)>) {
-        let now = now.and_then(|(place, event)| Some((place, event.delivery()?)));
-        if let Some((place, state)) = now {
-            let (id, entry) = (state.id(), self.entry(place, state));
-            let mut entries = self.entries.lock();
-            if entries.insert(id, entry).is_none()
-                && let Some(email) = entry.email
-            {
-                self.named.lock().entry(email).or_default().push(id);
+    /// Replaces the last state of an identity, which may not be a delivery.
+    pub(super) fn replace(&self, before: Option<&State>, now: Option<(Place, &State)>) {
+        if let Some((place, State::Delivery(delivery))) = now {
+            let entry = self.entry(place, delivery);
+            self.entries.lock().insert(delivery.id, entry);
+            if let Some(email) = entry.email {
+                self.named.lock().insert((email, delivery.id));
             }
-        } else if let Some(state) = before.and_then(Event::delivery) {
-            let (id, mut entries) = (state.id(), self.entries.lock());
-            if let Some(email) = entries.remove(&id).and_then(|entry| entry.email)
-                && let Entry::Occupied(mut named) = self.named.lock().entry(email)
-            {
-                named.get_mut().retain(|other| *other != id);
-                if named.get().is_empty() {
-                    named.remove();
-                }
+        } else if let Some(State::Delivery(Delivery { id, .. })) = before {
+            let entry = self.entries.lock().remove(id);
+            if let Some(email) = entry.and_then(|entry| entry.email) {
+                self.named.lock().remove(&(email, *id));
             }
         }
     }
 
-    fn entry(&self, place: Place, state: &DeliveryEntry) -> IndexEntry {
-        let kind = DeliveryKind::from_name(&state.kind);
+    fn entry(&self, place: Place, delivery: &Delivery) -> IndexEntry {
+        let email = delivery.email.as_ref();
         IndexEntry {
             place,
-            channel: kind.map(DeliveryKind::channel),
-            email: state.email.as_deref().map(|key| self.hasher.hash_one(key)),
-            network: state.network(),
-            queued_at: Timestamp::from_ms(state.at),
-            due_at: Timestamp::from_ms(state.due_at),
-            dead_at: state.dead_at.map(Timestamp::from_ms),
+            channel: delivery.kind.channel(),
+            email: email.map(|email| self.hasher.hash_one(email.as_str())),
+            network: delivery.network,
+            queued_at: delivery.queued_at,
+            due_at: delivery.due_at,
+            dead_at: delivery.dead_at,
         }
     }
 
@@ -82,13 +72,17 @@ impl DeliveryIndex {
         wanted: impl Fn(&DeliveryId) -> bool,
     ) -> Vec<DeliveryId> {
         let entries = self.entries.lock();
-        let is_due = |it: &IndexEntry| {
-            it.channel == Some(channel) && it.dead_at.is_none() && delivery::is_due(it.due_at, now)
+        let is_due = |entry: &IndexEntry| {
+            entry.channel == channel
+                && entry.dead_at.is_none()
+                && delivery::is_due(entry.due_at, now)
         };
-        let due = entries.iter().filter(|(id, it)| is_due(it) && wanted(id));
-        let due = due.filter_map(|(id, it)| {
-            let rank = turn.rank(it.network)?;
-            Some((rank, it.due_at, it.place, *id))
+        let due = entries
+            .iter()
+            .filter(|(id, entry)| is_due(entry) && wanted(id));
+        let due = due.filter_map(|(id, entry)| {
+            let rank = turn.rank(entry.network)?;
+            Some((rank, entry.due_at, entry.place, *id))
         });
         let mut due: Vec<_> = due.collect();
         // The writer needs the lock meanwhile.
@@ -119,14 +113,16 @@ impl DeliveryIndex {
     /// All deliveries that contain this address, and possibly others.
     pub(super) fn naming(&self, email: &str) -> Vec<DeliveryId> {
         let hash = self.hasher.hash_one(email);
-        self.named.lock().get(&hash).cloned().unwrap_or_default()
+        let [first, last] = [0, u8::MAX].map(|byte| (hash, DeliveryId::from_bytes([byte; 16])));
+        let named = self.named.lock();
+        named.range(first..=last).map(|(_, id)| *id).collect()
     }
 
     /// The state of a channel, which may be held.
     pub(super) fn standing(&self, channel: Channel) -> QueueStanding {
         let mut standing = QueueStanding::default();
         for entry in self.entries.lock().values() {
-            if entry.channel != Some(channel) {
+            if entry.channel != channel {
                 continue;
             }
             if entry.dead_at.is_some() {

@@ -2,36 +2,45 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::io;
 
-use crate::domain::{DeliveryId, Timestamp};
-use crate::ports::StoreError;
+use crate::domain::{Contact, DeliveryId, EmailAddress, Timestamp};
 
-use super::generation::{Generation, ledger_failed, log_unreadable, unreadable};
-use super::record::{EVENT_BYTES_MAX, Event, Flaw, Identity, Place};
+use super::generation::{Generation, log_unreadable};
+use super::record::{EVENT_BYTES_MAX, Event, Flaw, Identity, Ledger, Place, State};
 
 /// The events of a batch so far. Changes of one batch see each other.
 pub(super) struct Draft<'a> {
     generation: &'a Generation,
     /// Identities that were looked up.
     known: HashMap<Identity, Known>,
-    events: Vec<Event>,
-    /// The events as JSON.
-    lines: Vec<Vec<u8>>,
-    /// For each event, the index of the previous event of its identity in this batch.
-    replaced: Vec<Option<usize>>,
+    recorded: Vec<Recorded>,
     /// The deliveries among the events, by the address that they contain.
-    named: HashMap<String, Vec<DeliveryId>>,
+    named: HashMap<EmailAddress, Vec<DeliveryId>>,
+    /// Time of the last change, if this program's clock measured it.
+    pub(super) at: Option<Timestamp>,
 }
 
-/// Longest delivery that is queued, as JSON: its outcome needs some room.
-const QUEUED_BYTES_MAX: usize = EVENT_BYTES_MAX - 3 * 1024;
+struct Recorded {
+    event: Event,
+    /// The event as JSON.
+    line: Vec<u8>,
+    /// The index of the previous event of its identity in this batch.
+    replaced: Option<usize>,
+}
 
 /// The known state of an identity.
 struct Known {
-    /// The last event before this batch, and its place.
-    before: Option<(Place, Event)>,
+    /// The last state before this batch, and its place.
+    before: Option<(Place, State)>,
     /// Index of its last event in this batch.
     now: Option<usize>,
+}
+
+impl Recorded {
+    fn state(&self) -> Option<&State> {
+        self.event.state()
+    }
 }
 
 impl<'a> Draft<'a> {
@@ -39,123 +48,154 @@ impl<'a> Draft<'a> {
         Self {
             generation,
             known: HashMap::new(),
-            events: Vec::new(),
-            lines: Vec::new(),
-            replaced: Vec::new(),
+            recorded: Vec::new(),
             named: HashMap::new(),
+            at: None,
         }
     }
 
     /// Decides a change. After an error the batch is unchanged.
     pub(super) fn attempt<T>(
         &mut self,
-        decide: impl FnOnce(&mut Self) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let begin = self.events.len();
+        decide: impl FnOnce(&mut Self) -> Result<T, Flaw>,
+    ) -> Result<T, Flaw> {
+        let begin = self.recorded.len();
         let decided = decide(self);
-        while decided.is_err() && self.events.len() > begin {
-            self.lines.pop();
-            let (event, replaced) = (self.events.pop(), self.replaced.pop().flatten());
-            let identity = event.map(|event| event.identity());
-            if let Some(known) = identity.and_then(|identity| self.known.get_mut(&identity)) {
-                known.now = replaced;
+        if decided.is_err() {
+            for Recorded {
+                event, replaced, ..
+            } in self.recorded.drain(begin..).rev()
+            {
+                if let Some(known) = self.known.get_mut(&event.identity()) {
+                    known.now = replaced;
+                }
             }
         }
         decided
     }
 
-    /// Decides a change that needs the last event of `identity`. If its line cannot be read, it is left unchanged
-    /// and logged, so that others do not wait for it.
+    /// Decides a change of one identity. If its line cannot be read, it is left unchanged and logged, so that
+    /// others do not wait for it.
     pub(super) fn attempt_unless_damaged(
         &mut self,
-        identity: &Identity,
-        decide: impl FnOnce(&mut Self) -> Result<bool, StoreError>,
-    ) -> Result<bool, StoreError> {
-        let decided = self.attempt(decide);
-        if decided.is_err()
-            && let Err(Flaw::Unreadable(place)) = self.generation.find(identity)
-        {
-            log_unreadable(place);
-            return Ok(false);
+        decide: impl FnOnce(&mut Self) -> Result<bool, Flaw>,
+    ) -> Result<bool, Flaw> {
+        match self.attempt(decide) {
+            Err(Flaw::Unreadable(place)) => {
+                log_unreadable(place);
+                Ok(false)
+            }
+            decided => decided,
         }
-        decided
     }
 
-    /// The last event of `identity`, unless it was removed.
-    pub(super) fn find(&mut self, identity: &Identity) -> Result<Option<&Event>, StoreError> {
-        let generation = self.generation;
+    /// The last state of `identity`, unless it was removed.
+    pub(super) fn find(&mut self, identity: &Identity) -> Result<Option<&State>, Flaw> {
         let known = match self.known.entry(identity.clone()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => unknown.insert(Known {
-                before: generation.find(identity).map_err(unreadable)?,
+                before: self.generation.find(identity)?,
                 now: None,
             }),
         };
         Ok(match known.now {
-            Some(number) => self.events.get(number).filter(|event| !event.is_removal()),
-            None => known.before.as_ref().map(|(_place, event)| event),
+            Some(number) => self.recorded.get(number).and_then(Recorded::state),
+            None => known.before.as_ref().map(|(_place, state)| state),
         })
     }
 
-    /// Adds an event to the batch.
+    /// The contact with this address.
+    pub(super) fn contact(&mut self, email: &EmailAddress) -> Result<Option<Contact>, Flaw> {
+        let state = self.find(&Identity::contact(email))?.cloned();
+        Ok(state.and_then(State::into_contact))
+    }
+
+    /// Sets the state of its identity.
     ///
     /// # Errors
-    /// [`StoreError`] when it is longer than a reader accepts.
-    pub(super) fn record(&mut self, event: Event) -> Result<(), StoreError> {
-        let line = serde_json::to_vec(&event).map_err(|error| ledger_failed(error.into()))?;
-        let bytes_max = match matches!(event, Event::DeliveryQueued(_)) {
-            true => QUEUED_BYTES_MAX,
-            false => EVENT_BYTES_MAX,
-        };
-        if line.len() > bytes_max {
-            let length = line.len();
-            return Err(StoreError::Unavailable(format!(
-                "an entry of {length} bytes is too long for the ledger, whose limit is {bytes_max}"
-            )));
-        }
-        let identity = event.identity();
-        self.find(&identity)?;
-        let known = self.known.get_mut(&identity);
-        let number = self.events.len();
-        let replaced = known.and_then(|known| known.now.replace(number));
-        if let Some(delivery) = event.delivery()
+    /// When the event is longer than a reader accepts.
+    pub(super) fn put(&mut self, state: State) -> Result<(), Flaw> {
+        let identity = state.identity();
+        if let State::Delivery(delivery) = &state
             && let Some(email) = &delivery.email
         {
             let named = self.named.entry(email.clone()).or_default();
-            named.push(delivery.id());
+            named.push(delivery.id);
         }
-        self.events.push(event);
-        self.lines.push(line);
-        self.replaced.push(replaced);
+        let event = match self.find(&identity)? {
+            None => Event::Created(state),
+            Some(_) => Event::Changed(state),
+        };
+        self.record(identity, event)
+    }
+
+    /// Removes an identity. Returns whether it was there.
+    pub(super) fn remove(&mut self, identity: Identity) -> Result<bool, Flaw> {
+        let was_there = self.find(&identity)?.is_some();
+        // An erasure also removes files that may contain an unknown contact.
+        if was_there || matches!(identity, Identity::Contact(_)) {
+            self.record(identity.clone(), Event::Removed(identity))?;
+        }
+        Ok(was_there)
+    }
+
+    fn record(&mut self, identity: Identity, event: Event) -> Result<(), Flaw> {
+        let line = serde_json::to_vec(&event).map_err(io::Error::from)?;
+        if line.len() > EVENT_BYTES_MAX {
+            return Err(too_long(line.len(), EVENT_BYTES_MAX));
+        }
+        let number = self.recorded.len();
+        let known = self.known.get_mut(&identity);
+        let replaced = known.and_then(|known| known.now.replace(number));
+        self.recorded.push(Recorded {
+            event,
+            line,
+            replaced,
+        });
         Ok(())
     }
 
     /// All deliveries that contain this address, and possibly others.
-    pub(super) fn naming(&self, email: &str) -> Vec<DeliveryId> {
-        let mut naming = self.generation.table().deliveries().naming(email);
+    pub(super) fn naming(&self, email: &EmailAddress) -> Vec<DeliveryId> {
+        let deliveries = self.generation.table().deliveries();
+        let mut naming = deliveries.naming(email.as_str());
         naming.extend(self.named.get(email).into_iter().flatten());
         naming
     }
 
-    /// The events as JSON.
-    pub(super) fn lines(&self) -> &[Vec<u8>] {
-        &self.lines
+    /// Length of the last event, as JSON.
+    pub(super) fn last_bytes(&self) -> usize {
+        self.recorded.last().map_or(0, |last| last.line.len())
     }
 
-    /// Time of the last of its events.
-    pub(super) fn at(&self) -> Option<Timestamp> {
-        self.events.iter().rev().find_map(Event::at)
+    /// Number of its events.
+    pub(super) fn len(&self) -> usize {
+        self.recorded.len()
     }
 
-    /// Shows the batch to lookups. Its events are at `places` and end at `end`.
-    pub(super) fn publish(self, places: &[Place], end: Place) {
+    /// Appends the batch durably to the ledger of its generation, and shows it to lookups. After an error nothing
+    /// was recorded.
+    pub(super) fn write(self, ledger: &mut Ledger) -> io::Result<()> {
+        if self.recorded.is_empty() {
+            return Ok(());
+        }
+        let lines = self.recorded.iter().map(|recorded| &*recorded.line);
+        let places = ledger.append(lines)?;
         for (identity, known) in &self.known {
             let Some(number) = known.now else { continue };
-            let event = self.events.get(number).filter(|event| !event.is_removal());
-            let now = places.get(number).copied().zip(event);
-            let before = known.before.as_ref().map(|(place, event)| (*place, event));
+            let state = self.recorded.get(number).and_then(Recorded::state);
+            let now = places.get(number).copied().zip(state);
+            let before = known.before.as_ref().map(|(place, state)| (*place, state));
             self.generation.table().replace(identity, before, now);
         }
-        self.generation.set_end(end);
+        self.generation.set_end(ledger.length());
+        Ok(())
     }
+}
+
+/// The error of an event of this length as JSON.
+pub(super) fn too_long(bytes: usize, bytes_max: usize) -> Flaw {
+    Flaw::Io(io::Error::other(format!(
+        "an entry of {bytes} bytes is too long for the ledger, whose limit is {bytes_max}"
+    )))
 }

@@ -10,7 +10,7 @@ use crate::ports::{ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::deliveries::remove_naming;
 use super::draft::Draft;
-use super::record::{Event, Hex, Identity, LEDGER};
+use super::record::{Flaw, Hex, Identity, LEDGER, State};
 use super::store::LedgerStore;
 
 impl LedgerStore {
@@ -26,10 +26,10 @@ impl LedgerStore {
             erasure.in_flight += self.count_in_flight(emails);
             let (emails, tombstones) = (emails.to_vec(), self.tombstone_key.clone());
             let forgotten: Vec<_> = self
-                .commit(move |draft| {
+                .commit(Some(at), move |draft| {
                     let emails = emails.iter();
                     emails
-                        .map(|email| forget(draft, &tombstones, email, at, false))
+                        .map(|email| forget(draft, &tombstones, email, None))
                         .collect()
                 })
                 .await?;
@@ -53,48 +53,35 @@ impl LedgerStore {
     }
 }
 
-/// The hash of a forgotten address.
-pub(super) fn hash(key: &MacKey, email: &EmailAddress) -> Hex<16> {
-    Hex(email.tombstone(key))
-}
-
-pub(super) fn has_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<bool, StoreError> {
-    Ok(draft.find(&Identity::tombstone(&address.0))?.is_some())
-}
-
-pub(super) fn remove_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<(), StoreError> {
-    if has_tombstone(draft, address)? {
-        let address = *address;
-        draft.record(Event::TombstoneRemoved { address })?;
-    }
-    Ok(())
+/// The trace of a forgotten address.
+pub(super) fn tombstone(key: &MacKey, email: &EmailAddress) -> Identity {
+    Identity::Tombstone(Hex(email.tombstone(key)))
 }
 
 /// End of the suppression of the address with this tombstone, if its recipient refused within [`REFUSED_MS`].
-pub(super) fn refused_until(tombstone: Option<&Event>, now: Timestamp) -> Option<Timestamp> {
+pub(super) fn refused_until(tombstone: Option<&State>, now: Timestamp) -> Option<Timestamp> {
     let refused_at = tombstone?.clone().into_tombstone()?.refused_at;
     let until = refused_at.map(|at| at.plus_ms(REFUSED_MS));
     until.filter(|until| now < *until)
 }
 
-/// Records that the address is forgotten, known or not, and whether its recipient refused. Returns whether there
-/// was a contact.
+/// Records that the address is forgotten, known or not, and when its recipient refused, if so. Returns whether
+/// there was a contact.
 pub(super) fn forget(
     draft: &mut Draft<'_>,
     tombstones: &MacKey,
     email: &EmailAddress,
-    at: Timestamp,
-    refused: bool,
-) -> Result<bool, StoreError> {
-    let was_known = draft.find(&Identity::contact(email.as_str()))?.is_some();
-    draft.record(Event::forgotten(email, at))?;
-    remove_naming(draft, email, at)?;
-    let address = hash(tombstones, email);
-    if refused || !has_tombstone(draft, &address)? {
-        draft.record(Event::TombstoneSet {
+    refused_at: Option<Timestamp>,
+) -> Result<bool, Flaw> {
+    let was_known = draft.remove(Identity::contact(email))?;
+    remove_naming(draft, email)?;
+    let address = Hex(email.tombstone(tombstones));
+    let has_tombstone = draft.find(&Identity::Tombstone(address))?.is_some();
+    if refused_at.is_some() || !has_tombstone {
+        let refused_at = refused_at.map(Timestamp::as_ms);
+        draft.put(State::Tombstone {
             address,
-            at: at.as_ms(),
-            refused,
+            refused_at,
         })?;
     }
     Ok(was_known)

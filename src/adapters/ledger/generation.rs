@@ -4,14 +4,13 @@
 //! readable after a compaction has replaced it.
 
 use std::fs::File;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::adapters::files::store_error;
 use crate::domain::{Confirmation, Contact, Timestamp};
 use crate::ports::StoreError;
 
-use super::record::{Event, EventLines, FIRST_PLACE, Flaw, Identity, Place, event_at};
+use super::record::{Event, FIRST_PLACE, Flaw, Identity, Ledger, Place, State, event_at, events};
 use super::table::PlaceTable;
 
 /// A readable generation.
@@ -35,12 +34,12 @@ impl Generation {
         }
     }
 
-    /// The generation in `file`, whose acknowledged events end at `end`.
-    pub(super) fn read(file: File, end: Place) -> Result<Self, Flaw> {
-        Self::empty(file).filled(end)
+    /// The acknowledged events of `ledger`.
+    pub(super) fn read(ledger: &Ledger) -> Result<Self, Flaw> {
+        Self::empty(ledger.to_read()?).filled(ledger.length())
     }
 
-    /// The intact lines of the damaged `file`.
+    /// The intact lines of `file`, which may be damaged.
     pub(super) fn salvage(file: File) -> Result<Self, Flaw> {
         let end = file.metadata()?.len();
         let mut generation = Self::empty(file);
@@ -53,8 +52,8 @@ impl Generation {
             let (place, event) = event?;
             let identity = event.identity();
             let before = self.find(&identity)?;
-            let before = before.as_ref().map(|(place, event)| (*place, event));
-            let now = (!event.is_removal()).then_some((place, &event));
+            let before = before.as_ref().map(|(place, state)| (*place, state));
+            let now = event.state().map(|state| (place, state));
             self.table.replace(&identity, before, now);
         }
         self.set_end(end);
@@ -68,7 +67,7 @@ impl Generation {
         from: Place,
         until: Place,
     ) -> impl Iterator<Item = Result<(Place, Event), Flaw>> {
-        EventLines::new(&self.file, from, until).filter_map(|line| match line {
+        events(&self.file, from, until).filter_map(|line| match line {
             Ok((place, Some(event))) => Some(Ok((place, event))),
             Ok((_, None)) if self.is_damaged => None,
             Ok((place, None)) => Some(Err(Flaw::Unreadable(place))),
@@ -76,17 +75,52 @@ impl Generation {
         })
     }
 
-    /// The last event of `identity` and its place, unless it was removed. Reads the disk only if there is
-    /// one.
-    pub(super) fn find(&self, identity: &Identity) -> Result<Option<(Place, Event)>, Flaw> {
+    /// The last state of each identity that was created in a `wanted` one before the place `until`, and its place, in
+    /// the order of creation. One that was created, removed and created again may come twice.
+    pub(super) fn states(
+        &self,
+        until: Place,
+        wanted: impl Fn(&State) -> bool,
+    ) -> impl Iterator<Item = Result<(Place, State), Flaw>> {
+        let events = self.events(self.begin(), until);
+        events.filter_map(move |event| {
+            let last = event.and_then(|(place, event)| self.last_of(place, event, &wanted));
+            last.transpose()
+        })
+    }
+
+    /// The last state of the identity that the event at `place` created, and its place.
+    fn last_of(
+        &self,
+        place: Place,
+        event: Event,
+        wanted: &impl Fn(&State) -> bool,
+    ) -> Result<Option<(Place, State)>, Flaw> {
+        let is_creation = matches!(event, Event::Created(_));
+        let Some(state) = event.into_state().filter(wanted) else {
+            return Ok(None);
+        };
+        let identity = state.identity();
+        match (is_creation, self.table.has(&identity, place)) {
+            (true, true) => Ok(Some((place, state))),
+            (true, false) => {
+                let last = self.find(&identity)?;
+                // A contact may have been forgotten and created again since.
+                Ok(last.filter(|(_, last)| last.subscribed_at() == state.subscribed_at()))
+            }
+            // The line that created it may have been a bad one that was skipped.
+            (false, is_last) => Ok((is_last && self.is_damaged).then_some((place, state))),
+        }
+    }
+
+    /// The last state of `identity` and its place, unless it was removed. Reads the disk only if there is one.
+    pub(super) fn find(&self, identity: &Identity) -> Result<Option<(Place, State)>, Flaw> {
         for place in self.table.places(identity) {
-            let event = event_at(&self.file, place)?;
-            let is_found = match identity.is_leave_token() {
-                true => event.token_identity().as_ref() == Some(identity),
-                false => event.identity() == *identity,
+            let Some(state) = event_at(&self.file, place)?.into_state() else {
+                continue;
             };
-            if is_found {
-                return Ok(Some((place, event)));
+            if state.identity() == *identity || state.token().as_ref() == Some(identity) {
+                return Ok(Some((place, state)));
             }
         }
         Ok(None)
@@ -108,52 +142,30 @@ impl Generation {
         count: usize,
     ) -> Result<Vec<Contact>, Flaw> {
         let is_overdue = |contact: &Contact| {
-            let mail_ended_at = contact
-                .confirmation
-                .as_ref()
-                .and_then(Confirmation::mail_ended_at);
+            let confirmation = contact.confirmation.as_ref();
+            let mail_ended_at = confirmation.and_then(Confirmation::mail_ended_at);
             let is_late = contact.pending_since().is_some_and(|since| since <= before);
             is_late && (mail_ended_at.is_some() || !is_mailed)
         };
-        let places = self.table.pending_until(before).into_iter();
-        let contacts = places.filter_map(|place| match event_at(&self.file, place) {
-            Err(Flaw::Unreadable(place)) => {
-                log_unreadable(place);
-                None
+        let mut overdue = Vec::new();
+        for place in self.table.pending_until(before) {
+            let contact = match event_at(&self.file, place) {
+                Err(Flaw::Unreadable(place)) => {
+                    log_unreadable(place);
+                    continue;
+                }
+                event => event?.into_state().and_then(State::into_contact),
+            };
+            overdue.extend(contact.filter(is_overdue));
+            if overdue.len() == count {
+                break;
             }
-            event => Some(event.map(Event::into_contact)),
-        });
-        let overdue = contacts
-            .filter_map(|contact| contact.map(|found| found.filter(is_overdue)).transpose());
-        overdue.take(count).collect()
-    }
-
-    /// The last event of the identity that `event`, at `place`, created, and its place. `None` if `event` created
-    /// none, or if its creation was removed or created again. An identity created again with the time of its
-    /// first creation is found for both.
-    pub(super) fn last_of(
-        &self,
-        place: Place,
-        event: Event,
-    ) -> Result<Option<(Place, Event)>, Flaw> {
-        if event.is_removal() {
-            return Ok(None);
         }
-        let identity = event.identity();
-        let is_last = self.table.has(&identity, place);
-        if event.is_update() {
-            // The line that created it may have been a bad one that was skipped.
-            return Ok((is_last && self.is_damaged).then_some((place, event)));
-        }
-        if is_last {
-            return Ok(Some((place, event)));
-        }
-        let last = self.find(&identity)?;
-        Ok(last.filter(|(_, last)| last.is_update_of(&event)))
+        Ok(overdue)
     }
 
     /// Earliest possible place of its first event.
-    pub(super) fn begin(&self) -> Place {
+    fn begin(&self) -> Place {
         // A damaged head may have another length.
         if self.is_damaged { 0 } else { FIRST_PLACE }
     }
@@ -171,10 +183,6 @@ impl Generation {
     }
 }
 
-pub(super) fn ledger_failed(error: io::Error) -> StoreError {
-    store_error("ledger", &error)
-}
-
 /// Logs an entry that is skipped, so that others do not wait for it.
 pub(super) fn log_unreadable(place: Place) {
     tracing::error!(
@@ -183,7 +191,14 @@ pub(super) fn log_unreadable(place: Place) {
     );
 }
 
-/// The error for a caller of the store when the ledger cannot be read.
-pub(super) fn unreadable(flaw: impl Into<Flaw>) -> StoreError {
-    StoreError::Unavailable(format!("ledger: {}", flaw.into()))
+/// The error for a caller of the store when the ledger cannot be read or written.
+impl From<Flaw> for StoreError {
+    fn from(flaw: Flaw) -> Self {
+        match flaw {
+            Flaw::Io(error) => store_error("ledger", &error),
+            Flaw::Foreign(_) | Flaw::Damaged { .. } | Flaw::Unreadable(_) => {
+                Self::Unavailable(format!("ledger: {flaw}"))
+            }
+        }
+    }
 }

@@ -1,9 +1,7 @@
 //! Maintenance of the ledger: verifying it while a service runs, compacting it, and dropping damaged lines while
 //! no service runs.
 
-use std::collections::HashSet;
-use std::fs::{self, File};
-use std::hash::{BuildHasher as _, RandomState};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +13,9 @@ use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{Files as _, SystemFiles, numbered};
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
-use super::open::{LINES_NAMED_MAX, refusal};
-use super::record::{Event, EventLines, Flaw, LEDGER, Place, bad_lines, preview, verify};
+use super::generation::Generation;
+use super::open::refusal;
+use super::record::{Flaw, LEDGER, survey};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -78,43 +77,26 @@ fn read(path: &Path) -> Result<LedgerReport, OpenError> {
         true => OpenError::NoDataDir(path.to_path_buf()),
         false => OpenError::io("read", &ledger)(error),
     };
-    let bytes = fs::metadata(&ledger).map_err(unreadable)?.len();
-    let damage = match verify(&ledger, None) {
+    let file = File::open(&ledger).map_err(unreadable)?;
+    let bytes = file.metadata().map_err(unreadable)?.len();
+    let survey = survey(&file, None).map_err(unreadable)?;
+    let damage = match survey.verdict {
         Ok(_) => None,
         Err(flaw @ Flaw::Damaged { .. }) => Some(refusal(path, flaw).to_string()),
         Err(flaw) => return Err(refusal(path, flaw)),
     };
-    let head = preview(&ledger).map_err(unreadable)?.and_then(|it| it.head);
-    let (first_bad_lines, bad_lines) = bad_lines(&ledger, LINES_NAMED_MAX).map_err(unreadable)?;
-    let (entries, contacts) = count(&ledger).map_err(|flaw| refusal(path, flaw))?;
+    let generation = Generation::salvage(file).map_err(|flaw| refusal(path, flaw))?;
+    let head = survey.head;
     Ok(LedgerReport {
         format: head.as_ref().map(|head| head.format),
         generation: head.map(|head| head.generation).filter(|count| *count > 0),
-        entries,
-        contacts,
+        entries: survey.entries,
+        contacts: generation.table().contacts(),
         bytes,
-        bad_lines,
-        first_bad_lines,
+        bad_lines: survey.bad_lines.count,
+        first_bad_lines: survey.bad_lines.first,
         damage,
     })
-}
-
-/// Counts the good entries of the ledger at `path`, and the contacts in them.
-fn count(path: &Path) -> Result<(u64, u64), Flaw> {
-    let (mut entries, mut contacts) = (0, HashSet::new());
-    // By hash, which limits the memory per contact.
-    let hasher = RandomState::new();
-    for line in EventLines::new(&File::open(path)?, 0, Place::MAX) {
-        let (_, Some(event)) = line? else { continue };
-        entries += 1;
-        let hash = hasher.hash_one(event.identity());
-        if event.is_new_contact() {
-            contacts.insert(hash);
-        } else if let Event::ContactForgotten { .. } = event {
-            contacts.remove(&hash);
-        }
-    }
-    Ok((entries, contacts.len() as u64))
 }
 
 /// The result of a repair.

@@ -12,23 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use serde::{Deserialize, Serialize};
-
 use crate::adapters::files::{AppendFile, Files, append_whole, if_there, publish};
 
-use super::record::{Stamp, checked, seal};
+use super::record::{Ledger, Stamp, checked, seal};
 
 /// Fixed length of a mark in bytes, so that one overwrites the other.
 const LENGTH: usize = 192;
-
-/// The file's content.
-#[derive(Serialize, Deserialize)]
-struct Content<S> {
-    #[serde(flatten)]
-    stamp: S,
-    #[serde(default)]
-    place: u64,
-}
 
 /// The mark's file.
 #[derive(Debug)]
@@ -46,10 +35,10 @@ impl Mark {
     }
 
     /// Overwrites the mark. A failure is logged, and makes the check of the next start weaker.
-    pub(super) fn note(&mut self, stamp: &Stamp) {
+    pub(super) fn note(&mut self, ledger: &Ledger) {
         let written = match &mut self.file {
-            Some((file, place)) => line(stamp, *place).and_then(|line| file.overwrite(0, &line)),
-            None => self.write(stamp),
+            Some((file, place)) => line(ledger, *place).and_then(|line| file.overwrite(0, &line)),
+            None => self.write(ledger),
         };
         if let Err(error) = written {
             self.file = None;
@@ -62,19 +51,26 @@ impl Mark {
     }
 
     /// Writes the mark durably.
-    pub(super) fn write(&mut self, stamp: &Stamp) -> io::Result<()> {
+    pub(super) fn write(&mut self, ledger: &Ledger) -> io::Result<()> {
         let beside = self.path.with_extension("new");
         let mut file = self.files.create(&beside)?;
         let place = place(file.as_file())?;
-        append_whole(file.as_mut(), &line(stamp, place)?)?;
+        append_whole(file.as_mut(), &line(ledger, place)?)?;
         publish(self.files.as_ref(), file.as_mut(), &beside, &self.path)?;
         self.file = Some((self.files.open(&self.path)?, place));
         Ok(())
     }
 }
 
-fn line(stamp: &Stamp, place: u64) -> io::Result<Vec<u8>> {
-    seal(&Content { stamp, place }, LENGTH)
+fn line(ledger: &Ledger, place: u64) -> io::Result<Vec<u8>> {
+    let stamp = Stamp {
+        secret: ledger.head().secret.clone(),
+        generation: ledger.head().generation,
+        sequence: ledger.sequence(),
+        length: ledger.length(),
+        place,
+    };
+    seal(&stamp, LENGTH)
 }
 
 /// Creation time of the file in nanoseconds; its inode number if the file system has no creation times.
@@ -96,17 +92,14 @@ pub(super) fn read(path: &Path) -> io::Result<Option<(Stamp, bool)>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-    let content = checked(line).and_then(|_members| serde_json::from_slice(line).ok());
-    let Some(Content {
-        stamp,
-        place: named,
-    }) = content
-    else {
+    let stamp = checked(line).and_then(|_members| serde_json::from_slice::<Stamp>(line).ok());
+    let Some(stamp) = stamp else {
         tracing::warn!(
             path = %path.display(),
             "the mark of the ledger's end cannot be read: a missing end would go unnoticed"
         );
         return Ok(None);
     };
-    Ok(Some((stamp, named == place(&file)?)))
+    let is_original = stamp.place == place(&file)?;
+    Ok(Some((stamp, is_original)))
 }

@@ -4,8 +4,7 @@
 //! **Lookups** read it: a table in memory has the place of each identity's last event (`table`, `generation`).
 //! A start builds the table, since it reads every line anyway.
 //!
-//! **A commit.** Changes wait in a bounded queue (`commit_queue`). One thread takes all waiting changes as a
-//! batch (`writer`): it decides them in order, where changes of one batch see each other (`draft`), appends
+//! **A commit.** Changes wait in a bounded queue. One thread takes all waiting changes as a batch (`writer`): it decides them in order, where changes of one batch see each other (`draft`), appends
 //! their events to the ledger, syncs once, shows them to lookups, and only then replies. So a change is durable
 //! before it is acknowledged, and concurrent changes share a sync. A failed write or sync is never taken for
 //! success: the ledger is truncated to its last acknowledged length, and every change is refused until that and
@@ -26,8 +25,8 @@
 //! | an unfinished erasure | the kept files are removed, and the ledger is compacted |
 //!
 //! **A compaction** writes a new generation of the ledger with the current state of each identity. A thread
-//! copies it in parallel to the writer (`copy`, `compaction`), which then adds the events since, and renames it
-//! into place. It is due when there are more superfluous lines than others, and is postponed if the disk has no
+//! copies it in parallel to the writer (`copy`, `compaction`). The writer only waits while the events since are added
+//! and the copy is renamed into place. A compaction is due when there are more superfluous lines than others, and is postponed if the disk has no
 //! room for it.
 //!
 //! **An erasure** (`erasure`) removes an address from every file: from the ledger by a compaction, which also
@@ -38,9 +37,9 @@
 //! **Deliveries** (`deliveries`) are due until a line says that they were made or failed. An index in memory
 //! has the due ones (`delivery_index`).
 //!
-//! **A list** (`listing`) reads the generation in parallel to the writer.
+//! **A list** reads the generation in order, up to its end at the time of the request, in parallel to the writer. A
+//! compaction may replace the generation meanwhile.
 
-mod commit_queue;
 mod compaction;
 mod contacts;
 mod copy;
@@ -52,7 +51,6 @@ mod draft;
 mod erasure;
 mod generation;
 mod kept_files;
-mod listing;
 mod maintenance;
 mod mark;
 mod open;

@@ -16,17 +16,14 @@ use crate::adapters::files::{
 };
 use crate::domain::{Channel, Timestamp};
 use crate::metrics::Metrics;
+use crate::ports::StoreError;
 
-use super::compaction::Compactions;
 use super::copy::CopyPlan;
-use super::generation::{Generation, ledger_failed};
+use super::generation::Generation;
 use super::mark::{self, Mark};
 use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, unfinished};
 use super::shared_state::SharedState;
 use super::writer::LedgerWriter;
-
-/// Most bad lines listed in a message.
-pub(super) const LINES_NAMED_MAX: usize = 20;
 
 /// The store's limits, intervals, files and metrics.
 #[derive(Clone, Debug)]
@@ -69,13 +66,13 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
              addresses made with the old one are invalid"
         );
     }
-    let generation = read_generation(&ledger).map_err(refused)?;
+    let generation = Generation::read(&ledger).map_err(refused)?;
     let has_forgotten = generation.table().has_forgotten();
     let mut writer = LedgerWriter {
         ledger,
         shared: Arc::new(SharedState::new(Arc::new(generation))),
-        compactions: Compactions::new(tuning.superfluous_min),
-        queue: None,
+        superfluous_min: tuning.superfluous_min,
+        put_off: 0,
         metrics: Arc::clone(&tuning.metrics),
         now: Timestamp::default(),
         mark: Mark::new(Arc::clone(&tuning.files), data_dir.path().join(MARK)),
@@ -102,16 +99,12 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     data_dir.withdraw_acceptance(tuning.files.as_ref())?;
     if let Err(error) = probe_disk(data_dir, tuning.files.as_ref()) {
         // So that health shows it before the first write is tried.
-        let error = ledger_failed(error);
+        let error = StoreError::from(Flaw::Io(error));
         tracing::error!(%error, "nothing can be written to the data directory");
         writer.ledger.mark_failed();
         writer.shared.set_write_error(Some(error));
     }
     Ok(writer)
-}
-
-fn read_generation(ledger: &Ledger) -> Result<Generation, Flaw> {
-    Generation::read(ledger.to_read()?, ledger.length())
 }
 
 /// Removes forgotten addresses from the ledger, and binds it to this secret if it had another.
@@ -161,7 +154,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
             let kept = numbered(&path, "damaged");
             tracing::warn!(
                 ledger.line = line,
-                reason = reason + &list_bad_lines(&path),
+                reason,
                 kept = %kept.display(),
                 "damage was accepted: continuing with the intact lines, and keeping the original file"
             );
@@ -237,7 +230,7 @@ fn verify_and_open(
 ) -> Result<Ledger, Flaw> {
     let verified = record::verify(path, stamp)?;
     let is_all = stamp.is_some_and(|stamp| {
-        stamp.generation == verified.head.generation && stamp.length == verified.length
+        stamp.generation == verified.head.generation && stamp.length == verified.end.length
     });
     Ok(Ledger::open(files, path, &verified, is_all && is_trusted)?)
 }
@@ -253,24 +246,6 @@ pub(in crate::adapters) fn refusal(directory: &Path, flaw: Flaw) -> OpenError {
             format,
             own: FORMAT,
         },
-        Flaw::Damaged { line, reason } => OpenError::Damaged {
-            line,
-            reason: reason + &list_bad_lines(&path),
-            path,
-        },
+        Flaw::Damaged { line, reason } => OpenError::Damaged { path, line, reason },
     }
-}
-
-/// Lists the bad lines of the ledger at `path`, if there are several.
-fn list_bad_lines(path: &Path) -> String {
-    let (first, count) = record::bad_lines(path, LINES_NAMED_MAX).unwrap_or_default();
-    if count < 2 {
-        return String::new();
-    }
-    let first: Vec<_> = first.iter().map(ToString::to_string).collect();
-    let more = match count > LINES_NAMED_MAX as u64 {
-        true => ", ...",
-        false => "",
-    };
-    format!(" ({count} lines are bad: {}{more})", first.join(", "))
 }

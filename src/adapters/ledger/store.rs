@@ -1,30 +1,42 @@
 //! The store behind the ports.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
 
-use tokio::sync::oneshot;
+use futures_util::stream;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use crate::adapters::files::Files;
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::files::open_error::OpenError;
-use crate::domain::MacKey;
-use crate::ports::{Compaction, StoreError};
+use crate::domain::{MacKey, Timestamp};
+use crate::ports::{Compaction, PageStream, StoreError};
 
-use super::commit_queue::CommitQueue;
+use super::compaction::Compactor;
 use super::delivery_state::DeliveryState;
 use super::draft::Draft;
-use super::generation::unreadable;
 use super::open::{Tuning, open};
-use super::record::{Event, Flaw, Identity};
+use super::record::{Flaw, Identity, Place, State};
 use super::shared_state::SharedState;
-use super::writer::{Work, pending};
+use super::writer::{PendingChange, Waiting, closed, pending, run};
+
+/// Values per page of a list.
+const PAGE_LEN: usize = 1000;
+/// Most pages that wait for their reader.
+const PAGES_MAX: usize = 2;
 
 /// Contacts, deliveries, keys and revocations in a data directory.
 #[derive(Debug)]
 pub struct LedgerStore {
-    queue: CommitQueue,
+    /// The queue of the writer, and its thread. `None` once closed.
+    queue: Mutex<Option<(SyncSender<Waiting>, JoinHandle<()>)>>,
+    compactor: Arc<Compactor>,
     pub(super) shared: Arc<SharedState>,
     pub(super) files: Arc<dyn Files>,
     pub(super) deliveries: DeliveryState,
@@ -50,10 +62,16 @@ impl LedgerStore {
     pub fn open_with(data_dir: &DataDir, tuning: &Tuning) -> Result<Self, OpenError> {
         let writer = open(data_dir, tuning)?;
         let shared = Arc::clone(&writer.shared);
-        let queue = CommitQueue::start(writer, tuning.waiting_changes_max, tuning.look_interval)
+        let compactor = Arc::new(Compactor::new(writer));
+        let (queue, receiver) = sync_channel(tuning.waiting_changes_max);
+        let (writer, look_interval) = (Arc::clone(&compactor), tuning.look_interval);
+        let thread = thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || run(&writer, &receiver, look_interval))
             .map_err(OpenError::io("start a thread for", data_dir.path()))?;
         Ok(Self {
-            queue,
+            queue: Mutex::new(Some((queue, thread))),
+            compactor,
             shared,
             files: Arc::clone(&tuning.files),
             deliveries: DeliveryState::open(data_dir.path()),
@@ -69,40 +87,40 @@ impl LedgerStore {
     /// [`StoreError::Unavailable`] when the end cannot be marked; no change is lost.
     /// [`StoreError::Displaced`] when the next start would not find the recorded changes.
     pub fn close(&self) -> Result<(), StoreError> {
-        let Some(writer) = self.queue.close() else {
+        if !self.stop() {
             return Ok(());
-        };
-        let closed = StoreError::Unavailable("the store is closed".to_owned());
-        self.shared.set_write_error(Some(closed));
-        writer.finish()
+        }
+        self.shared.set_write_error(Some(closed()));
+        self.compactor.writer.lock().finish()
     }
 
-    /// Lets the writer decide a change, and waits until its events are durable. The change is committed even if
-    /// nobody waits any more.
+    /// Refuses further changes, and waits for those in the queue and for a compaction. False if already closed.
+    fn stop(&self) -> bool {
+        let Some((queue, thread)) = self.queue.lock().take() else {
+            return false;
+        };
+        drop(queue);
+        // It catches its panics.
+        let _ = thread.join();
+        self.compactor.stop();
+        true
+    }
+
+    /// Lets the writer decide a change at `at`, the time of this program's clock if known, and waits until its events
+    /// are durable. The change is committed even if nobody waits any more.
     pub(super) async fn commit<T: Send + 'static>(
         &self,
-        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+        at: Option<Timestamp>,
+        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, Flaw> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let decide = move |draft: &mut Draft<'_>| {
+            draft.at = at.or(draft.at);
+            decide(draft)
+        };
         let (sender, answer) = oneshot::channel();
         // The caller may have been dropped.
         let reply = move |outcome| drop(sender.send(outcome));
-        self.submit(Work::Change(pending(decide, reply)), answer)
-            .await
-    }
-
-    /// Compacts the ledger. The compaction finishes even if the caller stops waiting.
-    pub(super) async fn compact(&self) -> Result<Compaction, StoreError> {
-        let (sender, answer) = oneshot::channel();
-        self.submit(Work::Compact(sender), answer).await
-    }
-
-    /// Queues work for the writer, and waits for the result.
-    async fn submit<T>(
-        &self,
-        work: Work,
-        answer: oneshot::Receiver<Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        let answered = match self.queue.send(work) {
+        let answered = match self.send(pending(decide, reply)) {
             Ok(()) => answer
                 .await
                 .unwrap_or_else(|_given_up| Err(self.shared.unavailable())),
@@ -111,31 +129,109 @@ impl LedgerStore {
         answered.inspect_err(|error| self.shared.count_failure(error))
     }
 
+    /// Queues a change, unless the queue is full or closed.
+    fn send(&self, change: PendingChange) -> Result<(), StoreError> {
+        let queue = self.queue.lock();
+        let (queue, _thread) = queue.as_ref().ok_or_else(closed)?;
+        let since = Instant::now();
+        queue
+            .try_send(Waiting { since, change })
+            .map_err(|error| match error {
+                TrySendError::Full(_) => StoreError::Overloaded,
+                TrySendError::Disconnected(_) => {
+                    StoreError::Unavailable("the writer is gone".to_owned())
+                }
+            })
+    }
+
+    /// Compacts the ledger. The compaction finishes even if the caller stops waiting.
+    pub(super) async fn compact(&self) -> Result<Compaction, StoreError> {
+        let stopped = self.compactor.stopped.notified();
+        let compacted = if self.queue.lock().is_some() {
+            let compactor = Arc::clone(&self.compactor);
+            tokio::select! {
+                compacted = spawn_blocking(move || compactor.compact()) => {
+                    compacted.unwrap_or_else(|_panic| Err(self.shared.unavailable()))
+                }
+                () = stopped => Err(closed()),
+            }
+        } else {
+            Err(closed())
+        };
+        compacted.inspect_err(|error| self.shared.count_failure(error))
+    }
+
     /// Reads the ledger in a blocking thread.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         blocking: impl FnOnce() -> Result<T, Flaw> + Send + 'static,
     ) -> Result<T, StoreError> {
         let outcome = match spawn_blocking(blocking).await {
-            Ok(outcome) => outcome.map_err(unreadable),
+            Ok(outcome) => outcome.map_err(StoreError::from),
             Err(_panic) => Err(self.shared.unavailable()),
         };
         outcome.inspect_err(|error| self.shared.count_failure(error))
     }
 
-    /// The last event of `identity` after the last acknowledged change, unless it was removed.
-    pub(super) async fn look_up(&self, identity: Identity) -> Result<Option<Event>, StoreError> {
+    /// The state of `identity` after the last acknowledged change, unless it was removed.
+    pub(super) async fn look_up(&self, identity: Identity) -> Result<Option<State>, StoreError> {
         let generation = self.shared.generation();
         if generation.table().places(&identity).is_empty() {
             return Ok(None);
         }
         let found = self.read(move || generation.find(&identity)).await?;
-        Ok(found.map(|(_place, event)| event))
+        Ok(found.map(|(_place, state)| state))
+    }
+
+    /// Lists the result of `build` for the last state of every identity that was created in a wanted one, in the
+    /// order of creation. A blocking thread reads; it ends when the stream is dropped.
+    pub(super) fn pages<T: Send + 'static>(
+        &self,
+        is_wanted: impl Fn(&State) -> bool + Send + 'static,
+        build: impl Fn(State) -> Option<T> + Send + 'static,
+    ) -> PageStream<T> {
+        let shared = Arc::clone(&self.shared);
+        let (sender, mut receiver) = mpsc::channel(PAGES_MAX);
+        spawn_blocking(move || {
+            let generation = shared.generation();
+            let states = generation.states(generation.end(), is_wanted);
+            if let Err(flaw) = send_pages(states, &sender, build) {
+                let error = StoreError::from(flaw);
+                shared.count_failure(&error);
+                // Fails if nobody reads any more.
+                let _ = sender.blocking_send(Err(error));
+            }
+        });
+        Box::pin(stream::poll_fn(move |context| receiver.poll_recv(context)))
     }
 }
 
 impl Drop for LedgerStore {
     fn drop(&mut self) {
-        drop(self.queue.close());
+        self.stop();
     }
+}
+
+/// Sends every page. Ends early when nobody reads any more.
+fn send_pages<T>(
+    states: impl Iterator<Item = Result<(Place, State), Flaw>>,
+    sender: &mpsc::Sender<Result<Vec<T>, StoreError>>,
+    build: impl Fn(State) -> Option<T>,
+) -> Result<(), Flaw> {
+    let (mut page, mut found) = (Vec::new(), HashSet::new());
+    for state in states {
+        let (place, state) = state?;
+        if !found.insert(place) {
+            continue;
+        }
+        page.extend(build(state));
+        if page.len() == PAGE_LEN && sender.blocking_send(Ok(std::mem::take(&mut page))).is_err() {
+            return Ok(());
+        }
+    }
+    if !page.is_empty() {
+        // Fails if nobody reads any more.
+        let _ = sender.blocking_send(Ok(page));
+    }
+    Ok(())
 }

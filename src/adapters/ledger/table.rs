@@ -9,14 +9,13 @@
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::domain::{Contact, ContactStatus, DAY_MS, StatusCounts, Timestamp};
+use crate::domain::{ContactStatus, DAY_MS, StatusCounts, Timestamp};
 
 use super::delivery_index::DeliveryIndex;
-use super::record::{Event, Identity, Place};
+use super::record::{Identity, Place, State};
 
 /// Number of shards. Many keep each one short: an insert moves all slots after it.
 const SHARDS: usize = 1 << 12;
@@ -26,22 +25,48 @@ const PLACE_MAX: Place = (1 << 40) - 1;
 
 /// The places of identities.
 pub(super) struct PlaceTable {
-    shards: Vec<RwLock<PlaceShard>>,
-    /// Number of entries.
-    len: AtomicU64,
-    /// Number of contacts among them.
-    contacts: AtomicU64,
-    /// Unconfirmed contacts: the hour from which they have been unconfirmed, and their places.
-    pending: Mutex<BTreeSet<u64>>,
-    /// Number of unsubscribed contacts among them.
-    left: AtomicU64,
+    /// Each is sorted.
+    shards: Vec<RwLock<Vec<PlaceSlot>>>,
+    counts: Mutex<TableCounts>,
     deliveries: DeliveryIndex,
-    /// True if a removed identity was in it.
-    has_removed: AtomicBool,
-    /// True if one of these was a contact, whose address is still in the file.
-    has_forgotten: AtomicBool,
     /// Random, so that nobody can choose addresses that all fall into one shard.
     hasher: RandomState,
+}
+
+#[derive(Default)]
+struct TableCounts {
+    identities: u64,
+    contacts: u64,
+    unsubscribed: u64,
+    /// Unconfirmed contacts: the hour from which they have been unconfirmed, and their places.
+    pending: BTreeSet<u64>,
+    /// True if a contact was removed, whose address is still in the file.
+    has_forgotten: bool,
+}
+
+impl TableCounts {
+    /// Adds the state at `place`, or removes it again.
+    fn count(&mut self, (place, state): (Place, &State), is_added: bool) {
+        let change = |number: &mut u64| match is_added {
+            true => *number += 1,
+            false => *number -= 1,
+        };
+        change(&mut self.identities);
+        let State::Contact(contact) = state else {
+            return;
+        };
+        change(&mut self.contacts);
+        match (contact.status(), contact.pending_since()) {
+            (ContactStatus::Pending, Some(since)) if is_added => {
+                self.pending.insert(pending_key(since, place));
+            }
+            (ContactStatus::Pending, Some(since)) => {
+                self.pending.remove(&pending_key(since, place));
+            }
+            (ContactStatus::Unsubscribed, _) => change(&mut self.unsubscribed),
+            (ContactStatus::Pending | ContactStatus::Subscribed, _) => {}
+        }
+    }
 }
 
 /// 32 bits of a hash and a place, big-endian, so that slots sort by hash and then by place.
@@ -61,46 +86,6 @@ impl PlaceSlot {
     }
 }
 
-/// Sorted.
-#[derive(Default)]
-struct PlaceShard(Vec<PlaceSlot>);
-
-impl PlaceShard {
-    /// The places of the entries with this hash.
-    fn places(&self, hash: u32) -> Vec<Place> {
-        let (first, last) = (PlaceSlot::new(hash, 0), PlaceSlot::new(hash, PLACE_MAX));
-        let begin = self.0.partition_point(|slot| *slot < first);
-        let entries = self.0.iter().skip(begin);
-        let entries = entries.take_while(|slot| **slot <= last);
-        entries.map(|slot| slot.place()).collect()
-    }
-
-    fn has(&self, slot: PlaceSlot) -> bool {
-        self.0.binary_search(&slot).is_ok()
-    }
-
-    /// Adds an entry that is not there yet.
-    fn insert(&mut self, slot: PlaceSlot) {
-        if self.0.len() == self.0.capacity() {
-            // By an eighth: `Vec` would double.
-            self.0.reserve_exact(self.0.len() / 8 + 4);
-        }
-        let number = self.0.partition_point(|other| *other < slot);
-        self.0.insert(number, slot);
-    }
-
-    /// Removes an entry. Returns whether it was there.
-    fn remove(&mut self, slot: PlaceSlot) -> bool {
-        let found = self.0.binary_search(&slot);
-        found.map(|number| self.0.remove(number)).is_ok()
-    }
-}
-
-fn pending_since((_, event): (Place, &Event)) -> Option<Timestamp> {
-    let contact = event.clone().into_contact();
-    contact.as_ref().and_then(Contact::pending_since)
-}
-
 /// Sorts by hour: 8 bytes are enough for the hour and a place.
 const fn pending_key(since: Timestamp, place: Place) -> u64 {
     ((since.as_ms() / (DAY_MS / 24)) << 40) | place
@@ -110,13 +95,8 @@ impl PlaceTable {
     pub(super) fn new() -> Self {
         Self {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
-            len: AtomicU64::new(0),
-            contacts: AtomicU64::new(0),
-            pending: Mutex::default(),
-            left: AtomicU64::new(0),
+            counts: Mutex::default(),
             deliveries: DeliveryIndex::default(),
-            has_removed: AtomicBool::new(false),
-            has_forgotten: AtomicBool::new(false),
             hasher: RandomState::new(),
         }
     }
@@ -124,66 +104,54 @@ impl PlaceTable {
     /// Possible places of the last event of `identity`.
     pub(super) fn places(&self, identity: &Identity) -> Vec<Place> {
         let (shard, hash) = self.shard(identity);
-        shard.read().places(hash)
+        let (first, last) = (PlaceSlot::new(hash, 0), PlaceSlot::new(hash, PLACE_MAX));
+        let shard = shard.read();
+        let begin = shard.partition_point(|slot| *slot < first);
+        let slots = shard.iter().skip(begin).take_while(|slot| **slot <= last);
+        slots.map(|slot| slot.place()).collect()
     }
 
     /// True if the last event of `identity` is at `place`, where one of its events is.
     pub(super) fn has(&self, identity: &Identity, place: Place) -> bool {
         let (shard, hash) = self.shard(identity);
-        shard.read().has(PlaceSlot::new(hash, place))
+        let slot = PlaceSlot::new(hash, place);
+        shard.read().binary_search(&slot).is_ok()
     }
 
-    /// Replaces the last event of `identity` and its place; `None` means no event. A contact is also found by
-    /// its token.
+    /// Replaces the last state of `identity` and its place; `None` means no state. A contact is also found by its
+    /// token.
     pub(super) fn replace(
         &self,
         identity: &Identity,
-        before: Option<(Place, &Event)>,
-        now: Option<(Place, &Event)>,
+        before: Option<(Place, &State)>,
+        now: Option<(Place, &State)>,
     ) {
-        let place = |event: Option<(Place, &Event)>| event.map(|(place, _)| place);
+        let place = |state: Option<(Place, &State)>| state.map(|(place, _)| place);
         self.set(identity, place(before), place(now));
-        self.deliveries.replace(before.map(|(_, event)| event), now);
-        let token = |one: Option<(Place, &Event)>| one.and_then(|(_, last)| last.token_identity());
-        match (token(before), token(now)) {
-            (Some(old), Some(new)) if old == new => self.set(&old, place(before), place(now)),
-            (old, new) => {
-                if let Some(old) = old {
-                    self.set(&old, place(before), None);
-                }
-                if let Some(new) = new {
-                    self.set(&new, None, place(now));
-                }
-            }
+        let token = |state: Option<(Place, &State)>| state.and_then(|(_, state)| state.token());
+        // In this order, so that a token that stays is found at any time.
+        if let Some(token) = token(now) {
+            self.set(&token, None, place(now));
         }
-        let status = |event: Option<(Place, &Event)>| event.and_then(|(_, event)| event.status());
-        match status(before) {
-            Some(ContactStatus::Pending) => self.set_pending(before, |all, key| all.remove(&key)),
-            Some(ContactStatus::Unsubscribed) => self.left.fetch_sub(1, Ordering::Relaxed) > 0,
-            Some(ContactStatus::Subscribed) | None => false,
-        };
-        match status(now) {
-            Some(ContactStatus::Pending) => self.set_pending(now, |all, key| all.insert(key)),
-            Some(ContactStatus::Unsubscribed) => self.left.fetch_add(1, Ordering::Relaxed) > 0,
-            Some(ContactStatus::Subscribed) | None => false,
-        };
-    }
-
-    fn set_pending(
-        &self,
-        event: Option<(Place, &Event)>,
-        set: impl FnOnce(&mut BTreeSet<u64>, u64) -> bool,
-    ) -> bool {
-        let (Some(since), Some((place, _))) = (event.and_then(pending_since), event) else {
-            return false;
-        };
-        set(&mut self.pending.lock(), pending_key(since, place))
+        if let Some(token) = token(before) {
+            self.set(&token, place(before), None);
+        }
+        self.deliveries.replace(before.map(|(_, state)| state), now);
+        let mut counts = self.counts.lock();
+        if let Some(before) = before {
+            counts.count(before, false);
+        }
+        if let Some(now) = now {
+            counts.count(now, true);
+        }
+        // Even an unknown one: files that were kept may contain it.
+        counts.has_forgotten |= now.is_none() && matches!(identity, Identity::Contact(_));
     }
 
     /// The places of contacts unconfirmed since the hour of `until` or an earlier one, the longest first.
     pub(super) fn pending_until(&self, until: Timestamp) -> Vec<Place> {
         let last = pending_key(until, PLACE_MAX);
-        let pending = self.pending.lock();
+        let pending = &self.counts.lock().pending;
         pending.range(..=last).map(|key| key & PLACE_MAX).collect()
     }
 
@@ -191,39 +159,40 @@ impl PlaceTable {
     fn set(&self, identity: &Identity, before: Option<Place>, now: Option<Place>) {
         let (shard, hash) = self.shard(identity);
         let mut shard = shard.write();
-        let contact = u64::from(identity.is_contact());
-        // A token is not an identity of its own.
-        let entry = u64::from(!identity.is_leave_token());
-        if before.is_some_and(|place| shard.remove(PlaceSlot::new(hash, place))) {
-            self.len.fetch_sub(entry, Ordering::Relaxed);
-            self.contacts.fetch_sub(contact, Ordering::Relaxed);
+        let slot = |place| PlaceSlot::new(hash, place);
+        if let Some(place) = before
+            && let Ok(number) = shard.binary_search(&slot(place))
+        {
+            shard.remove(number);
         }
-        let is_removed = now.is_none() && entry == 1;
-        self.has_removed.fetch_or(is_removed, Ordering::Relaxed);
-        let is_forgotten = is_removed && identity.is_contact();
-        self.has_forgotten.fetch_or(is_forgotten, Ordering::Relaxed);
-        if let Some(place) = now {
-            shard.insert(PlaceSlot::new(hash, place));
-            self.len.fetch_add(entry, Ordering::Relaxed);
-            self.contacts.fetch_add(contact, Ordering::Relaxed);
+        if let Some(place) = now
+            && let Err(number) = shard.binary_search(&slot(place))
+        {
+            if shard.len() == shard.capacity() {
+                // By an eighth: `Vec` would double.
+                let more = shard.len() / 8 + 4;
+                shard.reserve_exact(more);
+            }
+            shard.insert(number, slot(place));
         }
     }
 
     /// Number of identities with an event.
     pub(super) fn len(&self) -> u64 {
-        self.len.load(Ordering::Relaxed)
+        self.counts.lock().identities
     }
 
     /// Number of contacts with an event.
     pub(super) fn contacts(&self) -> u64 {
-        self.contacts.load(Ordering::Relaxed)
+        self.counts.lock().contacts
     }
 
     /// Number of contacts per status, of those that get no newsletter.
     pub(super) fn status_counts(&self) -> StatusCounts {
+        let counts = self.counts.lock();
         StatusCounts {
-            pending: self.pending.lock().len() as u64,
-            unsubscribed: self.left.load(Ordering::Relaxed),
+            pending: counts.pending.len() as u64,
+            unsubscribed: counts.unsubscribed,
         }
     }
 
@@ -231,17 +200,13 @@ impl PlaceTable {
         &self.deliveries
     }
 
-    pub(super) fn has_removed(&self) -> bool {
-        self.has_removed.load(Ordering::Relaxed)
-    }
-
     pub(super) fn has_forgotten(&self) -> bool {
-        self.has_forgotten.load(Ordering::Relaxed)
+        self.counts.lock().has_forgotten
     }
 
     #[expect(clippy::indexing_slicing, reason = "a remainder is below the divisor")]
     #[expect(clippy::cast_possible_truncation, reason = "each takes other bits")]
-    fn shard(&self, identity: &Identity) -> (&RwLock<PlaceShard>, u32) {
+    fn shard(&self, identity: &Identity) -> (&RwLock<Vec<PlaceSlot>>, u32) {
         let hash = self.hasher.hash_one(identity);
         (&self.shards[hash as usize % SHARDS], (hash >> 32) as u32)
     }
@@ -254,7 +219,7 @@ mod tests {
     #[test]
     fn each_identity_has_its_last_place_and_no_other() {
         let table = PlaceTable::new();
-        let identity = |number: u64| Identity::contact(&format!("x{number}@example.com"));
+        let identity = |number: u64| Identity::Contact(format!("x{number}@example.com"));
         // Places with all five bytes in use.
         let place = |number: u64| number * 1_099_511;
         for number in 0..10_000 {
@@ -264,8 +229,9 @@ mod tests {
             let moved = (number % 4 == 0).then(|| place(number) + 1);
             table.set(&identity(number), Some(place(number)), moved);
         }
-        assert_eq!(table.len(), 7_500);
-        let slots = table.shards.iter().map(|shard| shard.read().0.capacity());
+        let lengths = table.shards.iter().map(|shard| shard.read().len());
+        assert_eq!(lengths.sum::<usize>(), 7_500);
+        let slots = table.shards.iter().map(|shard| shard.read().capacity());
         let bytes = slots.sum::<usize>() * size_of::<PlaceSlot>();
         assert!(bytes <= 10_000 * 18, "{bytes}");
         for number in 0..10_000 {
@@ -287,7 +253,5 @@ mod tests {
         // An entry that does not exist cannot be removed or moved.
         table.set(&identity(1), Some(place(1) + 1), None);
         assert_eq!(table.places(&identity(1)), [place(1)]);
-        table.set(&Identity::key(&[7; 32]), None, Some(7));
-        assert_eq!((table.len(), table.contacts()), (7_501, 7_500));
     }
 }

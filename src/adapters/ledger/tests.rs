@@ -23,7 +23,7 @@ use crate::ports::{ContactStore, StoreError};
 
 use super::generation::Generation;
 use super::open::Tuning;
-use super::record::{Event, Flaw, LEDGER, unfinished};
+use super::record::{Flaw, Identity, LEDGER, State, unfinished};
 use super::store::LedgerStore;
 use super::writer::LedgerWriter;
 
@@ -63,7 +63,7 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
     let root = tempfile::tempdir().unwrap();
     let store = open(&root).await;
     let before = fs::read(root.path().join(LEDGER)).unwrap();
-    let failed = store.commit(|draft| {
+    let failed = store.commit(None, |draft| {
         let email = EmailAddress::parse("bob@example.com").unwrap();
         let contact = Contact {
             email,
@@ -75,8 +75,8 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
             left_at: None,
             leave_token: None,
         };
-        draft.record(Event::ContactSubscribed((&contact).into()))?;
-        Err::<(), _>(StoreError::Unavailable("injected".to_owned()))
+        draft.put(State::Contact(contact))?;
+        Err::<(), _>(Flaw::Foreign(0))
     });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
     assert_eq!(fs::read(root.path().join(LEDGER)).unwrap(), before);
@@ -90,7 +90,7 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
 async fn a_change_that_panics_does_not_end_the_writer() {
     let root = tempfile::tempdir().unwrap();
     let store = open(&root).await;
-    let failed = store.commit(|_draft| -> Result<(), StoreError> { panic!("on purpose") });
+    let failed = store.commit(None, |_draft| -> Result<(), Flaw> { panic!("on purpose") });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
     let created = store.keep(sign_up("bob@example.com")).await;
     assert_eq!(created, Ok(Subscription::Created));
@@ -128,9 +128,10 @@ async fn what_was_imported_twice_with_one_time_is_listed_once() {
     };
     for _ in 0..2 {
         store.import(vec![row.clone()], true).await.unwrap();
-        let forgotten = Event::forgotten(&email, NOW);
+        let forgotten = Identity::contact(&email);
         // Without the compaction that follows an erasure.
-        store.commit(|draft| draft.record(forgotten)).await.unwrap();
+        let removed = store.commit(None, |draft| draft.remove(forgotten)).await;
+        assert_eq!(removed, Ok(true));
     }
     store.import(vec![row], true).await.unwrap();
     store.keep(sign_up("bob@example.com")).await.unwrap();
@@ -164,8 +165,7 @@ fn a_copy_is_gone_on_with_only_while_what_it_is_of_is_the_generation() {
         let plan = writer.plan(writer.ledger.head().secret.clone());
         let copy = plan.copy(&AtomicBool::new(false)).unwrap();
         if is_replaced {
-            let file = writer.ledger.to_read().unwrap();
-            let same = Generation::read(file, writer.ledger.length()).unwrap();
+            let same = Generation::read(&writer.ledger).unwrap();
             writer.shared.set_generation(Arc::new(same));
         }
         let switched = writer.switch_to(copy);
@@ -192,7 +192,7 @@ async fn commit_together(store: &LedgerStore, count: usize) -> Vec<CommitFuture<
     let (began, has_begun) = mpsc::channel();
     let (end, ends) = mpsc::channel::<()>();
     let (last, is_last) = mpsc::channel();
-    let mut first: CommitFuture<'_> = Box::pin(store.commit(move |_draft| {
+    let mut first: CommitFuture<'_> = Box::pin(store.commit(None, move |_draft| {
         began.send(()).unwrap();
         // An error means the end, too.
         let _ = ends.recv();
@@ -203,7 +203,7 @@ async fn commit_together(store: &LedgerStore, count: usize) -> Vec<CommitFuture<
     let mut changes: Vec<CommitFuture<'_>> = Vec::new();
     for number in 1..=count {
         let last = last.clone();
-        changes.push(Box::pin(store.commit(move |_draft| {
+        changes.push(Box::pin(store.commit(None, move |_draft| {
             if number == count {
                 last.send(()).unwrap();
             }

@@ -2,10 +2,12 @@
 //! shows them to lookups, and only then replies.
 
 use std::io;
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 use std::vec::IntoIter;
 
 use tokio::time::Instant;
@@ -15,13 +17,16 @@ use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::{Compaction, StoreError};
 
-use super::compaction::{CompactionReply, Compactions};
+use super::compaction::Compactor;
 use super::copy::{Copy, CopyPlan};
 use super::draft::Draft;
-use super::generation::{Generation, ledger_failed, unreadable};
+use super::generation::Generation;
 use super::mark::Mark;
-use super::record::{Flaw, Ledger, Stamp};
+use super::record::{Flaw, Ledger};
 use super::shared_state::SharedState;
+
+/// Most changes in one batch.
+const BATCH_CHANGES_MAX: usize = 1024;
 
 /// Decides one change. A change that cannot be decided fails on its own. Dropping it, or its reply, means to the
 /// caller that nothing was stored.
@@ -32,40 +37,53 @@ type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// A change. `reply` receives the decision once it is durable, or the reason why nothing was stored.
 pub(super) fn pending<T: Send + 'static>(
-    decide: impl FnOnce(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
+    decide: impl FnOnce(&mut Draft<'_>) -> Result<T, Flaw> + Send + 'static,
     reply: impl FnOnce(Result<T, StoreError>) + Send + 'static,
 ) -> PendingChange {
     Box::new(move |draft| match draft.attempt(decide) {
         Ok(decided) => Some(Box::new(move |outcome| {
             reply(outcome.map(|()| decided));
         })),
-        Err(error) => {
-            reply(Err(error));
+        Err(flaw) => {
+            reply(Err(flaw.into()));
             None
         }
     })
 }
 
-/// Work for the writer, and the time from which it has waited.
+/// A change, and the time from which it has waited.
 pub(super) struct Waiting {
     pub(super) since: Instant,
-    pub(super) work: Work,
+    pub(super) change: PendingChange,
 }
 
-pub(super) enum Work {
-    Change(PendingChange),
-    /// A caller waits for a compaction that has not begun yet.
-    Compact(CompactionReply),
-    /// The result of a compaction.
-    Copied(Box<Result<Copy, StoreError>>),
-    /// The last work.
-    Close,
-}
-
-impl From<Work> for Waiting {
-    fn from(work: Work) -> Self {
-        let since = Instant::now();
-        Self { since, work }
+/// Commits all waiting changes as one batch, until the queue is closed. While idle, it checks the ledger's file every
+/// `look_interval`.
+pub(super) fn run(
+    compactor: &Arc<Compactor>,
+    receiver: &Receiver<Waiting>,
+    look_interval: Duration,
+) {
+    let shared = Arc::clone(&compactor.writer.lock().shared);
+    loop {
+        match receiver.recv_timeout(look_interval) {
+            Ok(first) => {
+                shared.set_busy_since(Some(first.since));
+                let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
+                let waiting = iter::once(first).chain(more);
+                let changes = waiting.map(|waiting| waiting.change).collect();
+                compactor.writer.lock().commit(changes);
+                compactor.compact_if_due();
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                // A disk that hangs keeps it busy, too.
+                shared.set_busy_since(Some(Instant::now()));
+                compactor.writer.lock().look_after();
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        compactor.writer.lock().look_after_secret();
+        shared.set_busy_since(None);
     }
 }
 
@@ -73,9 +91,10 @@ impl From<Work> for Waiting {
 pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
     pub(super) shared: Arc<SharedState>,
-    pub(super) compactions: Compactions,
-    /// The queue of its work. Known after the start.
-    pub(super) queue: Option<SyncSender<Waiting>>,
+    /// Fewer superfluous lines than this are never worth a compaction.
+    pub(super) superfluous_min: u64,
+    /// After a failed compaction: none is begun with fewer superfluous lines than this.
+    pub(super) put_off: u64,
     pub(super) metrics: Arc<Metrics>,
     /// Time of this process's last event. Nothing expires before the first one.
     pub(super) now: Timestamp,
@@ -86,10 +105,7 @@ pub(super) struct LedgerWriter {
 
 impl LedgerWriter {
     /// Commits `changes` as one batch and replies to them. A panic fails the batch, not the writer.
-    pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
-        if changes.is_empty() {
-            return;
-        }
+    fn commit(&mut self, changes: Vec<PendingChange>) {
         let (began, sequence) = (Instant::now(), self.ledger.sequence());
         let mut replies = Vec::with_capacity(changes.len());
         let mut changes = changes.into_iter();
@@ -113,13 +129,13 @@ impl LedgerWriter {
     }
 
     /// Checks whether changes can be stored, while none are waiting.
-    pub(super) fn look_after(&mut self) {
+    fn look_after(&mut self) {
         let repaired = caught(|| self.repair());
         self.shared.set_write_error(repaired.err());
     }
 
     /// Checks the secret now and then, unless the directory was replaced.
-    pub(super) fn look_after_secret(&mut self) {
+    fn look_after_secret(&mut self) {
         if self.secret.is_due() && self.check_place().is_ok() {
             self.secret.look_after();
         }
@@ -136,16 +152,16 @@ impl LedgerWriter {
         for change in changes {
             replies.extend(change(&mut draft));
         }
-        if draft.lines().is_empty() {
+        if draft.len() == 0 {
             return Ok(());
         }
-        let appended = self.ledger.append(draft.lines());
-        let places = appended.map_err(|error| match self.check_place() {
+        let at = draft.at;
+        let written = draft.write(&mut self.ledger);
+        written.map_err(|error| match self.check_place() {
             Err(displaced) => displaced,
-            Ok(()) => ledger_failed(error),
+            Ok(()) => Flaw::Io(error).into(),
         })?;
-        self.now = draft.at().unwrap_or(self.now);
-        draft.publish(&places, self.ledger.length());
+        self.now = at.unwrap_or(self.now);
         self.mark();
         Ok(())
     }
@@ -153,11 +169,10 @@ impl LedgerWriter {
     /// Makes the ledger and the lookups ready for the next batch, or returns the reason why it cannot.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
         self.check_place()?;
-        self.ledger.repair().map_err(ledger_failed)?;
+        self.ledger.repair().map_err(Flaw::Io)?;
         // After a panic right after a sync, the last batch was not shown.
         if self.shared.generation().end() != self.ledger.length() {
-            let file = self.ledger.to_read().map_err(ledger_failed)?;
-            let generation = Generation::read(file, self.ledger.length()).map_err(unreadable)?;
+            let generation = Generation::read(&self.ledger)?;
             self.shared.set_generation(Arc::new(generation));
         }
         Ok(())
@@ -169,46 +184,21 @@ impl LedgerWriter {
             .map_err(|error| StoreError::Displaced(error.to_string()))
     }
 
-    /// Begins a compaction if it is worthwhile. A failure affects nobody.
-    pub(super) fn compact_if_due(&mut self) {
+    /// Returns whether a compaction is worthwhile, and takes it for begun.
+    pub(super) fn take_due(&mut self) -> bool {
         let left = self.shared.generation().table().len();
-        let is_due = self.compactions.is_due(self.ledger.sequence(), left);
-        if is_due && self.shared.is_sound() {
-            self.begin_compaction();
+        let superfluous = self.ledger.sequence().saturating_sub(left);
+        let is_due = superfluous > left.max(self.superfluous_min).max(self.put_off);
+        let is_begun = is_due && self.shared.is_sound();
+        if is_begun {
+            self.put_off = superfluous.saturating_mul(2);
         }
+        is_begun
     }
 
-    /// Begins a compaction for a caller, or ends one.
-    pub(super) fn compact(&mut self, work: Work) {
-        match work {
-            Work::Compact(reply) => {
-                if self.compactions.ask(reply) {
-                    self.begin_compaction();
-                }
-            }
-            Work::Copied(copied) => self.end_compaction(*copied),
-            Work::Change(_) | Work::Close => {}
-        }
-    }
-
-    fn begin_compaction(&mut self) {
-        if let Err(error) = self.start_copying() {
-            self.end_compaction(Err(error));
-        }
-    }
-
-    fn start_copying(&mut self) -> Result<(), StoreError> {
+    pub(super) fn prepare_compaction(&mut self) -> Result<CopyPlan, StoreError> {
         self.repair()?;
-        let Some(queue) = self.queue.clone() else {
-            return Err(StoreError::Unavailable("the store is not open".to_owned()));
-        };
-        let plan = self.plan(self.ledger.head().secret.clone());
-        let begun = self.compactions.begin(move |is_stopped| {
-            let copied = Box::new(caught(|| plan.copy(is_stopped).map_err(flawed)));
-            // Fails if the writer is gone.
-            let _ = queue.send(Work::Copied(copied).into());
-        });
-        begun.map_err(ledger_failed)
+        Ok(self.plan(self.ledger.head().secret.clone()))
     }
 
     /// The source of the next generation, under `secret`.
@@ -224,10 +214,14 @@ impl LedgerWriter {
         }
     }
 
-    /// Switches to the copy, and replies to those waiting for it.
-    fn end_compaction(&mut self, copied: Result<Copy, StoreError>) {
+    /// Switches to the copy. After a failure, the next one begins by itself no earlier than with twice as many
+    /// superfluous lines.
+    pub(super) fn end_compaction(
+        &mut self,
+        copied: Result<Copy, StoreError>,
+    ) -> Result<Compaction, StoreError> {
         let (entries_before, bytes_before) = (self.ledger.sequence(), self.ledger.length());
-        let switched = copied.and_then(|copy| caught(|| self.switch_to(copy).map_err(flawed)));
+        let switched = copied.and_then(|copy| caught(|| Ok(self.switch_to(copy)?)));
         // The rename of the new generation may not be durable yet.
         let repaired = self.repair();
         self.shared
@@ -252,9 +246,11 @@ impl LedgerWriter {
         }
         let left = self.shared.generation().table().len();
         let superfluous = self.ledger.sequence().saturating_sub(left);
-        if self.compactions.end(&compacted, superfluous) {
-            self.begin_compaction();
-        }
+        self.put_off = match compacted {
+            Ok(_) => 0,
+            Err(_) => superfluous.saturating_mul(2),
+        };
+        compacted
     }
 
     /// Switches to `copy`. The ledger must be repaired before it accepts events.
@@ -276,37 +272,24 @@ impl LedgerWriter {
 
     /// Marks the end of the durable ledger.
     pub(super) fn mark(&mut self) {
-        self.mark.note(&stamp(&self.ledger));
+        self.mark.note(&self.ledger);
     }
 
     /// Marks the end of the ledger for the last time.
-    pub(super) fn finish(mut self) -> Result<(), StoreError> {
-        self.compactions.stop();
+    pub(super) fn finish(&mut self) -> Result<(), StoreError> {
         self.repair()?;
         self.secret.look_after();
-        self.mark.write(&stamp(&self.ledger)).map_err(ledger_failed)
+        Ok(self.mark.write(&self.ledger).map_err(Flaw::Io)?)
     }
 }
 
 /// Runs it, and turns a panic into a failure of the store.
-fn caught<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+pub(super) fn caught<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_panic| Err(StoreError::Unavailable("panic".to_owned())))
 }
 
-fn flawed(flaw: Flaw) -> StoreError {
-    match flaw {
-        Flaw::Io(error) => ledger_failed(error),
-        Flaw::Foreign(_) | Flaw::Damaged { .. } | Flaw::Unreadable(_) => unreadable(flaw),
-    }
-}
-
-/// The present state of `ledger`.
-fn stamp(ledger: &Ledger) -> Stamp {
-    Stamp {
-        secret: ledger.head().secret.clone(),
-        generation: ledger.head().generation,
-        sequence: ledger.sequence(),
-        length: ledger.length(),
-    }
+/// The error of a change after the last one.
+pub(super) fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".to_owned())
 }

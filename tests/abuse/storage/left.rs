@@ -62,7 +62,8 @@ impl Left {
         opened.end(!is_clean);
         let ledger = house.ledger();
         let end_of = |name: &String| {
-            let subscribed = format!("\"contact_subscribed\":{{\"email\":\"{name}@example.com\"");
+            let subscribed =
+                format!("\"created\":{{\"contact\":{{\"email\":\"{name}@example.com\"");
             let text = std::str::from_utf8(&ledger).unwrap();
             let at = text.find(&subscribed).unwrap();
             let begin = text[..at].rfind('\n').unwrap() + 1;

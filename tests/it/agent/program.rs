@@ -62,7 +62,7 @@ fn tokens_outlive_the_process_and_so_do_revocations() {
         program = Program::start(&mut command(data_dir.path()));
     }
     let ledger = std::fs::read_to_string(data_dir.path().join("ledger.jsonl")).unwrap();
-    assert_eq!(ledger.matches("token_revoked").count(), 1);
+    assert_eq!(ledger.matches("\"revocation\"").count(), 1);
     assert_eq!(
         ledger.lines().count(),
         1 + 3,

@@ -263,7 +263,7 @@ async fn what_happens_while_a_generation_is_copied_is_in_it() {
     record.revoked_at = Some(START);
     let store = Arc::clone(&opened.store);
     let erasure = tokio::spawn(async move { store.forget(&[address("zoe")], START).await });
-    eventually("the erasure", || house.ledger_text().contains("forgotten")).await;
+    eventually("the erasure", || house.ledger_text().contains("removed")).await;
     opened.sign_up("new").await.unwrap();
     assert!(!compaction.is_finished() && !erasure.is_finished());
     released.send(()).unwrap();

@@ -76,7 +76,7 @@ async fn missing_repeated_and_swapped_lines_are_refused() {
 async fn a_foreign_file_is_refused() {
     let house = House::new();
     house.open().stop();
-    for bytes in [&b"\n"[..], b"hello", b"{\"format\":5}\n"] {
+    for bytes in [&b"\n"[..], b"hello", b"{\"format\":6}\n"] {
         check_refused(&house, bytes, 1);
     }
 }
@@ -99,9 +99,9 @@ async fn accepting_the_damage_keeps_every_line_that_is_whole_for_one_start() {
 #[tokio::test]
 async fn another_format_is_refused_and_left_alone() {
     let (house, text) = ledger_of_four().await;
-    let of_format = |format: &str| text.replace("\"format\":5", &format!("\"format\":{format}"));
+    let of_format = |format: &str| text.replace("\"format\":6", &format!("\"format\":{format}"));
     for (other, format) in [
-        (sealed(&of_format("6")), "6"),
+        (sealed(&of_format("7")), "7"),
         (sealed(&of_format("4")), "4"),
         ("{\"format\":1}\n".to_owned(), "1"),
         // Sealed as nobody can foresee.
@@ -110,7 +110,7 @@ async fn another_format_is_refused_and_left_alone() {
         house.write_ledger(other.as_bytes());
         let before = contents(&house.path);
         let refusal = house.refusal();
-        let words = format!("has format {format}, but this version reads format 5: ");
+        let words = format!("has format {format}, but this version reads format 6: ");
         assert!(refusal.contains(&words), "{refusal}");
         assert!(refusal.contains("restore a backup"), "{refusal}");
         assert_eq!(contents(&house.path), before);

@@ -33,7 +33,7 @@ const SPELLINGS: [&str; 4] = ["zoe@ex", "z/oe@ex", "z\\/oe@ex", "\\u007aoe@ex"];
 const KEPT: [(&str, &str); 4] = [
     (
         "ledger.cut.1",
-        r#"{"crc":"0","event":{"contact_subscribed":{"email":"zoe@example.com"}}}"#,
+        r#"{"crc":"0","event":{"created":{"contact":{"email":"zoe@example.com"}}}}"#,
     ),
     (
         "ledger.cut.2",
@@ -98,7 +98,7 @@ async fn what_a_killed_erasure_left_of_a_forgotten_address_goes_at_the_start() {
     let house = House::lived_in(["ada", "zoe"]).await;
     // Killed before the compaction, it only recorded that the address is forgotten.
     let line = ",\"seq\":3,\"batch\":3,\"left\":0,\"event\":\
-                {\"contact_forgotten\":{\"email\":\"zoe@example.com\",\"at\":1800000000000}}}";
+                {\"removed\":{\"contact\":\"zoe@example.com\"}}}";
     let crc = crc32fast::hash(line.as_bytes());
     let text = house.ledger_text() + &format!("{{\"crc\":\"{crc:08x}\"{line}\n");
     house.write_ledger(text.as_bytes());

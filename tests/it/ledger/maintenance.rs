@@ -110,8 +110,8 @@ async fn a_directory_without_a_ledger_or_with_one_of_another_format_is_refused()
     }
     house.open().stop();
     let own = house.ledger_text();
-    for found in [1, 4, 6] {
-        let text = own.replace("\"format\":5", &format!("\"format\":{found}"));
+    for found in [1, 5, 7] {
+        let text = own.replace("\"format\":6", &format!("\"format\":{found}"));
         house.write_ledger(super::sealed(&text).as_bytes());
         for refused in refusals(&house.path) {
             let is_foreign =

@@ -60,7 +60,7 @@ pub fn restore(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Res
             let held = hold_deliveries(files, path, &staging.join(LEDGER))?;
             put_in_place(files, path, &staging, &names)?;
             Ok(Restored {
-                entries: verified.sequence,
+                entries: verified.end.sequence,
                 held,
                 files: names.into_iter().collect(),
             })

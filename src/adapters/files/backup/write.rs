@@ -11,7 +11,7 @@ use crate::adapters::files::data_dir::{BACKED_UP, SECRET};
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::part_file::PartFile;
 use crate::adapters::files::{Files, PRIVATE_FILE, if_there};
-use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
+use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, survey};
 use crate::adapters::ledger::refusal;
 
 use super::read_secret;
@@ -70,13 +70,17 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, OpenError> {
     }
     file.rewind().map_err(OpenError::io("read", &ledger))?;
     // The last newline may be missing, but is part of the length.
-    let end: &[u8] = if verified.is_unterminated { b"\n" } else { b"" };
+    let end: &[u8] = if verified.end.is_unterminated {
+        b"\n"
+    } else {
+        b""
+    };
     // The ledger comes last, so that a truncated archive has none.
-    add(LEDGER, verified.length, &mut file.chain(end))?;
+    add(LEDGER, verified.end.length, &mut file.chain(end))?;
     let finished = archive.into_inner().and_then(|mut out| out.flush());
     finished.map_err(OpenError::io("write", Path::new("the backup")))?;
     Ok(Written {
-        entries: verified.sequence,
+        entries: verified.end.sequence,
         bytes,
         left_out,
     })
@@ -131,9 +135,11 @@ fn open_ledger(path: &Path) -> Result<(File, Verified), OpenError> {
     let mut readings = 0;
     loop {
         let file = File::open(&ledger).map_err(OpenError::io("open", &ledger))?;
-        let copy = file.try_clone().map_err(OpenError::io("open", &ledger))?;
         readings += 1;
-        match verify_file(copy, None) {
+        match survey(&file, None)
+            .map_err(Flaw::Io)
+            .and_then(|survey| survey.verdict)
+        {
             Ok(verified) => return Ok((file, verified)),
             Err(Flaw::Damaged { .. }) if readings < READINGS_MAX => {}
             Err(flaw) => return Err(refusal(path, flaw)),

@@ -5,125 +5,135 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapters::hex::Hex;
 use crate::domain::{
-    Contact, ContactStatus, Delivery, EmailAddress, KeyRecord, Registration, Timestamp, Tombstone,
+    Contact, Delivery, DeliveryId, EmailAddress, Fingerprint, KeyRecord, LeaveToken, Registration,
+    RevokedRegistration, TextDigest, Timestamp, Tombstone,
 };
 
-use super::entry::{ContactEntry, DeliveryEntry, KeyEntry};
-use super::identity::Identity;
+use super::entry::{ContactEntry, DeliveryEntry, KeyEntry, RevocationEntry, Stored};
 
 /// An event as written in the ledger. Times are milliseconds since the Unix epoch, hashes are lowercase
 /// hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
-    ContactSubscribed(ContactEntry),
-    /// A contact from elsewhere. Its sign-up time is unknown to the clock here.
-    ContactImported(ContactEntry),
-    /// A known contact was signed up again.
-    ContactSeen(ContactEntry),
-    /// A contact has unsubscribed. It stays.
-    ContactLeft(ContactEntry),
-    /// The relay accepted the email that asks a contact to confirm, or the contact has confirmed.
-    ContactConfirmed(ContactEntry),
-    ContactForgotten {
-        email: String,
-        at: u64,
-    },
+    /// The first state of an identity.
+    Created(State),
+    /// A later one.
+    Changed(State),
+    Removed(Identity),
+}
+
+impl Event {
+    /// The subject.
+    pub(crate) fn identity(&self) -> Identity {
+        match self {
+            Self::Created(state) | Self::Changed(state) => state.identity(),
+            Self::Removed(identity) => identity.clone(),
+        }
+    }
+
+    /// The state of the identity from then on, unless it was removed.
+    pub(crate) fn state(&self) -> Option<&State> {
+        match self {
+            Self::Created(state) | Self::Changed(state) => Some(state),
+            Self::Removed(_) => None,
+        }
+    }
+
+    /// The same by value.
+    pub(crate) fn into_state(self) -> Option<State> {
+        match self {
+            Self::Created(state) | Self::Changed(state) => Some(state),
+            Self::Removed(_) => None,
+        }
+    }
+}
+
+/// The state of an identity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum State {
+    Contact(#[serde(with = "Stored::<ContactEntry>")] Contact),
     /// The remains of a forgotten address.
-    TombstoneSet {
+    Tombstone {
         address: Hex<16>,
-        at: u64,
-        /// The recipient refused further email.
-        #[serde(default, skip_serializing_if = "is_false")]
-        refused: bool,
-    },
-    /// The forgotten address was signed up or imported again.
-    TombstoneRemoved {
-        address: Hex<16>,
+        /// When the recipient refused further email, if so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused_at: Option<u64>,
     },
     /// A consent text, stored once.
     ConsentText {
         digest: Hex<16>,
         text: String,
-        at: u64,
     },
-    /// A new delivery.
-    DeliveryQueued(DeliveryEntry),
-    /// An attempt failed, or the delivery was postponed or has failed.
-    DeliveryTried(DeliveryEntry),
-    /// It was delivered or dropped.
-    DeliveryDone {
-        id: Hex<16>,
-        at: u64,
-    },
-    KeyIssued(KeyEntry),
-    KeyRevoked(KeyEntry),
-    /// An agent's registration, with all its tokens.
-    TokenRevoked {
-        registration: Hex<32>,
-        /// Public id of the registration.
-        client_id: String,
-        at: u64,
-        /// Expiry of the registration: the revocation is irrelevant from then on.
-        expires_at: u64,
-    },
+    /// A delivery that is due or has failed.
+    Delivery(#[serde(with = "Stored::<DeliveryEntry>")] Delivery),
+    Key(#[serde(with = "Stored::<KeyEntry>")] KeyRecord),
+    /// An agent's registration that was revoked with all its tokens.
+    Revocation(#[serde(with = "Stored::<RevocationEntry>")] RevokedRegistration),
 }
 
-impl Event {
-    pub(crate) fn forgotten(email: &EmailAddress, at: Timestamp) -> Self {
-        Self::ContactForgotten {
-            email: email.as_str().to_owned(),
-            at: at.as_ms(),
+impl State {
+    pub(crate) fn identity(&self) -> Identity {
+        match self {
+            Self::Contact(contact) => Identity::contact(&contact.email),
+            Self::Tombstone { address, .. } => Identity::Tombstone(*address),
+            Self::ConsentText { digest, .. } => Identity::ConsentText(*digest),
+            Self::Delivery(delivery) => Identity::delivery(delivery.id),
+            Self::Key(key) => Identity::key(&key.fingerprint),
+            Self::Revocation(revoked) => Identity::revocation(&revoked.registration),
         }
     }
 
-    pub(crate) fn token_revoked(registration: &Registration, at: Timestamp) -> Self {
-        Self::TokenRevoked {
-            registration: Hex(*registration.fingerprint().as_bytes()),
-            client_id: registration.client_id(),
-            at: at.as_ms(),
-            expires_at: registration.expires_at().as_ms(),
+    /// The token that also finds it, if any.
+    pub(crate) fn token(&self) -> Option<Identity> {
+        let Self::Contact(contact) = self else {
+            return None;
+        };
+        contact.leave_token.as_ref().map(Identity::token)
+    }
+
+    /// Creation time of a contact, which may be removed and created again.
+    pub(crate) fn subscribed_at(&self) -> Option<Timestamp> {
+        let Self::Contact(contact) = self else {
+            return None;
+        };
+        Some(contact.subscribed_at)
+    }
+
+    /// Time from which it is irrelevant, if any.
+    pub(crate) fn expires_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Key(key) => Some(key.expires_at),
+            Self::Revocation(revoked) => Some(revoked.registration.expires_at()),
+            Self::Contact(_)
+            | Self::Tombstone { .. }
+            | Self::ConsentText { .. }
+            | Self::Delivery(_) => None,
         }
     }
 
-    /// The contact in it, if any.
     pub(crate) fn into_contact(self) -> Option<Contact> {
-        if let Self::ContactSubscribed(state)
-        | Self::ContactImported(state)
-        | Self::ContactSeen(state)
-        | Self::ContactLeft(state)
-        | Self::ContactConfirmed(state) = self
-        {
-            return Some(state.into());
+        if let Self::Contact(contact) = self {
+            return Some(contact);
         }
         None
     }
 
-    /// The state of the contact in it, if any.
-    fn contact(&self) -> Option<&ContactEntry> {
-        if let Self::ContactSubscribed(state)
-        | Self::ContactImported(state)
-        | Self::ContactSeen(state)
-        | Self::ContactLeft(state)
-        | Self::ContactConfirmed(state) = self
-        {
-            return Some(state);
-        }
-        None
+    pub(crate) fn into_tombstone(self) -> Option<Tombstone> {
+        let Self::Tombstone {
+            address,
+            refused_at,
+        } = self
+        else {
+            return None;
+        };
+        Some(Tombstone {
+            address: address.0,
+            refused_at: refused_at.map(Timestamp::from_ms),
+        })
     }
 
-    /// The token that also finds the contact in it, if any.
-    pub(crate) fn token_identity(&self) -> Option<Identity> {
-        let token = self.contact()?.leave.as_ref()?;
-        Some(Identity::leave_token(&token.0))
-    }
-
-    /// The status of the contact in it, if any.
-    pub(crate) fn status(&self) -> Option<ContactStatus> {
-        self.contact().map(ContactEntry::status)
-    }
-
-    /// The text in it, if any.
     pub(crate) fn into_consent_text(self) -> Option<String> {
         if let Self::ConsentText { text, .. } = self {
             return Some(text);
@@ -131,173 +141,67 @@ impl Event {
         None
     }
 
-    /// The delivery in it, if any.
     pub(crate) fn into_delivery(self) -> Option<Delivery> {
-        if let Self::DeliveryQueued(state) | Self::DeliveryTried(state) = self {
-            return state.into_delivery();
+        if let Self::Delivery(delivery) = self {
+            return Some(delivery);
         }
         None
     }
 
-    /// The same by reference.
-    pub(crate) fn delivery(&self) -> Option<&DeliveryEntry> {
-        if let Self::DeliveryQueued(state) | Self::DeliveryTried(state) = self {
-            return Some(state);
-        }
-        None
-    }
-
-    /// The key in it, if any.
     pub(crate) fn into_key(self) -> Option<KeyRecord> {
-        if let Self::KeyIssued(state) | Self::KeyRevoked(state) = self {
-            return state.into_record();
+        if let Self::Key(key) = self {
+            return Some(key);
         }
         None
     }
 
-    /// The tombstone in it, if any.
-    pub(crate) fn into_tombstone(self) -> Option<Tombstone> {
-        let Self::TombstoneSet {
-            address,
-            at,
-            refused,
-        } = self
-        else {
-            return None;
-        };
-        Some(Tombstone {
-            address: address.0,
-            refused_at: refused.then(|| Timestamp::from_ms(at)),
-        })
-    }
-
-    /// Time of the event, if this program's clock measured it.
-    pub(crate) fn at(&self) -> Option<Timestamp> {
-        let at = match self {
-            Self::ContactSubscribed(state) => Some(state.seen_at.unwrap_or(state.at)),
-            Self::ContactImported(state) | Self::ContactSeen(state) => state.seen_at,
-            Self::ContactLeft(state) => state.left_at,
-            Self::ContactConfirmed(state) => {
-                state.confirmation.as_ref().and_then(|step| step.last_at())
-            }
-            Self::DeliveryQueued(state) | Self::DeliveryTried(state) => Some(state.changed_at),
-            Self::KeyIssued(state) | Self::KeyRevoked(state) => {
-                Some(state.revoked_at.unwrap_or(state.at))
-            }
-            Self::ContactForgotten { at, .. }
-            | Self::TombstoneSet { at, .. }
-            | Self::ConsentText { at, .. }
-            | Self::DeliveryDone { at, .. }
-            | Self::TokenRevoked { at, .. } => Some(*at),
-            Self::TombstoneRemoved { .. } => None,
-        };
-        at.map(Timestamp::from_ms)
-    }
-
-    /// Creation time of its identity.
-    pub(crate) fn created_at(&self) -> Option<Timestamp> {
-        let at = match self {
-            Self::ContactSubscribed(state)
-            | Self::ContactImported(state)
-            | Self::ContactSeen(state)
-            | Self::ContactLeft(state)
-            | Self::ContactConfirmed(state) => Some(state.at),
-            Self::DeliveryQueued(state) | Self::DeliveryTried(state) => Some(state.at),
-            Self::KeyIssued(state) | Self::KeyRevoked(state) => Some(state.at),
-            Self::TombstoneSet { at, .. }
-            | Self::ConsentText { at, .. }
-            | Self::TokenRevoked { at, .. } => Some(*at),
-            Self::ContactForgotten { .. }
-            | Self::TombstoneRemoved { .. }
-            | Self::DeliveryDone { .. } => None,
-        };
-        at.map(Timestamp::from_ms)
-    }
-
-    /// Time from which it is irrelevant, if any.
-    pub(crate) fn expires_at(&self) -> Option<Timestamp> {
-        if let Self::KeyIssued(KeyEntry { expires_at, .. })
-        | Self::KeyRevoked(KeyEntry { expires_at, .. })
-        | Self::TokenRevoked { expires_at, .. } = self
-        {
-            return Some(Timestamp::from_ms(*expires_at));
+    pub(crate) fn into_revocation(self) -> Option<RevokedRegistration> {
+        if let Self::Revocation(revoked) = self {
+            return Some(revoked);
         }
         None
-    }
-
-    /// True if it creates a contact.
-    pub(crate) fn is_new_contact(&self) -> bool {
-        matches!(self, Self::ContactSubscribed(_) | Self::ContactImported(_))
-    }
-
-    /// True if it removes its identity.
-    pub(crate) fn is_removal(&self) -> bool {
-        matches!(
-            self,
-            Self::ContactForgotten { .. }
-                | Self::TombstoneRemoved { .. }
-                | Self::DeliveryDone { .. }
-        )
-    }
-
-    /// True if it changes an identity that an earlier event created.
-    pub(crate) fn is_update(&self) -> bool {
-        matches!(
-            self,
-            Self::ContactSeen(_)
-                | Self::ContactLeft(_)
-                | Self::ContactConfirmed(_)
-                | Self::DeliveryTried(_)
-                | Self::KeyRevoked(_)
-        )
-    }
-
-    /// True if it changes the same identity as created by `creation`.
-    pub(crate) fn is_update_of(&self, creation: &Self) -> bool {
-        self.is_update() && self.created_at() == creation.created_at()
-    }
-
-    /// The creation event with the state of an update; any other event is unchanged.
-    pub(crate) fn into_creation(self) -> Self {
-        if let Self::ContactSeen(state) | Self::ContactLeft(state) | Self::ContactConfirmed(state) =
-            self
-        {
-            Self::ContactSubscribed(state)
-        } else if let Self::DeliveryTried(state) = self {
-            Self::DeliveryQueued(state)
-        } else if let Self::KeyRevoked(state) = self {
-            Self::KeyIssued(state)
-        } else {
-            self
-        }
-    }
-
-    /// The subject.
-    pub(crate) fn identity(&self) -> Identity {
-        match self {
-            Self::ContactSubscribed(ContactEntry { email, .. })
-            | Self::ContactImported(ContactEntry { email, .. })
-            | Self::ContactSeen(ContactEntry { email, .. })
-            | Self::ContactLeft(ContactEntry { email, .. })
-            | Self::ContactConfirmed(ContactEntry { email, .. })
-            | Self::ContactForgotten { email, .. } => Identity::contact(email),
-            Self::TombstoneSet { address, .. } | Self::TombstoneRemoved { address } => {
-                Identity::tombstone(&address.0)
-            }
-            Self::ConsentText { digest, .. } => Identity::consent_text(&digest.0),
-            Self::DeliveryQueued(state) | Self::DeliveryTried(state) => {
-                Identity::delivery(&state.id.0)
-            }
-            Self::DeliveryDone { id, .. } => Identity::delivery(&id.0),
-            Self::KeyIssued(state) | Self::KeyRevoked(state) => Identity::key(&state.key.0),
-            Self::TokenRevoked { registration, .. } => Identity::registration(&registration.0),
-        }
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
+/// The subject of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Identity {
+    Contact(String),
+    Tombstone(Hex<16>),
+    ConsentText(Hex<16>),
+    Delivery(Hex<16>),
+    Key(Hex<32>),
+    Revocation(Hex<32>),
+    /// Only leads to a contact.
+    #[serde(skip)]
+    Token(Hex<16>),
+}
+
+impl Identity {
+    pub(crate) fn contact(email: &EmailAddress) -> Self {
+        Self::Contact(email.as_str().to_owned())
+    }
+
+    pub(crate) const fn consent_text(digest: &TextDigest) -> Self {
+        Self::ConsentText(Hex(*digest.as_bytes()))
+    }
+
+    pub(crate) const fn delivery(id: DeliveryId) -> Self {
+        Self::Delivery(Hex(*id.as_bytes()))
+    }
+
+    pub(crate) const fn key(fingerprint: &Fingerprint) -> Self {
+        Self::Key(Hex(*fingerprint.as_bytes()))
+    }
+
+    pub(crate) fn revocation(registration: &Registration) -> Self {
+        Self::Revocation(Hex(*registration.fingerprint().as_bytes()))
+    }
+
+    pub(crate) const fn token(token: &LeaveToken) -> Self {
+        Self::Token(Hex(*token.as_bytes()))
+    }
 }
 
 #[cfg(test)]
@@ -305,27 +209,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_update_is_one_of_what_was_created_at_its_time() {
-        let event = |kind: &str, at: u64| {
-            let json = format!(r#"{{"{kind}":{{"email":"a@b.com","at":{at}}}}}"#);
-            serde_json::from_str::<Event>(&json).unwrap()
-        };
-        let creation = event("contact_subscribed", 1);
-        for (kind, at, expected) in [
-            ("contact_seen", 1, true),
-            ("contact_seen", 2, false),
-            ("contact_subscribed", 1, false),
-        ] {
-            let is_update = event(kind, at).is_update_of(&creation);
-            assert_eq!(is_update, expected, "{kind} at {at}");
-        }
-    }
-
-    #[test]
     fn signers_that_this_version_does_not_know_are_refused() {
         let seen = |signers: &str| {
-            let json =
-                format!(r#"{{"contact_seen":{{"email":"a@b.com","at":1,"signers":{signers}}}}}"#);
+            let json = format!(
+                r#"{{"changed":{{"contact":{{"email":"a@b.com","at":1,"signers":{signers}}}}}}}"#
+            );
             serde_json::from_str::<Event>(&json)
         };
         assert!(seen(r#"[{"network":"0001020304050607"}]"#).is_ok());

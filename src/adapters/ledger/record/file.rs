@@ -11,9 +11,8 @@ use crate::adapters::files::{
     AppendFile, BUFFER_BYTES, Files, append_whole, file_id, numbered, sync_parent,
 };
 
-use super::event::Event;
 use super::head::{FORMAT, Head};
-use super::line::{LINE_BYTES_MAX, Line, Place};
+use super::line::{LINE_BYTES_MAX, Line, LineNumbers, Place};
 use super::verify::Verified;
 
 /// Written to test whether the disk accepts writes: more than fits into the last block of a file.
@@ -35,8 +34,6 @@ pub(crate) struct Ledger {
     batch: u64,
     /// End of that event in the file.
     length: u64,
-    /// Lines before that end that are not written yet. Only an unpublished generation has any.
-    unwritten: Vec<u8>,
     state: State,
 }
 
@@ -61,26 +58,28 @@ impl Ledger {
         is_synced: bool,
     ) -> io::Result<Self> {
         let mut file = files.open(path)?;
-        if verified.is_unterminated {
+        let end = &verified.end;
+        if end.is_unterminated {
             append_whole(file.as_mut(), b"\n")?;
         }
         if !is_synced {
-            write_again(file.as_mut(), path, verified.batch_begin, verified.length)?;
+            write_again(file.as_mut(), path, end.batch_begin, end.length)?;
         }
         if let Some(torn) = &verified.torn {
             // Keeping a copy may fail, on a full disk for example. The start continues: nothing in it was
             // acknowledged.
-            let kept = keep_end(files.as_ref(), path, verified.length).map_or_else(
-                |error| format!("nowhere: {error}"),
-                |kept| kept.display().to_string(),
-            );
+            let kept = keep_end(files.as_ref(), path, end.length, end.length + torn.bytes)
+                .map_or_else(
+                    |error| format!("nowhere: {error}"),
+                    |kept| kept.display().to_string(),
+                );
             tracing::warn!(
                 ledger.line = torn.line,
                 ledger.cut_bytes = torn.bytes,
                 kept,
                 "the ledger ends in an unfinished batch that was never acknowledged: truncated"
             );
-            file.truncate(verified.length)?;
+            file.truncate(end.length)?;
         }
         file.sync()?;
         sync_parent(files.as_ref(), path)?;
@@ -89,10 +88,9 @@ impl Ledger {
             path: path.to_path_buf(),
             file,
             head: verified.head.clone(),
-            sequence: verified.sequence,
-            batch: verified.batch,
-            length: verified.length,
-            unwritten: Vec::new(),
+            sequence: end.sequence,
+            batch: end.batch,
+            length: end.length,
             state: State::Sound,
         })
     }
@@ -100,7 +98,7 @@ impl Ledger {
     /// Creates the empty first generation of a ledger, durably.
     pub(crate) fn begin(files: &Arc<dyn Files>, path: &Path, secret: &str) -> io::Result<()> {
         let mut ledger = Self::create(files, path, 1, secret)?;
-        ledger.publish()?;
+        ledger.publish(path)?;
         ledger.repair()
     }
 
@@ -117,53 +115,31 @@ impl Ledger {
             base: 0,
             secret: secret.to_owned(),
         };
-        let unwritten = head.to_line()?;
+        let path = unfinished(path);
+        let mut file = files.create(&path)?;
+        let line = head.to_line()?;
+        append_whole(file.as_mut(), &line)?;
         Ok(Self {
             files: Arc::clone(files),
-            path: path.to_path_buf(),
-            file: files.create(&unfinished(path))?,
+            path,
+            file,
             head,
             sequence: 0,
             batch: 0,
-            length: unwritten.len() as u64,
-            unwritten,
-            state: State::Unnamed,
+            length: line.len() as u64,
+            state: State::Sound,
         })
     }
 
-    /// Appends an event to an unpublished generation, as a batch of its own, and returns its place.
-    pub(crate) fn append_unsynced(&mut self, event: &Event) -> io::Result<Place> {
-        let place = self.length;
-        let (bytes, _places) = self.batch_of(&[serde_json::to_vec(event)?])?;
-        self.unwritten.extend_from_slice(&bytes);
-        self.advance(1, bytes.len());
-        if self.unwritten.len() >= BUFFER_BYTES {
-            self.write_out()?;
-        }
-        Ok(place)
-    }
-
-    /// Writes unwritten lines, so that they can be read.
-    pub(crate) fn write_out(&mut self) -> io::Result<()> {
-        match std::mem::take(&mut self.unwritten).as_slice() {
-            [] => Ok(()),
-            bytes => append_whole(self.file.as_mut(), bytes),
-        }
-    }
-
-    /// Writes and syncs unwritten lines, so that [`Ledger::publish`] has less to do.
-    pub(crate) fn sync(&mut self) -> io::Result<()> {
-        self.write_out()?;
-        self.file.sync()
-    }
-
-    /// Syncs an unpublished generation and renames it into place. [`Ledger::repair`] makes the rename durable.
-    pub(crate) fn publish(&mut self) -> io::Result<()> {
+    /// Syncs a new generation and renames it to `path`. [`Ledger::repair`] makes the rename durable.
+    pub(crate) fn publish(&mut self, path: &Path) -> io::Result<()> {
         self.head.base = self.sequence;
-        self.write_out()?;
         self.file.overwrite(0, &self.head.to_line()?)?;
         self.file.sync()?;
-        self.files.rename(&unfinished(&self.path), &self.path)
+        self.files.rename(&self.path, path)?;
+        self.path = path.to_path_buf();
+        self.state = State::Unnamed;
+        Ok(())
     }
 
     pub(crate) fn files(&self) -> &Arc<dyn Files> {
@@ -218,8 +194,27 @@ impl Ledger {
 
     /// Appends `events`, which are JSON, as one batch, syncs it, and returns their places. After an error none of
     /// them count, and [`Ledger::repair`] must succeed before the next append.
-    pub(crate) fn append(&mut self, events: &[Vec<u8>]) -> io::Result<Vec<Place>> {
-        let (bytes, places) = self.batch_of(events)?;
+    pub(crate) fn append<'a>(
+        &mut self,
+        events: impl ExactSizeIterator<Item = &'a [u8]>,
+    ) -> io::Result<Vec<Place>> {
+        let mut bytes = Vec::with_capacity(events.len() * LINE_CAPACITY);
+        let mut places = Vec::with_capacity(events.len());
+        let mut left = events.len() as u64;
+        for (event, sequence) in events.zip(self.sequence + 1..) {
+            left -= 1;
+            let begin = bytes.len();
+            places.push(self.length + begin as u64);
+            let numbers = LineNumbers {
+                sequence,
+                batch: self.batch + 1,
+                left,
+            };
+            Line { numbers, event }.write(&mut bytes);
+            if bytes.len() - begin > LINE_BYTES_MAX {
+                return Err(io::Error::other("an entry is too long to be read again"));
+            }
+        }
         // Set first, so that a panic also leaves `Failed`.
         self.state = State::Failed;
         let synced = append_whole(self.file.as_mut(), &bytes)
@@ -231,38 +226,11 @@ impl Ledger {
             }
             return Err(error);
         }
-        self.advance(events.len(), bytes.len());
+        self.sequence += places.len() as u64;
+        self.batch += 1;
+        self.length += bytes.len() as u64;
         self.state = State::Sound;
         Ok(places)
-    }
-
-    /// The lines of the next batch, and their future places.
-    fn batch_of(&self, events: &[Vec<u8>]) -> io::Result<(Vec<u8>, Vec<Place>)> {
-        let mut bytes = Vec::with_capacity(events.len() * LINE_CAPACITY);
-        let mut places = Vec::with_capacity(events.len());
-        let mut left = events.len() as u64;
-        for (event, sequence) in events.iter().zip(self.sequence + 1..) {
-            left -= 1;
-            let begin = bytes.len();
-            places.push(self.length + begin as u64);
-            let line = Line {
-                sequence,
-                batch: self.batch + 1,
-                left,
-                event,
-            };
-            line.write(&mut bytes);
-            if bytes.len() - begin > LINE_BYTES_MAX {
-                return Err(io::Error::other("an entry is too long to be read again"));
-            }
-        }
-        Ok((bytes, places))
-    }
-
-    fn advance(&mut self, events: usize, bytes: usize) {
-        self.sequence += events as u64;
-        self.batch += 1;
-        self.length += bytes as u64;
     }
 
     /// Makes the next [`Ledger::repair`] test whether the disk accepts writes.
@@ -297,36 +265,36 @@ pub(crate) fn unfinished(path: &Path) -> PathBuf {
 /// Writes the bytes from `begin` to `end` of the file at `path` again in place, so that the next sync covers
 /// them.
 fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> io::Result<()> {
-    let source = File::open(path)?;
-    for at in (begin..end).step_by(BUFFER_BYTES) {
-        let mut bytes = vec![0; BUFFER_BYTES.min(usize::try_from(end - at).unwrap_or(usize::MAX))];
-        source.read_exact_at(&mut bytes, at)?;
-        file.overwrite(at, &bytes)?;
-    }
-    Ok(())
+    read_parts(path, begin, end, |at, part| file.overwrite(at, part))
 }
 
-/// Copies the ledger at `path` from `length` on into a file next to it, and returns the path of the copy.
-fn keep_end(files: &dyn Files, path: &Path, length: u64) -> io::Result<PathBuf> {
+/// Copies the bytes from `begin` to `end` of the ledger at `path` into a file next to it, and returns the path of the
+/// copy.
+fn keep_end(files: &dyn Files, path: &Path, begin: u64, end: u64) -> io::Result<PathBuf> {
     let kept = numbered(path, "cut");
     let mut copy = files.create(&kept)?;
-    let copied = copy_from(path, length, copy.as_mut()).and_then(|()| copy.sync());
+    let copied = read_parts(path, begin, end, |_at, part| {
+        append_whole(copy.as_mut(), part)
+    });
+    let copied = copied.and_then(|()| copy.sync());
     if copied.is_err() {
         let _ = files.remove(&kept);
     }
     copied.map(|()| kept)
 }
 
-fn copy_from(path: &Path, begin: u64, copy: &mut dyn AppendFile) -> io::Result<()> {
+/// Calls `each` with the parts of a file from `begin` to `end`, and where they are.
+fn read_parts(
+    path: &Path,
+    begin: u64,
+    end: u64,
+    mut each: impl FnMut(u64, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let source = File::open(path)?;
-    let mut at = begin;
-    let mut buffer = vec![0; BUFFER_BYTES];
-    loop {
-        let taken = source.read_at(&mut buffer, at)?;
-        if taken == 0 {
-            return Ok(());
-        }
-        append_whole(copy, buffer.get(..taken).unwrap_or_default())?;
-        at += taken as u64;
+    for at in (begin..end).step_by(BUFFER_BYTES) {
+        let mut part = vec![0; BUFFER_BYTES.min(usize::try_from(end - at).unwrap_or(usize::MAX))];
+        source.read_exact_at(&mut part, at)?;
+        each(at, &part)?;
     }
+    Ok(())
 }

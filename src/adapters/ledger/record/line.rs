@@ -44,15 +44,34 @@ pub(crate) enum Flaw {
     Unreadable(Place),
 }
 
-/// A verified line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+/// The position of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LineNumbers {
     /// Counts the events of a generation, from 1.
     pub(super) sequence: u64,
     /// Counts the batches of a generation, from 1.
     pub(super) batch: u64,
     /// Number of further lines in its batch.
     pub(super) left: u64,
+}
+
+impl LineNumbers {
+    /// True if `next` comes next.
+    pub(super) fn is_before(&self, next: &Self) -> bool {
+        let (batch, is_continued) = match self.left {
+            0 => (next.batch.checked_sub(1), true),
+            left => (Some(next.batch), next.left == left - 1),
+        };
+        next.sequence.checked_sub(1) == Some(self.sequence)
+            && batch == Some(self.batch)
+            && is_continued
+    }
+}
+
+/// A verified line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    pub(super) numbers: LineNumbers,
     /// The event, as JSON.
     pub(super) event: &'a [u8],
 }
@@ -65,12 +84,12 @@ impl<'a> Line<'a> {
         let (batch, rest) = number(rest, BATCH)?;
         let (left, rest) = number(rest, LEFT)?;
         let event = rest.strip_prefix(EVENT)?.strip_suffix(b"}")?;
-        Some(Self {
+        let numbers = LineNumbers {
             sequence,
             batch,
             left,
-            event,
-        })
+        };
+        Some(Self { numbers, event })
     }
 
     /// The good line at the end of `bytes`: all of them, or fewer if the newline before it was lost.
@@ -84,9 +103,9 @@ impl<'a> Line<'a> {
     /// Appends the line with its newline to `out`.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let numbers = [
-            (SEQUENCE, self.sequence),
-            (BATCH, self.batch),
-            (LEFT, self.left),
+            (SEQUENCE, self.numbers.sequence),
+            (BATCH, self.numbers.batch),
+            (LEFT, self.numbers.left),
         ];
         seal_members(out, |out| {
             for (name, number) in numbers {
@@ -200,7 +219,12 @@ mod tests {
     #[test]
     fn a_line_is_read_as_it_was_written() {
         let line = Line::parse(WRITTEN).unwrap();
-        assert_eq!((line.sequence, line.batch, line.left), (1, 1, 311));
+        let numbers = LineNumbers {
+            sequence: 1,
+            batch: 1,
+            left: 311,
+        };
+        assert_eq!(line.numbers, numbers);
         let mut again = Vec::new();
         line.write(&mut again);
         assert_eq!(again.strip_suffix(b"\n"), Some(WRITTEN));

@@ -1,8 +1,8 @@
 //! The record: one line per event, in a file that only grows. It knows nothing of lookups.
 //!
 //! ```text
-//! {"crc":"2ba8f468","format":5,"generation":1,"base":0,"secret":"df014e887a4e46dc"   }
-//! {"crc":"ad89dd7b","seq":1,"batch":1,"left":0,"event":{"contact_subscribed":{...}}}
+//! {"crc":"2ba8f468","format":6,"generation":1,"base":0,"secret":"df014e887a4e46dc"   }
+//! {"crc":"ad89dd7b","seq":1,"batch":1,"left":0,"event":{"created":{"contact":{...}}}}
 //! ```
 //!
 //! The first line is the head. Every other line is an event with its sequence number, the number of its batch,
@@ -10,9 +10,8 @@
 //!
 //! | Module | Content |
 //! |---|---|
-//! | `event` | the events |
-//! | `entry` | the contact, delivery or key in an event |
-//! | `identity` | the subject of an event |
+//! | `event` | the events, the state in them, and their subjects |
+//! | `entry` | the contact, delivery or key of a state, as JSON |
 //! | `line` | a line's bytes, with its checksum |
 //! | `head` | the first line: format, generation, secret |
 //! | `reader` | reads lines and their events |
@@ -23,20 +22,17 @@ mod entry;
 mod event;
 mod file;
 mod head;
-mod identity;
 mod line;
 mod reader;
 mod verify;
 
 pub(crate) use crate::adapters::hex::Hex;
-pub(crate) use entry::DeliveryEntry;
-pub(crate) use event::Event;
+pub(crate) use event::{Event, Identity, State};
 pub(crate) use file::{Ledger, PROBE, unfinished};
 pub(crate) use head::FORMAT;
-pub(crate) use identity::Identity;
 pub(crate) use line::{EVENT_BYTES_MAX, Flaw, Place, checked, seal};
-pub(crate) use reader::{EventLines, FIRST_PLACE, event_at};
-pub(crate) use verify::{Stamp, Verified, bad_lines, preview, verify, verify_file};
+pub(crate) use reader::{FIRST_PLACE, event_at, events};
+pub(crate) use verify::{Preview, Stamp, Verified, preview, survey, verify};
 
 /// The ledger's name in the data directory.
 pub(crate) const LEDGER: &str = "ledger.jsonl";

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::iter;
 use std::os::unix::fs::FileExt as _;
 
 use crate::adapters::files::BUFFER_BYTES;
 
 use super::event::Event;
-use super::head::{self, Head};
+use super::head;
 use super::line::{self, Flaw, Found, Line, Place};
 
 /// Longer than most lines, in bytes.
@@ -16,39 +17,30 @@ const LINE_CAPACITY: usize = 512;
 /// Place of the first event.
 pub(crate) const FIRST_PLACE: Place = head::LENGTH as Place;
 
-/// The lines of a ledger that begin from one place on and before another: the place of each line, and its
-/// event; `None` for a bad line, for the head, and for an unexpected end of the file.
+/// The events of the lines that begin from one place on and before another, and their places; `None` for a bad
+/// line, for the head, and for an unexpected end of the file.
 ///
 /// A whole line with an unknown event is [`Flaw::Unreadable`].
-pub(crate) struct EventLines<'a> {
-    reader: Reader<'a>,
+pub(crate) fn events(
+    file: &File,
+    from: Place,
     until: Place,
-}
-
-impl<'a> EventLines<'a> {
-    pub(crate) fn new(file: &'a File, from: Place, until: Place) -> Self {
-        let reader = Reader::new(file, from);
-        Self { reader, until }
-    }
-}
-
-impl Iterator for EventLines<'_> {
-    type Item = Result<(Place, Option<Event>), Flaw>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let place = self.reader.offset();
-        if place >= self.until {
+) -> impl Iterator<Item = Result<(Place, Option<Event>), Flaw>> {
+    let (mut reader, mut until) = (Reader::new(file, from), until);
+    iter::from_fn(move || {
+        let place = reader.offset();
+        if place >= until {
             return None;
         }
-        let event = self.reader.next().map_err(Flaw::Io).and_then(|found| {
+        let event = reader.next().map_err(Flaw::Io).and_then(|found| {
             if found == Found::End {
-                self.until = place;
+                until = place;
             }
-            let line = self.reader.line(found);
+            let line = reader.line(found);
             line.map(|line| parse(place, &line)).transpose()
         });
         Some(event.map(|event| (place, event)))
-    }
+    })
 }
 
 /// Reads the acknowledged event at a place.
@@ -117,12 +109,6 @@ impl<'a> Reader<'a> {
     /// The number of that line; the first is 1.
     pub(super) fn number(&self) -> u64 {
         self.number
-    }
-
-    /// The head, and the end of its line.
-    pub(super) fn head(&mut self) -> Result<(Head, Found), Flaw> {
-        let found = self.next()?;
-        Ok((Head::parse(&self.buffer)?, found))
     }
 }
 

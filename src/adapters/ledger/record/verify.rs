@@ -14,10 +14,13 @@ use serde::{Deserialize, Serialize};
 use crate::adapters::files::if_there;
 
 use super::head::Head;
-use super::line::{Flaw, Found, Line};
+use super::line::{Flaw, Found, Line, LineNumbers};
 use super::reader::Reader;
 
-/// A durable state of a ledger. Its events stay in the file until the next generation.
+/// Most bad lines listed in a message or a report.
+const LINES_NAMED_MAX: usize = 20;
+
+/// The content of a mark: a durable state of a ledger. Its events stay in the file until the next generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     pub(crate) secret: String,
@@ -25,6 +28,9 @@ pub(crate) struct Stamp {
     pub(crate) sequence: u64,
     /// In bytes.
     pub(crate) length: u64,
+    /// Identifies the file with this mark.
+    #[serde(default)]
+    pub(crate) place: u64,
 }
 
 impl Stamp {
@@ -51,18 +57,33 @@ impl Stamp {
 #[derive(Debug)]
 pub(crate) struct Verified {
     pub(crate) head: Head,
-    /// The last acknowledged event, or 0.
+    pub(crate) end: End,
+    /// Bytes after the last acknowledged batch.
+    pub(crate) torn: Option<Torn>,
+}
+
+/// The end of the last acknowledged batch.
+#[derive(Debug)]
+pub(crate) struct End {
+    /// Its last event, or 0.
     pub(crate) sequence: u64,
-    /// Its batch, or 0.
+    /// Its number, or 0.
     pub(crate) batch: u64,
-    /// Offset of that batch's first line.
+    /// Offset of its first line.
     pub(crate) batch_begin: u64,
     /// Offset of its end, including a newline that is still missing.
     pub(crate) length: u64,
     /// True if the last line has no newline.
     pub(crate) is_unterminated: bool,
-    /// Bytes after the last acknowledged batch.
-    pub(crate) torn: Option<Torn>,
+}
+
+impl End {
+    /// Advances to the end of the line last read, which completes its batch.
+    fn advance(&mut self, reader: &Reader<'_>, found: Found) {
+        self.batch_begin = self.length;
+        self.is_unterminated = found == Found::Unterminated;
+        self.length = reader.offset() + u64::from(self.is_unterminated);
+    }
 }
 
 /// The torn end of a ledger: part of a batch that was never acknowledged.
@@ -74,160 +95,163 @@ pub(crate) struct Torn {
     pub(crate) bytes: u64,
 }
 
-/// A position in the sequence of lines and batches.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Chain {
-    /// The last line.
-    pub(super) sequence: u64,
-    /// The last complete batch.
-    pub(super) batch: u64,
-    /// Lines missing from the batch that has begun, or 0.
-    pub(super) left: u64,
+/// The result of reading every line of a ledger.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    /// The head, if readable.
+    pub(crate) head: Option<Head>,
+    /// Number of good entries.
+    pub(crate) entries: u64,
+    pub(crate) bad_lines: BadLines,
+    pub(crate) verdict: Result<Verified, Flaw>,
 }
 
-impl Chain {
-    /// True if `line` comes next.
-    pub(super) fn fits(&self, line: &Line<'_>) -> bool {
-        line.sequence.checked_sub(1) == Some(self.sequence)
-            && line.batch.checked_sub(1) == Some(self.batch)
-            && (self.left == 0 || line.left.checked_add(1) == Some(self.left))
+/// The lines that are bad or out of order. The head is line 1.
+#[derive(Debug, Default)]
+pub(crate) struct BadLines {
+    pub(crate) first: Vec<u64>,
+    pub(crate) count: u64,
+}
+
+impl BadLines {
+    fn add(&mut self, number: u64) {
+        self.count += 1;
+        if self.first.len() < LINES_NAMED_MAX {
+            self.first.push(number);
+        }
     }
 
-    /// Advances to `line`. Returns whether it completes its batch.
-    pub(super) fn push(&mut self, line: &Line<'_>) -> bool {
-        self.sequence = line.sequence;
-        self.left = line.left;
-        if line.left == 0 {
-            self.batch = line.batch;
+    /// Lists them in a message, if there are several.
+    fn list(&self) -> String {
+        if self.count < 2 {
+            return String::new();
         }
-        line.left == 0
+        let first: Vec<_> = self.first.iter().map(ToString::to_string).collect();
+        let more = match self.count > LINES_NAMED_MAX as u64 {
+            true => ", ...",
+            false => "",
+        };
+        let (count, first) = (self.count, first.join(", "));
+        format!(" ({count} lines are bad: {first}{more})")
     }
 }
 
 /// Verifies every line, without changing anything. All events of the marked state `required` must be there.
 pub(crate) fn verify(path: &Path, required: Option<&Stamp>) -> Result<Verified, Flaw> {
-    verify_file(File::open(path)?, required)
+    survey(&File::open(path)?, required)?.verdict
 }
 
-/// The same with an open file.
-pub(crate) fn verify_file(file: File, required: Option<&Stamp>) -> Result<Verified, Flaw> {
-    let mut reader = Reader::new(&file, 0);
-    let (head, found) = reader.head()?;
-    let sequence_min = required.map_or(Ok(0), |stamp| stamp.sequence_min(&head))?;
-    let is_unterminated = found == Found::Unterminated;
-    let head_bytes = reader.offset() + u64::from(is_unterminated);
-    let mut verified = Verified {
-        head,
+/// The same with an open file, and with further findings.
+pub(crate) fn survey(file: &File, required: Option<&Stamp>) -> io::Result<Survey> {
+    let mut reader = Reader::new(file, 0);
+    let head_found = reader.next()?;
+    let head = Head::parse(reader.bytes());
+    let mut end = End {
         sequence: 0,
         batch: 0,
-        batch_begin: head_bytes,
-        length: head_bytes,
-        is_unterminated,
-        torn: None,
+        batch_begin: 0,
+        length: 0,
+        is_unterminated: false,
     };
-    let mut chain = Chain::default();
+    end.advance(&reader, head_found);
+    end.batch_begin = end.length;
+    let mut bad_lines = BadLines::default();
+    if head.is_err() {
+        bad_lines.add(reader.number());
+    }
+    let (mut entries, mut flaw, mut damage) = (0, None, None);
+    // Unknown after a bad line.
+    let mut last = Some(LineNumbers::default());
     loop {
         let found = reader.next()?;
-        let Some(line) = reader.line(found) else {
-            return finish(verified, reader, found, sequence_min);
-        };
-        if !chain.fits(&line) {
-            return Err(Flaw::Damaged {
-                line: reader.number(),
-                reason: format!(
-                    "entry {} of batch {} was expected, but entry {} of batch {} is there: lines \
-                     are missing or out of order",
-                    chain.sequence + 1,
-                    chain.batch + 1,
-                    line.sequence,
-                    line.batch
-                ),
-            });
+        if found == Found::End {
+            break;
         }
-        if chain.push(&line) {
-            verified.sequence = chain.sequence;
-            verified.batch = chain.batch;
-            verified.batch_begin = verified.length;
-            verified.is_unterminated = found == Found::Unterminated;
-            verified.length = reader.offset() + u64::from(verified.is_unterminated);
+        let line = reader.line(found);
+        entries += u64::from(line.is_some());
+        let fits = |line: &Line<'_>| last.is_none_or(|last| last.is_before(&line.numbers));
+        let is_bad = !line.as_ref().is_some_and(fits);
+        if is_bad {
+            bad_lines.add(reader.number());
         }
+        match (&line, flaw) {
+            (Some(line), None) if is_bad => {
+                flaw = Some(reader.number());
+                damage = last.map(|last| out_of_order(&last, &end, &line.numbers));
+            }
+            (Some(line), None) if line.numbers.left == 0 => {
+                (end.sequence, end.batch) = (line.numbers.sequence, line.numbers.batch);
+                end.advance(&reader, found);
+            }
+            (Some(_), None) => {}
+            (_, first) => {
+                flaw = first.or(Some(reader.number()));
+                // A bad line belongs to the batch after the last good one.
+                if damage.is_none() && latest_batch(&reader) > end.batch + 1 {
+                    damage = Some("it is corrupt, and later lines were acknowledged".to_owned());
+                }
+            }
+        }
+        last = line.map(|line| line.numbers);
     }
+    let flaw = (flaw.unwrap_or(reader.number()), damage);
+    let known = head.as_ref().ok().cloned();
+    let judged = head.and_then(|head| judge(head, end, reader.offset(), flaw, required));
+    let verdict = judged.map_err(|flaw| match flaw {
+        Flaw::Damaged { line, reason } => Flaw::Damaged {
+            line,
+            reason: reason + &bad_lines.list(),
+        },
+        Flaw::Io(_) | Flaw::Foreign(_) | Flaw::Unreadable(_) => flaw,
+    });
+    Ok(Survey {
+        head: known,
+        entries,
+        bad_lines,
+        verdict,
+    })
 }
 
-/// Judges the bytes after the last good line: the end, a torn end, or damage. `sequence_min` events were
-/// durable.
-fn finish(
-    mut verified: Verified,
-    mut reader: Reader<'_>,
-    found: Found,
-    sequence_min: u64,
+/// Judges the bytes between `end` and `length`: nothing, a torn end, or damage. `line` is the first bad one.
+fn judge(
+    head: Head,
+    end: End,
+    length: u64,
+    (line, damage): (u64, Option<String>),
+    required: Option<&Stamp>,
 ) -> Result<Verified, Flaw> {
-    let flaw_line = reader.number();
-    let mut next = found;
-    while next != Found::End {
-        // The bad line belongs to the batch after the verified ones.
-        if latest_batch(&reader) > verified.batch + 1 {
-            return Err(Flaw::Damaged {
-                line: flaw_line,
-                reason: "it is corrupt, and later lines were acknowledged".to_owned(),
-            });
-        }
-        next = reader.next()?;
-    }
-    for (entries, cause) in [
-        (verified.head.base, "the file was created with"),
-        (sequence_min, "its mark counts"),
-    ] {
-        if verified.sequence < entries {
-            return Err(Flaw::Damaged {
-                line: flaw_line,
-                reason: format!(
-                    "{cause} {entries} entries, and some of them are missing or corrupt"
-                ),
-            });
-        }
-    }
-    let bytes = reader.offset().saturating_sub(verified.length);
-    verified.torn = (bytes > 0).then_some(Torn {
-        line: flaw_line,
-        bytes,
+    let marked = required.map_or(Ok(0), |stamp| stamp.sequence_min(&head))?;
+    let missing = [
+        (head.base, "the file was created with"),
+        (marked, "its mark counts"),
+    ]
+    .into_iter()
+    .find(|(entries, _)| end.sequence < *entries)
+    .map(|(entries, cause)| {
+        format!("{cause} {entries} entries, and some of them are missing or corrupt")
     });
-    Ok(verified)
+    if let Some(reason) = damage.or(missing) {
+        return Err(Flaw::Damaged { line, reason });
+    }
+    let bytes = length.saturating_sub(end.length);
+    let torn = (bytes > 0).then_some(Torn { line, bytes });
+    Ok(Verified { head, end, torn })
+}
+
+fn out_of_order(last: &LineNumbers, end: &End, found: &LineNumbers) -> String {
+    format!(
+        "entry {} of batch {} was expected, but entry {} of batch {} is there: lines are missing \
+         or out of order",
+        last.sequence + 1,
+        end.batch + 1,
+        found.sequence,
+        found.batch
+    )
 }
 
 /// The batch of a good line at the end of the line last read, or 0.
 fn latest_batch(reader: &Reader<'_>) -> u64 {
-    Line::parse_last(reader.bytes()).map_or(0, |line| line.batch)
-}
-
-/// The numbers of the first bad lines, at most `max`, and their total number. A good line out of sequence counts
-/// as bad.
-pub(crate) fn bad_lines(path: &Path, max: usize) -> io::Result<(Vec<u64>, u64)> {
-    let file = File::open(path)?;
-    let mut reader = Reader::new(&file, 0);
-    let (mut first, mut count) = (Vec::new(), 0);
-    // The next sequence number; unknown after a bad line.
-    let mut expected = Some(1);
-    loop {
-        let found = reader.next()?;
-        if found == Found::End {
-            return Ok((first, count));
-        }
-        let sequence = reader.line(found).map(|line| line.sequence);
-        let is_bad = match sequence {
-            Some(sequence) => expected.is_some_and(|expected| expected != sequence),
-            None => reader.number() > 1 || Head::parse(reader.bytes()).is_err(),
-        };
-        if is_bad {
-            count += 1;
-            if first.len() < max {
-                first.push(reader.number());
-            }
-        }
-        if reader.number() > 1 {
-            expected = sequence.map(|sequence| sequence + 1);
-        }
-    }
+    Line::parse_last(reader.bytes()).map_or(0, |line| line.numbers.batch)
 }
 
 /// The head of a ledger before verification.
@@ -248,13 +272,9 @@ pub(crate) fn preview(path: &Path) -> io::Result<Option<Preview>> {
         return Ok(None);
     }
     let mut reader = Reader::new(&file, 0);
-    let head = match reader.head() {
-        Ok((head, _found)) => Some(head),
-        Err(Flaw::Io(error)) => return Err(error),
-        Err(_) => None,
-    };
+    reader.next()?;
     Ok(Some(Preview {
-        head,
+        head: Head::parse(reader.bytes()).ok(),
         has_events: reader.next()? != Found::End,
     }))
 }
