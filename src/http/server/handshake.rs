@@ -30,11 +30,16 @@ const BUFFER_BYTES: usize = 16 * 1024;
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
-/// The protocol of a connection that can't be served, judged by its first bytes.
-pub(crate) async fn foreign(stream: &TcpStream, has_tls: bool) -> io::Result<Option<&'static str>> {
+/// The bytes that a connection begins with, zeros in place of those that have not arrived.
+pub(crate) async fn first_bytes(stream: &TcpStream) -> io::Result<[u8; 6]> {
     let mut first = [0; 6];
     stream.peek(&mut first).await?;
-    Ok(match (&first, has_tls) {
+    Ok(first)
+}
+
+/// The protocol of a connection that can't be served.
+pub(crate) fn foreign(first: &[u8; 6], has_tls: bool) -> Option<&'static str> {
+    match (first, has_tls) {
         (b"PROXY " | b"\r\n\r\n\0\r", _) => Some(
             "it is the PROXY protocol, which is not spoken: turn it off where connections are passed on \
              (send-proxy, proxy_protocol)",
@@ -42,7 +47,7 @@ pub(crate) async fn foreign(stream: &TcpStream, has_tls: bool) -> io::Result<Opt
         (&[0x16, 3, ..], false) => Some("it is TLS, and this port has none"),
         (&[b'A'..=b'Z', b'A'..=b'Z', ..], true) => Some("it is HTTP without TLS"),
         _ => None,
-    })
+    }
 }
 
 /// The handshakes of a listener.
@@ -115,7 +120,7 @@ impl Handshakes {
         stream: Socket,
         http2_place: impl FnOnce() -> Option<P>,
     ) -> io::Result<(TlsStream<Socket>, Option<P>)> {
-        let foreign = foreign(&stream.stream, true).await?;
+        let foreign = foreign(&first_bytes(&stream.stream).await?, true);
         let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await;
         let begun = begun.map_err(|error| foreign.map_or(error, io::Error::other))?;
         let offers = |protocol: &[u8]| {

@@ -178,13 +178,15 @@ impl Acceptor<'_> {
             activity: Arc::clone(&slot.activity),
             stop: self.common.stop.child_token(),
         });
-        self.connections.spawn(async move {
+        let activity = Arc::clone(&slot.activity);
+        let task = self.connections.spawn(async move {
             if let Err(error) = connection.serve(stream).await {
                 tracing::debug!(%error, "connection ended");
             }
             // Held until here, however the task ends.
             drop(slot);
         });
+        activity.belongs_to(task.abort_handle());
     }
 }
 

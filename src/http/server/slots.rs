@@ -1,8 +1,6 @@
 //! Slots for connections: a total number, and a share of it per network.
 //!
-//! When they run short, the heaviest networks give way. From three quarters on, a network above its fair
-//! share is asked to close its connections; when all are taken, its longest idle connection is closed for the
-//! next one.
+//! When all are taken, the longest idle connection of the heaviest network is closed for the next one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -54,13 +52,6 @@ impl Places {
 
     fn taken(&self) -> usize {
         self.all.saturating_sub(self.free.available_permits())
-    }
-
-    /// True if `network` has more than its fair share while three quarters of all slots are taken. The fair
-    /// share is the number of slots divided by the number of networks.
-    pub(crate) fn are_short_for(&self, network: Network) -> bool {
-        let networks = || self.by_network.lock().len();
-        self.taken() * 4 >= self.all * 3 && self.held_by(network) * networks() > self.all
     }
 
     fn held_by(&self, network: Network) -> usize {
@@ -162,12 +153,11 @@ impl Slots {
         let slot = Slot {
             places: Arc::clone(&self.places),
             network,
-            activity: Activity::new(),
+            activity: Activity::new(is_proxy),
             _permit: self.free().await?,
         };
-        match network {
-            Some(network) => self.places.enter(network, &slot.activity),
-            None => slot.activity.trust(),
+        if let Some(network) = network {
+            self.places.enter(network, &slot.activity);
         }
         Some(slot)
     }
@@ -214,7 +204,9 @@ impl Slots {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
+    use std::future::pending;
+
+    use tokio::task::{JoinHandle, yield_now};
     use tokio::time::advance;
 
     use super::*;
@@ -223,13 +215,19 @@ mod tests {
         Network::V4([192, 0, 2, host])
     }
 
-    /// Connections of `network`, one a second.
-    async fn open(places: &Places, network: Network, count: usize) -> Vec<Arc<Activity>> {
+    /// Connections of `network`, one a second, and their tasks.
+    async fn open(
+        places: &Places,
+        network: Network,
+        count: usize,
+    ) -> Vec<(Arc<Activity>, JoinHandle<()>)> {
         let mut opened = Vec::new();
         for _ in 0..count {
             advance(Duration::from_secs(1)).await;
-            opened.push(Activity::new());
-            places.enter(network, &opened[opened.len() - 1]);
+            let (activity, task) = (Activity::new(false), tokio::spawn(pending()));
+            activity.belongs_to(task.abort_handle());
+            places.enter(network, &activity);
+            opened.push((activity, task));
         }
         opened
     }
@@ -240,29 +238,29 @@ mod tests {
         places.evict();
         let other = open(&places, network(2), 1).await;
         let its = open(&places, network(1), 4).await;
-        let answering = its[0].begin();
+        let answering = its[0].0.begin();
         advance(Duration::from_secs(1)).await;
-        drop(its[1].begin());
+        drop(its[1].0.begin());
+        let mut closed = Vec::new();
         for longest in [2, 3, 1] {
-            // Until it is gone, it may be asked again.
+            closed.push(longest);
+            // Until it is gone, it may be closed again.
             for _ in 0..2 {
                 places.evict();
-                for (number, activity) in its.iter().enumerate() {
-                    let is_told = activity.evicted().now_or_never().is_some();
-                    assert_eq!(is_told, number == longest, "{number} {longest}");
+                yield_now().await;
+                for (number, (_, task)) in its.iter().enumerate() {
+                    assert_eq!(task.is_finished(), closed.contains(&number), "{number}");
                 }
             }
-            places.leave(network(1), &its[longest]);
+            places.leave(network(1), &its[longest].0);
         }
-        assert!(other[0].evicted().now_or_never().is_none());
-        places.leave(network(2), &other[0]);
+        assert!(!other[0].1.is_finished());
+        places.leave(network(2), &other[0].0);
         places.evict();
-        assert!(
-            its[0].evicted().now_or_never().is_none(),
-            "its answer is due"
-        );
+        yield_now().await;
+        assert!(!its[0].1.is_finished(), "its answer is due");
         drop(answering);
-        places.leave(network(1), &its[0]);
+        places.leave(network(1), &its[0].0);
         assert_eq!(places.busiest(), None);
     }
 }
