@@ -84,14 +84,11 @@ async fn write_stream(
         Ok(Err(_elapsed)) => Err(Problem::of(Code::HandlerTimeout).because("deadline passed")),
         Err(panic) => Err(panicked(&*panic)),
     };
-    let message = |answered: Answered| {
-        let message = serde_json::to_vec(&chat_response(&answered, false));
-        Ok((message.map_err(Problem::fault)?, answered))
-    };
-    match answered.and_then(message) {
-        Ok((message, answered)) => {
+    match answered {
+        Ok(answered) => {
+            let message = chat_response(&answered, false).to_string();
             sink.complete(answered).await;
-            let sent = sink.events.finish("message", &message).await;
+            let sent = sink.events.finish("message", message.as_bytes()).await;
             log_end(&context, started, sent, None);
         }
         Err(problem) => {

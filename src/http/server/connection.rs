@@ -191,8 +191,9 @@ impl Connection {
     fn answer(
         &self,
         request: Request<Incoming>,
-    ) -> impl Future<Output = Result<Response<impl Body<Data = Bytes, Error = BodyError> + use<>>, Infallible>>
-    + use<> {
+    ) -> impl Future<
+        Output = Result<Response<impl Body<Data = Bytes, Error = BodyError> + use<>>, Infallible>,
+    > + use<> {
         let waiting = self.activity.begin_request();
         let request = request.map(|body| self.activity.received(body));
         // Called here, not when the future is polled: hyper reads ahead in between, into the same buffer once
