@@ -1,4 +1,7 @@
-//! Maximum rate of log lines about requests that nothing else limits.
+//! Maximum rate of log lines about requests and connections that nothing else limits.
+
+use std::mem;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -57,5 +60,28 @@ impl Drop for LogThrottle {
     /// The last suppressed lines may have had no successor.
     fn drop(&mut self) {
         self.current.get_mut().report();
+    }
+}
+
+/// Minimum interval between log lines about connections.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// Events of which at most one a minute is logged, because anybody can cause them.
+#[derive(Debug, Default)]
+pub(crate) struct Unlogged {
+    /// The events since the last log line, and its time.
+    events: Mutex<(u64, Option<Instant>)>,
+}
+
+impl Unlogged {
+    /// Counts an event. Returns the number since the last log line, if another one is due.
+    pub(crate) fn count(&self) -> Option<u64> {
+        let (count, logged_at) = &mut *self.events.lock();
+        *count += 1;
+        if logged_at.is_some_and(|at| at.elapsed() < INTERVAL) {
+            return None;
+        }
+        *logged_at = Some(Instant::now());
+        Some(mem::take(count))
     }
 }

@@ -27,9 +27,10 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::Network;
 
 use crate::http::Peer;
+use crate::http::log_throttle::Unlogged;
 use crate::http::request::body::BodyError;
 use crate::http::server::activity::{Activity, Socket};
-use crate::http::server::handshake::{Failures, Handshakes, first_bytes, foreign};
+use crate::http::server::handshake::{Handshakes, first_bytes, foreign};
 use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
 use crate::http::server::shares::Share;
@@ -66,7 +67,8 @@ pub(crate) struct Common {
     pub(crate) places: Arc<Places>,
     pub(crate) limits: ServerLimits,
     pub(crate) speaks: Speaks,
-    pub(crate) failures: Failures,
+    /// Connections that don't speak the port's protocol, or fail at it.
+    pub(crate) failures: Unlogged,
     /// Cancelled when the service stops.
     pub(crate) stop: CancellationToken,
 }
@@ -103,14 +105,21 @@ impl Connection {
             failures,
             ..
         } = &*self.common;
+        let log = |error: &str| {
+            if let Some(count) = failures.count() {
+                tracing::info!(
+                    count,
+                    error,
+                    "connections or TLS handshakes failed since the last such line"
+                );
+            }
+        };
         if let Speaks::Tls(handshakes) = speaks {
             let shaken = tokio::select! {
                 shaken = handshakes.accept(stream, || self.http2_place().ok()) => shaken,
                 () = self.stopped() => return Ok(()),
             };
-            let (stream, http2) = shaken.inspect_err(|error| {
-                failures.log(error, "TLS handshakes failed since the last such line");
-            })?;
+            let (stream, http2) = shaken.inspect_err(|error| log(error))?;
             return self.speak(stream, http2).await;
         }
         let first = tokio::select! {
@@ -119,8 +128,8 @@ impl Connection {
             () = self.stopped() => return Ok(()),
         };
         // hyper answers what isn't HTTP.
-        if let Some(cause) = foreign(&first, false) {
-            failures.log(cause, "connections without HTTP since the last such line");
+        if let Some(error) = foreign(&first, false) {
+            log(error);
         }
         let is_http2 = first.starts_with(PREFACE);
         let http2 = is_http2.then(|| self.http2_place()).transpose();

@@ -1,16 +1,14 @@
-//! TLS handshakes: their deadline, the negotiated version of HTTP, their metrics, and one log line for many
-//! failures.
+//! TLS handshakes: their deadline, the negotiated version of HTTP, and their metrics.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use rustls::ServerConfig;
 use rustls::server::Acceptor;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -19,9 +17,6 @@ use crate::metrics::Metrics;
 
 /// Deadline of a handshake. A client sends two or three small messages.
 const DEADLINE: Duration = Duration::from_secs(5);
-
-/// Minimum interval between log lines about failed handshakes.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// TLS's buffer for response bytes that the client has not read, in bytes. rustls's default is 64 KiB.
 const BUFFER_BYTES: usize = 16 * 1024;
@@ -58,18 +53,6 @@ pub(crate) struct Handshakes {
     /// TLS settings for the certificate authority's validation. Its protocol is not HTTP.
     proof: Option<Arc<ServerConfig>>,
     metrics: Arc<Metrics>,
-}
-
-/// Connections that don't speak the port's protocol, or fail at it. Anybody can cause them, so only their
-/// number and the last reason are logged.
-#[derive(Debug, Default)]
-pub(crate) struct Failures(Mutex<Unlogged>);
-
-/// Failures since the last log line.
-#[derive(Debug, Default)]
-struct Unlogged {
-    count: u64,
-    logged_at: Option<Instant>,
 }
 
 impl Handshakes {
@@ -141,19 +124,5 @@ impl Handshakes {
             &self.http1
         };
         Ok((begun.into_stream(Arc::clone(tls)).await?, place))
-    }
-}
-
-impl Failures {
-    pub(crate) fn log(&self, error: &str, message: &str) {
-        let mut failures = self.0.lock();
-        failures.count += 1;
-        let is_recent = |at: Instant| at.elapsed() < LOG_INTERVAL;
-        if failures.logged_at.is_some_and(is_recent) {
-            return;
-        }
-        failures.logged_at = Some(Instant::now());
-        let count = std::mem::take(&mut failures.count);
-        tracing::info!(count, error, "{message}");
     }
 }

@@ -9,17 +9,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
+use crate::app::App;
 use crate::domain::{Network, Pseudonym};
 
+use crate::http::log_throttle::Unlogged;
 use crate::http::server::activity::Activity;
 use crate::http::server::limits::ServerLimits;
 use crate::http::server::shares::{Shares, eighth};
-use crate::http::service::LandingService;
-
-/// Minimum interval between log lines about closed or refused connections.
-const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+use crate::http::state::ServerState;
 
 /// Wait for a free slot before looking for another idle connection.
 const EVICTION_INTERVAL: Duration = Duration::from_secs(1);
@@ -34,6 +33,8 @@ pub(crate) struct Places {
     by_network: Mutex<HashMap<Network, Vec<Arc<Activity>>>>,
     /// The HTTP/2 connections.
     pub(crate) http2: Arc<Shares>,
+    /// Connections that were refused, or that others were closed for.
+    unlogged: Unlogged,
 }
 
 impl Places {
@@ -47,7 +48,76 @@ impl Places {
                 .unwrap_or_else(|| eighth(all)),
             by_network: Mutex::default(),
             http2: Shares::new(limits.http2_connections_max),
+            unlogged: Unlogged::default(),
         }
+    }
+
+    /// Gives a slot to a connection from `peer`, unless its network has used up its share. If all are taken,
+    /// another connection is closed for it. A trusted proxy has no share and none of its connections is
+    /// closed, because they serve many clients.
+    pub(crate) async fn assign(
+        self: &Arc<Self>,
+        state: &ServerState,
+        peer: IpAddr,
+    ) -> Option<Slot> {
+        let is_proxy = state.proxies.contains(peer.to_canonical());
+        let network = (!is_proxy).then(|| Network::from(peer));
+        if network.is_some_and(|network| self.held_by(network) >= self.per_network) {
+            self.warn(
+                &state.app,
+                "a network holds its share of the connections and further ones of it are refused: if \
+                 it is your proxy, name it with --trusted-proxy, else raise \
+                 --max-connections-per-network if its clients need more",
+            );
+            return None;
+        }
+        let slot = Slot {
+            places: Arc::clone(self),
+            network,
+            activity: Activity::new(is_proxy),
+            _permit: self.free(&state.app).await?,
+        };
+        if let Some(network) = network {
+            self.enter(network, &slot.activity);
+        }
+        Some(slot)
+    }
+
+    /// Waits for a free slot. Never returns `None`, because the semaphore is never closed.
+    async fn free(&self, app: &App) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if self.free.available_permits() == 0 {
+                self.warn(
+                    app,
+                    "all connections are taken, and for each further one an idle one of the network \
+                     that has most is closed: `ss -tn` shows whose they are; stop that network before \
+                     it reaches the service, or raise --max-connections",
+                );
+                self.evict();
+            }
+            let free = Arc::clone(&self.free).acquire_owned();
+            if let Ok(free) = timeout(EVICTION_INTERVAL, free).await {
+                return free.ok();
+            }
+        }
+    }
+
+    /// Logs `message`, with the number of connections that it was true of.
+    fn warn(&self, app: &App, message: &'static str) {
+        let Some(count) = self.unlogged.count() else {
+            return;
+        };
+        let busiest = self.busiest();
+        let now = app.clock.now();
+        let name = |network| Pseudonym::new(&app.secrets, network, now).to_string();
+        let network = busiest.map(|(network, _)| name(network));
+        tracing::warn!(
+            count,
+            connections = self.taken(),
+            busiest.network = network,
+            busiest.connections = busiest.map(|(_, connections)| connections),
+            "{message}"
+        );
     }
 
     fn taken(&self) -> usize {
@@ -97,15 +167,6 @@ impl Places {
     }
 }
 
-/// The slots, for a listener's accept loop.
-pub(crate) struct Slots {
-    service: Arc<LandingService>,
-    places: Arc<Places>,
-    /// Connections refused since the last warning.
-    refused: u64,
-    warned_at: Option<Instant>,
-}
-
 /// A connection's slot, released on drop.
 pub(crate) struct Slot {
     places: Arc<Places>,
@@ -121,84 +182,6 @@ impl Drop for Slot {
         if let Some(network) = self.network {
             self.places.leave(network, &self.activity);
         }
-    }
-}
-
-impl Slots {
-    pub(crate) fn new(service: &Arc<LandingService>, places: &Arc<Places>) -> Self {
-        Self {
-            service: Arc::clone(service),
-            places: Arc::clone(places),
-            refused: 0,
-            warned_at: None,
-        }
-    }
-
-    /// Gives a slot to a connection from `peer`, unless its network has used up its share. If all are taken,
-    /// another connection is closed for it. A trusted proxy has no share and none of its connections is
-    /// closed, because they serve many clients.
-    pub(crate) async fn assign(&mut self, peer: IpAddr) -> Option<Slot> {
-        let is_proxy = self.service.state.proxies.contains(peer.to_canonical());
-        let network = (!is_proxy).then(|| Network::from(peer));
-        let places = &self.places;
-        if network.is_some_and(|network| places.held_by(network) >= places.per_network) {
-            self.refused += 1;
-            self.warn(
-                "a network holds its share of the connections and further ones of it are refused: if \
-                 it is your proxy, name it with --trusted-proxy, else raise \
-                 --max-connections-per-network if its clients need more",
-            );
-            return None;
-        }
-        let slot = Slot {
-            places: Arc::clone(&self.places),
-            network,
-            activity: Activity::new(is_proxy),
-            _permit: self.free().await?,
-        };
-        if let Some(network) = network {
-            self.places.enter(network, &slot.activity);
-        }
-        Some(slot)
-    }
-
-    /// Waits for a free slot. Never returns `None`, because the semaphore is never closed.
-    async fn free(&mut self) -> Option<OwnedSemaphorePermit> {
-        loop {
-            if self.places.free.available_permits() == 0 {
-                self.warn(
-                    "all connections are taken, and for each further one an idle one of the network \
-                     that has most is closed: `ss -tn` shows whose they are; stop that network before \
-                     it reaches the service, or raise --max-connections",
-                );
-                self.places.evict();
-            }
-            let free = Arc::clone(&self.places.free).acquire_owned();
-            if let Ok(free) = timeout(EVICTION_INTERVAL, free).await {
-                return free.ok();
-            }
-        }
-    }
-
-    /// Logs `message`, unless a line was logged within the interval.
-    fn warn(&mut self, message: &'static str) {
-        let is_recent = |at: Instant| at.elapsed() < WARNING_INTERVAL;
-        if self.warned_at.is_some_and(is_recent) {
-            return;
-        }
-        self.warned_at = Some(Instant::now());
-        let busiest = self.places.busiest();
-        let app = &self.service.state.app;
-        let now = app.clock.now();
-        let name = |network| Pseudonym::new(&app.secrets, network, now).to_string();
-        let network = busiest.map(|(network, _)| name(network));
-        tracing::warn!(
-            connections = self.places.taken(),
-            refused = std::mem::take(&mut self.refused),
-            busiest.network = network,
-            busiest.connections = busiest.map(|(_, connections)| connections),
-            "{message}"
-        );
     }
 }
 
