@@ -65,6 +65,12 @@ impl EmailAddress {
         Self(address)
     }
 
+    /// The address for a page that anyone with its link may see, such as `v***@example.com`.
+    pub fn masked(&self) -> String {
+        let (local, domain) = self.0.rsplit_once('@').unwrap_or_default();
+        format!("{}***@{domain}", local.get(..1).unwrap_or_default())
+    }
+
     /// Hash under which an erased address is remembered.
     pub fn tombstone(&self, key: &MacKey) -> [u8; 16] {
         key.hash16(&[self.0.as_bytes()])

@@ -66,7 +66,7 @@ const MCP: Endpoint = Endpoint {
 async fn answer_message(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let run = |tool, arguments| run_tool(tool, &context, Bytes::from(arguments));
     let (toolbox, headers) = (&context.state().toolbox, context.headers());
-    mcp::answer(toolbox, context.id, headers, &body, run).await
+    Ok(mcp::answer(toolbox, context.id, headers, &body, run).await)
 }
 
 /// Runs `tool` like its endpoint. `arguments`, a JSON object, replace the body; the response is JSON.

@@ -80,7 +80,7 @@ impl LandingService {
     fn fault(&self, id: RequestId, is_head: bool, panic: &(dyn Any + Send)) -> Response<ReplyBody> {
         let cause = panicked(panic).cause.unwrap_or_default();
         tracing::error!(request.id = %id, %cause, "a request was not answered as it should be");
-        self.renderer.fault(id, is_head)
+        render::fault(&self.state.app.settings.base_url, id, is_head)
     }
 }
 

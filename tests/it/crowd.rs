@@ -6,9 +6,9 @@ use tokio::runtime::Builder;
 
 use crate::fixtures::logged;
 use crate::harness::Setup;
-use crate::http2::{END_HEADERS, END_STREAM, GOAWAY, HEADERS, WINDOW_UPDATE, frame, get, header};
+use crate::http2::{END_HEADERS, END_STREAM, HEADERS, WINDOW_UPDATE, frame, get, header};
 use crate::shares::{ONE, OTHER};
-use crate::transport::{Connection, HEALTH, Server};
+use crate::transport::{Connection, Server};
 
 const LOT: &str = "127.0.0.3";
 
@@ -18,62 +18,6 @@ fn few(connections_max: usize) -> ServerLimits {
         connections_per_network: Some(connections_max),
         ..ServerLimits::default()
     }
-}
-
-impl Connection {
-    /// Whether the answer to a request says that it is the last.
-    async fn is_asked_to_close(&mut self) -> bool {
-        self.send(HEALTH).await;
-        let (status, head, _) = self.receive().await;
-        assert_eq!(status, 200);
-        head.contains("connection: close")
-    }
-}
-
-#[tokio::test]
-async fn from_three_quarters_on_a_network_above_its_fair_part_is_asked_to_close() {
-    let server = Server::start(Setup::default(), few(8)).await;
-    let mut many = Vec::new();
-    for _ in 0..5 {
-        many.push(server.served_from(ONE).await.unwrap());
-    }
-    for connection in &mut many {
-        assert!(!connection.is_asked_to_close().await, "five of eight");
-    }
-    let mut first = server.served_from(OTHER).await.unwrap();
-    // Six of eight, and the fair part of each of two networks is four.
-    assert!(!first.is_asked_to_close().await);
-    let mut fifth = many.pop().unwrap();
-    assert!(fifth.is_asked_to_close().await);
-    assert_eq!(fifth.rest().await, b"");
-    let mut second = server.served_from(OTHER).await.unwrap();
-    for connection in many.iter_mut().chain([&mut first, &mut second]) {
-        assert!(!connection.is_asked_to_close().await);
-    }
-    // A third network makes their parts smaller.
-    let mut third = server.served_from(LOT).await.unwrap();
-    assert!(many[0].is_asked_to_close().await);
-    assert!(!first.is_asked_to_close().await);
-    assert!(!third.is_asked_to_close().await);
-}
-
-#[tokio::test]
-async fn on_http_2_it_is_told_and_answered() {
-    let server = Server::start(Setup::default(), few(4)).await;
-    let _other = server.served_from(OTHER).await.unwrap();
-    let _held = server.served_from(ONE).await.unwrap();
-    let _held = (_held, server.served_from(ONE).await.unwrap());
-    let mut connection = Connection::begin(&server, 65_535).await;
-    let head = frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/livez"));
-    connection.send(head).await;
-    let mut kinds = Vec::new();
-    while let Some((kind, ..)) = connection.frame().await {
-        kinds.push(kind);
-    }
-    assert!(
-        kinds.contains(&HEADERS) && kinds.contains(&GOAWAY),
-        "{kinds:?}"
-    );
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ pub(crate) const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
 pub(crate) const PING: u8 = 6;
-pub(crate) const GOAWAY: u8 = 7;
+const GOAWAY: u8 = 7;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 

@@ -187,6 +187,12 @@ async fn a_sign_up_counts_once_the_mails_link_was_confirmed() {
     }
     let page = app.send(Call::get(&path)).await;
     assert!(page.text().contains("value=\"confirm\""), "{}", page.text());
+    assert!(
+        page.text().contains(">a***@example.com<"),
+        "{}",
+        page.text()
+    );
+    assert!(!page.text().contains("ada@"), "{}", page.text());
     assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
     // Neither does a form of somebody else's.
     answer(&app, &path, "maybe").await;
@@ -197,7 +203,12 @@ async fn a_sign_up_counts_once_the_mails_link_was_confirmed() {
     let back = "href=\"/?lang=en\">Back to Landing API</a>";
     for title in ["You’re subscribed", "You’re already subscribed"] {
         let reply = answer(&app, &path, "confirm").await;
-        for part in [title, "the Landing API newsletter", back] {
+        for part in [
+            title,
+            "the Landing API newsletter",
+            ">a***@example.com<",
+            back,
+        ] {
             assert!(reply.text().contains(part), "{part}: {}", reply.text());
         }
         assert_eq!(
@@ -435,6 +446,11 @@ async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
         } else {
             let reply = answer(&app, &path, "refuse").await;
             assert!(reply.text().contains("Address removed"), "{}", reply.text());
+            assert!(
+                reply.text().contains(">a***@example.com<"),
+                "{}",
+                reply.text()
+            );
             assert!(reply.text().contains("for 30 days"), "{}", reply.text());
         }
         assert!(app.contacts.is_empty());

@@ -17,7 +17,7 @@ use crate::site::page_writer::PageWriter;
 use crate::http::answer::documents::{BROWSER_HEADERS, NO_REFERRER, PAGE_POLICY};
 use crate::http::answer::reply::NO_STORE;
 use crate::http::request::negotiate;
-use crate::http::{Area, Problem, Reply, RequestId, whole};
+use crate::http::{Area, Problem, Reply, RequestContext, whole};
 
 /// What is rendered.
 #[derive(Clone, Copy, Debug)]
@@ -76,9 +76,7 @@ pub(crate) fn is_page_wanted(request: &Parts) -> bool {
 
 /// The page for `problem`, with the headers that the problem has. None if it cannot be rendered.
 pub(crate) fn failure_page(
-    writer: &PageWriter,
-    id: RequestId,
-    request: &Parts,
+    context: &RequestContext,
     problem: &Problem,
     decision: &Decision,
 ) -> Option<Reply> {
@@ -92,7 +90,7 @@ pub(crate) fn failure_page(
     };
     let page = WrittenPage {
         status,
-        language: negotiate::language(request),
+        language: negotiate::language(&context.parts),
         layout: "parts/error.html",
         title,
         path: None,
@@ -103,10 +101,10 @@ pub(crate) fn failure_page(
             "text_key": text_key,
             // After how many seconds to try again.
             "wait_s": decision.binding().map_or(0, |standing| standing.reset_s()),
-            "id": id.to_string(),
+            "id": context.id.to_string(),
         }),
     };
-    let mut reply = page.reply(writer).ok()?;
+    let mut reply = page.reply(&context.state().page_writer).ok()?;
     let headers = &mut reply.headers;
     headers.extend(problem.headers.iter().cloned().collect::<HeaderMap>());
     let negotiated = HeaderValue::from_static("Accept, Accept-Language");

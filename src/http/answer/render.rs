@@ -9,10 +9,8 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Response, StatusCode};
 
-use crate::domain::{Decision, Settings};
-use crate::site::page_writer::PageWriter;
+use crate::domain::{Decision, Policies};
 
-use crate::http::answer::documents::DocumentUrls;
 use crate::http::answer::page::{failure_page, is_page_wanted};
 use crate::http::answer::ratelimit::{self, RateLimitHeaders};
 use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
@@ -30,10 +28,6 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 /// Writes answers.
 #[derive(Debug)]
 pub(crate) struct Renderer {
-    base_url: String,
-    /// The URL of the protected resource metadata (RFC 9728).
-    metadata: String,
-    page_writer: PageWriter,
     limits: RateLimitHeaders,
     /// The headers of most answers to programs. It is copied and filled: to insert them one by one would cost more
     /// than all decisions about the request.
@@ -41,16 +35,13 @@ pub(crate) struct Renderer {
 }
 
 impl Renderer {
-    pub(crate) fn new(settings: &Settings, page_writer: PageWriter) -> Self {
+    pub(crate) fn new(policies: &Policies) -> Self {
         // The blanks come first, in the order in which they are filled.
         let blanks = [X_REQUEST_ID, CONTENT_TYPE].into_iter();
         let blanks = blanks.chain(ratelimit::NAMES).map(|name| (name, BLANK));
         let rest = [(X_CONTENT_TYPE_OPTIONS, NOSNIFF), (CACHE_CONTROL, NO_STORE)];
         Self {
-            base_url: settings.base_url.clone(),
-            metadata: DocumentUrls::new(&settings.base_url).protected_resource,
-            page_writer,
-            limits: RateLimitHeaders::new(&settings.policies),
+            limits: RateLimitHeaders::new(policies),
             template: blanks.chain(rest).collect(),
         }
     }
@@ -72,48 +63,10 @@ impl Renderer {
             }
             Err(problem) => {
                 decision.merge(&problem.decision);
-                let mut reply = self.problem(context, decision, problem);
+                let mut reply = problem_reply(context, decision, problem);
                 self.write(context, decision, &mut reply)
             }
         }
-    }
-
-    /// The answer to a request that failed: a problem, or a page for whoever wants one.
-    fn problem(&self, context: &RequestContext, decision: &Decision, problem: &Problem) -> Reply {
-        let (id, area) = (context.id, context.area);
-        if is_page_wanted(&context.parts)
-            && let Some(page) =
-                failure_page(&self.page_writer, id, &context.parts, problem, decision)
-        {
-            return page;
-        }
-        let status = problem.code.kind().status;
-        let mut headers: HeaderMap = problem.headers.iter().cloned().collect();
-        if area == Area::Site {
-            headers.insert(VARY, HeaderValue::from_static("Accept"));
-        }
-        if status == StatusCode::UNAUTHORIZED {
-            let challenge = problem.challenge(&self.metadata);
-            insert(&mut headers, WWW_AUTHENTICATE, &challenge);
-        }
-        let body = problem.body(&self.base_url, id, decision, area);
-        Reply {
-            content_type: Some(PROBLEM_JSON),
-            ..Reply::new(status, headers, whole(body))
-        }
-    }
-
-    /// The answer to a request of which nothing else is left.
-    pub(crate) fn fault(&self, id: RequestId, is_head: bool) -> Response<ReplyBody> {
-        let problem = Problem::of(Code::InternalError);
-        let headers = HeaderMap::from_iter([
-            (CONTENT_TYPE, PROBLEM_JSON),
-            (X_REQUEST_ID, id.to_header()),
-            (X_CONTENT_TYPE_OPTIONS, NOSNIFF),
-        ]);
-        let body = problem.body(&self.base_url, id, &Decision::default(), Area::Site);
-        let body = if is_head { Vec::new() } else { body };
-        response(problem.code.kind().status, headers, whole(body))
     }
 
     /// Adds to `reply` what every answer has.
@@ -188,6 +141,43 @@ impl Renderer {
         headers.extend(own);
         headers
     }
+}
+
+/// The answer to a request that failed: a problem, or a page for whoever wants one.
+fn problem_reply(context: &RequestContext, decision: &Decision, problem: &Problem) -> Reply {
+    if is_page_wanted(&context.parts)
+        && let Some(page) = failure_page(context, problem, decision)
+    {
+        return page;
+    }
+    let status = problem.code.kind().status;
+    let mut headers: HeaderMap = problem.headers.iter().cloned().collect();
+    if context.area == Area::Site {
+        headers.insert(VARY, HeaderValue::from_static("Accept"));
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        let challenge = problem.challenge(&context.state().urls.protected_resource);
+        insert(&mut headers, WWW_AUTHENTICATE, &challenge);
+    }
+    let base_url = &context.app().settings.base_url;
+    let body = problem.body(base_url, context.id, decision, context.area);
+    Reply {
+        content_type: Some(PROBLEM_JSON),
+        ..Reply::new(status, headers, whole(body))
+    }
+}
+
+/// The answer to a request of which nothing else is left.
+pub(crate) fn fault(base_url: &str, id: RequestId, is_head: bool) -> Response<ReplyBody> {
+    let problem = Problem::of(Code::InternalError);
+    let headers = HeaderMap::from_iter([
+        (CONTENT_TYPE, PROBLEM_JSON),
+        (X_REQUEST_ID, id.to_header()),
+        (X_CONTENT_TYPE_OPTIONS, NOSNIFF),
+    ]);
+    let body = problem.body(base_url, id, &Decision::default(), Area::Site);
+    let body = if is_head { Vec::new() } else { body };
+    response(problem.code.kind().status, headers, whole(body))
 }
 
 /// An answer of these parts.

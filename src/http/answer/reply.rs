@@ -4,7 +4,7 @@ use http_body_util::{Either, Full};
 use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
-use serde::Serialize;
+use serde_json::Value;
 
 use crate::domain::Decision;
 
@@ -37,17 +37,15 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// A JSON answer.
-    ///
-    /// # Errors
-    /// A problem when `body` cannot be serialised, which is a bug.
-    pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Problem> {
-        let mut json = Vec::with_capacity(256);
-        serde_json::to_writer(&mut json, body).map_err(Problem::fault)?;
-        Ok(Self {
+    /// A JSON answer of these fields, without those that are null.
+    pub(crate) fn json(status: StatusCode, mut fields: Value) -> Self {
+        if let Value::Object(fields) = &mut fields {
+            fields.retain(|_name, value| !value.is_null());
+        }
+        Self {
             status,
-            ..Self::serialised(json.into())
-        })
+            ..Self::serialised(fields.to_string().into())
+        }
     }
 
     /// 200 with a JSON body.

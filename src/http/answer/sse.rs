@@ -12,6 +12,8 @@ use hyper::body::{Body, Bytes, Frame};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
+use crate::ports::SinkClosed;
+
 /// Events that wait to be sent.
 const QUEUE_LEN: usize = 16;
 /// How long a full queue may block the writer.
@@ -49,29 +51,20 @@ struct SseEvent {
     is_last: bool,
 }
 
-/// Why an event was not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotSent {
-    /// The client has hung up.
-    Left,
-    /// The client has not read until the stall deadline.
-    Stalled,
-}
-
 impl SseSink {
     /// Writes an event; `data` is one line.
     ///
     /// # Errors
-    /// [`NotSent`] when the client does not take it.
-    pub(crate) async fn send(&self, name: &str, data: &[u8]) -> Result<(), NotSent> {
+    /// [`SinkClosed`] when the client has hung up, or has not read until the stall deadline.
+    pub(crate) async fn send(&self, name: &str, data: &[u8]) -> Result<(), SinkClosed> {
         self.write(name, data, false).await
     }
 
     /// Writes the last event.
     ///
     /// # Errors
-    /// [`NotSent`] when the client does not take it.
-    pub(crate) async fn finish(self, name: &str, data: &[u8]) -> Result<(), NotSent> {
+    /// As [`Self::send`].
+    pub(crate) async fn finish(self, name: &str, data: &[u8]) -> Result<(), SinkClosed> {
         self.write(name, data, true).await
     }
 
@@ -80,23 +73,20 @@ impl SseSink {
         self.events.closed().await;
     }
 
-    async fn write(&self, name: &str, data: &[u8], is_last: bool) -> Result<(), NotSent> {
+    async fn write(&self, name: &str, data: &[u8], is_last: bool) -> Result<(), SinkClosed> {
         if self.is_stalled.load(Ordering::Relaxed) {
-            return Err(NotSent::Stalled);
+            return Err(SinkClosed);
         }
         let text = [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat();
         let event = SseEvent {
             text: Bytes::from(text),
             is_last,
         };
-        match self.events.send_timeout(event, STALL_DEADLINE).await {
-            Ok(()) => Ok(()),
-            Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(NotSent::Left),
-            Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
-                self.is_stalled.store(true, Ordering::Relaxed);
-                Err(NotSent::Stalled)
-            }
-        }
+        let sent = self.events.send_timeout(event, STALL_DEADLINE).await;
+        sent.map_err(|_unsent| {
+            self.is_stalled.store(true, Ordering::Relaxed);
+            SinkClosed
+        })
     }
 }
 
@@ -200,8 +190,8 @@ mod tests {
         for _ in 0..QUEUE_LEN {
             sink.send("delta", b"{}").await.unwrap();
         }
-        assert_eq!(sink.send("delta", b"{}").await, Err(NotSent::Stalled));
-        assert_eq!(sink.finish("message", b"{}").await, Err(NotSent::Stalled));
+        assert!(sink.send("delta", b"{}").await.is_err());
+        assert!(sink.finish("message", b"{}").await.is_err());
         assert_eq!(began.elapsed(), STALL_DEADLINE);
     }
 
@@ -210,6 +200,6 @@ mod tests {
         let (sink, stream) = channel();
         drop(stream);
         sink.left().await;
-        assert_eq!(sink.send("delta", b"{}").await, Err(NotSent::Left));
+        assert!(sink.send("delta", b"{}").await.is_err());
     }
 }

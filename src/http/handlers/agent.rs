@@ -3,9 +3,9 @@
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
-use serde::Serialize;
+use serde_json::json;
 
-use crate::domain::{AccessToken, Label, Timestamp};
+use crate::domain::Label;
 use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::form::{self, FormParams};
 use crate::http::request::identity::{self, Basic};
@@ -59,32 +59,13 @@ pub(crate) const AUTHORIZE: Endpoint = Endpoint {
     ..Endpoint::get(|_context, _body| Now(Err(Problem::of(Code::UnsupportedResponseType))))
 };
 
-/// The fields of RFC 6749, section 5.1, of RFC 7591, section 3.2.1, and of auth.md.
-#[derive(Serialize)]
-struct RegisterResponse<'a> {
-    registration_id: &'a str,
-    registration_type: &'static str,
-    client_id: &'a str,
-    client_secret: String,
-    /// Seconds since the Unix epoch.
-    client_secret_expires_at: u64,
-    #[serde(flatten)]
-    token: TokenResponse<'a>,
-    tier: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    label: Option<&'a str>,
-    credential_type: &'static str,
-    credential: &'a str,
-    credential_expires: String,
-    scopes: [&'static str; 1],
-}
-
 /// The only registration type.
 const ANONYMOUS: &str = "anonymous";
 
 /// The only credential type.
 const ACCESS_TOKEN: &str = "access_token";
 
+/// Responds with the fields of RFC 6749, section 5.1, of RFC 7591, section 3.2.1, and of auth.md.
 async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let label = read_request(&body)?;
     let app = context.app();
@@ -94,21 +75,25 @@ async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem
     let client_id = registration.client_id();
     tracing::info!(request.id = %context.id, agent.client_id = client_id, "an agent registered");
     let token = registered.token.encode(&app.secrets.access_token);
-    let response = RegisterResponse {
-        registration_id: &client_id,
-        registration_type: ANONYMOUS,
-        client_id: &client_id,
-        client_secret: registration.client_secret(&app.secrets.client_secret),
-        client_secret_expires_at: registration.expires_at().as_ms() / 1000,
-        token: TokenResponse::new(&token, &registered.token, context.now),
-        tier: TIER,
-        label: label.as_ref().map(Label::as_str),
-        credential_type: ACCESS_TOKEN,
-        credential: &token,
-        credential_expires: registered.token.expires_at().to_rfc3339(),
-        scopes: [SCOPE],
-    };
-    Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(registered.decision))
+    let expires_at = registered.token.expires_at();
+    let response = json!({
+        "registration_id": client_id,
+        "registration_type": ANONYMOUS,
+        "client_id": client_id,
+        "client_secret": registration.client_secret(&app.secrets.client_secret),
+        "client_secret_expires_at": registration.expires_at().as_ms() / 1000,
+        "access_token": token,
+        "token_type": "Bearer",
+        "expires_in": expires_at.ms_since(context.now) / 1000,
+        "scope": SCOPE,
+        "tier": TIER,
+        "label": label.as_ref().map(Label::as_str),
+        "credential_type": ACCESS_TOKEN,
+        "credential": token,
+        "credential_expires": expires_at.to_rfc3339(),
+        "scopes": [SCOPE],
+    });
+    Ok(Reply::json(StatusCode::CREATED, response).with_decision(registered.decision))
 }
 
 /// The response is the same whether or not there was anything to revoke (RFC 7009, section 2.2).
@@ -170,28 +155,7 @@ const SCOPE: &str = "public";
 /// The challenge to a client that tried `Authorization: Basic` (RFC 6749, section 5.2).
 const BASIC: &str = "Basic realm=\"oauth2\"";
 
-/// The fields of RFC 6749, section 5.1.
-#[derive(Serialize)]
-struct TokenResponse<'a> {
-    access_token: &'a str,
-    token_type: &'static str,
-    /// Seconds.
-    expires_in: u64,
-    scope: &'static str,
-}
-
-impl<'a> TokenResponse<'a> {
-    /// The response for `token`, which is encoded as `text`.
-    fn new(text: &'a str, token: &AccessToken, now: Timestamp) -> Self {
-        Self {
-            access_token: text,
-            token_type: "Bearer",
-            expires_in: token.expires_at().ms_since(now) / 1000,
-            scope: SCOPE,
-        }
-    }
-}
-
+/// Responds with the fields of RFC 6749, section 5.1.
 async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let basic = identity::basic(context.headers());
     let is_basic = basic != Basic::Nothing;
@@ -210,9 +174,13 @@ async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
         IssueTokenError::InvalidClient => invalid_client(is_basic),
         IssueTokenError::NotCharged(_) | IssueTokenError::Store(_) => error.into(),
     })?;
-    let token = issued.token.encode(&app.secrets.access_token);
-    let response = TokenResponse::new(&token, &issued.token, context.now);
-    Ok(Reply::json(StatusCode::OK, &response)?.with_decision(issued.decision))
+    let response = json!({
+        "access_token": issued.token.encode(&app.secrets.access_token),
+        "token_type": "Bearer",
+        "expires_in": issued.token.expires_at().ms_since(context.now) / 1000,
+        "scope": SCOPE,
+    });
+    Ok(Reply::json(StatusCode::OK, response).with_decision(issued.decision))
 }
 
 /// Parses the client's id and secret from a request of the only grant type.

@@ -13,7 +13,7 @@ use crate::ports::NullSink;
 use crate::site::tools::Tool;
 use crate::usecases::ask_assistant::{self as usecase, Answered, ChatIdentity};
 
-use crate::http::handlers::chat_wire::{self, QuotaResponse};
+use crate::http::handlers::chat_wire::{self, quota_response};
 use crate::http::handlers::stream;
 
 pub(crate) const CHAT: Endpoint = Endpoint {
@@ -69,7 +69,7 @@ async fn ask(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem
 
 fn answer(answered: Answered, is_tool: bool) -> Result<Reply, Problem> {
     let response = chat_wire::chat_response(&answered, is_tool);
-    let mut reply = Reply::json(StatusCode::OK, &response)?;
+    let mut reply = Reply::json(StatusCode::OK, response);
     reply.problem = chat_wire::fallback_cause(answered.model_error);
     Ok(reply.with_decision(answered.decision))
 }
@@ -97,6 +97,6 @@ async fn standing(context: RequestContext) -> Result<Decision, Problem> {
 async fn show_quota(context: RequestContext, identity: ChatIdentity) -> Result<Reply, Problem> {
     let meter = context.app().meter();
     let decision = usecase::remaining_turns(meter, context.now, &context.client, identity).await?;
-    let response = QuotaResponse::of(&decision);
-    Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
+    let response = quota_response(&decision);
+    Ok(Reply::json(StatusCode::OK, response).with_decision(decision))
 }

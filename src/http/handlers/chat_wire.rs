@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyper::header::{HeaderName, HeaderValue, SET_COOKIE};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::domain::{
     Content, Conversation, Decision, MESSAGES_MAX, Message, PolicyName, Quota, QuotaToken, Role,
@@ -21,47 +21,15 @@ pub(super) const NAME: &str = "assistant.chat";
 /// Longer than any model may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(330);
 
-/// A response, field for field.
-#[derive(Serialize)]
-pub(super) struct ChatResponse<'a> {
-    message: &'a str,
-    #[serde(flatten)]
-    numbers: QuotaResponse,
-    /// Absent from the tool's response.
-    #[serde(flatten)]
-    aliases: Option<Aliases<'a>>,
-}
-
-/// Deprecated names of the other fields.
-#[derive(Serialize)]
-struct Aliases<'a> {
-    reply: &'a str,
-    quota: QuotaResponse,
-}
-
-#[derive(Clone, Copy, Serialize)]
-pub(super) struct QuotaResponse {
-    used: u32,
-    max: u32,
-    remaining: u32,
-}
-
-impl QuotaResponse {
-    /// The numbers of the `assistant` policy. If it is off, the largest possible quota, unused.
-    pub(super) fn of(decision: &Decision) -> Self {
-        match decision.standing(PolicyName::Assistant) {
-            Some(standing) => Self {
-                used: standing.used(),
-                max: standing.quota.count(),
-                remaining: standing.remaining(),
-            },
-            None => Self {
-                used: 0,
-                max: Quota::COUNT_MAX,
-                remaining: Quota::COUNT_MAX,
-            },
-        }
-    }
+/// Responds with the numbers of the `assistant` policy. If it is off, the largest possible quota, unused.
+pub(super) fn quota_response(decision: &Decision) -> Value {
+    let standing = decision.standing(PolicyName::Assistant);
+    let unused = (0, Quota::COUNT_MAX, Quota::COUNT_MAX);
+    let (used, max, remaining) = standing.map_or(unused, |standing| {
+        let max = standing.quota.count();
+        (standing.used(), max, standing.remaining())
+    });
+    json!({ "used": used, "max": max, "remaining": remaining })
 }
 
 /// Takes one of the concurrent turns of the client's network, then charges a turn. Dropping the share
@@ -93,17 +61,20 @@ pub(super) async fn take_turn(
 /// Cause of a problem that nobody reads.
 pub(super) const HUNG_UP: &str = "the client hung up";
 
-/// The response of the API, or of its tool.
-pub(super) fn chat_response(answered: &Answered, is_tool: bool) -> ChatResponse<'_> {
-    let (message, numbers) = (&answered.reply, QuotaResponse::of(&answered.decision));
-    ChatResponse {
-        message,
-        numbers,
-        aliases: (!is_tool).then_some(Aliases {
-            reply: message,
-            quota: numbers,
-        }),
+/// The response of the API, or of its tool, which has no deprecated names.
+pub(super) fn chat_response(answered: &Answered, is_tool: bool) -> Value {
+    let quota = quota_response(&answered.decision);
+    let mut response = json!({
+        "message": answered.reply,
+        "used": quota["used"],
+        "max": quota["max"],
+        "remaining": quota["remaining"],
+    });
+    if !is_tool {
+        response["reply"] = json!(answered.reply);
+        response["quota"] = quota;
     }
+    response
 }
 
 /// The model's failure for the log, if the fallback answered.

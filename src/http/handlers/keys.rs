@@ -2,8 +2,7 @@
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::domain::{Label, PolicyName};
 use crate::http::endpoint::{Handled::Now, later};
@@ -34,19 +33,7 @@ pub(crate) const DESCRIBE_KEYS: Endpoint = Endpoint {
 
 const PATHS: &[&str] = &["/api/v1/keys"];
 
-#[derive(Serialize)]
-struct CreateKeyResponse<'a> {
-    api_key: &'a str,
-    tier: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    label: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rate_limit: Option<Value>,
-    expires_at: String,
-    documentation: &'a str,
-    note: &'a str,
-}
-
+/// Responds with a `CreateKeyResponse`.
 async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let label = read_request(&body)?;
     let app = context.app();
@@ -62,18 +49,18 @@ async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     .await?;
     tracing::info!(request.id = %context.id, key.id = issued.record.id.to_string(), "a key was issued");
     let quota = app.settings.policies.quota(PolicyName::Default);
-    let response = CreateKeyResponse {
-        api_key: issued.key.expose(),
-        tier: TIER,
-        label: issued.record.label.as_ref().map(Label::as_str),
-        rate_limit: quota
+    let response = json!({
+        "api_key": issued.key.expose(),
+        "tier": TIER,
+        "label": issued.record.label.as_ref().map(Label::as_str),
+        "rate_limit": quota
             .map(|quota| json!({"limit": quota.count(), "window_seconds": quota.window_s()})),
-        expires_at: issued.record.expires_at.to_rfc3339(),
-        documentation: &context.state().urls.documentation,
-        note: "Save this key: it is shown only once. Send it as Authorization: Bearer or as \
-               X-API-Key. No endpoint requires it.",
-    };
-    Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(issued.decision))
+        "expires_at": issued.record.expires_at.to_rfc3339(),
+        "documentation": context.state().urls.documentation,
+        "note": "Save this key: it is shown only once. Send it as Authorization: Bearer or as \
+                 X-API-Key. No endpoint requires it.",
+    });
+    Ok(Reply::json(StatusCode::CREATED, response).with_decision(issued.decision))
 }
 
 /// Responds with a `KeysDescribeResponse`.
@@ -95,7 +82,7 @@ fn describe(context: &RequestContext) -> Result<Reply, Problem> {
         },
         "documentation": &context.state().urls.documentation,
     });
-    Reply::json(StatusCode::OK, &response)
+    Ok(Reply::json(StatusCode::OK, response))
 }
 
 /// Reads a `CreateKeyRequest`; the body may be absent.

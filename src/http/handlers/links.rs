@@ -166,12 +166,14 @@ fn token(context: &RequestContext) -> Option<LeaveToken> {
     LeaveToken::parse(path.rsplit('/').next()?)
 }
 
-/// A page in the language in which the contact signed up, with the messages whose names begin with `state`.
+/// A page in the language in which the contact signed up, with its masked address and the messages whose names begin
+/// with `state`.
 fn contact_page(
     context: &RequestContext,
     contact: Option<Contact>,
     state: &str,
 ) -> Result<Reply, Problem> {
+    let address = contact.as_ref().map(|contact| contact.email.masked());
     let language = contact.and_then(|contact| contact.consent?.language);
     let asked = || negotiate::language(&context.parts);
     let page = WrittenPage {
@@ -180,7 +182,7 @@ fn contact_page(
         layout: "parts/contact.html",
         title: &format!("{state}-title"),
         path: None,
-        values: json!({ "state": state }),
+        values: json!({ "state": state, "address": address }),
     };
     let mut reply = page.reply(&context.state().page_writer)?;
     reply.headers.insert(REFERRER_POLICY, NO_REFERRER);

@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::ORIGIN;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::domain::{EmailAddress, EmailError, SignUpWay};
 use crate::http::endpoint::later;
@@ -25,14 +25,6 @@ pub(crate) const SUBSCRIBE: Endpoint = Endpoint {
     ..Endpoint::post(|context, body| later(sign_up(context.clone(), body, way(context))))
 };
 
-#[derive(Serialize)]
-struct NewsletterSubscribeResponse {
-    ok: bool,
-    mode: &'static str,
-    #[serde(rename = "alreadyExists", skip_serializing_if = "Option::is_none")]
-    already_exists: Option<bool>,
-}
-
 /// Origin of the sign-up: browsers send the origin of the page whose script calls the API.
 fn way(context: &RequestContext) -> SignUpWay {
     match context.headers().contains_key(ORIGIN) {
@@ -41,6 +33,7 @@ fn way(context: &RequestContext) -> SignUpWay {
     }
 }
 
+/// Responds with a `NewsletterSubscribeResponse`.
 async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result<Reply, Problem> {
     let email = read_request(&body)?;
     let app = context.app();
@@ -62,12 +55,8 @@ async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result
         Outcome::Kept { already_exists } => ("contact", already_exists),
         Outcome::PassedOn => ("notify", None),
     };
-    let response = NewsletterSubscribeResponse {
-        ok: true,
-        mode,
-        already_exists,
-    };
-    Ok(Reply::json(StatusCode::OK, &response)?.with_decision(subscribed.decision))
+    let response = json!({ "ok": true, "mode": mode, "alreadyExists": already_exists });
+    Ok(Reply::json(StatusCode::OK, response).with_decision(subscribed.decision))
 }
 
 /// Reads a `NewsletterSubscribeRequest`.

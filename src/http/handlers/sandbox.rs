@@ -2,7 +2,6 @@
 
 use hyper::header::{ACCEPT, HeaderName, USER_AGENT};
 use hyper::{HeaderMap, StatusCode};
-use serde::Serialize;
 use serde_json::json;
 
 use crate::domain::EchoMessage;
@@ -31,19 +30,7 @@ pub(crate) const DESCRIBE_ECHO: Endpoint = Endpoint {
 
 const PATHS: &[&str] = &["/api/v1/sandbox/echo"];
 
-#[derive(Serialize)]
-struct SandboxEchoResponse<'a> {
-    ok: bool,
-    sandbox: bool,
-    version: &'a str,
-    echo: &'a str,
-    received_at: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request_accept: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request_user_agent: Option<String>,
-}
-
+/// Responds with a `SandboxEchoResponse`.
 fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let (message, echo_headers) = read_request(body)?;
     let shown = |name| {
@@ -51,16 +38,16 @@ fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
             .then(|| header_text(context.headers(), name))
             .flatten()
     };
-    let response = SandboxEchoResponse {
-        ok: true,
-        sandbox: true,
-        version: VERSION,
-        echo: message.as_str(),
-        received_at: context.now.to_rfc3339(),
-        request_accept: shown(ACCEPT),
-        request_user_agent: shown(USER_AGENT),
-    };
-    Reply::json(StatusCode::OK, &response)
+    let response = json!({
+        "ok": true,
+        "sandbox": true,
+        "version": VERSION,
+        "echo": message.as_str(),
+        "received_at": context.now.to_rfc3339(),
+        "request_accept": shown(ACCEPT),
+        "request_user_agent": shown(USER_AGENT),
+    });
+    Ok(Reply::json(StatusCode::OK, response))
 }
 
 /// Responds with a `SandboxEchoInfoResponse`.
@@ -73,7 +60,7 @@ fn describe() -> Result<Reply, Problem> {
                   returns it as echo. With echo_headers set to true, the response also has the \
                   request's Accept and User-Agent headers. Nothing is stored.",
     });
-    Reply::json(StatusCode::OK, &response)
+    Ok(Reply::json(StatusCode::OK, response))
 }
 
 /// Reads a `SandboxEchoRequest`: its `message` and `echo_headers`.

@@ -15,8 +15,8 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use crate::domain::{Conversation, Decision, macros::names};
-use crate::http::answer::sse::{self, NotSent, SseSink};
+use crate::domain::{Conversation, Decision};
+use crate::http::answer::sse::{self, SseSink};
 use crate::http::endpoint::{catch_panic, panicked};
 use crate::http::log::milliseconds;
 use crate::http::{Area, Code, Problem, Reply, RequestContext};
@@ -77,22 +77,19 @@ async fn write_stream(
     let outcome = tokio::select! {
         outcome = catch_panic(timeout(deadline, answer)) => outcome,
         // Dropping the answer ends the model's work and frees its permit.
-        () = sink.events.left() => return Ended::ReaderLeft.log(&context, started, None),
+        () = sink.events.left() => return log_end(&context, started, Err(SinkClosed), None),
     };
     let answered = match outcome {
         Ok(Ok(answered)) => answered.map_err(|error| problem(&context, error)),
         Ok(Err(_elapsed)) => Err(Problem::of(Code::HandlerTimeout).because("deadline passed")),
         Err(panic) => Err(panicked(&*panic)),
     };
-    let message = |answered: Answered| {
-        let message = serde_json::to_vec(&chat_response(&answered, false));
-        Ok((message.map_err(Problem::fault)?, answered))
-    };
-    match answered.and_then(message) {
-        Ok((message, answered)) => {
+    match answered {
+        Ok(answered) => {
+            let message = chat_response(&answered, false).to_string();
             sink.complete(answered).await;
-            let sent = sink.events.finish("message", &message).await;
-            Ended::after(sent, Ended::Answered).log(&context, started, None);
+            let sent = sink.events.finish("message", message.as_bytes()).await;
+            log_end(&context, started, sent, None);
         }
         Err(problem) => {
             let Some(problem) = sink.begin(Err(problem)) else {
@@ -106,7 +103,7 @@ async fn write_stream(
                 Area::Api,
             );
             let sent = sink.events.finish("problem", &body).await;
-            Ended::after(sent, Ended::Failed).log(&context, started, Some(&problem));
+            log_end(&context, started, sent, Some(&problem));
         }
     }
 }
@@ -165,48 +162,34 @@ impl AnswerSink for DeltaSink {
             let (piece, others) = rest.split_at(piece_len(rest));
             rest = others;
             let delta = json!({ "text": piece }).to_string();
-            self.events
-                .send("delta", delta.as_bytes())
-                .await
-                .map_err(|_untaken| SinkClosed)?;
+            self.events.send("delta", delta.as_bytes()).await?;
         }
         Ok(())
     }
 }
 
-names! {
-    /// The end of a stream.
-    enum Ended {
-        Answered => "answered",
-        Failed => "failed",
-        ReaderLeft => "reader left",
-        ReaderStalled => "reader stalled",
-    }
-}
-
-impl Ended {
-    /// `whole` if the last event was sent.
-    fn after(sent: Result<(), NotSent>, whole: Self) -> Self {
-        match sent {
-            Ok(()) => whole,
-            Err(NotSent::Left) => Self::ReaderLeft,
-            Err(NotSent::Stalled) => Self::ReaderStalled,
+/// Logs the end of a stream, without personal data. `sent` is the result of its last event.
+fn log_end(
+    context: &RequestContext,
+    started: Instant,
+    sent: Result<(), SinkClosed>,
+    problem: Option<&Problem>,
+) {
+    let (endpoint, duration_ms) = (chat_wire::NAME, milliseconds(started.elapsed()));
+    let code = problem.map(|problem| problem.code.kind().name);
+    let cause = problem.and_then(|problem| problem.cause.as_deref());
+    let outcome = match (sent, problem) {
+        (Err(SinkClosed), _) => "reader left",
+        (Ok(()), Some(_)) => {
+            tracing::warn!(
+                request.id = %context.id, endpoint, duration_ms, outcome = "failed", code, cause,
+                "stream ended"
+            );
+            return;
         }
-    }
-
-    /// Writes the log line, without personal data.
-    fn log(self, context: &RequestContext, started: Instant, problem: Option<&Problem>) {
-        let (endpoint, outcome) = (chat_wire::NAME, self.as_str());
-        let duration_ms = milliseconds(started.elapsed());
-        let code = problem.map(|problem| problem.code.kind().name);
-        let cause = problem.and_then(|problem| problem.cause.as_deref());
-        match self {
-            Self::Failed => tracing::warn!(
-                request.id = %context.id, endpoint, duration_ms, outcome, code, cause, "stream ended"
-            ),
-            Self::Answered | Self::ReaderLeft | Self::ReaderStalled => tracing::info!(
-                request.id = %context.id, endpoint, duration_ms, outcome, code, cause, "stream ended"
-            ),
-        }
-    }
+        (Ok(()), None) => "answered",
+    };
+    tracing::info!(
+        request.id = %context.id, endpoint, duration_ms, outcome, code, cause, "stream ended"
+    );
 }

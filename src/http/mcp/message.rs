@@ -7,7 +7,7 @@ use hyper::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use crate::http::request::json;
-use crate::http::{Errors, JsonObject, JsonValue, Problem, Reply};
+use crate::http::{Errors, JsonObject, JsonValue, Reply};
 use crate::site::tools::REVISIONS;
 
 /// The first revision whose messages state their revision themselves.
@@ -237,11 +237,8 @@ impl RpcError {
     }
 
     /// The response to the message with this id.
-    pub(super) fn reply(self, id: Option<Value>) -> Result<Reply, Problem> {
-        let response = match id {
-            Some(id) => json!({ "jsonrpc": "2.0", "id": id, "error": self.error }),
-            None => json!({ "jsonrpc": "2.0", "error": self.error }),
-        };
-        Reply::json(self.status, &response)
+    pub(super) fn reply(self, id: Option<Value>) -> Reply {
+        let response = json!({ "jsonrpc": "2.0", "id": id, "error": self.error });
+        Reply::json(self.status, response)
     }
 }

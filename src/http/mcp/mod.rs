@@ -23,18 +23,15 @@ use message::{RpcError, RpcMessage};
 /// Lifetime of the list of tools in client caches, in milliseconds: it changes with a restart at most.
 const TTL_MS: u64 = 3_600_000;
 
-/// Answers one message. `run` runs a tool with its arguments, a JSON object.
-///
-/// # Errors
-/// The problem to respond with when the service has a fault. Errors of the message and of its tool are
-/// responses of the protocol.
+/// Answers one message. `run` runs a tool with its arguments, a JSON object. Errors of the message and of its tool
+/// are responses of the protocol.
 pub(crate) async fn answer(
     toolbox: &Toolbox,
     request_id: RequestId,
     headers: &HeaderMap,
     body: &[u8],
     run: impl AsyncFnOnce(Tool, String) -> Result<Reply, Problem>,
-) -> Result<Reply, Problem> {
+) -> Reply {
     let mut message = match RpcMessage::parse(body) {
         Ok(message) => message,
         Err(error) => return error.reply(None),
@@ -44,10 +41,10 @@ pub(crate) async fn answer(
         Err(error) => return error.reply(message.id),
     };
     let Some(id) = message.id.take() else {
-        return Ok(Reply {
+        return Reply {
             status: StatusCode::ACCEPTED,
             ..Reply::empty()
-        });
+        };
     };
     let without_tool = |result| (result, Reply::empty());
     let answered = match (message.method.as_str(), is_stateless) {
@@ -76,12 +73,12 @@ pub(crate) async fn answer(
         result
     };
     let response = json!({ "jsonrpc": "2.0", "id": id, "result": result });
-    Ok(Reply {
+    Reply {
         decision: ran.decision,
         tool: ran.tool,
         problem: ran.problem,
-        ..Reply::json(StatusCode::OK, &response)?
-    })
+        ..Reply::json(StatusCode::OK, response)
+    }
 }
 
 /// `object` with additional fields.

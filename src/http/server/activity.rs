@@ -2,35 +2,30 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
-use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use http_body_util::{BodyExt as _, Either};
+use hyper::body::{Body, Bytes, Incoming};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
 use crate::http::ReplyBody;
+use crate::http::request::body::BodyError;
 
 /// Minimum bytes of a write that count as progress. HTTP/2 frames that acknowledge a ping or a setting are
 /// smaller.
 const PROGRESS_BYTES: usize = 64;
 
-/// Bytes that a client may send per request, besides its body. More is a flood of frames that request nothing
-/// (CVE-2019-9512, CVE-2019-9515).
-const REQUEST_BYTES: i64 = 64 * 1024;
-
-/// Maximum bytes that a client may send before its next request is counted: on HTTP/2, all heads that have
-/// arrived and a window of body data are read before that.
-const AHEAD_BYTES: i64 = 256 * 1024;
-
-/// Bytes that a client may send per frame of a response: some clients acknowledge each one with two
-/// `WINDOW_UPDATE` frames, over TLS in a record each.
-const FRAME_BYTES: i64 = 128;
+/// Maximum bytes that a client may send between two requests or parts of bodies: on HTTP/2, all heads that have
+/// arrived and a window of body data are read before the next one counts. More is a flood of frames that request
+/// nothing (CVE-2019-9512, CVE-2019-9515).
+const IDLE_BYTES_MAX: usize = 256 * 1024;
 
 /// Size of the largest response that is written in one piece.
 const JOINED_BYTES_MAX: usize = 4096;
@@ -42,48 +37,56 @@ pub(crate) struct Activity {
     opened: Instant,
     /// Milliseconds after `opened`.
     last_ms: AtomicU64,
-    /// Requests without a response yet, and responses whose next part isn't ready.
+    /// Requests without a response yet, and streams.
     waiting: AtomicUsize,
     /// The socket's send buffer is full: the client doesn't read.
     is_blocked: AtomicBool,
-    /// Bytes that the client may still send.
-    credit: AtomicI64,
-    closing: Notify,
-    evicted: Notify,
+    /// Bytes received since the last request or part of a body.
+    idle_bytes: AtomicUsize,
+    /// Unbounded for a trusted proxy, which passes on no flood.
+    idle_bytes_max: usize,
+    /// The connection's task.
+    task: OnceLock<AbortHandle>,
 }
 
 impl Activity {
-    pub(crate) fn new() -> Arc<Self> {
+    pub(crate) fn new(is_trusted: bool) -> Arc<Self> {
         Arc::new(Self {
             opened: Instant::now(),
             last_ms: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             is_blocked: AtomicBool::new(false),
-            credit: AtomicI64::new(AHEAD_BYTES),
-            closing: Notify::new(),
-            evicted: Notify::new(),
+            idle_bytes: AtomicUsize::new(0),
+            idle_bytes_max: if is_trusted {
+                usize::MAX
+            } else {
+                IDLE_BYTES_MAX
+            },
+            task: OnceLock::new(),
         })
     }
 
     /// Counts a request until the guard is dropped.
     pub(crate) fn begin_request(self: &Arc<Self>) -> ActivityGuard {
-        self.allow(REQUEST_BYTES);
+        self.forgive();
         self.begin()
     }
 
-    /// Lifts the bound: a trusted proxy passes on no flood.
-    pub(super) fn trust(&self) {
-        self.allow(i64::MAX / 2);
+    /// The body of a request, each part of which counts like another request.
+    pub(super) fn received(
+        self: &Arc<Self>,
+        body: Incoming,
+    ) -> impl Body<Data = Bytes, Error = BodyError> + Send + use<> {
+        if body.is_end_stream() {
+            return Either::Left(body);
+        }
+        let activity = Arc::clone(self);
+        Either::Right(body.inspect_frame(move |_frame| activity.forgive()))
     }
 
-    /// Returns the new credit.
-    fn allow(&self, bytes: i64) -> i64 {
-        let allowed = self.credit.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if allowed > AHEAD_BYTES && allowed < i64::MAX / 4 {
-            self.credit.store(AHEAD_BYTES, Ordering::Relaxed);
-            return AHEAD_BYTES;
-        }
-        allowed
+    /// The bytes received so far had a purpose.
+    fn forgive(&self) {
+        self.idle_bytes.store(0, Ordering::Relaxed);
     }
 
     /// The connection waits for the service until the guard is dropped.
@@ -120,22 +123,17 @@ impl Activity {
         }
     }
 
-    /// Ends the connection after its pending responses.
-    pub(crate) fn close(&self) {
-        self.closing.notify_one();
+    /// `task` serves the connection.
+    pub(crate) fn belongs_to(&self, task: AbortHandle) {
+        // A connection has one task.
+        let _ = self.task.set(task);
     }
 
-    pub(crate) async fn closing(&self) {
-        self.closing.notified().await;
-    }
-
-    /// Ends the connection now.
+    /// Closes the connection at once.
     pub(crate) fn evict(&self) {
-        self.evicted.notify_one();
-    }
-
-    pub(crate) async fn evicted(&self) {
-        self.evicted.notified().await;
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
     }
 
     fn is_waiting(&self) -> bool {
@@ -156,8 +154,8 @@ impl Activity {
     /// # Errors
     /// When the client sent more than its requests can need.
     fn read(&self, bytes: usize) -> io::Result<()> {
-        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        if self.allow(-bytes) < 0 {
+        self.idle_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if self.has_flooded() {
             return Err(io::Error::other(
                 "flood: the client sent more than its requests need",
             ));
@@ -167,7 +165,7 @@ impl Activity {
 
     /// True if the client sent more than its requests can need.
     pub(crate) fn has_flooded(&self) -> bool {
-        self.credit.load(Ordering::Relaxed) < 0
+        self.idle_bytes.load(Ordering::Relaxed) > self.idle_bytes_max
     }
 
     /// Called after each write to the socket with its result.
@@ -184,97 +182,25 @@ impl Activity {
 #[derive(Debug)]
 pub(crate) struct ActivityGuard(Arc<Activity>);
 
+impl ActivityGuard {
+    /// The body of the response. The connection waits for the service until a stream has ended.
+    pub(super) fn sending(
+        self,
+        body: ReplyBody,
+    ) -> impl Body<Data = Bytes, Error = BodyError> + Send + use<> {
+        match body {
+            Either::Left(whole) => Either::Left(whole),
+            Either::Right(stream) => {
+                Either::Right(stream.inspect_frame(move |_frame| self.0.forgive()))
+            }
+        }
+    }
+}
+
 impl Drop for ActivityGuard {
     fn drop(&mut self) {
         self.0.touch();
         self.0.waiting.fetch_sub(1, Ordering::Release);
-    }
-}
-
-/// A request's body. The client may send as many bytes as are read of it.
-pub(crate) struct ReceivedBody {
-    body: Incoming,
-    /// `None` if it is empty.
-    activity: Option<Arc<Activity>>,
-}
-
-impl ReceivedBody {
-    pub(crate) fn new(body: Incoming, activity: &Arc<Activity>) -> Self {
-        let activity = (!body.is_end_stream()).then(|| Arc::clone(activity));
-        Self { body, activity }
-    }
-}
-
-impl Body for ReceivedBody {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let this = self.get_mut();
-        let polled = Pin::new(&mut this.body).poll_frame(context);
-        if let (Poll::Ready(Some(Ok(frame))), Some(activity)) = (&polled, &this.activity) {
-            // A short part can come in a frame that is larger than its content.
-            let bytes = frame.data_ref().map_or(0, Bytes::len);
-            activity.allow(2 * i64::try_from(bytes).unwrap_or(0));
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// A response's body. While its next part isn't ready, the connection waits for the service.
-pub(crate) struct ActiveBody {
-    body: ReplyBody,
-    activity: Arc<Activity>,
-    waiting: Option<ActivityGuard>,
-}
-
-impl ActiveBody {
-    /// `waiting` counts the request until now.
-    pub(crate) fn new(body: ReplyBody, waiting: ActivityGuard) -> Self {
-        Self {
-            body,
-            activity: Arc::clone(&waiting.0),
-            waiting: Some(waiting),
-        }
-    }
-}
-
-impl Body for ActiveBody {
-    type Data = Bytes;
-    type Error = <ReplyBody as Body>::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let this = self.get_mut();
-        let polled = Pin::new(&mut this.body).poll_frame(context);
-        if polled.is_ready() {
-            this.waiting = None;
-            this.activity.allow(FRAME_BYTES);
-        } else {
-            this.waiting.get_or_insert_with(|| this.activity.begin());
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
@@ -341,10 +267,8 @@ impl AsyncWrite for Socket {
 mod tests {
     use std::convert::Infallible;
     use std::pin::pin;
-    use std::task::Waker;
 
     use futures_util::FutureExt as _;
-    use http_body_util::Either;
     use tokio::time::advance;
 
     use super::*;
@@ -377,16 +301,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_idle_since_its_last_answer_was_sent() {
-        let activity = Activity::new();
+        let activity = Activity::new(false);
         let mut idle = pin!(activity.idle(REST, STALL));
         let request = activity.begin();
         for _ in 0..10 {
             advance(STALL).await;
             assert!(idle.as_mut().now_or_never().is_none());
         }
-        let mut body = ActiveBody::new(whole("whole"), request);
-        let polled = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
-        assert!(polled.is_ready());
+        drop(request.sending(whole("whole")));
         advance(PAUSE).await;
         sent(&activity, PROGRESS_BYTES);
         let began = Instant::now();
@@ -396,7 +318,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_read_has_longer_and_each_write_counts() {
-        let activity = Activity::new();
+        let activity = Activity::new(false);
         let mut idle = pin!(activity.idle(REST, STALL));
         for _ in 0..3 {
             blocked(&activity);
@@ -414,7 +336,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn frames_that_keep_a_connection_alive_are_no_progress() {
-        let activity = Activity::new();
+        let activity = Activity::new(false);
         let idle = async {
             for _ in 0..2 {
                 tokio::time::sleep(REST / 3).await;
@@ -430,36 +352,29 @@ mod tests {
 
     #[test]
     fn a_client_may_send_what_its_requests_need_and_no_more() {
-        let activity = Activity::new();
-        let [ahead, request] = [AHEAD_BYTES, REQUEST_BYTES].map(|it| usize::try_from(it).unwrap());
-        // Unused credit of many requests doesn't add up.
+        let activity = Activity::new(false);
         for _ in 0..1000 {
+            activity.read(IDLE_BYTES_MAX).unwrap();
             drop(activity.begin_request());
         }
-        activity.read(ahead).unwrap();
-        drop(activity.begin_request());
-        activity.read(request).unwrap();
+        activity.read(IDLE_BYTES_MAX).unwrap();
         assert!(!activity.has_flooded());
         assert!(activity.read(1).is_err());
         assert!(activity.has_flooded());
-        let trusted = Activity::new();
-        trusted.trust();
-        drop(trusted.begin_request());
+        let trusted = Activity::new(true);
         trusted.read(1 << 40).unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_the_service_has_not_made_yet_may_take_any_time() {
-        let activity = Activity::new();
+        let activity = Activity::new(false);
         let request = activity.begin();
         // A part of the response, then none for long.
         let (sink, stream) = sse::channel();
         sink.send("part", b"1").await.unwrap();
-        let mut body = ActiveBody::new(Either::Right(Box::new(stream)), request);
-        let context = &mut Context::from_waker(Waker::noop());
-        assert!(Pin::new(&mut body).poll_frame(context).is_ready());
-        assert!(!activity.is_waiting());
-        assert!(Pin::new(&mut body).poll_frame(context).is_pending());
+        let mut body = Box::pin(request.sending(Either::Right(Box::new(stream))));
+        assert!(body.frame().await.is_some());
+        assert!(body.frame().now_or_never().is_none());
         let mut idle = pin!(activity.idle(REST, STALL));
         for _ in 0..10 {
             advance(STALL).await;

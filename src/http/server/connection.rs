@@ -11,25 +11,26 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use futures_util::future::Either;
 use futures_util::stream::FuturesUnordered;
-use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue};
+use futures_util::{FutureExt as _, StreamExt as _};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper::{Request, Response, Version};
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::Network;
 
 use crate::http::Peer;
-use crate::http::server::activity::{ActiveBody, Activity, ReceivedBody, Socket};
-use crate::http::server::handshake::{Failures, Handshakes, foreign};
+use crate::http::log_throttle::Unlogged;
+use crate::http::request::body::BodyError;
+use crate::http::server::activity::{Activity, Socket};
+use crate::http::server::handshake::{Handshakes, first_bytes, foreign};
 use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
 use crate::http::server::shares::Share;
@@ -43,17 +44,14 @@ const HEADER_LIST_MAX: u32 = 16 * 1024;
 /// Body bytes that a client may send on HTTP/2 before any are read.
 const WINDOW: u32 = 64 * 1024 - 1;
 
-/// Number of and pause between peeks for the rest of a possible HTTP/2 preface. Clients send its 24 bytes in
-/// one piece.
-const PREFACE_TRIES: u32 = 10;
-const PREFACE_PAUSE: Duration = Duration::from_millis(20);
+/// Beginning of HTTP/2's preface (RFC 9113, section 3.4), which clients send in one piece. No method has it.
+const PREFACE: &[u8] = b"PRI";
 
 /// Time for which a client that flooded keeps its HTTP/2 slot, so that it can't reconnect at once.
 const FLOOD_HOLD: Duration = Duration::from_secs(60);
 
-/// Reasons for closing a connection early, for the log.
+/// The reason for closing a connection early, for the log.
 const IDLE: &str = "idle for too long";
-const EVICTED: &str = "idle while all connections were taken";
 
 /// The protocol of a listener's connections.
 pub(crate) enum Speaks {
@@ -69,7 +67,8 @@ pub(crate) struct Common {
     pub(crate) places: Arc<Places>,
     pub(crate) limits: ServerLimits,
     pub(crate) speaks: Speaks,
-    pub(crate) failures: Failures,
+    /// Connections that don't speak the port's protocol, or fail at it.
+    pub(crate) failures: Unlogged,
     /// Cancelled when the service stops.
     pub(crate) stop: CancellationToken,
 }
@@ -106,27 +105,33 @@ impl Connection {
             failures,
             ..
         } = &*self.common;
+        let log = |error: &str| {
+            if let Some(count) = failures.count() {
+                tracing::info!(
+                    count,
+                    error,
+                    "connections or TLS handshakes failed since the last such line"
+                );
+            }
+        };
         if let Speaks::Tls(handshakes) = speaks {
             let shaken = tokio::select! {
                 shaken = handshakes.accept(stream, || self.http2_place().ok()) => shaken,
                 () = self.stopped() => return Ok(()),
-                () = self.activity.evicted() => return Err(EVICTED.to_owned()),
             };
-            let (stream, http2) = shaken.inspect_err(|error| {
-                failures.log(error, "TLS handshakes failed since the last such line");
-            })?;
+            let (stream, http2) = shaken.inspect_err(|error| log(error))?;
             return self.speak(stream, http2).await;
         }
-        let is_http2 = tokio::select! {
-            first = speaks_http2(&stream.stream) => first.map_err(socket)?,
+        let first = tokio::select! {
+            first = first_bytes(&stream.stream) => first.map_err(socket)?,
             () = sleep(limits.head_deadline) => return Err(IDLE.to_owned()),
             () = self.stopped() => return Ok(()),
-            () = self.activity.evicted() => return Err(EVICTED.to_owned()),
         };
-        // Bytes have arrived, so this doesn't wait. hyper answers what isn't HTTP.
-        if let Some(cause) = foreign(&stream.stream, false).await.map_err(socket)? {
-            failures.log(cause, "connections without HTTP since the last such line");
+        // hyper answers what isn't HTTP.
+        if let Some(error) = foreign(&first, false) {
+            log(error);
         }
+        let is_http2 = first.starts_with(PREFACE);
         let http2 = is_http2.then(|| self.http2_place()).transpose();
         let http2 = http2.map_err(|cause| format!("HTTP/2: {cause}"))?;
         self.speak(stream, http2).await
@@ -160,7 +165,7 @@ impl Connection {
         http2: Option<Http2Place>,
     ) -> Result<(), String> {
         let this = Arc::clone(&self);
-        let answer = service_fn(move |request| Arc::clone(&this).answer(request));
+        let answer = service_fn(move |request| this.answer(request));
         let io = TokioIo::new(stream);
         if let Some(place) = http2 {
             let connection = http2_builder(place.streams_max).serve_connection(io, answer);
@@ -168,11 +173,7 @@ impl Connection {
                 .drive(connection, http2::Connection::graceful_shutdown, true)
                 .await;
             if self.activity.has_flooded() {
-                tokio::select! {
-                    () = sleep(FLOOD_HOLD) => {}
-                    () = self.stop.cancelled() => {}
-                    () = self.activity.evicted() => {}
-                }
+                let _ = timeout(FLOOD_HOLD, self.stop.cancelled()).await;
             }
             ended
         } else {
@@ -197,35 +198,20 @@ impl Connection {
     }
 
     fn answer(
-        self: Arc<Self>,
+        &self,
         request: Request<Incoming>,
-    ) -> impl Future<Output = Result<Response<ActiveBody>, Infallible>> {
+    ) -> impl Future<
+        Output = Result<Response<impl Body<Data = Bytes, Error = BodyError> + use<>>, Infallible>,
+    > + use<> {
         let waiting = self.activity.begin_request();
-        let request = request.map(|body| ReceivedBody::new(body, &self.activity));
-        let is_http1 = request.version() < Version::HTTP_2;
+        let request = request.map(|body| self.activity.received(body));
         // Called here, not when the future is polled: hyper reads ahead in between, into the same buffer once
         // the head is dropped.
         let responding = match &self.common.speaks {
-            Speaks::Redirect(redirect) => {
-                self.activity.close();
-                Either::Left(ready(redirect.answer(&request)))
-            }
+            Speaks::Redirect(redirect) => Either::Left(ready(redirect.answer(&request))),
             Speaks::Clear | Speaks::Tls(_) => self.common.service.respond(&self.peer, request),
         };
-        async move {
-            let mut response = responding.await;
-            if self
-                .network
-                .is_some_and(|network| self.common.places.are_short_for(network))
-            {
-                self.activity.close();
-                if is_http1 {
-                    let close = HeaderValue::from_static("close");
-                    response.headers_mut().insert(CONNECTION, close);
-                }
-            }
-            Ok(response.map(|body| ActiveBody::new(body, waiting)))
-        }
+        responding.map(|response| Ok(response.map(|body| waiting.sending(body))))
     }
 
     /// Runs the connection until it ends or must end, then lets its pending requests finish.
@@ -254,7 +240,6 @@ impl Connection {
         tokio::select! {
             biased;
             () = self.activity.idle(rest, self.common.limits.idle_deadline) => Err(IDLE.to_owned()),
-            () = self.activity.evicted() => Err(EVICTED.to_owned()),
             ended = connection => ended.map_err(http),
         }
     }
@@ -274,8 +259,6 @@ impl Connection {
         tokio::select! {
             // On HTTP/2, hyper ends the connection with the last response.
             () = self.stop.cancelled() => Ok(if is_http2 { rest } else { STOP_GRACE }),
-            () = self.activity.closing() => Ok(STOP_GRACE),
-            () = self.activity.evicted() => Err(EVICTED.to_owned()),
             // An idle client is notified of the end, so that it knows which requests were not processed (RFC
             // 9113, section 6.8).
             () = self.activity.idle(rest, stall) => match is_http2 {
@@ -303,22 +286,4 @@ fn http2_builder(streams_max: u32) -> http2::Builder<TokioExecutor> {
         .keep_alive_interval(Some(Duration::from_secs(20)))
         .keep_alive_timeout(Duration::from_secs(10));
     builder
-}
-
-/// True if the client starts with HTTP/2's preface (RFC 9113, section 3.4). No method begins with `PRI`, so
-/// three bytes decide. hyper-util's `auto` builder detects it too, but without a deadline.
-async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
-    const PREFACE: &[u8; 3] = b"PRI";
-    let mut first = [0; PREFACE.len()];
-    for _ in 0..PREFACE_TRIES {
-        let count = stream.peek(&mut first).await?;
-        let (seen, _) = first.split_at(count);
-        if count == 0 || count == PREFACE.len() || !PREFACE.starts_with(seen) {
-            return Ok(seen == PREFACE);
-        }
-        // Another peek would return the same bytes at once.
-        sleep(PREFACE_PAUSE).await;
-    }
-    // hyper waits for the rest of an HTTP/1.1 head.
-    Ok(false)
 }

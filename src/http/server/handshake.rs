@@ -1,16 +1,14 @@
-//! TLS handshakes: their deadline, the negotiated version of HTTP, their metrics, and one log line for many
-//! failures.
+//! TLS handshakes: their deadline, the negotiated version of HTTP, and their metrics.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use rustls::ServerConfig;
 use rustls::server::Acceptor;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -20,9 +18,6 @@ use crate::metrics::Metrics;
 /// Deadline of a handshake. A client sends two or three small messages.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Minimum interval between log lines about failed handshakes.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
-
 /// TLS's buffer for response bytes that the client has not read, in bytes. rustls's default is 64 KiB.
 const BUFFER_BYTES: usize = 16 * 1024;
 
@@ -30,11 +25,16 @@ const BUFFER_BYTES: usize = 16 * 1024;
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
-/// The protocol of a connection that can't be served, judged by its first bytes.
-pub(crate) async fn foreign(stream: &TcpStream, has_tls: bool) -> io::Result<Option<&'static str>> {
+/// The bytes that a connection begins with, zeros in place of those that have not arrived.
+pub(crate) async fn first_bytes(stream: &TcpStream) -> io::Result<[u8; 6]> {
     let mut first = [0; 6];
     stream.peek(&mut first).await?;
-    Ok(match (&first, has_tls) {
+    Ok(first)
+}
+
+/// The protocol of a connection that can't be served.
+pub(crate) fn foreign(first: &[u8; 6], has_tls: bool) -> Option<&'static str> {
+    match (first, has_tls) {
         (b"PROXY " | b"\r\n\r\n\0\r", _) => Some(
             "it is the PROXY protocol, which is not spoken: turn it off where connections are passed on \
              (send-proxy, proxy_protocol)",
@@ -42,7 +42,7 @@ pub(crate) async fn foreign(stream: &TcpStream, has_tls: bool) -> io::Result<Opt
         (&[0x16, 3, ..], false) => Some("it is TLS, and this port has none"),
         (&[b'A'..=b'Z', b'A'..=b'Z', ..], true) => Some("it is HTTP without TLS"),
         _ => None,
-    })
+    }
 }
 
 /// The handshakes of a listener.
@@ -53,18 +53,6 @@ pub(crate) struct Handshakes {
     /// TLS settings for the certificate authority's validation. Its protocol is not HTTP.
     proof: Option<Arc<ServerConfig>>,
     metrics: Arc<Metrics>,
-}
-
-/// Connections that don't speak the port's protocol, or fail at it. Anybody can cause them, so only their
-/// number and the last reason are logged.
-#[derive(Debug, Default)]
-pub(crate) struct Failures(Mutex<Unlogged>);
-
-/// Failures since the last log line.
-#[derive(Debug, Default)]
-struct Unlogged {
-    count: u64,
-    logged_at: Option<Instant>,
 }
 
 impl Handshakes {
@@ -115,7 +103,7 @@ impl Handshakes {
         stream: Socket,
         http2_place: impl FnOnce() -> Option<P>,
     ) -> io::Result<(TlsStream<Socket>, Option<P>)> {
-        let foreign = foreign(&stream.stream, true).await?;
+        let foreign = foreign(&first_bytes(&stream.stream).await?, true);
         let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await;
         let begun = begun.map_err(|error| foreign.map_or(error, io::Error::other))?;
         let offers = |protocol: &[u8]| {
@@ -136,19 +124,5 @@ impl Handshakes {
             &self.http1
         };
         Ok((begun.into_stream(Arc::clone(tls)).await?, place))
-    }
-}
-
-impl Failures {
-    pub(crate) fn log(&self, error: &str, message: &str) {
-        let mut failures = self.0.lock();
-        failures.count += 1;
-        let is_recent = |at: Instant| at.elapsed() < LOG_INTERVAL;
-        if failures.logged_at.is_some_and(is_recent) {
-            return;
-        }
-        failures.logged_at = Some(Instant::now());
-        let count = std::mem::take(&mut failures.count);
-        tracing::info!(count, error, "{message}");
     }
 }

@@ -21,22 +21,20 @@ use std::time::Duration;
 
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::http::log_throttle::Unlogged;
 use crate::http::server::connection::{Common, Connection, Speaks};
-use crate::http::server::handshake::{Failures, Handshakes};
+use crate::http::server::handshake::Handshakes;
 pub use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
-use crate::http::server::slots::{Places, Slots};
+use crate::http::server::slots::Places;
 use crate::http::service::LandingService;
 
 /// Time to send responses after the interruption.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
-
-/// Minimum interval between log lines about a failing `accept`.
-const ACCEPT_WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The listening sockets.
 #[derive(Debug)]
@@ -87,20 +85,16 @@ pub async fn serve(
     });
     let target = Redirect::new(&app.settings.base_url, further_names);
     let places = Arc::new(Places::new(limits));
-    let acceptor = |speaks| {
-        let common = Arc::new(Common {
+    let acceptor = |speaks| Acceptor {
+        common: Arc::new(Common {
             service: Arc::clone(&service),
             places: Arc::clone(&places),
             limits,
             speaks,
-            failures: Failures::default(),
+            failures: Unlogged::default(),
             stop: stopping.clone(),
-        });
-        Acceptor {
-            slots: Slots::new(&service, &places),
-            common,
-            connections: &connections,
-        }
+        }),
+        connections: &connections,
     };
     let redirecting = async {
         match &redirect {
@@ -139,23 +133,21 @@ pub async fn serve(
 /// Accepts the connections of one listener.
 struct Acceptor<'a> {
     common: Arc<Common>,
-    slots: Slots,
     connections: &'a TaskTracker,
 }
 
 impl Acceptor<'_> {
     /// Never ends.
-    async fn run(mut self, listener: &TcpListener) {
-        let mut warned_at: Option<Instant> = None;
+    async fn run(self, listener: &TcpListener) {
+        let failures = Unlogged::default();
         loop {
             match listener.accept().await {
                 Ok((stream, peer)) => self.begin(stream, peer.ip()).await,
                 Err(error) if concerns_one_connection(&error) => {}
                 Err(error) => {
                     // Most likely out of file descriptors, until connections close.
-                    if warned_at.is_none_or(|at| at.elapsed() >= ACCEPT_WARNING_INTERVAL) {
-                        warned_at = Some(Instant::now());
-                        tracing::warn!(%error, "cannot accept connections");
+                    if let Some(count) = failures.count() {
+                        tracing::warn!(count, %error, "cannot accept connections");
                     }
                     sleep(Duration::from_millis(100)).await;
                 }
@@ -164,8 +156,11 @@ impl Acceptor<'_> {
     }
 
     /// Serves a connection in a task of its own, if there is a slot for it.
-    async fn begin(&mut self, stream: TcpStream, peer: IpAddr) {
-        let Some(slot) = self.slots.assign(peer).await else {
+    async fn begin(&self, stream: TcpStream, peer: IpAddr) {
+        let Common {
+            service, places, ..
+        } = &*self.common;
+        let Some(slot) = places.assign(&service.state, peer).await else {
             // A reset, so that the refused connection doesn't linger in the kernel. If this fails, it is
             // closed in the ordinary way.
             let _ = stream.set_zero_linger();
@@ -173,18 +168,20 @@ impl Acceptor<'_> {
         };
         let connection = Arc::new(Connection {
             common: Arc::clone(&self.common),
-            peer: self.common.service.peer(peer),
+            peer: service.peer(peer),
             network: slot.network,
             activity: Arc::clone(&slot.activity),
             stop: self.common.stop.child_token(),
         });
-        self.connections.spawn(async move {
+        let activity = Arc::clone(&slot.activity);
+        let task = self.connections.spawn(async move {
             if let Err(error) = connection.serve(stream).await {
                 tracing::debug!(%error, "connection ended");
             }
             // Held until here, however the task ends.
             drop(slot);
         });
+        activity.belongs_to(task.abort_handle());
     }
 }
 

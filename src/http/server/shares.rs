@@ -33,14 +33,9 @@ const WHOLE_SHARE_HELD: &str = "the network holds its whole share";
 impl Shares {
     /// A semaphore with `permits`, of which one network may hold an eighth, but at least one.
     pub(crate) fn new(permits: usize) -> Arc<Self> {
-        Self::with_share(permits, eighth(permits))
-    }
-
-    /// A semaphore with `permits`, of which one network may hold `per_network`.
-    pub(crate) fn with_share(permits: usize, per_network: usize) -> Arc<Self> {
         Arc::new(Self {
             permits,
-            per_network,
+            per_network: eighth(permits),
             held: Mutex::default(),
         })
     }

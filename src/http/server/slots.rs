@@ -1,8 +1,6 @@
 //! Slots for connections: a total number, and a share of it per network.
 //!
-//! When they run short, the heaviest networks give way. From three quarters on, a network above its fair
-//! share is asked to close its connections; when all are taken, its longest idle connection is closed for the
-//! next one.
+//! When all are taken, the longest idle connection of the heaviest network is closed for the next one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,17 +9,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
+use crate::app::App;
 use crate::domain::{Network, Pseudonym};
 
+use crate::http::log_throttle::Unlogged;
 use crate::http::server::activity::Activity;
 use crate::http::server::limits::ServerLimits;
 use crate::http::server::shares::{Shares, eighth};
-use crate::http::service::LandingService;
-
-/// Minimum interval between log lines about closed or refused connections.
-const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+use crate::http::state::ServerState;
 
 /// Wait for a free slot before looking for another idle connection.
 const EVICTION_INTERVAL: Duration = Duration::from_secs(1);
@@ -36,6 +33,8 @@ pub(crate) struct Places {
     by_network: Mutex<HashMap<Network, Vec<Arc<Activity>>>>,
     /// The HTTP/2 connections.
     pub(crate) http2: Arc<Shares>,
+    /// Connections that were refused, or that others were closed for.
+    unlogged: Unlogged,
 }
 
 impl Places {
@@ -49,18 +48,80 @@ impl Places {
                 .unwrap_or_else(|| eighth(all)),
             by_network: Mutex::default(),
             http2: Shares::new(limits.http2_connections_max),
+            unlogged: Unlogged::default(),
         }
+    }
+
+    /// Gives a slot to a connection from `peer`, unless its network has used up its share. If all are taken,
+    /// another connection is closed for it. A trusted proxy has no share and none of its connections is
+    /// closed, because they serve many clients.
+    pub(crate) async fn assign(
+        self: &Arc<Self>,
+        state: &ServerState,
+        peer: IpAddr,
+    ) -> Option<Slot> {
+        let is_proxy = state.proxies.contains(peer.to_canonical());
+        let network = (!is_proxy).then(|| Network::from(peer));
+        if network.is_some_and(|network| self.held_by(network) >= self.per_network) {
+            self.warn(
+                &state.app,
+                "a network holds its share of the connections and further ones of it are refused: if \
+                 it is your proxy, name it with --trusted-proxy, else raise \
+                 --max-connections-per-network if its clients need more",
+            );
+            return None;
+        }
+        let slot = Slot {
+            places: Arc::clone(self),
+            network,
+            activity: Activity::new(is_proxy),
+            _permit: self.free(&state.app).await?,
+        };
+        if let Some(network) = network {
+            self.enter(network, &slot.activity);
+        }
+        Some(slot)
+    }
+
+    /// Waits for a free slot. Never returns `None`, because the semaphore is never closed.
+    async fn free(&self, app: &App) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if self.free.available_permits() == 0 {
+                self.warn(
+                    app,
+                    "all connections are taken, and for each further one an idle one of the network \
+                     that has most is closed: `ss -tn` shows whose they are; stop that network before \
+                     it reaches the service, or raise --max-connections",
+                );
+                self.evict();
+            }
+            let free = Arc::clone(&self.free).acquire_owned();
+            if let Ok(free) = timeout(EVICTION_INTERVAL, free).await {
+                return free.ok();
+            }
+        }
+    }
+
+    /// Logs `message`, with the number of connections that it was true of.
+    fn warn(&self, app: &App, message: &'static str) {
+        let Some(count) = self.unlogged.count() else {
+            return;
+        };
+        let busiest = self.busiest();
+        let now = app.clock.now();
+        let name = |network| Pseudonym::new(&app.secrets, network, now).to_string();
+        let network = busiest.map(|(network, _)| name(network));
+        tracing::warn!(
+            count,
+            connections = self.taken(),
+            busiest.network = network,
+            busiest.connections = busiest.map(|(_, connections)| connections),
+            "{message}"
+        );
     }
 
     fn taken(&self) -> usize {
         self.all.saturating_sub(self.free.available_permits())
-    }
-
-    /// True if `network` has more than its fair share while three quarters of all slots are taken. The fair
-    /// share is the number of slots divided by the number of networks.
-    pub(crate) fn are_short_for(&self, network: Network) -> bool {
-        let networks = || self.by_network.lock().len();
-        self.taken() * 4 >= self.all * 3 && self.held_by(network) * networks() > self.all
     }
 
     fn held_by(&self, network: Network) -> usize {
@@ -106,15 +167,6 @@ impl Places {
     }
 }
 
-/// The slots, for a listener's accept loop.
-pub(crate) struct Slots {
-    service: Arc<LandingService>,
-    places: Arc<Places>,
-    /// Connections refused since the last warning.
-    refused: u64,
-    warned_at: Option<Instant>,
-}
-
 /// A connection's slot, released on drop.
 pub(crate) struct Slot {
     places: Arc<Places>,
@@ -133,88 +185,11 @@ impl Drop for Slot {
     }
 }
 
-impl Slots {
-    pub(crate) fn new(service: &Arc<LandingService>, places: &Arc<Places>) -> Self {
-        Self {
-            service: Arc::clone(service),
-            places: Arc::clone(places),
-            refused: 0,
-            warned_at: None,
-        }
-    }
-
-    /// Gives a slot to a connection from `peer`, unless its network has used up its share. If all are taken,
-    /// another connection is closed for it. A trusted proxy has no share and none of its connections is
-    /// closed, because they serve many clients.
-    pub(crate) async fn assign(&mut self, peer: IpAddr) -> Option<Slot> {
-        let is_proxy = self.service.state.proxies.contains(peer.to_canonical());
-        let network = (!is_proxy).then(|| Network::from(peer));
-        let places = &self.places;
-        if network.is_some_and(|network| places.held_by(network) >= places.per_network) {
-            self.refused += 1;
-            self.warn(
-                "a network holds its share of the connections and further ones of it are refused: if \
-                 it is your proxy, name it with --trusted-proxy, else raise \
-                 --max-connections-per-network if its clients need more",
-            );
-            return None;
-        }
-        let slot = Slot {
-            places: Arc::clone(&self.places),
-            network,
-            activity: Activity::new(),
-            _permit: self.free().await?,
-        };
-        match network {
-            Some(network) => self.places.enter(network, &slot.activity),
-            None => slot.activity.trust(),
-        }
-        Some(slot)
-    }
-
-    /// Waits for a free slot. Never returns `None`, because the semaphore is never closed.
-    async fn free(&mut self) -> Option<OwnedSemaphorePermit> {
-        loop {
-            if self.places.free.available_permits() == 0 {
-                self.warn(
-                    "all connections are taken, and for each further one an idle one of the network \
-                     that has most is closed: `ss -tn` shows whose they are; stop that network before \
-                     it reaches the service, or raise --max-connections",
-                );
-                self.places.evict();
-            }
-            let free = Arc::clone(&self.places.free).acquire_owned();
-            if let Ok(free) = timeout(EVICTION_INTERVAL, free).await {
-                return free.ok();
-            }
-        }
-    }
-
-    /// Logs `message`, unless a line was logged within the interval.
-    fn warn(&mut self, message: &'static str) {
-        let is_recent = |at: Instant| at.elapsed() < WARNING_INTERVAL;
-        if self.warned_at.is_some_and(is_recent) {
-            return;
-        }
-        self.warned_at = Some(Instant::now());
-        let busiest = self.places.busiest();
-        let app = &self.service.state.app;
-        let now = app.clock.now();
-        let name = |network| Pseudonym::new(&app.secrets, network, now).to_string();
-        let network = busiest.map(|(network, _)| name(network));
-        tracing::warn!(
-            connections = self.places.taken(),
-            refused = std::mem::take(&mut self.refused),
-            busiest.network = network,
-            busiest.connections = busiest.map(|(_, connections)| connections),
-            "{message}"
-        );
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
+    use std::future::pending;
+
+    use tokio::task::{JoinHandle, yield_now};
     use tokio::time::advance;
 
     use super::*;
@@ -223,13 +198,19 @@ mod tests {
         Network::V4([192, 0, 2, host])
     }
 
-    /// Connections of `network`, one a second.
-    async fn open(places: &Places, network: Network, count: usize) -> Vec<Arc<Activity>> {
+    /// Connections of `network`, one a second, and their tasks.
+    async fn open(
+        places: &Places,
+        network: Network,
+        count: usize,
+    ) -> Vec<(Arc<Activity>, JoinHandle<()>)> {
         let mut opened = Vec::new();
         for _ in 0..count {
             advance(Duration::from_secs(1)).await;
-            opened.push(Activity::new());
-            places.enter(network, &opened[opened.len() - 1]);
+            let (activity, task) = (Activity::new(false), tokio::spawn(pending()));
+            activity.belongs_to(task.abort_handle());
+            places.enter(network, &activity);
+            opened.push((activity, task));
         }
         opened
     }
@@ -240,29 +221,29 @@ mod tests {
         places.evict();
         let other = open(&places, network(2), 1).await;
         let its = open(&places, network(1), 4).await;
-        let answering = its[0].begin();
+        let answering = its[0].0.begin();
         advance(Duration::from_secs(1)).await;
-        drop(its[1].begin());
+        drop(its[1].0.begin());
+        let mut closed = Vec::new();
         for longest in [2, 3, 1] {
-            // Until it is gone, it may be asked again.
+            closed.push(longest);
+            // Until it is gone, it may be closed again.
             for _ in 0..2 {
                 places.evict();
-                for (number, activity) in its.iter().enumerate() {
-                    let is_told = activity.evicted().now_or_never().is_some();
-                    assert_eq!(is_told, number == longest, "{number} {longest}");
+                yield_now().await;
+                for (number, (_, task)) in its.iter().enumerate() {
+                    assert_eq!(task.is_finished(), closed.contains(&number), "{number}");
                 }
             }
-            places.leave(network(1), &its[longest]);
+            places.leave(network(1), &its[longest].0);
         }
-        assert!(other[0].evicted().now_or_never().is_none());
-        places.leave(network(2), &other[0]);
+        assert!(!other[0].1.is_finished());
+        places.leave(network(2), &other[0].0);
         places.evict();
-        assert!(
-            its[0].evicted().now_or_never().is_none(),
-            "its answer is due"
-        );
+        yield_now().await;
+        assert!(!its[0].1.is_finished(), "its answer is due");
         drop(answering);
-        places.leave(network(1), &its[0]);
+        places.leave(network(1), &its[0].0);
         assert_eq!(places.busiest(), None);
     }
 }
