@@ -11,10 +11,12 @@ use crate::app::App;
 use crate::domain::{
     Contact, ContactStatus, EmailAddress, Remainder, SignUpWay, SoughtSigner, TextDigest, Timestamp,
 };
-use crate::ports::{ContactStream, PageStream, StoreError};
+use crate::ports::{ContactStream, StoreError};
 use crate::usecases;
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params, json_lines};
+use super::operation::{
+    Answer, Lines, Operation, OperatorError, OperatorRequest, Params, json_lines,
+};
 
 const BAD_STATUS: &str = "the status must be pending, subscribed, unsubscribed or all";
 
@@ -123,24 +125,18 @@ impl Rows {
     }
 
     /// The rows of `pages`.
-    fn of(self, pages: ContactStream) -> PageStream<ContactRow> {
-        let rows = stream::unfold((self, pages), |(mut rows, mut pages)| async move {
-            let page = pages.next().await?;
-            let shown = rows.page(page).await;
-            Some((shown, (rows, pages)))
+    fn of(self, pages: ContactStream) -> Lines<OperatorError> {
+        let lines = stream::try_unfold((self, pages), |(mut rows, mut pages)| async move {
+            let Some(page) = pages.next().await else {
+                return Ok(None);
+            };
+            let mut shown = Vec::new();
+            for contact in page? {
+                shown.push(rows.row(&contact).await?);
+            }
+            Ok(Some((json_lines(shown)?, (rows, pages))))
         });
-        rows.boxed()
-    }
-
-    async fn page(
-        &mut self,
-        page: Result<Vec<Contact>, StoreError>,
-    ) -> Result<Vec<ContactRow>, StoreError> {
-        let mut shown = Vec::new();
-        for contact in page? {
-            shown.push(self.row(&contact).await?);
-        }
-        Ok(shown)
+        lines.boxed()
     }
 }
 
@@ -193,10 +189,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
 async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = Wanted::of(&request)?.list(&request.app).await?;
     tracing::info!(command = LIST.name, "operator");
-    let lines = Rows::new(&request.app)
-        .of(pages)
-        .map(|page| Ok(json_lines(page?)?));
-    Ok(Answer::Rows(lines.boxed()))
+    Ok(Answer::Rows(Rows::new(&request.app).of(pages)))
 }
 
 /// Counts the contacts that [`list`] lists.

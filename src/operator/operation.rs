@@ -17,6 +17,7 @@ use crate::ports::{EntropyError, LimiterError, MailError, PageStream, StoreError
 use super::sessions::Sessions;
 
 /// A request of the operator's: a constant next to its handler, and a row of `OPERATIONS`.
+#[derive(Debug)]
 pub struct Operation {
     /// The words of its command.
     pub name: &'static str,

@@ -44,7 +44,7 @@ impl DeliveryRow {
     fn of(delivery: &Delivery, app: &App, now: Timestamp) -> Self {
         let is_dead = delivery.dead_at.is_some();
         let channel = app.metrics.deliveries.of(delivery.kind.channel());
-        let pause = channel.pause(now).filter(|_| !is_dead);
+        let pause = channel.pause_at(now).filter(|_| !is_dead);
         let paused_until = pause.as_ref().map(|pause| pause.until).unwrap_or_default();
         let paused = pause.map(|pause| format!("paused: {}", pause.reason));
         Self {
@@ -99,7 +99,8 @@ async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
         .deliveries
         .retry(id, request.app.clock.now())
         .await?;
-    request.app.metrics.deliveries.of(Channel::Mail).end_pause();
+    let mail = request.app.metrics.deliveries.of(Channel::Mail);
+    mail.pause.drop_if(|_pause| true);
     tracing::info!(command = RETRY.name, count, "operator");
     if id.is_some() && count == 0 {
         return Err(unknown());
@@ -135,7 +136,8 @@ async fn hold(
         .filter(|each| channel.is_none_or(|one| one == *each))
     {
         request.app.deliveries.hold(channel, is_held).await?;
-        request.app.metrics.deliveries.of(channel).end_pause();
+        let counters = request.app.metrics.deliveries.of(channel);
+        counters.pause.drop_if(|_pause| true);
     }
     tracing::info!(command = operation.name, "operator");
     let result = if is_held { "held" } else { "released" };

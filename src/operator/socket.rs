@@ -11,7 +11,8 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
 use serde::{Deserialize, Serialize};
 use tokio::io::{
-    AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, BufWriter,
+    AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
+    BufReader, BufWriter,
 };
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::sleep;
@@ -26,7 +27,7 @@ use super::operation::{
 use super::sessions::Sessions;
 
 /// Maximum length of a line, in bytes: the head of a request to erase many addresses.
-const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Bytes of rows passed on at a time.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -190,54 +191,41 @@ pub async fn read_head<T: for<'de> Deserialize<'de>>(
     reader: &mut (impl AsyncBufRead + Unpin),
 ) -> io::Result<T> {
     let mut line = Vec::new();
-    loop {
-        let read = reader.fill_buf().await?;
-        if read.is_empty() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let end = read.iter().position(|byte| *byte == b'\n');
-        let taken = end.map_or(read.len(), |end| end + 1);
-        line.extend_from_slice(read.get(..taken).unwrap_or_default());
-        reader.consume(taken);
-        if end.is_some() {
-            return Ok(serde_json::from_slice(&line)?);
-        }
-        if line.len() > LINE_BYTES_MAX {
-            return Err(io::Error::other("the line is too long"));
-        }
-    }
+    read_line(reader, &mut line).await?;
+    Ok(serde_json::from_slice(&line)?)
 }
 
 /// The rows of a message. An end without the empty line is an error.
 pub fn read_lines(reader: impl AsyncBufRead + Send + Unpin + 'static) -> Lines<io::Error> {
-    let pieces = stream::try_unfold(Some((reader, Vec::new())), |state| async move {
-        let Some((mut reader, mut line)) = state else {
+    let pieces = stream::try_unfold(Some(reader), |reader| async move {
+        let Some(mut reader) = reader else {
             return Ok(None);
         };
-        loop {
-            let read = reader.fill_buf().await?;
-            if read.is_empty() {
-                return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+        let mut lines = Vec::new();
+        while lines.len() < PIECE_BYTES {
+            let length = lines.len();
+            read_line(&mut reader, &mut lines).await?;
+            if lines.get(length..) == Some(b"\n".as_slice()) {
+                lines.truncate(length);
+                return Ok(Some((Bytes::from(lines), None)));
             }
-            let length = read.len();
-            line.extend_from_slice(read);
-            reader.consume(length);
-            // An empty line follows the end of another line, or is the first.
-            let is_last = line == b"\n" || line.ends_with(b"\n\n");
-            let whole = match line.iter().rposition(|byte| *byte == b'\n') {
-                Some(end) => end + 1,
-                None if line.len() > LINE_BYTES_MAX => {
-                    return Err(io::Error::other("a line is too long"));
-                }
-                None => continue,
-            };
-            let rest = line.split_off(whole);
-            if is_last {
-                line.pop();
-                return Ok(Some((Bytes::from(line), None)));
-            }
-            return Ok(Some((Bytes::from(line), Some((reader, rest)))));
         }
+        Ok(Some((Bytes::from(lines), Some(reader))))
     });
     pieces.boxed()
+}
+
+/// Adds a whole line to `lines`.
+async fn read_line(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    lines: &mut Vec<u8>,
+) -> io::Result<()> {
+    let read = reader.take(LINE_BYTES_MAX).read_until(b'\n', lines).await?;
+    if lines.ends_with(b"\n") && read > 0 {
+        Ok(())
+    } else if read as u64 == LINE_BYTES_MAX {
+        Err(io::Error::other("a line is too long"))
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
 }

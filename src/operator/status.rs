@@ -12,7 +12,7 @@ use crate::domain::{
     Channel, ChannelPause, Counted, Counts, Hour, HourlyCounts, QueueStanding, Timestamp,
 };
 use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
-use crate::metrics::{CertificateOrder, Counter, LIMITS_ENGINE, LastError, Metrics, StatusClass};
+use crate::metrics::{CertificateOrder, LIMITS_ENGINE, LastError, Metrics, StatusClass};
 use crate::ports::{LimiterStats, StoreError};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
@@ -89,20 +89,26 @@ impl Status {
                 .collect(),
             windows: limiter.map(|limiter| limiter.windows),
             memory_bytes: process.map(|process| process.resident_bytes),
-            last_error: metrics.last_error().map(LastErrorRow::from),
-            certificate_expires_at: metrics.tls.validity().map(|range| range.end.to_rfc3339()),
-            certificate_order: metrics.tls.order().map(CertificateOrderRow::from),
+            last_error: metrics.last_error.get().map(LastErrorRow::from),
+            certificate_expires_at: metrics
+                .tls
+                .validity
+                .get()
+                .map(|range| range.end.to_rfc3339()),
+            certificate_order: metrics.tls.order.get().map(CertificateOrderRow::from),
             policies,
-            chat_turns: turns.map(CountRow::of).collect(),
+            chat_turns: turns
+                .map(|(outcome, count)| CountRow::new(outcome, count))
+                .collect(),
             model: self.app.model.name().to_owned(),
             is_model_paused: self.app.model.is_paused(),
-            model_error: metrics.model.last_error().map(LastErrorRow::from),
+            model_error: metrics.model.last_error.get().map(LastErrorRow::from),
             open_files: process.map(|process| process.open_files),
             open_files_max: process.and_then(|process| process.open_files_max),
             disk_free_bytes: disk.map(|disk| disk.free_bytes),
             disk_bytes: disk.map(|disk| disk.size_bytes),
             // A node whose records are elsewhere has none.
-            ledger_bytes: Some(metrics.ledger.bytes()).filter(|bytes| *bytes > 0),
+            ledger_bytes: metrics.ledger.bytes.get(),
             windows_max: limiter.map(|limiter| limiter.windows_max),
             windows_bytes: limiter.map(|limiter| limiter.disk_bytes),
             confirmations: self.app.settings.opt_in_ms.map(|_| ConfirmationsRow {
@@ -124,7 +130,7 @@ impl Status {
 
     /// Why this service attempts no delivery of a channel.
     pub(super) fn pause(&self, channel: Channel) -> Option<ChannelPause> {
-        self.app.metrics.deliveries.of(channel).pause(self.now)
+        self.app.metrics.deliveries.of(channel).pause_at(self.now)
     }
 
     fn engine_rows(&self) -> Vec<EngineRow> {
@@ -247,10 +253,6 @@ impl CountRow {
     fn new(name: &str, count: u64) -> Self {
         let name = name.to_owned();
         Self { name, count }
-    }
-
-    fn of((name, counter): (&str, &Counter)) -> Self {
-        Self::new(name, counter.get())
     }
 }
 

@@ -153,7 +153,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
         at: desk.app.app.clock.now(),
         text: text.to_owned(),
     };
-    desk.app.metrics.set_last_error(warn("the <model> failed"));
+    desk.app.metrics.last_error.set(warn("the <model> failed"));
     desk.app.clock.advance_ms(600_000);
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("Last warning, 10 min ago"));
@@ -171,7 +171,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
         assert!(refused.text.contains("at must be a time"), "{bad}");
     }
     // What has happened meanwhile was not seen.
-    desk.app.metrics.set_last_error(warn("the disk is full"));
+    desk.app.metrics.last_error.set(warn("the disk is full"));
     let done = put_away(at).await;
     assert_eq!(done.status, 303);
     assert_eq!(done.header("location"), Some(&*format!("{}/", login.root)));
