@@ -10,10 +10,12 @@ use super::list::ListMembers;
 /// The content of a page, or the effect of its form.
 pub(super) enum View {
     Overview,
-    /// Answers of operations, each under its name in the template.
-    Values(&'static str, &'static [(&'static str, &'static Operation)]),
-    /// A list, searched and sorted.
-    List(&'static str, &'static Operation, ListMembers),
+    /// A template with answers of operations, each under its name, and a list, searched and sorted.
+    Page(
+        &'static str,
+        &'static [(&'static str, &'static Operation)],
+        Option<&'static ListMembers>,
+    ),
     /// All contacts as a file.
     Export,
     Change(&'static Change),
@@ -27,8 +29,8 @@ pub(super) struct Change {
     pub(super) template: &'static str,
     /// The parameters that identify its subject, at least one of them.
     pub(super) fields: &'static [&'static str],
-    /// Looks up the subject.
-    pub(super) ask: &'static Operation,
+    /// Looks up the subject, if it exists before the change.
+    pub(super) ask: Option<&'static Operation>,
     /// The part of that for the template.
     ///
     /// # Errors
@@ -42,7 +44,7 @@ impl Change {
     const fn of(
         template: &'static str,
         fields: &'static [&'static str],
-        ask: &'static Operation,
+        ask: Option<&'static Operation>,
         change: &'static Operation,
     ) -> Self {
         Self {
@@ -60,25 +62,19 @@ pub(super) static PAGES: &[(&str, View)] = &[
     ("/", View::Overview),
     (
         "/contacts",
-        View::List("contacts.html", &contacts::LIST, CONTACTS),
+        View::Page("contacts.html", &[], Some(&CONTACTS)),
     ),
     ("/contacts/export", View::Export),
     ("/contacts/erase", View::Change(&ERASE_CONTACT)),
-    ("/keys", View::List("keys.html", &keys::LIST, KEYS)),
+    ("/keys", View::Page("keys.html", &[], Some(&KEYS))),
     ("/keys/revoke", View::Change(&REVOKE_KEY)),
     (
         "/policies",
-        View::Values(
-            "policies.html",
-            &[("limits", &limits::SHOW), ("status", &status::SHOW)],
-        ),
+        View::Page("policies.html", &[LIMITS, STATUS], None),
     ),
     ("/policies/reset", View::Change(&RESET_POLICY)),
-    (
-        "/agents",
-        View::List("agents.html", &agents::LIST_REVOKED, AGENTS),
-    ),
-    ("/queue", View::List("queue.html", &queue::LIST, QUEUE)),
+    ("/agents", View::Page("agents.html", &[], Some(&AGENTS))),
+    ("/queue", View::Page("queue.html", &[], Some(&QUEUE))),
     ("/queue/retry", View::Change(&RETRY_DELIVERY)),
     ("/queue/drop", View::Change(&DROP_DELIVERY)),
     ("/queue/hold", View::Change(&HOLD_QUEUE)),
@@ -87,22 +83,29 @@ pub(super) static PAGES: &[(&str, View)] = &[
     ("/logout", View::SignOut),
 ];
 
-const CONTACTS: ListMembers = ListMembers {
+const LIMITS: (&str, &Operation) = ("limits", &limits::SHOW);
+const STATUS: (&str, &Operation) = ("status", &status::SHOW);
+
+static CONTACTS: ListMembers = ListMembers {
+    operation: &contacts::LIST,
     id: "email",
     made_at: "subscribed_at",
     searched: &["email"],
 };
-const KEYS: ListMembers = ListMembers {
+static KEYS: ListMembers = ListMembers {
+    operation: &keys::LIST,
     id: "id",
     made_at: "issued_at",
     searched: &["id", "label"],
 };
-const AGENTS: ListMembers = ListMembers {
+static AGENTS: ListMembers = ListMembers {
+    operation: &agents::LIST_REVOKED,
     id: "client_id",
     made_at: "revoked_at",
     searched: &["client_id"],
 };
-const QUEUE: ListMembers = ListMembers {
+static QUEUE: ListMembers = ListMembers {
+    operation: &queue::LIST,
     id: "id",
     made_at: "queued_at",
     searched: &["id", "state", "last_error"],
@@ -117,11 +120,10 @@ static ERASE_CONTACT: Change = Change {
     ..Change::of(
         "contacts-erase.html",
         &["email"],
-        &contacts::SHOW,
+        Some(&contacts::SHOW),
         &contacts::FORGET,
     )
 };
-
 static REVOKE_KEY: Change = Change {
     asked: |found| match found? {
         found if found.pointer("/0/key").is_none_or(Value::is_null) => {
@@ -129,23 +131,27 @@ static REVOKE_KEY: Change = Change {
         }
         found => Ok(found),
     },
-    ..Change::of("keys-revoke.html", &["key"], &keys::CHECK, &keys::REVOKE)
+    ..Change::of(
+        "keys-revoke.html",
+        &["key"],
+        Some(&keys::CHECK),
+        &keys::REVOKE,
+    )
 };
-
-static RETRY_DELIVERY: Change =
-    Change::of("queue-retry.html", &["id"], &queue::SHOW, &queue::RETRY);
-static DROP_DELIVERY: Change = Change::of("queue-drop.html", &["id"], &queue::SHOW, &queue::DROP);
-static HOLD_QUEUE: Change =
-    Change::of("queue-hold.html", &["channel"], &status::SHOW, &queue::HOLD);
-static RELEASE_QUEUE: Change = Change::of(
-    "queue-release.html",
-    &["channel"],
-    &status::SHOW,
-    &queue::RELEASE,
-);
 static RESET_POLICY: Change = Change::of(
     "policies-reset.html",
     &["policy", "client"],
-    &limits::SHOW,
+    Some(&limits::SHOW),
     &limits::RESET,
 );
+static RETRY_DELIVERY: Change = Change::of(
+    "queue-retry.html",
+    &["id"],
+    Some(&queue::SHOW),
+    &queue::RETRY,
+);
+static DROP_DELIVERY: Change =
+    Change::of("queue-drop.html", &["id"], Some(&queue::SHOW), &queue::DROP);
+static HOLD_QUEUE: Change = Change::of("queue-hold.html", &["channel"], None, &queue::HOLD);
+static RELEASE_QUEUE: Change =
+    Change::of("queue-release.html", &["channel"], None, &queue::RELEASE);
