@@ -148,8 +148,9 @@ impl Params {
         usize::try_from(self.0.get(name)?.as_u64()?).ok()
     }
 
+    /// True if `name` is true, or, in a query or a form, `true`.
     pub(super) fn is_set(&self, name: &str) -> bool {
-        self.0.get(name) == Some(&Value::Bool(true))
+        self.0.get(name) == Some(&Value::Bool(true)) || self.text(name) == Some("true")
     }
 
     /// The text under `name`, read by `parse`, if there is one.

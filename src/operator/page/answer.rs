@@ -71,7 +71,12 @@ impl PageError {
         if self.status.is_server_error() {
             tracing::warn!(error = %words, "the admin page cannot be shown");
         }
-        let filled = views.fill("message.html", "", session, context! { kind => *kind, words });
+        let filled = views.fill(
+            "message.html",
+            "",
+            session,
+            context! { kind => *kind, words },
+        );
         let mut response = html(
             self.status,
             filled.unwrap_or_else(|error| error.to_string()),

@@ -169,31 +169,32 @@ impl AdminPage {
         let page = PAGES.iter().find(|(known, _)| known == path);
         let (path, view) =
             page.ok_or_else(|| PageError::new(StatusCode::NOT_FOUND, "not_found", ""))?;
-        let (shows, changes, methods) = match view {
-            View::Change(_) => (true, true, "GET, HEAD, POST"),
-            View::PutAway | View::SignOut => (false, true, "POST"),
-            View::Overview | View::Page(..) | View::Export => (true, false, "GET, HEAD"),
+        let methods = match view {
+            View::Change(_) => "GET, HEAD, POST",
+            View::PutAway | View::SignOut => "POST",
+            View::Overview | View::Page(..) | View::Export => "GET, HEAD",
         };
-        let mut request = PageRequest {
+        if !methods.split(", ").any(|method| head.method == method) {
+            return Err(not_allowed(methods));
+        }
+        let params = if is_post {
+            form(head, body).await?
+        } else {
+            query()
+        };
+        let token = params.text("form_token").unwrap_or_default();
+        if is_post && !session.is_form_token(token) {
+            return Err(forbidden("form_token"));
+        }
+        let request = PageRequest {
             page: self.clone(),
             session: session.clone(),
             now,
-            params: Params::default(),
+            params,
             is_change: is_post,
             path,
             view,
         };
-        if is_get && shows {
-            request.params = query();
-        } else if is_post && changes {
-            request.params = form(head, body).await?;
-            let token = request.params.text("form_token").unwrap_or_default();
-            if !session.is_form_token(token) {
-                return Err(forbidden("form_token"));
-            }
-        } else {
-            return Err(not_allowed(methods));
-        }
         // Even if the browser is gone, a change that has begun is finished.
         let handled = self.changes.spawn(request.answer()).await;
         handled.unwrap_or_else(|_panicked| {
@@ -243,12 +244,9 @@ impl PageRequest {
             View::Overview => {
                 let status = self.ask(&status::SHOW).await?;
                 let counts = overview::values(&self.page.app, &self.params, self.now).await;
-                self.fill(
-                    "overview.html",
-                    context! { status => Serde(&status), ..counts },
-                )
+                self.fill(context! { status => Serde(&status), ..counts })
             }
-            View::Page(template, operations, list) => {
+            View::Page(operations, list) => {
                 let mut values = serde_json::Map::new();
                 for (name, operation) in *operations {
                     values.insert((*name).to_owned(), self.ask(operation).await?);
@@ -259,8 +257,7 @@ impl PageRequest {
                     let picked = search.pick(self.list(list.operation).await?).await?;
                     values = context! { ..Rendered::from(Serde(&picked)), ..values };
                 }
-                let passes_on = self.page.app.settings.passes_sign_ups_on();
-                self.fill(template, context! { passes_on, ..values })
+                self.fill(values)
             }
             View::Export => self.export().await,
             View::Change(change) => self.change(change).await,
@@ -324,7 +321,6 @@ impl PageRequest {
             ((change.asked)(found)?, Value::Null)
         };
         self.fill(
-            change.template,
             context! { fields => Serde(&fields), asked => Serde(&asked), done => Serde(&done) },
         )
     }
@@ -360,11 +356,16 @@ impl PageRequest {
     }
 
     /// The page, with `values` and the values shared by all templates.
-    fn fill(&self, template: &str, values: Rendered) -> PageAnswer {
+    fn fill(&self, values: Rendered) -> PageAnswer {
         let path = self.path;
-        let values = context! { path, params => Serde(&self.params), ..values };
-        let session = Some(&self.session);
-        let html = self.page.views.fill(template, path, session, values)?;
+        let passes_on = self.page.app.settings.passes_sign_ups_on();
+        let values = context! { path, passes_on, params => Serde(&self.params), ..values };
+        let template = match path {
+            "/" => "overview.html".to_owned(),
+            path => path.replacen('/', "", 1).replace('/', "-") + ".html",
+        };
+        let views = &self.page.views;
+        let html = views.fill(&template, path, Some(&self.session), values)?;
         Ok(answer::html(StatusCode::OK, html))
     }
 }

@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use crate::operator::operation::{Operation, OperatorError};
-use crate::operator::{agents, contacts, keys, limits, queue, status};
+use crate::operator::{agents, block, contacts, keys, limits, queue, status};
 
 use super::list::ListMembers;
 
-/// The content of a page, or the effect of its form.
+/// The content of a page, or the effect of its form. The template is named after the path: that of
+/// `/keys/revoke` is `keys-revoke.html`.
 pub(super) enum View {
     Overview,
-    /// A template with answers of operations, each under its name, and a list, searched and sorted.
+    /// Answers of operations, each under its name, and a list, searched and sorted.
     Page(
-        &'static str,
         &'static [(&'static str, &'static Operation)],
         Option<&'static ListMembers>,
     ),
@@ -26,7 +26,6 @@ pub(super) enum View {
 
 /// A change: a template that asks for a confirmation, and shows the result.
 pub(super) struct Change {
-    pub(super) template: &'static str,
     /// The parameters that identify its subject, at least one of them.
     pub(super) fields: &'static [&'static str],
     /// Looks up the subject, if it exists before the change.
@@ -39,42 +38,23 @@ pub(super) struct Change {
     pub(super) change: &'static Operation,
 }
 
-impl Change {
-    /// A change that shows the whole answer.
-    const fn of(
-        template: &'static str,
-        fields: &'static [&'static str],
-        ask: Option<&'static Operation>,
-        change: &'static Operation,
-    ) -> Self {
-        Self {
-            template,
-            fields,
-            ask,
-            asked: |found| found,
-            change,
-        }
-    }
-}
-
 /// The pages: path and content.
 pub(super) static PAGES: &[(&str, View)] = &[
     ("/", View::Overview),
-    (
-        "/contacts",
-        View::Page("contacts.html", &[], Some(&CONTACTS)),
-    ),
+    ("/contacts", View::Page(&[], Some(&CONTACTS))),
+    ("/contacts/show", View::Page(&[CONTACT], None)),
     ("/contacts/export", View::Export),
     ("/contacts/erase", View::Change(&ERASE_CONTACT)),
-    ("/keys", View::Page("keys.html", &[], Some(&KEYS))),
+    ("/keys", View::Page(&[], Some(&KEYS))),
     ("/keys/revoke", View::Change(&REVOKE_KEY)),
-    (
-        "/policies",
-        View::Page("policies.html", &[LIMITS, STATUS], None),
-    ),
+    ("/policies", View::Page(&[LIMITS, STATUS], None)),
     ("/policies/reset", View::Change(&RESET_POLICY)),
-    ("/agents", View::Page("agents.html", &[], Some(&AGENTS))),
-    ("/queue", View::Page("queue.html", &[], Some(&QUEUE))),
+    ("/agents", View::Page(&[], Some(&AGENTS))),
+    ("/agents/revoke", View::Change(&REVOKE_AGENT)),
+    ("/blocks", View::Page(&[], Some(&BLOCKS))),
+    ("/blocks/add", View::Change(&ADD_BLOCK)),
+    ("/blocks/remove", View::Change(&REMOVE_BLOCK)),
+    ("/queue", View::Page(&[STATUS], Some(&QUEUE))),
     ("/queue/retry", View::Change(&RETRY_DELIVERY)),
     ("/queue/drop", View::Change(&DROP_DELIVERY)),
     ("/queue/hold", View::Change(&HOLD_QUEUE)),
@@ -83,6 +63,7 @@ pub(super) static PAGES: &[(&str, View)] = &[
     ("/logout", View::SignOut),
 ];
 
+const CONTACT: (&str, &Operation) = ("contact", &contacts::SHOW);
 const LIMITS: (&str, &Operation) = ("limits", &limits::SHOW);
 const STATUS: (&str, &Operation) = ("status", &status::SHOW);
 
@@ -104,6 +85,12 @@ static AGENTS: ListMembers = ListMembers {
     made_at: "revoked_at",
     searched: &["client_id"],
 };
+static BLOCKS: ListMembers = ListMembers {
+    operation: &block::LIST,
+    id: "network",
+    made_at: "since",
+    searched: &["network"],
+};
 static QUEUE: ListMembers = ListMembers {
     operation: &queue::LIST,
     id: "id",
@@ -112,46 +99,45 @@ static QUEUE: ListMembers = ListMembers {
 };
 
 static ERASE_CONTACT: Change = Change {
+    fields: &["email"],
+    ask: Some(&contacts::SHOW),
     // An import skips erased addresses, even those without a contact.
     asked: |found| match found {
         Err(OperatorError::NotFound(_)) => Ok(Value::Null),
         found => found,
     },
-    ..Change::of(
-        "contacts-erase.html",
-        &["email"],
-        Some(&contacts::SHOW),
-        &contacts::FORGET,
-    )
+    change: &contacts::FORGET,
 };
 static REVOKE_KEY: Change = Change {
+    fields: &["key"],
+    ask: Some(&keys::CHECK),
     asked: |found| match found? {
         found if found.pointer("/0/key").is_none_or(Value::is_null) => {
             Err(OperatorError::Input("There is no such key".to_owned()))
         }
         found => Ok(found),
     },
-    ..Change::of(
-        "keys-revoke.html",
-        &["key"],
-        Some(&keys::CHECK),
-        &keys::REVOKE,
-    )
+    change: &keys::REVOKE,
 };
-static RESET_POLICY: Change = Change::of(
-    "policies-reset.html",
-    &["policy", "client"],
-    Some(&limits::SHOW),
-    &limits::RESET,
-);
-static RETRY_DELIVERY: Change = Change::of(
-    "queue-retry.html",
-    &["id"],
-    Some(&queue::SHOW),
-    &queue::RETRY,
-);
-static DROP_DELIVERY: Change =
-    Change::of("queue-drop.html", &["id"], Some(&queue::SHOW), &queue::DROP);
-static HOLD_QUEUE: Change = Change::of("queue-hold.html", &["channel"], None, &queue::HOLD);
-static RELEASE_QUEUE: Change =
-    Change::of("queue-release.html", &["channel"], None, &queue::RELEASE);
+static RESET_POLICY: Change = of(&["policy", "client"], Some(&limits::SHOW), &limits::RESET);
+static REVOKE_AGENT: Change = of(&["client_id"], None, &agents::REVOKE);
+static ADD_BLOCK: Change = of(&["network"], None, &block::ADD);
+static REMOVE_BLOCK: Change = of(&["network"], None, &block::REMOVE);
+static RETRY_DELIVERY: Change = of(&["id"], Some(&queue::SHOW), &queue::RETRY);
+static DROP_DELIVERY: Change = of(&["id"], Some(&queue::SHOW), &queue::DROP);
+static HOLD_QUEUE: Change = of(&["channel"], None, &queue::HOLD);
+static RELEASE_QUEUE: Change = of(&["channel"], None, &queue::RELEASE);
+
+/// A change that shows the whole answer.
+const fn of(
+    fields: &'static [&'static str],
+    ask: Option<&'static Operation>,
+    change: &'static Operation,
+) -> Change {
+    Change {
+        fields,
+        ask,
+        asked: |found| found,
+        change,
+    }
+}

@@ -21,8 +21,13 @@ const SOURCES: &[(&str, &str)] = &[
     source!("overview.html"),
     source!("plot.html"),
     source!("contacts.html"),
+    source!("contacts-show.html"),
     source!("keys.html"),
     source!("agents.html"),
+    source!("agents-revoke.html"),
+    source!("blocks.html"),
+    source!("blocks-add.html"),
+    source!("blocks-remove.html"),
     source!("policies.html"),
     source!("change.html"),
     source!("contacts-erase.html"),
@@ -50,6 +55,7 @@ const MENU: &[(&str, &str)] = &[
     ("/keys", "Keys"),
     ("/policies", "Limits"),
     ("/agents", "Agents"),
+    ("/blocks", "Blocks"),
     ("/queue", "Deliveries"),
 ];
 

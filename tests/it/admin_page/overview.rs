@@ -133,14 +133,16 @@ async fn contacts_and_imports_are_counted() {
     operate("contacts import", request).await.unwrap();
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("<dt>Contacts</dt><dd>2</dd>"));
+    assert!(shown.contains("<b>2</b> people get the next issue."));
     let imports = plots(&shown)
         .into_iter()
-        .find(|it| it.0.starts_with("Contacts imported"));
+        .find(|plot| plot.0.starts_with("Contacts imported"));
     assert!(imports.unwrap().1.contains("1 in total"));
     let failure = StoreError::Unavailable("the disk hums".to_owned());
     desk.app.contacts.fail_with(Some(failure));
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("<dt>Contacts</dt><dd>unknown</dd>"));
+    assert!(!shown.contains("the next issue"));
     assert!(shown.contains("<dt>Storage</dt><dd>not writable</dd>"));
 }
 
