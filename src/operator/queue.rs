@@ -8,17 +8,14 @@ use serde_json::json;
 use crate::app::App;
 use crate::domain::{Channel, ChannelPause, Delivery, DeliveryId, QueueStanding, Timestamp};
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
+use super::operation::{Answer, OperatorError, OperatorRequest, Params};
 
-pub static LIST: Operation = Operation::new("queue list", |request| Box::pin(list(request)));
-pub static SHOW: Operation = Operation::new("queue show", |request| Box::pin(show(request)));
-pub static RETRY: Operation = Operation::new("queue retry", |request| Box::pin(retry(request)));
-pub static DROP: Operation = Operation::new("queue drop", |request| Box::pin(drop_one(request)));
-pub static HOLD: Operation =
-    Operation::new("queue hold", |request| Box::pin(hold(request, true, &HOLD)));
-pub static RELEASE: Operation = Operation::new("queue release", |request| {
-    Box::pin(hold(request, false, &RELEASE))
-});
+pub const LIST: &str = "queue list";
+pub const SHOW: &str = "queue show";
+pub const RETRY: &str = "queue retry";
+pub const DROP: &str = "queue drop";
+pub const HOLD: &str = "queue hold";
+pub const RELEASE: &str = "queue release";
 
 /// A delivery. Times are in RFC 3339.
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,15 +66,15 @@ struct WholeDelivery {
     body: String,
 }
 
-async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = request.app.deliveries.list().await?;
-    tracing::info!(command = LIST.name, "operator");
+    tracing::info!(command = LIST, "operator");
     let (app, now) = (Arc::clone(&request.app), request.app.clock.now());
     Answer::rows(pages, move |delivery| DeliveryRow::of(delivery, &app, now))
 }
 
 /// Shows the delivery `id` with its body.
-async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?.ok_or_else(missing)?;
     let found = request.app.deliveries.find(id).await?;
     let delivery = found.ok_or_else(unknown)?;
@@ -89,7 +86,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
 
 /// Makes the delivery `id` due now, or with `all` every one that failed or is not due yet. Ends a pause of
 /// the email account.
-async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?;
     if id.is_none() && !request.params.is_set("all") {
         return Err(missing());
@@ -101,7 +98,7 @@ async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
         .await?;
     let mail = request.app.metrics.deliveries.of(Channel::Mail);
     mail.pause.drop_if(|_pause| true);
-    tracing::info!(command = RETRY.name, count, "operator");
+    tracing::info!(command = RETRY, count, "operator");
     if id.is_some() && count == 0 {
         return Err(unknown());
     }
@@ -109,7 +106,7 @@ async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
 }
 
 /// Drops the delivery `id`.
-async fn drop_one(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn drop_one(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?.ok_or_else(missing)?;
     if !request
         .app
@@ -119,16 +116,12 @@ async fn drop_one(request: OperatorRequest) -> Result<Answer, OperatorError> {
     {
         return Err(unknown());
     }
-    tracing::info!(command = DROP.name, delivery.id = %id, "operator");
+    tracing::info!(command = DROP, delivery.id = %id, "operator");
     Answer::one(&json!({ "id": id.to_string(), "result": "dropped" }))
 }
 
 /// Pauses or resumes `channel`; without one, all.
-async fn hold(
-    request: OperatorRequest,
-    is_held: bool,
-    operation: &Operation,
-) -> Result<Answer, OperatorError> {
+pub(super) async fn hold(request: OperatorRequest, is_held: bool) -> Result<Answer, OperatorError> {
     let parse = |text: &str| Channel::from_name(text).ok_or("no channel has this name");
     let channel = request.params.parsed("channel", parse)?;
     for channel in Channel::ALL
@@ -139,8 +132,12 @@ async fn hold(
         let counters = request.app.metrics.deliveries.of(channel);
         counters.pause.drop_if(|_pause| true);
     }
-    tracing::info!(command = operation.name, "operator");
-    let result = if is_held { "held" } else { "released" };
+    let (command, result) = if is_held {
+        (HOLD, "held")
+    } else {
+        (RELEASE, "released")
+    };
+    tracing::info!(command, "operator");
     Answer::one(&json!({ "result": result }))
 }
 

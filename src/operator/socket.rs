@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{self, StreamExt as _};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
@@ -140,30 +140,20 @@ async fn answer(
         }
         Err(error) => Err(OperatorError::Input(format!("the request: {error}"))),
     };
-    let (answer, failure) = match answered {
-        Ok(answer) => (Some(answer), None),
-        Err(error) => (None, Some(error.into())),
+    let (Answer(lines), failure) = match answered {
+        Ok(answer) => (answer, None),
+        Err(error) => (Answer(stream::empty().boxed()), Some(error.into())),
     };
     let head = AnswerHead {
         failure,
         passes_sign_ups_on,
     };
-    writer.write_all(&json_lines([head])?).await?;
-    match answer {
-        None => {}
-        Some(Answer::One(value)) => writer.write_all(&json_lines([value])?).await?,
-        Some(Answer::Rows(mut rows)) => {
-            while let Some(lines) = rows.next().await {
-                // The command sees that it was broken off, but not why.
-                let lines = lines.map_err(|error| {
-                    tracing::error!(%error, "an answer to the operator was cut short");
-                    io::Error::other(error)
-                })?;
-                writer.write_all(&lines).await?;
-            }
-        }
-    }
-    writer.write_all(b"\n").await?;
+    // The command sees that it was broken off, but not why.
+    let lines = lines.map_err(|error| {
+        tracing::error!(%error, "an answer to the operator was cut short");
+        io::Error::other(error)
+    });
+    write_message(&mut writer, &head, lines.boxed()).await?;
     writer.shutdown().await
 }
 

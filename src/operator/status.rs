@@ -15,11 +15,11 @@ use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
 use crate::metrics::{CertificateOrder, LIMITS_ENGINE, LastError, Metrics, StatusClass};
 use crate::ports::{LimiterStats, StoreError};
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+use super::operation::{Answer, OperatorError, OperatorRequest};
 use super::queue::QueueRow;
 
-pub static SHOW: Operation = Operation::new("status", |request| Box::pin(show(request)));
-pub static FLAGS: Operation = Operation::new("flags show", |request| Box::pin(flags(request)));
+pub const SHOW: &str = "status";
+pub const FLAGS: &str = "flags show";
 
 /// Maximum wait for the disk. The space of a hanging disk is unknown.
 const DISK_DEADLINE: Duration = Duration::from_secs(2);
@@ -355,12 +355,12 @@ impl From<LastError> for LastErrorRow {
 }
 
 /// Returns the flags, for commands that check them.
-async fn flags(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn flags(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::one(&*request.flags)
 }
 
 /// Returns the status. The command adds `files` and `is_running`.
-async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let status = Status::of(&request.app).await;
     let this_hour = Hour::of(status.now);
     let counted = hours(&request.app, this_hour.minus(HOURS - 1), status.now);

@@ -64,10 +64,9 @@ async fn leave(app: &TestApp, url: &str) {
 
 async fn forget(app: &TestApp, email: &str) -> Value {
     let request = OperatorRequest::new(Arc::clone(&app.app), json!({ "email": email }).into());
-    match operate("contacts forget", request).await.unwrap() {
-        Answer::One(value) => value,
-        Answer::Rows(_) => panic!("rows"),
-    }
+    let Answer(lines) = operate("contacts forget", request).await.unwrap();
+    let lines: Vec<_> = lines.try_collect().await.unwrap();
+    serde_json::from_slice(&lines.concat()).unwrap()
 }
 
 #[tokio::test]

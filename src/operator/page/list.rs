@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::domain::{DAY_MS, Timestamp};
-use crate::operator::operation::{Lines, Operation, OperatorError, Params};
+use crate::operator::operation::{Lines, OperatorError, Params};
 
 /// Rows of a page.
 const ROWS: usize = 50;
@@ -24,7 +24,7 @@ const NEW_DAYS: u32 = 30;
 /// The fields of a list's rows that it can be searched and sorted by.
 #[derive(Debug)]
 pub(super) struct ListMembers {
-    pub(super) operation: &'static Operation,
+    pub(super) operation: &'static str,
     /// Unique.
     pub(super) id: &'static str,
     /// Creation time, in RFC 3339. The default order is newest first.
@@ -194,7 +194,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_ms(1_795_262_400_000);
 
     static MEMBERS: ListMembers = ListMembers {
-        operation: &crate::operator::keys::LIST,
+        operation: "keys list",
         id: "n",
         made_at: "at",
         searched: &["n", "m"],

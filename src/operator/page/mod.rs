@@ -25,6 +25,7 @@ mod views;
 pub mod web;
 
 use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,9 +45,9 @@ use tokio_util::task::TaskTracker;
 use crate::app::App;
 use crate::domain::Timestamp;
 
-use super::operation::{Answer, Lines, Operation, OperatorError, OperatorRequest, Params};
+use super::operation::{Lines, OperatorError, OperatorRequest, Params};
 use super::sessions::{SESSION_LIFETIME_S, Session, Sessions};
-use super::{contact_csv, contacts, exposition, status};
+use super::{contact_csv, contacts, exposition, operate, status};
 
 pub use self::answer::PageBody;
 use self::answer::PageError;
@@ -242,7 +243,7 @@ impl PageRequest {
     async fn answer(self) -> PageAnswer {
         match self.view {
             View::Overview => {
-                let status = self.ask(&status::SHOW).await?;
+                let status = self.ask(status::SHOW).await?;
                 let counts = overview::values(&self.page.app, &self.params, self.now).await;
                 self.fill(context! { status => Serde(&status), ..counts })
             }
@@ -254,7 +255,7 @@ impl PageRequest {
                 let mut values = Rendered::from(Serde(&values));
                 if let Some(list) = list {
                     let search = Search::new(&self.params, list, self.now);
-                    let picked = search.pick(self.list(list.operation).await?).await?;
+                    let picked = search.pick(self.run(list.operation).await?).await?;
                     values = context! { ..Rendered::from(Serde(&picked)), ..values };
                 }
                 self.fill(values)
@@ -281,25 +282,17 @@ impl PageRequest {
         }
     }
 
-    async fn run(&self, operation: &Operation) -> Result<Answer, OperatorError> {
+    /// The lines that `operation` answers.
+    async fn run(&self, operation: &str) -> Result<Lines<OperatorError>, OperatorError> {
         let request = OperatorRequest::new(Arc::clone(&self.page.app), self.params.clone());
-        operation.run(request).await
+        Ok(operate(operation, request).await?.0)
     }
 
     /// The single value that `operation` answers.
-    async fn ask(&self, operation: &Operation) -> Result<Value, OperatorError> {
-        match self.run(operation).await? {
-            Answer::One(value) => Ok(value),
-            Answer::Rows(_) => Err(OperatorError::Unknown),
-        }
-    }
-
-    /// The rows that `operation` answers.
-    async fn list(&self, operation: &Operation) -> Result<Lines<OperatorError>, OperatorError> {
-        match self.run(operation).await? {
-            Answer::Rows(lines) => Ok(lines),
-            Answer::One(_) => Err(OperatorError::Unknown),
-        }
+    async fn ask(&self, operation: &str) -> Result<Value, OperatorError> {
+        let lines: Vec<_> = self.run(operation).await?.try_collect().await?;
+        let value = serde_json::from_slice(&lines.concat());
+        Ok(value.map_err(io::Error::from)?)
     }
 
     /// Asks for a confirmation, or makes a confirmed change.
@@ -326,7 +319,7 @@ impl PageRequest {
     }
 
     async fn export(&self) -> PageAnswer {
-        let lines = self.list(&contacts::LIST).await?;
+        let lines = self.run(contacts::LIST).await?;
         let (media_type, disposition, pieces) = match self.params.text("format") {
             Some("csv") => {
                 let header = stream::once(async { Ok(contact_csv::header()?) });

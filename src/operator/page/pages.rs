@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::operator::operation::{Operation, OperatorError};
+use crate::operator::operation::OperatorError;
 use crate::operator::{agents, block, contacts, keys, limits, queue, status};
 
 use super::list::ListMembers;
@@ -13,7 +13,7 @@ pub(super) enum View {
     Overview,
     /// Answers of operations, each under its name, and a list, searched and sorted.
     Page(
-        &'static [(&'static str, &'static Operation)],
+        &'static [(&'static str, &'static str)],
         Option<&'static ListMembers>,
     ),
     /// All contacts as a file.
@@ -29,13 +29,13 @@ pub(super) struct Change {
     /// The parameters that identify its subject, at least one of them.
     pub(super) fields: &'static [&'static str],
     /// Looks up the subject, if it exists before the change.
-    pub(super) ask: Option<&'static Operation>,
+    pub(super) ask: Option<&'static str>,
     /// The part of that for the template.
     ///
     /// # Errors
     /// When there is nothing to change.
     pub(super) asked: fn(Result<Value, OperatorError>) -> Result<Value, OperatorError>,
-    pub(super) change: &'static Operation,
+    pub(super) change: &'static str,
 }
 
 /// The pages: path and content.
@@ -63,36 +63,36 @@ pub(super) static PAGES: &[(&str, View)] = &[
     ("/logout", View::SignOut),
 ];
 
-const CONTACT: (&str, &Operation) = ("contact", &contacts::SHOW);
-const LIMITS: (&str, &Operation) = ("limits", &limits::SHOW);
-const STATUS: (&str, &Operation) = ("status", &status::SHOW);
+const CONTACT: (&str, &str) = ("contact", contacts::SHOW);
+const LIMITS: (&str, &str) = ("limits", limits::SHOW);
+const STATUS: (&str, &str) = ("status", status::SHOW);
 
 static CONTACTS: ListMembers = ListMembers {
-    operation: &contacts::LIST,
+    operation: contacts::LIST,
     id: "email",
     made_at: "subscribed_at",
     searched: &["email"],
 };
 static KEYS: ListMembers = ListMembers {
-    operation: &keys::LIST,
+    operation: keys::LIST,
     id: "id",
     made_at: "issued_at",
     searched: &["id", "label"],
 };
 static AGENTS: ListMembers = ListMembers {
-    operation: &agents::LIST_REVOKED,
+    operation: agents::LIST_REVOKED,
     id: "client_id",
     made_at: "revoked_at",
     searched: &["client_id"],
 };
 static BLOCKS: ListMembers = ListMembers {
-    operation: &block::LIST,
+    operation: block::LIST,
     id: "network",
     made_at: "since",
     searched: &["network"],
 };
 static QUEUE: ListMembers = ListMembers {
-    operation: &queue::LIST,
+    operation: queue::LIST,
     id: "id",
     made_at: "queued_at",
     searched: &["id", "state", "last_error"],
@@ -100,39 +100,39 @@ static QUEUE: ListMembers = ListMembers {
 
 static ERASE_CONTACT: Change = Change {
     fields: &["email"],
-    ask: Some(&contacts::SHOW),
+    ask: Some(contacts::SHOW),
     // An import skips erased addresses, even those without a contact.
     asked: |found| match found {
         Err(OperatorError::NotFound(_)) => Ok(Value::Null),
         found => found,
     },
-    change: &contacts::FORGET,
+    change: contacts::FORGET,
 };
 static REVOKE_KEY: Change = Change {
     fields: &["key"],
-    ask: Some(&keys::CHECK),
+    ask: Some(keys::CHECK),
     asked: |found| match found? {
         found if found.pointer("/0/key").is_none_or(Value::is_null) => {
             Err(OperatorError::Input("There is no such key".to_owned()))
         }
         found => Ok(found),
     },
-    change: &keys::REVOKE,
+    change: keys::REVOKE,
 };
-static RESET_POLICY: Change = of(&["policy", "client"], Some(&limits::SHOW), &limits::RESET);
-static REVOKE_AGENT: Change = of(&["client_id"], None, &agents::REVOKE);
-static ADD_BLOCK: Change = of(&["network"], None, &block::ADD);
-static REMOVE_BLOCK: Change = of(&["network"], None, &block::REMOVE);
-static RETRY_DELIVERY: Change = of(&["id"], Some(&queue::SHOW), &queue::RETRY);
-static DROP_DELIVERY: Change = of(&["id"], Some(&queue::SHOW), &queue::DROP);
-static HOLD_QUEUE: Change = of(&["channel"], None, &queue::HOLD);
-static RELEASE_QUEUE: Change = of(&["channel"], None, &queue::RELEASE);
+static RESET_POLICY: Change = of(&["policy", "client"], Some(limits::SHOW), limits::RESET);
+static REVOKE_AGENT: Change = of(&["client_id"], None, agents::REVOKE);
+static ADD_BLOCK: Change = of(&["network"], None, block::ADD);
+static REMOVE_BLOCK: Change = of(&["network"], None, block::REMOVE);
+static RETRY_DELIVERY: Change = of(&["id"], Some(queue::SHOW), queue::RETRY);
+static DROP_DELIVERY: Change = of(&["id"], Some(queue::SHOW), queue::DROP);
+static HOLD_QUEUE: Change = of(&["channel"], None, queue::HOLD);
+static RELEASE_QUEUE: Change = of(&["channel"], None, queue::RELEASE);
 
 /// A change that shows the whole answer.
 const fn of(
     fields: &'static [&'static str],
-    ask: Option<&'static Operation>,
-    change: &'static Operation,
+    ask: Option<&'static str>,
+    change: &'static str,
 ) -> Change {
     Change {
         fields,

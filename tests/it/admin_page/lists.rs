@@ -114,9 +114,7 @@ async fn contacts_are_sorted_by_time_and_by_address_both_ways() {
     ] {
         let shown = contacts(&desk, &login, sort).await;
         let names = shown.split("&amp;proof=true\">").skip(1);
-        let names: Vec<_> = names
-            .map(|from| from.split('@').next().unwrap())
-            .collect();
+        let names: Vec<_> = names.map(|from| from.split('@').next().unwrap()).collect();
         assert_eq!(names, expected, "{sort}");
     }
 }
@@ -160,7 +158,11 @@ async fn a_contact_is_shown_with_its_proof() {
     ] {
         assert!(shown.text.contains(part), "{part}: {}", shown.text);
     }
-    for (query, status) in [("", 400), ("?email=nobody", 400), ("?email=a%40b.example", 404)] {
+    for (query, status) in [
+        ("", 400),
+        ("?email=nobody", 400),
+        ("?email=a%40b.example", 404),
+    ] {
         let path = format!("/contacts/show{query}");
         assert_eq!(desk.get(&login, &path).await.status, status, "{query}");
     }
