@@ -1,7 +1,6 @@
 //! Blocked networks.
 
 use futures_util::stream::{self, StreamExt as _};
-use serde::Serialize;
 use serde_json::json;
 
 use crate::domain::{Block, BlockedNetwork, Timestamp};
@@ -15,31 +14,16 @@ pub const REMOVE: &str = "block remove";
 /// Maximum number of blocked networks.
 const BLOCKS_MAX: usize = 10_000;
 
-/// A blocked network.
-#[derive(Debug, Serialize)]
-struct BlockRow {
-    network: String,
-    /// `flag` or `command`.
-    by: &'static str,
-    /// When a command added it, in RFC 3339.
-    since: Option<String>,
-}
-
-impl From<&Block> for BlockRow {
-    fn from(block: &Block) -> Self {
-        Self {
-            network: block.network.to_string(),
-            by: block.since.map_or("flag", |_since| "command"),
-            since: block.since.map(Timestamp::to_rfc3339),
-        }
-    }
-}
-
+/// Lists the blocked networks. `by` is `flag` or `command`; `since` is when a command added it, in RFC 3339.
 pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let blocks = request.app.blocks.list();
     tracing::info!(command = LIST, "operator");
     Answer::rows(stream::iter([Ok(blocks)]).boxed(), |block| {
-        BlockRow::from(block)
+        json!({
+            "network": block.network.to_string(),
+            "by": block.since.map_or("flag", |_since| "command"),
+            "since": block.since.map(Timestamp::to_rfc3339),
+        })
     })
 }
 

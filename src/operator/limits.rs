@@ -78,11 +78,8 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
     if let Some(identity) = ClientIdentity::of(params, email.as_ref(), &app.secrets)? {
         return Answer::one(&left(meter, identity, (&app.secrets, now)).await?);
     }
-    let only = match (policy(params)?, client(params)?) {
-        (Some(policy), _) => Some(policy),
-        (None, Some(client)) => client.policy(),
-        (None, None) => None,
-    };
+    let client = client(params)?;
+    let only = policy(params)?.or_else(|| client?.policy());
     let top = params.number("top").unwrap_or(TOP);
     let mut rows = Vec::new();
     for policy in PolicyName::ALL {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::domain::{Channel, ChannelPause, Delivery, DeliveryId, QueueStanding, Timestamp};
+use crate::domain::{
+    Channel, ChannelPause, Delivery, DeliveryId, EmailAddress, QueueStanding, Timestamp,
+};
 
 use super::operation::{Answer, OperatorError, OperatorRequest, Params};
 
@@ -17,60 +19,37 @@ pub const DROP: &str = "queue drop";
 pub const HOLD: &str = "queue hold";
 pub const RELEASE: &str = "queue release";
 
-/// A delivery. Times are in RFC 3339.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct DeliveryRow {
-    pub id: String,
-    /// Channel.
-    pub channel: String,
-    /// Event type.
-    pub kind: String,
-    /// `waiting` or `given up`.
-    pub state: String,
-    pub queued_at: String,
-    /// When the next attempt is due, if one is.
-    pub due_at: Option<String>,
-    pub attempts: u32,
-    /// Error of the last failed attempt, or else the reason of the channel's pause.
-    pub last_error: Option<String>,
-    /// The address in it.
-    pub email: Option<String>,
-}
-
-impl DeliveryRow {
-    fn of(delivery: &Delivery, app: &App, now: Timestamp) -> Self {
-        let is_dead = delivery.dead_at.is_some();
-        let channel = app.metrics.deliveries.of(delivery.kind.channel());
-        let pause = channel.pause_at(now).filter(|_| !is_dead);
-        let paused_until = pause.as_ref().map(|pause| pause.until).unwrap_or_default();
-        let paused = pause.map(|pause| format!("paused: {}", pause.reason));
-        Self {
-            id: delivery.id.to_string(),
-            channel: delivery.kind.channel().as_str().to_owned(),
-            kind: delivery.kind.as_str().to_owned(),
-            state: if is_dead { "given up" } else { "waiting" }.to_owned(),
-            queued_at: delivery.queued_at.to_rfc3339(),
-            due_at: (!is_dead).then(|| delivery.due_at.max(paused_until).to_rfc3339()),
-            attempts: delivery.attempts,
-            last_error: delivery.last_error.clone().or(paused),
-            email: delivery.email.as_ref().map(|to| to.as_str().to_owned()),
-        }
-    }
-}
-
-/// A delivery with its body.
-#[derive(Debug, Serialize)]
-struct WholeDelivery {
-    #[serde(flatten)]
-    row: DeliveryRow,
-    body: String,
+/// A delivery:
+///
+/// - `id`, `channel`, `kind` (the event type), and `email`, the address in it
+/// - `state`: `waiting` or `given up`
+/// - `queued_at` and `due_at`, when the next attempt is due, if one is; in RFC 3339
+/// - `attempts`, and `last_error`: of the last failed attempt, or else the reason of the channel's pause
+fn row(delivery: &Delivery, app: &App, now: Timestamp) -> Value {
+    let is_dead = delivery.dead_at.is_some();
+    let channel = app.metrics.deliveries.of(delivery.kind.channel());
+    let pause = channel.pause_at(now).filter(|_| !is_dead);
+    let paused_until = pause.as_ref().map(|pause| pause.until).unwrap_or_default();
+    let paused = pause.map(|pause| format!("paused: {}", pause.reason));
+    let due_at = delivery.due_at.max(paused_until).to_rfc3339();
+    json!({
+        "id": delivery.id.to_string(),
+        "channel": delivery.kind.channel().as_str(),
+        "kind": delivery.kind.as_str(),
+        "state": if is_dead { "given up" } else { "waiting" },
+        "queued_at": delivery.queued_at.to_rfc3339(),
+        "due_at": (!is_dead).then_some(due_at),
+        "attempts": delivery.attempts,
+        "last_error": delivery.last_error.clone().or(paused),
+        "email": delivery.email.as_ref().map(EmailAddress::as_str),
+    })
 }
 
 pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = request.app.deliveries.list().await?;
     tracing::info!(command = LIST, "operator");
     let (app, now) = (Arc::clone(&request.app), request.app.clock.now());
-    Answer::rows(pages, move |delivery| DeliveryRow::of(delivery, &app, now))
+    Answer::rows(pages, move |delivery| row(delivery, &app, now))
 }
 
 /// Shows the delivery `id` with its body.
@@ -78,10 +57,11 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
     let id = id(&request.params)?.ok_or_else(missing)?;
     let found = request.app.deliveries.find(id).await?;
     let delivery = found.ok_or_else(unknown)?;
-    Answer::one(&WholeDelivery {
-        row: DeliveryRow::of(&delivery, &request.app, request.app.clock.now()),
-        body: delivery.body,
-    })
+    let mut row = row(&delivery, &request.app, request.app.clock.now());
+    if let Some(fields) = row.as_object_mut() {
+        fields.insert("body".to_owned(), delivery.body.into());
+    }
+    Answer::one(&row)
 }
 
 /// Makes the delivery `id` due now, or with `all` every one that failed or is not due yet. Ends a pause of

@@ -103,11 +103,13 @@ pub async fn serve_socket(
         if !peer.is_ok_and(|peer| peer == uid || peer == 0) {
             continue;
         }
-        let (app, sessions, stop) = (Arc::clone(&app), sessions.clone(), stop.clone());
-        let flags = Arc::clone(&flags);
+        let mut request = OperatorRequest::new(Arc::clone(&app), Params::default());
+        request.sessions.clone_from(&sessions);
+        request.flags = Arc::clone(&flags);
+        let stop = stop.clone();
         tokio::spawn(async move {
             let answered = tokio::select! {
-                answered = answer(stream, app, sessions, flags) => answered,
+                answered = answer(stream, request) => answered,
                 () = stop.cancelled() => return,
             };
             if let Err(error) = answered {
@@ -117,25 +119,15 @@ pub async fn serve_socket(
     }
 }
 
-async fn answer(
-    stream: UnixStream,
-    app: Arc<App>,
-    sessions: Option<Arc<Sessions>>,
-    flags: Arc<ServiceFlags>,
-) -> io::Result<()> {
+async fn answer(stream: UnixStream, mut request: OperatorRequest) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
     let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);
     let mut writer = BufWriter::with_capacity(PIECE_BYTES, writer);
-    let passes_sign_ups_on = app.settings.passes_sign_ups_on();
+    let passes_sign_ups_on = request.app.settings.passes_sign_ups_on();
     let answered = match read_head::<RequestHead>(&mut reader).await {
         Ok(head) => {
-            let request = OperatorRequest {
-                app,
-                sessions,
-                flags,
-                params: head.params,
-                rows: read_lines(reader),
-            };
+            request.params = head.params;
+            request.rows = read_lines(reader);
             operate(&head.operation, request).await
         }
         Err(error) => Err(OperatorError::Input(format!("the request: {error}"))),

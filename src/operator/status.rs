@@ -12,7 +12,7 @@ use crate::domain::{
     Channel, ChannelPause, Counted, Counts, Hour, HourlyCounts, QueueStanding, Timestamp,
 };
 use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
-use crate::metrics::{CertificateOrder, LIMITS_ENGINE, LastError, Metrics, StatusClass};
+use crate::metrics::{CertificateOrder, LIMITS_ENGINE, LastError, StatusClass};
 use crate::ports::{LimiterStats, StoreError};
 
 use super::operation::{Answer, OperatorError, OperatorRequest};
@@ -46,13 +46,20 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) async fn of(app: &Arc<App>) -> Self {
+        let metrics = Arc::clone(&app.metrics);
+        let disk = timeout(DISK_DEADLINE, spawn_blocking(move || metrics.disk_space())).await;
+        let mut queues = Vec::new();
+        for channel in Channel::ALL {
+            let standing = app.deliveries.standing(channel).await;
+            queues.extend(standing.ok().map(|queue| (channel, queue)));
+        }
         Self {
             now: app.clock.now(),
             takes_writes: app.takes_writes(),
             limiter: app.limiter.stats(),
             process: process_usage(),
-            disk: disk_space(&app.metrics).await,
-            queues: queues(app).await,
+            disk: disk.ok().and_then(Result::ok).flatten(),
+            queues,
             app: Arc::clone(app),
         }
     }
@@ -145,23 +152,6 @@ impl Status {
         });
         engines.collect()
     }
-}
-
-/// State of the channels' queues.
-async fn queues(app: &App) -> Vec<(Channel, QueueStanding)> {
-    let mut queues = Vec::new();
-    for channel in Channel::ALL {
-        let standing = app.deliveries.standing(channel).await;
-        queues.extend(standing.ok().map(|queue| (channel, queue)));
-    }
-    queues
-}
-
-/// Free space of the service's disk, if reported in time.
-async fn disk_space(metrics: &Arc<Metrics>) -> Option<DiskSpace> {
-    let metrics = Arc::clone(metrics);
-    let looked = timeout(DISK_DEADLINE, spawn_blocking(move || metrics.disk_space())).await;
-    looked.ok()?.ok()?
 }
 
 /// State of a service, as printed by `status --json`. Times are in RFC 3339.
@@ -297,17 +287,6 @@ pub struct HourRow {
     pub requests: u64,
 }
 
-impl HourRow {
-    fn new(hour: Hour, counts: &Counts) -> Self {
-        Self {
-            hour: hour.name(),
-            sign_ups: counts.get(Counted::SignUps),
-            chats: counts.get(Counted::Chats),
-            requests: counts.get(Counted::Requests),
-        }
-    }
-}
-
 /// The size of a file or a directory.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FileSize {
@@ -369,9 +348,15 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
     // When the store is unavailable, everything else is still worth knowing.
     let rows = counted.map(|counted| {
         let hours = (0..HOURS).rev().map(|ago| this_hour.minus(ago));
-        let row = |hour| {
+        let row = |hour: Hour| {
             let found = counted.iter().find(|count| count.hour == hour);
-            HourRow::new(hour, &found.map(|count| count.counts).unwrap_or_default())
+            let counts = found.map(|count| count.counts).unwrap_or_default();
+            HourRow {
+                hour: hour.name(),
+                sign_ups: counts.get(Counted::SignUps),
+                chats: counts.get(Counted::Chats),
+                requests: counts.get(Counted::Requests),
+            }
         };
         hours.map(row).collect()
     });

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures_util::TryStreamExt as _;
 use hyper::StatusCode;
 use landing_api::adapters::outbound::webhook::signature::WebhookSecrets;
 use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, Failure, QueueStanding};
