@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CACHE_CONTROL, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
 use crate::app::App;
 
 use super::families;
-use super::page::{PageBody, whole};
+use super::page::{PageBody, asset};
 use super::status::Status;
 
 /// Prometheus's text format, which every scraper reads.
@@ -51,10 +51,9 @@ fn plain(status: StatusCode, text: &str) -> Response<PageBody> {
 }
 
 fn answer(status: StatusCode, media_type: &'static str, text: String) -> Response<PageBody> {
-    let mut response = Response::new(whole(text));
+    let mut response = asset(media_type, text);
     *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(CACHE_CONTROL, no_store);
     response
 }

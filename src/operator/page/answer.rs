@@ -115,7 +115,7 @@ impl From<minijinja::Error> for PageError {
 }
 
 /// A body of these bytes.
-pub(in crate::operator) fn whole(bytes: impl Into<Bytes>) -> PageBody {
+fn whole(bytes: impl Into<Bytes>) -> PageBody {
     boxed(Full::new(bytes.into()))
 }
 
@@ -136,7 +136,10 @@ pub(super) fn html(status: StatusCode, html: String) -> Response<PageBody> {
 }
 
 /// A text, such as a file that is part of the program.
-pub(super) fn asset(media_type: &'static str, text: impl Into<Bytes>) -> Response<PageBody> {
+pub(in crate::operator) fn asset(
+    media_type: &'static str,
+    text: impl Into<Bytes>,
+) -> Response<PageBody> {
     let mut response = Response::new(whole(text));
     let media_type = HeaderValue::from_static(media_type);
     response.headers_mut().insert(CONTENT_TYPE, media_type);

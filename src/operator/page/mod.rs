@@ -51,7 +51,7 @@ use super::{contact_csv, contacts, exposition, operate, status};
 
 pub use self::answer::PageBody;
 use self::answer::PageError;
-pub(super) use self::answer::whole;
+pub(super) use self::answer::asset;
 use self::list::Search;
 use self::pages::{Change, PAGES, View};
 use self::views::{ICON, STYLE, Views};
@@ -158,8 +158,8 @@ impl AdminPage {
         let is_get = matches!(head.method, Method::GET | Method::HEAD);
         let query = || Params::of_form(head.uri.query().unwrap_or_default());
         match head.uri.path() {
-            "/style.css" if is_get => return Ok(answer::asset("text/css", STYLE)),
-            "/icon.svg" if is_get => return Ok(answer::asset("image/svg+xml", ICON)),
+            "/style.css" if is_get => return Ok(asset("text/css", STYLE)),
+            "/icon.svg" if is_get => return Ok(asset("image/svg+xml", ICON)),
             "/style.css" | "/icon.svg" => return Err(not_allowed("GET, HEAD")),
             "/login" if is_get => return self.show_login(&query(), now),
             "/login" if is_post => return self.sign_in(&form(head, body).await?, now),
@@ -263,14 +263,10 @@ impl PageRequest {
             View::Export => self.export().await,
             View::Change(change) => self.change(change).await,
             View::PutAway => {
-                let parse = |at: &str| Timestamp::parse(at).ok_or("at must be a time");
-                let at = self.params.parsed("at", parse)?;
+                let at = self.params.text("at").and_then(Timestamp::parse);
                 let at = at.ok_or_else(|| OperatorError::Input("at must be a time".to_owned()))?;
-                self.page
-                    .app
-                    .metrics
-                    .last_error
-                    .drop_if(|error| error.at == at);
+                let last_error = &self.page.app.metrics.last_error;
+                last_error.drop_if(|error| error.at == at);
                 Ok(answer::see_other(&format!("{}/", self.session.root())))
             }
             View::SignOut => {
