@@ -75,7 +75,7 @@ fn serve(args: &Args) -> ExitCode {
     let warned = Arc::clone(&metrics);
     let on_warning = move |text| {
         let at = SystemClock.now();
-        warned.set_last_error(LastError { at, text });
+        warned.last_error.set(LastError { at, text });
     };
     let log = telemetry::init(args.log_level, is_json, on_warning);
     let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {

@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// nevertheless: the clock may be wrong, and there is no better one.
 fn tell(files: &CertificateFiles, now: Timestamp, metrics: &Metrics) {
     let validity = files.validity();
-    metrics.tls.set_validity(validity.clone());
+    metrics.tls.validity.set(validity.clone());
     let (from, until) = (validity.start.to_rfc3339(), validity.end.to_rfc3339());
     if !validity.contains(&now) {
         tracing::warn!(

@@ -57,10 +57,10 @@ pub(super) async fn keep_renewed(
 /// is due.
 fn tell(acme: &AcmeCertificate, now: Timestamp, metrics: &Metrics) -> String {
     if let Some(validity) = acme.validity() {
-        metrics.tls.set_validity(validity);
+        metrics.tls.validity.set(validity);
     }
     let order = acme.last_order(now);
     let next = order.next_at.to_rfc3339();
-    metrics.tls.set_order(order);
+    metrics.tls.order.set(order);
     next
 }

@@ -127,7 +127,7 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
         ));
     }
     let service = Client::There(dir.clone());
-    let asked = service.one(&FLAGS, json!({})).await;
+    let asked = service.one(FLAGS, json!({})).await;
     let flags: ServiceFlags = asked.map_err(|error| error.to_string())?;
     let words = ["landing-api", "check"].map(str::to_owned).into_iter();
     let parsed = match Invocation::load(words.chain(flags.words)) {

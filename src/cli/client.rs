@@ -17,7 +17,7 @@ use crate::adapters::files::data_dir::refuse_foreign;
 use crate::app::App;
 use crate::config::Args;
 use crate::operator::operate;
-use crate::operator::operation::{Answer, Lines, Operation, OperatorRequest, json_lines};
+use crate::operator::operation::{Answer, Lines, OperatorRequest};
 use crate::operator::socket::{
     AnswerHead, Failure, RequestHead, read_head, read_lines, write_message,
 };
@@ -58,7 +58,7 @@ impl Client {
     /// The one value that `operation` answers.
     pub(super) async fn one<T: DeserializeOwned>(
         &self,
-        operation: &Operation,
+        operation: &str,
         params: Value,
     ) -> Result<T, CommandError> {
         self.send(operation, params, stream::empty().boxed()).await
@@ -67,7 +67,7 @@ impl Client {
     /// The same of an operation that reads `rows`.
     pub(super) async fn send<T: DeserializeOwned>(
         &self,
-        operation: &Operation,
+        operation: &str,
         params: Value,
         rows: Lines<io::Error>,
     ) -> Result<T, CommandError> {
@@ -79,7 +79,7 @@ impl Client {
     /// The rows that `operation` answers.
     pub(super) async fn rows(
         &self,
-        operation: &Operation,
+        operation: &str,
         params: Value,
     ) -> Result<Lines<CommandError>, CommandError> {
         self.ask(operation, params, stream::empty().boxed()).await
@@ -87,7 +87,7 @@ impl Client {
 
     async fn ask(
         &self,
-        operation: &Operation,
+        operation: &str,
         params: Value,
         rows: Lines<io::Error>,
     ) -> Result<Lines<CommandError>, CommandError> {
@@ -95,18 +95,14 @@ impl Client {
             Self::Here(app, _) => {
                 let mut request = OperatorRequest::new(Arc::clone(app), params.into());
                 request.rows = rows;
-                let answer = operate(operation.name, request).await;
-                let lines: Lines<CommandError> = match answer.map_err(Failure::from)? {
-                    Answer::One(value) => stream::iter([Ok(json_lines([value])?)]).boxed(),
-                    Answer::Rows(lines) => {
-                        lines.map_err(|error| Failure::from(error).into()).boxed()
-                    }
-                };
-                (lines, app.settings.passes_sign_ups_on())
+                let answer = operate(operation, request).await;
+                let Answer(lines) = answer.map_err(Failure::from)?;
+                let lines = lines.map_err(|error| Failure::from(error).into());
+                (lines.boxed(), app.settings.passes_sign_ups_on())
             }
             Self::There(dir) => ask_service(dir, operation, params, rows).await?,
         };
-        if passes_sign_ups_on && operation.name.starts_with("contacts ") {
+        if passes_sign_ups_on && operation.starts_with("contacts ") {
             note(
                 "the service passes sign-ups on to --newsletter-webhook and stores no contacts; \
                  these are older, or were imported",
@@ -128,7 +124,7 @@ impl Client {
 /// The answer of the service on `dir`, and whether it passes sign-ups on.
 async fn ask_service(
     dir: &Path,
-    operation: &Operation,
+    operation: &str,
     params: Value,
     rows: Lines<io::Error>,
 ) -> Result<(Lines<CommandError>, bool), CommandError> {
@@ -137,7 +133,7 @@ async fn ask_service(
     };
     let (reader, mut writer) = stream.into_split();
     let head = RequestHead {
-        operation: operation.name.to_owned(),
+        operation: operation.to_owned(),
         params: params.into(),
     };
     let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);

@@ -59,14 +59,14 @@ const PROOF: [(&str, &str); 12] = [
 pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
         ContactsCommand::List { filter, sort, form } => {
-            let mut rows = client.rows(&LIST, json!(filter)).await?;
+            let mut rows = client.rows(LIST, json!(filter)).await?;
             if let Some(order) = sort {
                 rows = sorted(rows, order, SORTED_MAX).await?;
             }
             print_rows(rows, &COLUMNS, form).await
         }
         ContactsCommand::Count { filter, form } => {
-            let counted: Value = client.one(&COUNT, json!(filter)).await?;
+            let counted: Value = client.one(COUNT, json!(filter)).await?;
             let contacts = member(&counted, "contacts")?;
             show(form, &counted, |output| output.line(&contacts.to_string()))
         }
@@ -84,7 +84,7 @@ pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Don
             if proof {
                 members.extend(PROOF);
             }
-            show_members(&SHOW, params, &members, form, client).await
+            show_members(SHOW, params, &members, form, client).await
         }
         ContactsCommand::Forget(args) => forget(args, client).await,
     }
@@ -135,7 +135,7 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     filter
         .status
         .get_or_insert_with(|| ContactStatus::Subscribed.as_str().to_owned());
-    let rows = client.rows(&LIST, json!(filter)).await?;
+    let rows = client.rows(LIST, json!(filter)).await?;
     let header = (format == FileFormat::Csv).then(contact_csv::header);
     let header = header.map(|header| header.map_err(CommandError::from));
     let mut pieces = stream::iter(header).chain(rows);
@@ -186,7 +186,7 @@ async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError
     let format = format_of(args.format, &args.file);
     let (rows, end) = ContactFileEnd::open(&args.file, format, args.columns.clone()).await?;
     let params = json!({"unforget": args.unforget});
-    let answered: Result<ImportReport, _> = client.send(&IMPORT, params, rows).await;
+    let answered: Result<ImportReport, _> = client.send(IMPORT, params, rows).await;
     let (mut report, ignored) = end.of(answered)?;
     report.ignored_columns = ignored.into_iter().take(NAMED_MAX).collect();
     for name in &report.ignored_columns {
@@ -240,7 +240,7 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     };
     obtain(args.consent, &format!("erase {addresses} for good")).await?;
     let progress = Progress::of_time("Erasing");
-    let report: ErasureReport = client.one(&FORGET, json!({"email": emails})).await?;
+    let report: ErasureReport = client.one(FORGET, json!({"email": emails})).await?;
     drop(progress);
     show(args.consent.form, &report, |output| {
         print_erasure(output, &report)
@@ -256,7 +256,7 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
 /// The addresses of the contacts listed. Only these are counted, shown and erased, regardless of sign-ups in
 /// the meantime.
 async fn found(filter: &ContactFilter, client: &Client) -> Result<Vec<String>, CommandError> {
-    let mut rows = client.rows(&LIST, json!(filter)).await?;
+    let mut rows = client.rows(LIST, json!(filter)).await?;
     let mut emails = Vec::new();
     while let Some(lines) = rows.next().await {
         for row in serde_json::Deserializer::from_slice(&lines?).into_iter::<ContactRow>() {

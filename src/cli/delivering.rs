@@ -100,7 +100,7 @@ async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationT
     app.deliveries.release(Channel::Mail);
     while !stop.is_cancelled() {
         let counters = app.metrics.deliveries.of(Channel::Mail);
-        if counters.pause(app.clock.now()).is_some() {
+        if counters.pause_at(app.clock.now()).is_some() {
             pause(INTERVAL, &stop).await;
             continue;
         }

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use crate::config::{Consent, KeysCommand, NamedKeys, OutputForm};
 use crate::operator::keys::{self, KeyAnswer};
-use crate::operator::operation::Operation;
 
 use super::client::Client;
 use super::input::{obtain, read_lines};
@@ -25,11 +24,11 @@ const KEY_COLUMNS: [ListColumn; 5] = [
 /// Runs a command about keys.
 pub(super) async fn run(command: KeysCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
-        KeysCommand::List(form) => list(&keys::LIST, json!({}), &KEY_COLUMNS, form, client).await,
+        KeysCommand::List(form) => list(keys::LIST, json!({}), &KEY_COLUMNS, form, client).await,
         KeysCommand::Revoke { named, consent } => {
-            name(named, consent.form, Some(consent), &keys::REVOKE, client).await
+            name(named, consent.form, Some(consent), keys::REVOKE, client).await
         }
-        KeysCommand::Check { named, form } => name(named, form, None, &keys::CHECK, client).await,
+        KeysCommand::Check { named, form } => name(named, form, None, keys::CHECK, client).await,
     }
 }
 
@@ -38,7 +37,7 @@ async fn name(
     args: NamedKeys,
     form: OutputForm,
     consent: Option<Consent>,
-    operation: &Operation,
+    operation: &str,
     client: &Client,
 ) -> Result<Done, CommandError> {
     let mut names = Vec::new();

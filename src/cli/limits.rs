@@ -29,7 +29,7 @@ pub(super) async fn run(
             if let Some(params) = params.as_object_mut() {
                 params.insert("top".to_owned(), json!(top));
             }
-            let rows: Vec<PolicyRow> = client.one(&SHOW, params).await?;
+            let rows: Vec<PolicyRow> = client.one(SHOW, params).await?;
             if !client.is_running() {
                 note(if are_shared { ALL_NODES } else { NO_SERVICE });
             }
@@ -52,7 +52,7 @@ pub(super) async fn run(
             args.whose = with_key(args.whose).await?;
             obtain(args.consent, "reset these counts").await?;
             let members = [("Windows reset", "windows")];
-            show_members(&RESET, json!(args), &members, args.consent.form, client).await
+            show_members(RESET, json!(args), &members, args.consent.form, client).await
         }
     }
 }

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use crate::config::OutputForm;
-use crate::operator::operation::{Lines, Operation};
+use crate::operator::operation::Lines;
 
 use super::client::{self, Client};
 use super::outcome::{CommandError, Done};
@@ -46,7 +46,7 @@ impl ListColumn {
 
 /// Prints the rows that `operation` answers: unchanged, or in `columns`.
 pub(super) async fn list(
-    operation: &Operation,
+    operation: &str,
     params: Value,
     columns: &[ListColumn],
     form: OutputForm,
@@ -94,7 +94,7 @@ const SHOWN_IF_SET: &str = "suppressed_until";
 
 /// Prints the single value that `operation` answers: unchanged, or its fields under these headings.
 pub(super) async fn show_members(
-    operation: &Operation,
+    operation: &str,
     params: Value,
     members: &[(&str, &str)],
     form: OutputForm,

@@ -251,7 +251,7 @@ async fn webhook(args: &Args) -> Checked {
 /// Reports a channel that the running service has paused.
 async fn paused(args: &Args) -> Option<Checked> {
     let client = Client::open(args, false).await.ok()?;
-    let status: StatusReport = client.one(&SHOW, serde_json::json!({})).await.ok()?;
+    let status: StatusReport = client.one(SHOW, serde_json::json!({})).await.ok()?;
     let mut queues = status.queues.into_iter();
     let (until, reason) = queues.find_map(|queue| queue.paused_until.zip(queue.pause_reason))?;
     let reason = in_words(&reason);

@@ -50,7 +50,7 @@ pub(super) async fn agents(command: AgentsCommand, client: &Client) -> Result<Do
     match command {
         AgentsCommand::ListRevoked(form) => {
             list(
-                &agents::LIST_REVOKED,
+                agents::LIST_REVOKED,
                 json!({}),
                 &AGENT_COLUMNS,
                 form,
@@ -63,7 +63,7 @@ pub(super) async fn agents(command: AgentsCommand, client: &Client) -> Result<Do
             obtain(consent, what).await?;
             let params = json!({"client_id": client_id});
             let members = [("Client id", "client_id"), RESULT[0]];
-            show_members(&agents::REVOKE, params, &members, consent.form, client).await
+            show_members(agents::REVOKE, params, &members, consent.form, client).await
         }
     }
 }
@@ -78,10 +78,10 @@ pub(super) async fn block(command: BlockCommand, client: &Client) -> Result<Done
                      service's flags",
                 );
             }
-            return list(&block::LIST, json!({}), &BLOCK_COLUMNS, form, client).await;
+            return list(block::LIST, json!({}), &BLOCK_COLUMNS, form, client).await;
         }
-        BlockCommand::Add(named) => (&block::ADD, named),
-        BlockCommand::Remove(named) => (&block::REMOVE, named),
+        BlockCommand::Add(named) => (block::ADD, named),
+        BlockCommand::Remove(named) => (block::REMOVE, named),
     };
     let params = json!({"network": named.network.to_string()});
     let members = [("Network", "network"), RESULT[0]];
@@ -92,20 +92,20 @@ pub(super) async fn block(command: BlockCommand, client: &Client) -> Result<Done
 pub(super) async fn queue(command: QueueCommand, client: &Client) -> Result<Done, CommandError> {
     let (operation, params, members, form) = match command {
         QueueCommand::List(form) => {
-            return list(&queue::LIST, json!({}), &QUEUE_COLUMNS, form, client).await;
+            return list(queue::LIST, json!({}), &QUEUE_COLUMNS, form, client).await;
         }
-        QueueCommand::Show { id, form } => (&queue::SHOW, json!({"id": id}), &DELIVERY[..], form),
+        QueueCommand::Show { id, form } => (queue::SHOW, json!({"id": id}), &DELIVERY[..], form),
         QueueCommand::Retry { id, all, form } => {
             let params = json!({"id": id, "all": all});
-            (&queue::RETRY, params, &[("Due now", "retried")][..], form)
+            (queue::RETRY, params, &[("Due now", "retried")][..], form)
         }
         QueueCommand::Drop { id, consent } => {
             obtain(consent, "drop this delivery, so that it is never sent").await?;
             let members = &[DELIVERY[0], RESULT[0]][..];
-            (&queue::DROP, json!({"id": id}), members, consent.form)
+            (queue::DROP, json!({"id": id}), members, consent.form)
         }
-        QueueCommand::Hold(form) => (&queue::HOLD, json!({}), &RESULT[..], form),
-        QueueCommand::Release(form) => (&queue::RELEASE, json!({}), &RESULT[..], form),
+        QueueCommand::Hold(form) => (queue::HOLD, json!({}), &RESULT[..], form),
+        QueueCommand::Release(form) => (queue::RELEASE, json!({}), &RESULT[..], form),
     };
     show_members(operation, params, members, form, client).await
 }
@@ -113,8 +113,8 @@ pub(super) async fn queue(command: QueueCommand, client: &Client) -> Result<Done
 /// Runs a command about email.
 pub(super) async fn mail(command: MailCommand, client: &Client) -> Result<Done, CommandError> {
     let (operation, recipient) = match command {
-        MailCommand::Test(recipient) => (&mail::TEST, recipient),
-        MailCommand::Allow(recipient) => (&mail::ALLOW, recipient),
+        MailCommand::Test(recipient) => (mail::TEST, recipient),
+        MailCommand::Allow(recipient) => (mail::ALLOW, recipient),
     };
     let params = json!({"address": recipient.address});
     show_members(operation, params, &RESULT, recipient.form, client).await
@@ -123,7 +123,7 @@ pub(super) async fn mail(command: MailCommand, client: &Client) -> Result<Done, 
 /// Prints a link to the admin page.
 pub(super) async fn admin(command: AdminCommand, client: &Client) -> Result<Done, CommandError> {
     let AdminCommand::Link(form) = command;
-    let link: Value = client.one(&links::LINK, json!({})).await?;
+    let link: Value = client.one(links::LINK, json!({})).await?;
     let text = |name| member(&link, name).map(|value| value.as_str().unwrap_or_default());
     let (url, until) = (text("url")?, text("expires_at")?);
     // Alone on its line, for terminals and scripts.

@@ -71,7 +71,7 @@ impl Drop for SecondScreen {
 }
 
 async fn report(data_dir: Option<&Path>, client: &Client) -> Result<StatusReport, CommandError> {
-    let report: StatusReport = client.one(&SHOW, serde_json::json!({})).await?;
+    let report: StatusReport = client.one(SHOW, serde_json::json!({})).await?;
     let sizes = data_dir.map(sizes).transpose()?.unwrap_or_default();
     let is_running = client.is_running();
     Ok(StatusReport {

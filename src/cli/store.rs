@@ -134,7 +134,7 @@ pub(super) async fn repair(consent: Consent, data_dir: &Path) -> Result<Done, Co
 /// Compacts the ledger.
 pub(super) async fn compact(form: OutputForm, client: &Client) -> Result<Done, CommandError> {
     let progress = Progress::of_time("Compacting the ledger");
-    let report: Value = client.one(&COMPACT, json!({})).await?;
+    let report: Value = client.one(COMPACT, json!({})).await?;
     drop(progress);
     let number = |name| member(&report, name).map(|value| value.as_u64().unwrap_or_default());
     let change = |before: String, after: String| format!("{before} before, {after} now");

@@ -1,7 +1,9 @@
-//! Counters and distributions, in plain atomics.
+//! Counters and distributions, in plain atomics, and values that are replaced.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -18,6 +20,31 @@ impl Counter {
 
     pub fn add(&self, number: u64) {
         self.0.fetch_add(number, Relaxed);
+    }
+}
+
+/// The newest of some values, if there was one.
+#[derive(Debug)]
+pub struct Latest<T>(Mutex<Option<T>>);
+
+impl<T> Default for Latest<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T: Clone> Latest<T> {
+    pub fn get(&self) -> Option<T> {
+        self.0.lock().clone()
+    }
+
+    pub fn set(&self, value: T) {
+        *self.0.lock() = Some(value);
+    }
+
+    /// Drops it if `is_over`.
+    pub fn drop_if(&self, is_over: impl FnOnce(&T) -> bool) {
+        self.0.lock().take_if(|value| is_over(value));
     }
 }
 

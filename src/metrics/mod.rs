@@ -12,14 +12,14 @@ pub mod workers;
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::domain::{
     Channel, ChannelPause, Counted, Counts, Decision, PolicyName, Timestamp, macros::names,
 };
 
-pub use self::histogram::{Counter, Histogram};
+pub use self::histogram::{Counter, Histogram, Latest};
 use self::process::{DiskSpace, disk_space};
 use self::workers::WorkerMetrics;
 
@@ -105,28 +105,19 @@ pub struct ModelMetrics {
     pub failed: Counter,
     /// The visitor disconnected, or the deadline passed.
     pub abandoned: Counter,
-    last_error: Mutex<Option<LastError>>,
+    pub last_error: Latest<LastError>,
 }
 
 impl ModelMetrics {
-    /// The model's latest error.
-    pub fn last_error(&self) -> Option<LastError> {
-        self.last_error.lock().clone()
-    }
-
-    pub fn set_last_error(&self, error: LastError) {
-        *self.last_error.lock() = Some(error);
-    }
-
-    /// Each counter with the name of its outcome.
-    pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
+    /// Each number with the name of its outcome.
+    pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
-            ("answered", &self.answered),
-            ("unanswered", &self.unanswered),
-            ("not_started", &self.not_started),
-            ("unusable", &self.unusable),
-            ("failed", &self.failed),
-            ("abandoned", &self.abandoned),
+            ("answered", self.answered.get()),
+            ("unanswered", self.unanswered.get()),
+            ("not_started", self.not_started.get()),
+            ("unusable", self.unusable.get()),
+            ("failed", self.failed.get()),
+            ("abandoned", self.abandoned.get()),
         ]
         .into_iter()
     }
@@ -166,21 +157,14 @@ pub struct DeliveryCounters {
     pub failed: Counter,
     /// Failed for good, after the last attempt or at once.
     pub given_up: Counter,
-    pause: Mutex<Option<ChannelPause>>,
+    /// The latest pause, which may be over.
+    pub pause: Latest<ChannelPause>,
 }
 
 impl DeliveryCounters {
     /// The channel's pause, if it is paused at `now`.
-    pub fn pause(&self, now: Timestamp) -> Option<ChannelPause> {
-        self.pause.lock().clone().filter(|pause| pause.until > now)
-    }
-
-    pub fn end_pause(&self) {
-        *self.pause.lock() = None;
-    }
-
-    pub fn set_pause(&self, pause: ChannelPause) {
-        *self.pause.lock() = Some(pause);
+    pub fn pause_at(&self, now: Timestamp) -> Option<ChannelPause> {
+        self.pause.get().filter(|pause| pause.until > now)
     }
 }
 
@@ -204,7 +188,8 @@ pub struct LedgerMetrics {
     pub durations: Histogram,
     /// Batches that failed.
     pub failed: Counter,
-    bytes: AtomicU64,
+    /// Length of the ledger.
+    pub bytes: Latest<u64>,
 }
 
 impl Default for LedgerMetrics {
@@ -213,19 +198,8 @@ impl Default for LedgerMetrics {
             batches: Histogram::new(BATCH_BOUNDS),
             durations: Histogram::new(DURATION_BOUNDS_US),
             failed: Counter::default(),
-            bytes: AtomicU64::default(),
+            bytes: Latest::default(),
         }
-    }
-}
-
-impl LedgerMetrics {
-    /// Length of the ledger in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Relaxed)
-    }
-
-    pub fn set_bytes(&self, bytes: u64) {
-        self.bytes.store(bytes, Relaxed);
     }
 }
 
@@ -236,8 +210,10 @@ pub struct TlsMetrics {
     /// Handshakes that failed at the client or the service.
     pub failed: Counter,
     pub timed_out: Counter,
-    validity: Mutex<Option<Range<Timestamp>>>,
-    order: Mutex<Option<CertificateOrder>>,
+    /// Validity of the certificate in use.
+    pub validity: Latest<Range<Timestamp>>,
+    /// The last order; none without ACME.
+    pub order: Latest<CertificateOrder>,
 }
 
 /// The last order of the service's certificate, and the next one.
@@ -254,32 +230,14 @@ pub struct CertificateOrder {
 }
 
 impl TlsMetrics {
-    /// The last order; `None` without ACME.
-    pub fn order(&self) -> Option<CertificateOrder> {
-        self.order.lock().clone()
-    }
-
-    pub fn set_order(&self, order: CertificateOrder) {
-        *self.order.lock() = Some(order);
-    }
-
-    /// Each counter with the name of its outcome.
-    pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
+    /// Each number with the name of its outcome.
+    pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
-            ("completed", &self.completed),
-            ("failed", &self.failed),
-            ("timed_out", &self.timed_out),
+            ("completed", self.completed.get()),
+            ("failed", self.failed.get()),
+            ("timed_out", self.timed_out.get()),
         ]
         .into_iter()
-    }
-
-    /// Validity of the certificate in use; `None` if there is none.
-    pub fn validity(&self) -> Option<Range<Timestamp>> {
-        self.validity.lock().clone()
-    }
-
-    pub fn set_validity(&self, validity: Range<Timestamp>) {
-        *self.validity.lock() = Some(validity);
     }
 }
 
@@ -357,7 +315,8 @@ pub struct Metrics {
     pub local_decisions: Counter,
     /// The part of the totals that the hourly counts include already.
     counted_by_hour: Mutex<Counts>,
-    last_error: Mutex<Option<LastError>>,
+    /// The newest line of level WARN or ERROR.
+    pub last_error: Latest<LastError>,
     is_stopping: AtomicBool,
     data_dir: Option<PathBuf>,
     /// Held while a caller reads the disk's size.
@@ -462,20 +421,6 @@ impl Metrics {
         self.ledger.durations.record_duration(duration);
     }
 
-    /// The newest line of level WARN or ERROR.
-    pub fn last_error(&self) -> Option<LastError> {
-        self.last_error.lock().clone()
-    }
-
-    pub fn set_last_error(&self, error: LastError) {
-        *self.last_error.lock() = Some(error);
-    }
-
-    /// Clears it, if it is still the one of `at`.
-    pub fn put_away_last_error(&self, at: Timestamp) {
-        self.last_error.lock().take_if(|error| error.at == at);
-    }
-
     /// The difference between the totals and the hourly counts.
     pub fn not_yet_counted(&self) -> Counts {
         self.totals().since(&self.counted_by_hour.lock())
@@ -505,7 +450,7 @@ impl Metrics {
             totals.add(Counted::Refusals, policy.refused.get());
             totals.add(Counted::Refunds, policy.refunded.get());
         }
-        let turns: u64 = self.model.by_outcome().map(|(_, turns)| turns.get()).sum();
+        let turns: u64 = self.model.by_outcome().map(|(_, turns)| turns).sum();
         let (answered, unanswered) = (self.model.answered.get(), self.model.unanswered.get());
         totals.add(Counted::Chats, answered);
         totals.add(Counted::UnansweredChats, unanswered);

@@ -5,17 +5,15 @@ use serde_json::json;
 use crate::domain::Registration;
 use crate::usecases::revoke::revoke_registration;
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+use super::operation::{Answer, OperatorError, OperatorRequest};
 
-pub static LIST_REVOKED: Operation = Operation::new("agents list-revoked", |request| {
-    Box::pin(list_revoked(request))
-});
-pub static REVOKE: Operation = Operation::new("agents revoke", |request| Box::pin(revoke(request)));
+pub const LIST_REVOKED: &str = "agents list-revoked";
+pub const REVOKE: &str = "agents revoke";
 
 /// Lists the revoked registrations. Times are in RFC 3339.
-async fn list_revoked(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn list_revoked(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = request.app.revocations.list().await?;
-    tracing::info!(command = LIST_REVOKED.name, "operator");
+    tracing::info!(command = LIST_REVOKED, "operator");
     Answer::rows(pages, |revoked| {
         json!({
             "client_id": revoked.registration.client_id(),
@@ -26,7 +24,7 @@ async fn list_revoked(request: OperatorRequest) -> Result<Answer, OperatorError>
 }
 
 /// Revokes the registration `client_id`. The result is `revoked`, `revoked before` or `expired before`.
-async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let client_id = request.params.text("client_id").unwrap_or_default();
     let registration = Registration::from_client_id(client_id).ok_or_else(|| {
         OperatorError::Input(
@@ -39,7 +37,7 @@ async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let revocation = revoke_registration(revocations, &registration, now).await?;
     let result = revocation.as_str();
     tracing::info!(
-        command = REVOKE.name,
+        command = REVOKE,
         agent.client_id = client_id,
         result,
         "operator"

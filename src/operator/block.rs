@@ -1,50 +1,34 @@
 //! Blocked networks.
 
 use futures_util::stream::{self, StreamExt as _};
-use serde::Serialize;
 use serde_json::json;
 
 use crate::domain::{Block, BlockedNetwork, Timestamp};
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
+use super::operation::{Answer, OperatorError, OperatorRequest, Params};
 
-pub static LIST: Operation = Operation::new("block list", |request| Box::pin(list(request)));
-pub static ADD: Operation = Operation::new("block add", |request| Box::pin(add(request)));
-pub static REMOVE: Operation = Operation::new("block remove", |request| Box::pin(remove(request)));
+pub const LIST: &str = "block list";
+pub const ADD: &str = "block add";
+pub const REMOVE: &str = "block remove";
 
 /// Maximum number of blocked networks.
 const BLOCKS_MAX: usize = 10_000;
 
-/// A blocked network.
-#[derive(Debug, Serialize)]
-struct BlockRow {
-    network: String,
-    /// `flag` or `command`.
-    by: &'static str,
-    /// When a command added it, in RFC 3339.
-    since: Option<String>,
-}
-
-impl From<&Block> for BlockRow {
-    fn from(block: &Block) -> Self {
-        Self {
-            network: block.network.to_string(),
-            by: block.since.map_or("flag", |_since| "command"),
-            since: block.since.map(Timestamp::to_rfc3339),
-        }
-    }
-}
-
-async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
+/// Lists the blocked networks. `by` is `flag` or `command`; `since` is when a command added it, in RFC 3339.
+pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let blocks = request.app.blocks.list();
-    tracing::info!(command = LIST.name, "operator");
+    tracing::info!(command = LIST, "operator");
     Answer::rows(stream::iter([Ok(blocks)]).boxed(), |block| {
-        BlockRow::from(block)
+        json!({
+            "network": block.network.to_string(),
+            "by": block.since.map_or("flag", |_since| "command"),
+            "since": block.since.map(Timestamp::to_rfc3339),
+        })
     })
 }
 
 /// Blocks `network`. The result is `blocked` or `blocked before`.
-async fn add(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn add(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (blocks, network) = (&request.app.blocks, network(&request.params)?);
     if blocks.list().len() >= BLOCKS_MAX {
         let full = "10,000 networks are blocked, which is the maximum: replace some by larger ones";
@@ -53,12 +37,12 @@ async fn add(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let is_new = blocks.add(network, request.app.clock.now()).await?;
     let result = if is_new { "blocked" } else { "blocked before" };
     // The log contains no address.
-    tracing::info!(command = ADD.name, result, "operator");
+    tracing::info!(command = ADD, result, "operator");
     Answer::one(&json!({"network": network.to_string(), "result": result}))
 }
 
 /// Removes the block of `network`. Another one may still cover some of its addresses.
-async fn remove(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn remove(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (blocks, network) = (&request.app.blocks, network(&request.params)?);
     let is_of_flag = |block: &Block| block.network == network && block.since.is_none();
     if blocks.list().iter().any(is_of_flag) {
@@ -70,7 +54,7 @@ async fn remove(request: OperatorRequest) -> Result<Answer, OperatorError> {
         return Err(OperatorError::NotFound(other.to_owned()));
     }
     let result = "removed";
-    tracing::info!(command = REMOVE.name, result, "operator");
+    tracing::info!(command = REMOVE, result, "operator");
     Answer::one(&json!({"network": network.to_string(), "result": result}))
 }
 

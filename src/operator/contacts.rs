@@ -11,18 +11,17 @@ use crate::app::App;
 use crate::domain::{
     Contact, ContactStatus, EmailAddress, Remainder, SignUpWay, SoughtSigner, TextDigest, Timestamp,
 };
-use crate::ports::{ContactStream, PageStream, StoreError};
+use crate::ports::{ContactStream, StoreError};
 use crate::usecases;
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params, json_lines};
+use super::operation::{Answer, Lines, OperatorError, OperatorRequest, Params, json_lines};
 
 const BAD_STATUS: &str = "the status must be pending, subscribed, unsubscribed or all";
 
-pub static SHOW: Operation = Operation::new("contacts show", |request| Box::pin(show(request)));
-pub static LIST: Operation = Operation::new("contacts list", |request| Box::pin(list(request)));
-pub static COUNT: Operation = Operation::new("contacts count", |request| Box::pin(count(request)));
-pub static FORGET: Operation =
-    Operation::new("contacts forget", |request| Box::pin(forget(request)));
+pub const SHOW: &str = "contacts show";
+pub const LIST: &str = "contacts list";
+pub const COUNT: &str = "contacts count";
+pub const FORGET: &str = "contacts forget";
 
 /// A contact. Times are in RFC 3339.
 #[derive(Debug, Serialize, Deserialize)]
@@ -45,31 +44,31 @@ pub struct ContactRow {
 }
 
 /// Proof of a consent. Times are in RFC 3339.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ProofRow {
-    #[serde(flatten)]
-    pub contact: ContactRow,
+#[derive(Debug, Serialize)]
+struct ProofRow {
     /// When it was given.
-    pub consent_at: Option<String>,
+    consent_at: Option<String>,
     /// Origin of the sign-up: a [`SignUpWay`].
-    pub consent_by: Option<String>,
-    pub language: Option<String>,
-    pub ip: Option<String>,
+    consent_by: Option<String>,
+    language: Option<String>,
+    ip: Option<String>,
     /// When the relay accepted the confirmation email.
-    pub mailed_at: Option<String>,
+    mailed_at: Option<String>,
     /// When that email was refused for good, if it was.
-    pub undeliverable_at: Option<String>,
+    undeliverable_at: Option<String>,
     /// Address of the client that confirmed it, if stored.
-    pub confirmed_ip: Option<String>,
+    confirmed_ip: Option<String>,
     /// When the contact unsubscribed, if it did afterwards.
-    pub left_at: Option<String>,
+    left_at: Option<String>,
 }
 
 /// A contact as displayed.
 #[derive(Debug, Serialize)]
-struct ShownRow<R> {
+struct ShownRow {
     #[serde(flatten)]
-    row: R,
+    contact: ContactRow,
+    #[serde(flatten)]
+    proof: Option<ProofRow>,
     /// End of the suppression of emails to the address, in RFC 3339, if its reader refused them.
     suppressed_until: Option<String>,
 }
@@ -123,29 +122,23 @@ impl Rows {
     }
 
     /// The rows of `pages`.
-    fn of(self, pages: ContactStream) -> PageStream<ContactRow> {
-        let rows = stream::unfold((self, pages), |(mut rows, mut pages)| async move {
-            let page = pages.next().await?;
-            let shown = rows.page(page).await;
-            Some((shown, (rows, pages)))
+    fn of(self, pages: ContactStream) -> Lines<OperatorError> {
+        let lines = stream::try_unfold((self, pages), |(mut rows, mut pages)| async move {
+            let Some(page) = pages.next().await else {
+                return Ok(None);
+            };
+            let mut shown = Vec::new();
+            for contact in page? {
+                shown.push(rows.row(&contact).await?);
+            }
+            Ok(Some((json_lines(shown)?, (rows, pages))))
         });
-        rows.boxed()
-    }
-
-    async fn page(
-        &mut self,
-        page: Result<Vec<Contact>, StoreError>,
-    ) -> Result<Vec<ContactRow>, StoreError> {
-        let mut shown = Vec::new();
-        for contact in page? {
-            shown.push(self.row(&contact).await?);
-        }
-        Ok(shown)
+        lines.boxed()
     }
 }
 
 /// Shows the contact with the address `email`, with `proof` all stored details of its consent.
-async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let [email] = emails(&request.params)?
         .try_into()
         .map_err(|_emails| OperatorError::Input("give exactly one address".to_owned()))?;
@@ -159,20 +152,21 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
         }
         return Err(OperatorError::NotFound(none));
     };
-    let row = Rows::new(&request.app).row(&contact).await?;
-    if !request.params.is_set("proof") {
-        return Answer::one(&ShownRow {
-            row,
-            suppressed_until,
-        });
-    }
+    let proof = request.params.is_set("proof").then(|| proof(&contact));
+    Answer::one(&ShownRow {
+        contact: Rows::new(&request.app).row(&contact).await?,
+        proof,
+        suppressed_until,
+    })
+}
+
+fn proof(contact: &Contact) -> ProofRow {
     let consent = contact.consent.as_ref();
     let confirmation = contact.confirmation.as_ref();
     let is_imported = contact.signers.iter().next().is_none();
     let way = consent.map(|consent| consent.way);
     let way = way.or_else(|| is_imported.then_some(SignUpWay::Import));
-    let row = ProofRow {
-        contact: row,
+    ProofRow {
         consent_at: consent.map(|consent| consent.at.to_rfc3339()),
         consent_by: way.map(|way| way.as_str().to_owned()),
         language: consent.and_then(|consent| Some(consent.language?.tag().to_owned())),
@@ -181,26 +175,19 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
         undeliverable_at: confirmation.and_then(|given| Some(given.undeliverable_at?.to_rfc3339())),
         confirmed_ip: confirmation.and_then(|given| Some(given.ip?.to_string())),
         left_at: contact.left_at.map(Timestamp::to_rfc3339),
-    };
-    Answer::one(&ShownRow {
-        row,
-        suppressed_until,
-    })
+    }
 }
 
 /// Lists the contacts signed up from `since` on and before `until`; with `status` only those in that state,
 /// and with `signed_by` only those that it is one of the last four signers of.
-async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = Wanted::of(&request)?.list(&request.app).await?;
-    tracing::info!(command = LIST.name, "operator");
-    let lines = Rows::new(&request.app)
-        .of(pages)
-        .map(|page| Ok(json_lines(page?)?));
-    Ok(Answer::Rows(lines.boxed()))
+    tracing::info!(command = LIST, "operator");
+    Ok(Answer(Rows::new(&request.app).of(pages)))
 }
 
 /// Counts the contacts that [`list`] lists.
-async fn count(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn count(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (wanted, app) = (Wanted::of(&request)?, &request.app);
     let contacts = if wanted.signer.is_none() && wanted.status.is_none() {
         app.contacts.count(wanted.since, wanted.until).await?
@@ -299,7 +286,7 @@ pub struct KeptFile {
 }
 
 /// Erases the addresses `email`.
-async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let emails = emails(&request.params)?;
     let now = request.app.clock.now();
     let app = &request.app;
@@ -308,7 +295,7 @@ async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let is_complete = erasure.is_complete();
     let known = erasure.was_known.iter().filter(|known| **known).count();
     tracing::info!(
-        command = FORGET.name,
+        command = FORGET,
         contacts.known = known,
         contacts.unknown = emails.len() - known,
         complete = is_complete,

@@ -14,10 +14,9 @@ use crate::domain::{
 };
 use crate::ports::{StoreError, random};
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+use super::operation::{Answer, OperatorError, OperatorRequest};
 
-pub static IMPORT: Operation =
-    Operation::new("contacts import", |request| Box::pin(import(request)));
+pub const IMPORT: &str = "contacts import";
 
 /// Rows added at a time. Each batch is durable as a whole, and delays sign-ups by less than 100 ms.
 pub const IMPORT_ROWS: usize = 10_000;
@@ -78,7 +77,7 @@ pub struct BadRow {
 
 /// Adds the contacts of the rows, each an [`ImportRow`]. Importing the same rows again changes nothing.
 /// Erased addresses are skipped, unless `unforget`.
-async fn import(mut request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn import(mut request: OperatorRequest) -> Result<Answer, OperatorError> {
     let mut import = Import {
         now: request.app.clock.now(),
         unforget: request.params.is_set("unforget"),
@@ -92,7 +91,7 @@ async fn import(mut request: OperatorRequest) -> Result<Answer, OperatorError> {
     import.count().await;
     let report = import.report;
     tracing::info!(
-        command = IMPORT.name,
+        command = IMPORT,
         contacts.created = report.created,
         contacts.known = report.known,
         contacts.forgotten = report.forgotten,

@@ -7,11 +7,11 @@ use crate::domain::{KeyName, KeyRecord, Timestamp};
 use crate::ports::{KeyIssuer, StoreError};
 use crate::usecases::revoke::revoke_key;
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+use super::operation::{Answer, OperatorError, OperatorRequest};
 
-pub static LIST: Operation = Operation::new("keys list", |request| Box::pin(list(request)));
-pub static CHECK: Operation = Operation::new("keys check", |request| Box::pin(check(request)));
-pub static REVOKE: Operation = Operation::new("keys revoke", |request| Box::pin(revoke(request)));
+pub const LIST: &str = "keys list";
+pub const CHECK: &str = "keys check";
+pub const REVOKE: &str = "keys revoke";
 
 /// A key. Times are in RFC 3339.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,10 +38,10 @@ impl KeyRow {
     }
 }
 
-async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let now = request.app.clock.now();
     let pages = request.app.keys.list().await?;
-    tracing::info!(command = LIST.name, "operator");
+    tracing::info!(command = LIST, "operator");
     Answer::rows(pages, move |record| KeyRow::of(record, now))
 }
 
@@ -71,7 +71,7 @@ impl KeyAnswer {
 }
 
 /// Returns the state of the keys `key`: ids or whole keys.
-async fn check(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn check(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let now = request.app.clock.now();
     let mut answers = Vec::new();
     for name in names(&request)? {
@@ -88,7 +88,7 @@ async fn check(request: OperatorRequest) -> Result<Answer, OperatorError> {
 }
 
 /// Revokes the keys `key`: ids or whole keys. Only active keys are revoked; others are unchanged.
-async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let keys = &*request.app.keys;
     let now = request.app.clock.now();
     let mut answers = Vec::new();
@@ -100,7 +100,7 @@ async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
         let (revocation, record) = revoke_key(keys, record, now).await?;
         let result = revocation.as_str();
         let row = KeyRow::of(&record, now);
-        tracing::info!(command = REVOKE.name, key.id = row.id, result, "operator");
+        tracing::info!(command = REVOKE, key.id = row.id, result, "operator");
         answers.push(KeyAnswer::new(&name, result, Some(row)));
     }
     Answer::one(&answers)

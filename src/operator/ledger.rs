@@ -2,15 +2,14 @@
 
 use serde_json::json;
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+use super::operation::{Answer, OperatorError, OperatorRequest};
 
-pub static COMPACT: Operation =
-    Operation::new("ledger compact", |request| Box::pin(compact(request)));
+pub const COMPACT: &str = "ledger compact";
 
-async fn compact(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn compact(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let done = request.app.maintenance.compact().await?;
     tracing::info!(
-        command = COMPACT.name,
+        command = COMPACT,
         entries.before = done.entries_before,
         entries.after = done.entries_after,
         "operator"

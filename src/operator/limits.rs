@@ -12,10 +12,10 @@ use crate::domain::{
 use crate::ports::{LimiterError, WindowSet};
 use crate::usecases::meter::Meter;
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
+use super::operation::{Answer, OperatorError, OperatorRequest, Params};
 
-pub static SHOW: Operation = Operation::new("limits show", |request| Box::pin(show(request)));
-pub static RESET: Operation = Operation::new("limits reset", |request| Box::pin(reset(request)));
+pub const SHOW: &str = "limits show";
+pub const RESET: &str = "limits reset";
 
 /// Default number of clients shown per policy.
 const TOP: usize = 5;
@@ -71,18 +71,15 @@ impl ClientRow {
 
 /// Shows the remaining quotas of one client, given by `ip`, `ip` and `email`, or `key`; or all policies with
 /// their `top` heaviest clients, optionally only `policy` or the policy of `client`.
-async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (app, params) = (&request.app, &request.params);
     let (meter, now) = (app.meter(), app.clock.now());
     let email = email(params)?;
     if let Some(identity) = ClientIdentity::of(params, email.as_ref(), &app.secrets)? {
         return Answer::one(&left(meter, identity, (&app.secrets, now)).await?);
     }
-    let only = match (policy(params)?, client(params)?) {
-        (Some(policy), _) => Some(policy),
-        (None, Some(client)) => client.policy(),
-        (None, None) => None,
-    };
+    let client = client(params)?;
+    let only = policy(params)?.or_else(|| client?.policy());
     let top = params.number("top").unwrap_or(TOP);
     let mut rows = Vec::new();
     for policy in PolicyName::ALL {
@@ -138,7 +135,7 @@ async fn left(
 
 /// Resets counts: of the client given by `ip`, `ip` and `email`, or `key`, optionally only under `policy`; of
 /// the hash `client`; of all clients under `policy`; or, with `all`, everything.
-async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (app, params) = (&request.app, &request.params);
     let policy = policy(params)?;
     let email = email(params)?;
@@ -153,7 +150,7 @@ async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
             return Err(OperatorError::Input(whose));
         }
     };
-    tracing::info!(command = RESET.name, windows, "operator");
+    tracing::info!(command = RESET, windows, "operator");
     Answer::one(&json!({"windows": windows}))
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+use super::operation::{Answer, OperatorError, OperatorRequest};
 
-pub static LINK: Operation = Operation::new("admin link", |request| Box::pin(link(request)));
+pub const LINK: &str = "admin link";
 
 /// Answers a `url`, which is a secret until it is used, and its expiry `expires_at`, in RFC 3339.
-async fn link(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn link(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let sessions = request.sessions.ok_or_else(|| {
         OperatorError::NotFound(
             "there is no admin page: no service with --admin-listen is running on this data directory; start \

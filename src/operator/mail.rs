@@ -5,16 +5,16 @@ use serde_json::json;
 use crate::domain::{EmailAddress, Letter, LimitKey, PolicyName, Subject};
 use crate::ports::{WindowSet, random};
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
+use super::operation::{Answer, OperatorError, OperatorRequest, Params};
 
-pub static ALLOW: Operation = Operation::new("mail allow", |request| Box::pin(allow(request)));
-pub static TEST: Operation = Operation::new("mail test", |request| Box::pin(test(request)));
+pub const ALLOW: &str = "mail allow";
+pub const TEST: &str = "mail test";
 
 /// What a test says.
 const TEXT: &str = "The service can send mail by this account.";
 
 /// Sends a mail to `address`. The result is `taken`, by the relay.
-async fn test(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn test(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let app = &request.app;
     let Some(mail) = &app.mail else {
         let none = "the service sends no mail: give it --smtp-url and --mail-from";
@@ -33,14 +33,14 @@ async fn test(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let sent = sent.await;
     let result = sent.as_ref().map_or("failed", |()| "taken");
     // The log holds no address.
-    tracing::info!(command = TEST.name, result, "operator");
+    tracing::info!(command = TEST, result, "operator");
     sent?;
     Answer::one(&json!({"result": result}))
 }
 
 /// Ends the suppression of `address`, whose recipient refused. Sign-ups in that time used up its emails of a day without
 /// one, so its limit is reset, too: the next sign-up gets one.
-async fn allow(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn allow(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (app, email) = (&request.app, address(&request.params)?);
     let now = app.clock.now();
     if app.contacts.suppressed_until(&email, now).await?.is_none() {
@@ -53,7 +53,7 @@ async fn allow(request: OperatorRequest) -> Result<Answer, OperatorError> {
     meter.limiter.reset(WindowSet::Window(key)).await?;
     app.contacts.allow(&email).await?;
     let result = "allowed";
-    tracing::info!(command = ALLOW.name, result, "operator");
+    tracing::info!(command = ALLOW, result, "operator");
     Answer::one(&json!({"address": email.as_str(), "result": result}))
 }
 

@@ -10,7 +10,7 @@
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
 //! | `families` | the table of metrics |
 //!
-//! An operation is a row of `OPERATIONS` and works the same for every caller. Only the operator can call it,
+//! An operation is a name and a function, joined in `operate`, and works the same for every caller. Only the operator can call it,
 //! so nothing here is rate-limited, and failures report their cause.
 
 pub mod agents;
@@ -32,44 +32,44 @@ pub mod sessions;
 pub mod socket;
 pub mod status;
 
-use self::operation::{Answer, Operation, OperatorError, OperatorRequest};
+use futures_util::future::BoxFuture;
 
-/// All operations.
-static OPERATIONS: &[&Operation] = &[
-    &agents::LIST_REVOKED,
-    &agents::REVOKE,
-    &block::ADD,
-    &block::LIST,
-    &block::REMOVE,
-    &contacts::COUNT,
-    &contacts::FORGET,
-    &contacts::LIST,
-    &contacts::SHOW,
-    &import::IMPORT,
-    &keys::CHECK,
-    &keys::LIST,
-    &keys::REVOKE,
-    &ledger::COMPACT,
-    &limits::RESET,
-    &limits::SHOW,
-    &links::LINK,
-    &mail::ALLOW,
-    &mail::TEST,
-    &queue::DROP,
-    &queue::HOLD,
-    &queue::LIST,
-    &queue::RELEASE,
-    &queue::RETRY,
-    &queue::SHOW,
-    &status::FLAGS,
-    &status::SHOW,
-];
+use self::operation::{Answer, OperatorError, OperatorRequest};
 
 /// Runs the operation of this name.
 ///
 /// # Errors
 /// [`OperatorError::Unknown`] if there is none, for example when the command has another version.
 pub async fn operate(name: &str, request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let operation = OPERATIONS.iter().find(|operation| operation.name == name);
-    operation.ok_or(OperatorError::Unknown)?.run(request).await
+    let answer: BoxFuture<'_, Result<Answer, OperatorError>> = match name {
+        agents::LIST_REVOKED => Box::pin(agents::list_revoked(request)),
+        agents::REVOKE => Box::pin(agents::revoke(request)),
+        block::ADD => Box::pin(block::add(request)),
+        block::LIST => Box::pin(block::list(request)),
+        block::REMOVE => Box::pin(block::remove(request)),
+        contacts::COUNT => Box::pin(contacts::count(request)),
+        contacts::FORGET => Box::pin(contacts::forget(request)),
+        contacts::LIST => Box::pin(contacts::list(request)),
+        contacts::SHOW => Box::pin(contacts::show(request)),
+        import::IMPORT => Box::pin(import::import(request)),
+        keys::CHECK => Box::pin(keys::check(request)),
+        keys::LIST => Box::pin(keys::list(request)),
+        keys::REVOKE => Box::pin(keys::revoke(request)),
+        ledger::COMPACT => Box::pin(ledger::compact(request)),
+        limits::RESET => Box::pin(limits::reset(request)),
+        limits::SHOW => Box::pin(limits::show(request)),
+        links::LINK => Box::pin(links::link(request)),
+        mail::ALLOW => Box::pin(mail::allow(request)),
+        mail::TEST => Box::pin(mail::test(request)),
+        queue::DROP => Box::pin(queue::drop_one(request)),
+        queue::HOLD => Box::pin(queue::hold(request, true)),
+        queue::LIST => Box::pin(queue::list(request)),
+        queue::RELEASE => Box::pin(queue::hold(request, false)),
+        queue::RETRY => Box::pin(queue::retry(request)),
+        queue::SHOW => Box::pin(queue::show(request)),
+        status::FLAGS => Box::pin(status::flags(request)),
+        status::SHOW => Box::pin(status::show(request)),
+        _ => return Err(OperatorError::Unknown),
+    };
+    answer.await
 }

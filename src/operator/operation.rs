@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,26 +14,6 @@ use crate::app::App;
 use crate::ports::{LimiterError, MailError, PageStream, StoreError};
 
 use super::sessions::Sessions;
-
-/// A request of the operator's: a constant next to its handler, and a row of `OPERATIONS`.
-pub struct Operation {
-    /// The words of its command.
-    pub name: &'static str,
-    handler: fn(OperatorRequest) -> BoxFuture<'static, Result<Answer, OperatorError>>,
-}
-
-impl Operation {
-    pub(super) const fn new(
-        name: &'static str,
-        handler: fn(OperatorRequest) -> BoxFuture<'static, Result<Answer, OperatorError>>,
-    ) -> Self {
-        Self { name, handler }
-    }
-
-    pub(super) async fn run(&self, request: OperatorRequest) -> Result<Answer, OperatorError> {
-        (self.handler)(request).await
-    }
-}
 
 /// Rows in JSON Lines: whole lines, as many at a time as is convenient.
 pub type Lines<E> = BoxStream<'static, Result<Bytes, E>>;
@@ -73,19 +52,15 @@ impl OperatorRequest {
     }
 }
 
-/// Output of an operation, in JSON.
-pub enum Answer {
-    One(Value),
-    /// An error ends them before they are complete.
-    Rows(Lines<OperatorError>),
-}
+/// Output of an operation, in JSON Lines: one value, or rows. An error ends them before they are complete.
+pub struct Answer(pub Lines<OperatorError>);
 
 impl Answer {
     /// # Errors
     /// When the value has no form in JSON, which is a bug.
     pub(super) fn one(value: &impl Serialize) -> Result<Self, OperatorError> {
-        let value = serde_json::to_value(value);
-        Ok(Self::One(value.map_err(io::Error::from)?))
+        let line = json_lines([value])?;
+        Ok(Self(stream::iter([Ok(line)]).boxed()))
     }
 
     /// Each value that a store lists, converted by `row`.
@@ -98,7 +73,7 @@ impl Answer {
         R: Serialize,
     {
         let lines = pages.map(move |page| Ok(json_lines(page?.iter().map(&row))?));
-        Ok(Self::Rows(lines.boxed()))
+        Ok(Self(lines.boxed()))
     }
 }
 
@@ -147,8 +122,9 @@ impl Params {
         usize::try_from(self.0.get(name)?.as_u64()?).ok()
     }
 
+    /// True if `name` is true, or, in a query or a form, `true`.
     pub(super) fn is_set(&self, name: &str) -> bool {
-        self.0.get(name) == Some(&Value::Bool(true))
+        self.0.get(name) == Some(&Value::Bool(true)) || self.text(name) == Some("true")
     }
 
     /// The text under `name`, read by `parse`, if there is one.

@@ -3,93 +3,70 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::domain::{Channel, ChannelPause, Delivery, DeliveryId, QueueStanding, Timestamp};
+use crate::domain::{
+    Channel, ChannelPause, Delivery, DeliveryId, EmailAddress, QueueStanding, Timestamp,
+};
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
+use super::operation::{Answer, OperatorError, OperatorRequest, Params};
 
-pub static LIST: Operation = Operation::new("queue list", |request| Box::pin(list(request)));
-pub static SHOW: Operation = Operation::new("queue show", |request| Box::pin(show(request)));
-pub static RETRY: Operation = Operation::new("queue retry", |request| Box::pin(retry(request)));
-pub static DROP: Operation = Operation::new("queue drop", |request| Box::pin(drop_one(request)));
-pub static HOLD: Operation =
-    Operation::new("queue hold", |request| Box::pin(hold(request, true, &HOLD)));
-pub static RELEASE: Operation = Operation::new("queue release", |request| {
-    Box::pin(hold(request, false, &RELEASE))
-});
+pub const LIST: &str = "queue list";
+pub const SHOW: &str = "queue show";
+pub const RETRY: &str = "queue retry";
+pub const DROP: &str = "queue drop";
+pub const HOLD: &str = "queue hold";
+pub const RELEASE: &str = "queue release";
 
-/// A delivery. Times are in RFC 3339.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct DeliveryRow {
-    pub id: String,
-    /// Channel.
-    pub channel: String,
-    /// Event type.
-    pub kind: String,
-    /// `waiting` or `given up`.
-    pub state: String,
-    pub queued_at: String,
-    /// When the next attempt is due, if one is.
-    pub due_at: Option<String>,
-    pub attempts: u32,
-    /// Error of the last failed attempt, or else the reason of the channel's pause.
-    pub last_error: Option<String>,
-    /// The address in it.
-    pub email: Option<String>,
+/// A delivery:
+///
+/// - `id`, `channel`, `kind` (the event type), and `email`, the address in it
+/// - `state`: `waiting` or `given up`
+/// - `queued_at` and `due_at`, when the next attempt is due, if one is; in RFC 3339
+/// - `attempts`, and `last_error`: of the last failed attempt, or else the reason of the channel's pause
+fn row(delivery: &Delivery, app: &App, now: Timestamp) -> Value {
+    let is_dead = delivery.dead_at.is_some();
+    let channel = app.metrics.deliveries.of(delivery.kind.channel());
+    let pause = channel.pause_at(now).filter(|_| !is_dead);
+    let paused_until = pause.as_ref().map(|pause| pause.until).unwrap_or_default();
+    let paused = pause.map(|pause| format!("paused: {}", pause.reason));
+    let due_at = delivery.due_at.max(paused_until).to_rfc3339();
+    json!({
+        "id": delivery.id.to_string(),
+        "channel": delivery.kind.channel().as_str(),
+        "kind": delivery.kind.as_str(),
+        "state": if is_dead { "given up" } else { "waiting" },
+        "queued_at": delivery.queued_at.to_rfc3339(),
+        "due_at": (!is_dead).then_some(due_at),
+        "attempts": delivery.attempts,
+        "last_error": delivery.last_error.clone().or(paused),
+        "email": delivery.email.as_ref().map(EmailAddress::as_str),
+    })
 }
 
-impl DeliveryRow {
-    fn of(delivery: &Delivery, app: &App, now: Timestamp) -> Self {
-        let is_dead = delivery.dead_at.is_some();
-        let channel = app.metrics.deliveries.of(delivery.kind.channel());
-        let pause = channel.pause(now).filter(|_| !is_dead);
-        let paused_until = pause.as_ref().map(|pause| pause.until).unwrap_or_default();
-        let paused = pause.map(|pause| format!("paused: {}", pause.reason));
-        Self {
-            id: delivery.id.to_string(),
-            channel: delivery.kind.channel().as_str().to_owned(),
-            kind: delivery.kind.as_str().to_owned(),
-            state: if is_dead { "given up" } else { "waiting" }.to_owned(),
-            queued_at: delivery.queued_at.to_rfc3339(),
-            due_at: (!is_dead).then(|| delivery.due_at.max(paused_until).to_rfc3339()),
-            attempts: delivery.attempts,
-            last_error: delivery.last_error.clone().or(paused),
-            email: delivery.email.as_ref().map(|to| to.as_str().to_owned()),
-        }
-    }
-}
-
-/// A delivery with its body.
-#[derive(Debug, Serialize)]
-struct WholeDelivery {
-    #[serde(flatten)]
-    row: DeliveryRow,
-    body: String,
-}
-
-async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = request.app.deliveries.list().await?;
-    tracing::info!(command = LIST.name, "operator");
+    tracing::info!(command = LIST, "operator");
     let (app, now) = (Arc::clone(&request.app), request.app.clock.now());
-    Answer::rows(pages, move |delivery| DeliveryRow::of(delivery, &app, now))
+    Answer::rows(pages, move |delivery| row(delivery, &app, now))
 }
 
 /// Shows the delivery `id` with its body.
-async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?.ok_or_else(missing)?;
     let found = request.app.deliveries.find(id).await?;
     let delivery = found.ok_or_else(unknown)?;
-    Answer::one(&WholeDelivery {
-        row: DeliveryRow::of(&delivery, &request.app, request.app.clock.now()),
-        body: delivery.body,
-    })
+    let mut row = row(&delivery, &request.app, request.app.clock.now());
+    if let Some(fields) = row.as_object_mut() {
+        fields.insert("body".to_owned(), delivery.body.into());
+    }
+    Answer::one(&row)
 }
 
 /// Makes the delivery `id` due now, or with `all` every one that failed or is not due yet. Ends a pause of
 /// the email account.
-async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?;
     if id.is_none() && !request.params.is_set("all") {
         return Err(missing());
@@ -99,8 +76,9 @@ async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
         .deliveries
         .retry(id, request.app.clock.now())
         .await?;
-    request.app.metrics.deliveries.of(Channel::Mail).end_pause();
-    tracing::info!(command = RETRY.name, count, "operator");
+    let mail = request.app.metrics.deliveries.of(Channel::Mail);
+    mail.pause.drop_if(|_pause| true);
+    tracing::info!(command = RETRY, count, "operator");
     if id.is_some() && count == 0 {
         return Err(unknown());
     }
@@ -108,7 +86,7 @@ async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
 }
 
 /// Drops the delivery `id`.
-async fn drop_one(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn drop_one(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let id = id(&request.params)?.ok_or_else(missing)?;
     if !request
         .app
@@ -118,16 +96,12 @@ async fn drop_one(request: OperatorRequest) -> Result<Answer, OperatorError> {
     {
         return Err(unknown());
     }
-    tracing::info!(command = DROP.name, delivery.id = %id, "operator");
+    tracing::info!(command = DROP, delivery.id = %id, "operator");
     Answer::one(&json!({ "id": id.to_string(), "result": "dropped" }))
 }
 
 /// Pauses or resumes `channel`; without one, all.
-async fn hold(
-    request: OperatorRequest,
-    is_held: bool,
-    operation: &Operation,
-) -> Result<Answer, OperatorError> {
+pub(super) async fn hold(request: OperatorRequest, is_held: bool) -> Result<Answer, OperatorError> {
     let parse = |text: &str| Channel::from_name(text).ok_or("no channel has this name");
     let channel = request.params.parsed("channel", parse)?;
     for channel in Channel::ALL
@@ -135,10 +109,15 @@ async fn hold(
         .filter(|each| channel.is_none_or(|one| one == *each))
     {
         request.app.deliveries.hold(channel, is_held).await?;
-        request.app.metrics.deliveries.of(channel).end_pause();
+        let counters = request.app.metrics.deliveries.of(channel);
+        counters.pause.drop_if(|_pause| true);
     }
-    tracing::info!(command = operation.name, "operator");
-    let result = if is_held { "held" } else { "released" };
+    let (command, result) = if is_held {
+        (HOLD, "held")
+    } else {
+        (RELEASE, "released")
+    };
+    tracing::info!(command, "operator");
     Answer::one(&json!({ "result": result }))
 }
 

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{self, StreamExt as _};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 use tokio::io::{
-    AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, BufWriter,
+    AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
+    BufReader, BufWriter,
 };
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::sleep;
@@ -26,7 +27,7 @@ use super::operation::{
 use super::sessions::Sessions;
 
 /// Maximum length of a line, in bytes: the head of a request to erase many addresses.
-const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Bytes of rows passed on at a time.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -101,11 +102,13 @@ pub async fn serve_socket(
         if !peer.is_ok_and(|peer| peer == uid || peer == 0) {
             continue;
         }
-        let (app, sessions, stop) = (Arc::clone(&app), sessions.clone(), stop.clone());
-        let flags = Arc::clone(&flags);
+        let mut request = OperatorRequest::new(Arc::clone(&app), Params::default());
+        request.sessions.clone_from(&sessions);
+        request.flags = Arc::clone(&flags);
+        let stop = stop.clone();
         tokio::spawn(async move {
             let answered = tokio::select! {
-                answered = answer(stream, app, sessions, flags) => answered,
+                answered = answer(stream, request) => answered,
                 () = stop.cancelled() => return,
             };
             if let Err(error) = answered {
@@ -115,53 +118,33 @@ pub async fn serve_socket(
     }
 }
 
-async fn answer(
-    stream: UnixStream,
-    app: Arc<App>,
-    sessions: Option<Arc<Sessions>>,
-    flags: Arc<ServiceFlags>,
-) -> io::Result<()> {
+async fn answer(stream: UnixStream, mut request: OperatorRequest) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
     let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);
     let mut writer = BufWriter::with_capacity(PIECE_BYTES, writer);
-    let passes_sign_ups_on = app.settings.passes_sign_ups_on();
+    let passes_sign_ups_on = request.app.settings.passes_sign_ups_on();
     let answered = match read_head::<RequestHead>(&mut reader).await {
         Ok(head) => {
-            let request = OperatorRequest {
-                app,
-                sessions,
-                flags,
-                params: head.params,
-                rows: read_lines(reader),
-            };
+            request.params = head.params;
+            request.rows = read_lines(reader);
             operate(&head.operation, request).await
         }
         Err(error) => Err(OperatorError::Input(format!("the request: {error}"))),
     };
-    let (answer, failure) = match answered {
-        Ok(answer) => (Some(answer), None),
-        Err(error) => (None, Some(error.into())),
+    let (Answer(lines), failure) = match answered {
+        Ok(answer) => (answer, None),
+        Err(error) => (Answer(stream::empty().boxed()), Some(error.into())),
     };
     let head = AnswerHead {
         failure,
         passes_sign_ups_on,
     };
-    writer.write_all(&json_lines([head])?).await?;
-    match answer {
-        None => {}
-        Some(Answer::One(value)) => writer.write_all(&json_lines([value])?).await?,
-        Some(Answer::Rows(mut rows)) => {
-            while let Some(lines) = rows.next().await {
-                // The command sees that it was broken off, but not why.
-                let lines = lines.map_err(|error| {
-                    tracing::error!(%error, "an answer to the operator was cut short");
-                    io::Error::other(error)
-                })?;
-                writer.write_all(&lines).await?;
-            }
-        }
-    }
-    writer.write_all(b"\n").await?;
+    // The command sees that it was broken off, but not why.
+    let lines = lines.map_err(|error| {
+        tracing::error!(%error, "an answer to the operator was cut short");
+        io::Error::other(error)
+    });
+    write_message(&mut writer, &head, lines.boxed()).await?;
     writer.shutdown().await
 }
 
@@ -189,54 +172,41 @@ pub async fn read_head<T: for<'de> Deserialize<'de>>(
     reader: &mut (impl AsyncBufRead + Unpin),
 ) -> io::Result<T> {
     let mut line = Vec::new();
-    loop {
-        let read = reader.fill_buf().await?;
-        if read.is_empty() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let end = read.iter().position(|byte| *byte == b'\n');
-        let taken = end.map_or(read.len(), |end| end + 1);
-        line.extend_from_slice(read.get(..taken).unwrap_or_default());
-        reader.consume(taken);
-        if end.is_some() {
-            return Ok(serde_json::from_slice(&line)?);
-        }
-        if line.len() > LINE_BYTES_MAX {
-            return Err(io::Error::other("the line is too long"));
-        }
-    }
+    read_line(reader, &mut line).await?;
+    Ok(serde_json::from_slice(&line)?)
 }
 
 /// The rows of a message. An end without the empty line is an error.
 pub fn read_lines(reader: impl AsyncBufRead + Send + Unpin + 'static) -> Lines<io::Error> {
-    let pieces = stream::try_unfold(Some((reader, Vec::new())), |state| async move {
-        let Some((mut reader, mut line)) = state else {
+    let pieces = stream::try_unfold(Some(reader), |reader| async move {
+        let Some(mut reader) = reader else {
             return Ok(None);
         };
-        loop {
-            let read = reader.fill_buf().await?;
-            if read.is_empty() {
-                return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+        let mut lines = Vec::new();
+        while lines.len() < PIECE_BYTES {
+            let length = lines.len();
+            read_line(&mut reader, &mut lines).await?;
+            if lines.get(length..) == Some(b"\n".as_slice()) {
+                lines.truncate(length);
+                return Ok(Some((Bytes::from(lines), None)));
             }
-            let length = read.len();
-            line.extend_from_slice(read);
-            reader.consume(length);
-            // An empty line follows the end of another line, or is the first.
-            let is_last = line == b"\n" || line.ends_with(b"\n\n");
-            let whole = match line.iter().rposition(|byte| *byte == b'\n') {
-                Some(end) => end + 1,
-                None if line.len() > LINE_BYTES_MAX => {
-                    return Err(io::Error::other("a line is too long"));
-                }
-                None => continue,
-            };
-            let rest = line.split_off(whole);
-            if is_last {
-                line.pop();
-                return Ok(Some((Bytes::from(line), None)));
-            }
-            return Ok(Some((Bytes::from(line), Some((reader, rest)))));
         }
+        Ok(Some((Bytes::from(lines), Some(reader))))
     });
     pieces.boxed()
+}
+
+/// Adds a whole line to `lines`.
+async fn read_line(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    lines: &mut Vec<u8>,
+) -> io::Result<()> {
+    let read = reader.take(LINE_BYTES_MAX).read_until(b'\n', lines).await?;
+    if lines.ends_with(b"\n") && read > 0 {
+        Ok(())
+    } else if read as u64 == LINE_BYTES_MAX {
+        Err(io::Error::other("a line is too long"))
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
 }

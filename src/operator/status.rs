@@ -12,14 +12,14 @@ use crate::domain::{
     Channel, ChannelPause, Counted, Counts, Hour, HourlyCounts, QueueStanding, Timestamp,
 };
 use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
-use crate::metrics::{CertificateOrder, Counter, LIMITS_ENGINE, LastError, Metrics, StatusClass};
+use crate::metrics::{CertificateOrder, LIMITS_ENGINE, LastError, StatusClass};
 use crate::ports::{LimiterStats, StoreError};
 
-use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+use super::operation::{Answer, OperatorError, OperatorRequest};
 use super::queue::QueueRow;
 
-pub static SHOW: Operation = Operation::new("status", |request| Box::pin(show(request)));
-pub static FLAGS: Operation = Operation::new("flags show", |request| Box::pin(flags(request)));
+pub const SHOW: &str = "status";
+pub const FLAGS: &str = "flags show";
 
 /// Maximum wait for the disk. The space of a hanging disk is unknown.
 const DISK_DEADLINE: Duration = Duration::from_secs(2);
@@ -46,13 +46,20 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) async fn of(app: &Arc<App>) -> Self {
+        let metrics = Arc::clone(&app.metrics);
+        let disk = timeout(DISK_DEADLINE, spawn_blocking(move || metrics.disk_space())).await;
+        let mut queues = Vec::new();
+        for channel in Channel::ALL {
+            let standing = app.deliveries.standing(channel).await;
+            queues.extend(standing.ok().map(|queue| (channel, queue)));
+        }
         Self {
             now: app.clock.now(),
             takes_writes: app.takes_writes(),
             limiter: app.limiter.stats(),
             process: process_usage(),
-            disk: disk_space(&app.metrics).await,
-            queues: queues(app).await,
+            disk: disk.ok().and_then(Result::ok).flatten(),
+            queues,
             app: Arc::clone(app),
         }
     }
@@ -89,20 +96,26 @@ impl Status {
                 .collect(),
             windows: limiter.map(|limiter| limiter.windows),
             memory_bytes: process.map(|process| process.resident_bytes),
-            last_error: metrics.last_error().map(LastErrorRow::from),
-            certificate_expires_at: metrics.tls.validity().map(|range| range.end.to_rfc3339()),
-            certificate_order: metrics.tls.order().map(CertificateOrderRow::from),
+            last_error: metrics.last_error.get().map(LastErrorRow::from),
+            certificate_expires_at: metrics
+                .tls
+                .validity
+                .get()
+                .map(|range| range.end.to_rfc3339()),
+            certificate_order: metrics.tls.order.get().map(CertificateOrderRow::from),
             policies,
-            chat_turns: turns.map(CountRow::of).collect(),
+            chat_turns: turns
+                .map(|(outcome, count)| CountRow::new(outcome, count))
+                .collect(),
             model: self.app.model.name().to_owned(),
             is_model_paused: self.app.model.is_paused(),
-            model_error: metrics.model.last_error().map(LastErrorRow::from),
+            model_error: metrics.model.last_error.get().map(LastErrorRow::from),
             open_files: process.map(|process| process.open_files),
             open_files_max: process.and_then(|process| process.open_files_max),
             disk_free_bytes: disk.map(|disk| disk.free_bytes),
             disk_bytes: disk.map(|disk| disk.size_bytes),
             // A node whose records are elsewhere has none.
-            ledger_bytes: Some(metrics.ledger.bytes()).filter(|bytes| *bytes > 0),
+            ledger_bytes: metrics.ledger.bytes.get(),
             windows_max: limiter.map(|limiter| limiter.windows_max),
             windows_bytes: limiter.map(|limiter| limiter.disk_bytes),
             confirmations: self.app.settings.opt_in_ms.map(|_| ConfirmationsRow {
@@ -124,7 +137,7 @@ impl Status {
 
     /// Why this service attempts no delivery of a channel.
     pub(super) fn pause(&self, channel: Channel) -> Option<ChannelPause> {
-        self.app.metrics.deliveries.of(channel).pause(self.now)
+        self.app.metrics.deliveries.of(channel).pause_at(self.now)
     }
 
     fn engine_rows(&self) -> Vec<EngineRow> {
@@ -139,23 +152,6 @@ impl Status {
         });
         engines.collect()
     }
-}
-
-/// State of the channels' queues.
-async fn queues(app: &App) -> Vec<(Channel, QueueStanding)> {
-    let mut queues = Vec::new();
-    for channel in Channel::ALL {
-        let standing = app.deliveries.standing(channel).await;
-        queues.extend(standing.ok().map(|queue| (channel, queue)));
-    }
-    queues
-}
-
-/// Free space of the service's disk, if reported in time.
-async fn disk_space(metrics: &Arc<Metrics>) -> Option<DiskSpace> {
-    let metrics = Arc::clone(metrics);
-    let looked = timeout(DISK_DEADLINE, spawn_blocking(move || metrics.disk_space())).await;
-    looked.ok()?.ok()?
 }
 
 /// State of a service, as printed by `status --json`. Times are in RFC 3339.
@@ -248,10 +244,6 @@ impl CountRow {
         let name = name.to_owned();
         Self { name, count }
     }
-
-    fn of((name, counter): (&str, &Counter)) -> Self {
-        Self::new(name, counter.get())
-    }
 }
 
 /// Decisions of a policy.
@@ -293,17 +285,6 @@ pub struct HourRow {
     /// Chat turns answered.
     pub chats: u64,
     pub requests: u64,
-}
-
-impl HourRow {
-    fn new(hour: Hour, counts: &Counts) -> Self {
-        Self {
-            hour: hour.name(),
-            sign_ups: counts.get(Counted::SignUps),
-            chats: counts.get(Counted::Chats),
-            requests: counts.get(Counted::Requests),
-        }
-    }
 }
 
 /// The size of a file or a directory.
@@ -353,12 +334,12 @@ impl From<LastError> for LastErrorRow {
 }
 
 /// Returns the flags, for commands that check them.
-async fn flags(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn flags(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::one(&*request.flags)
 }
 
 /// Returns the status. The command adds `files` and `is_running`.
-async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
+pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let status = Status::of(&request.app).await;
     let this_hour = Hour::of(status.now);
     let counted = hours(&request.app, this_hour.minus(HOURS - 1), status.now);
@@ -367,9 +348,15 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     // When the store is unavailable, everything else is still worth knowing.
     let rows = counted.map(|counted| {
         let hours = (0..HOURS).rev().map(|ago| this_hour.minus(ago));
-        let row = |hour| {
+        let row = |hour: Hour| {
             let found = counted.iter().find(|count| count.hour == hour);
-            HourRow::new(hour, &found.map(|count| count.counts).unwrap_or_default())
+            let counts = found.map(|count| count.counts).unwrap_or_default();
+            HourRow {
+                hour: hour.name(),
+                sign_ups: counts.get(Counted::SignUps),
+                chats: counts.get(Counted::Chats),
+                requests: counts.get(Counted::Requests),
+            }
         };
         hours.map(row).collect()
     });

@@ -199,7 +199,7 @@ async fn ask(
         && !noting.is_closed()
     {
         let (at, text) = (meter.clock.now(), error.to_string());
-        counters.set_last_error(LastError { at, text });
+        counters.last_error.set(LastError { at, text });
     }
     outcome.0 = match &reply {
         Ok(_) if noting.is_unanswered() => &counters.unanswered,

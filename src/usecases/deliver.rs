@@ -256,7 +256,7 @@ pub async fn deliver_mail(
             until: clock.now().plus_ms(*wait_ms),
         };
         let counters = deliveries.meter.metrics.deliveries.of(Channel::Mail);
-        counters.set_pause(pause);
+        counters.pause.set(pause);
     }
     settle(deliveries, Channel::Mail, ended).await?;
     waits.map(|()| count)

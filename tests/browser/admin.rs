@@ -20,7 +20,7 @@ use crate::parts::ENTER;
 use crate::program::{command, run, text};
 use crate::{Visit, visit_program};
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 13] = [
     "/",
     "/?by=day",
     "/?by=month",
@@ -28,6 +28,10 @@ const PAGES: [&str; 9] = [
     "/keys",
     "/policies",
     "/agents",
+    "/blocks",
+    "/blocks/add?network=203.0.113.0%2F24",
+    "/queue",
+    "/contacts/show?email=ada%40example.com&proof=true",
     "/contacts/erase?email=ada%40example.com",
     "/nowhere",
 ];
@@ -134,7 +138,7 @@ async fn a_contact_is_erased_by_keyboard_alone() {
         page.press("ADA@").await;
         page.press(ENTER).await;
         page.until_text(".position", "Contacts 1 to 1 of 1.").await;
-        tab_to(page, ".list a").await;
+        tab_to(page, ".list a.danger").await;
         page.press(ENTER).await;
         page.until_text("h1", "Erase this contact?").await;
         assert!(page.text(".facts").await.contains("ada@example.com"));

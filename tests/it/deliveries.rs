@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures_util::TryStreamExt as _;
 use hyper::StatusCode;
 use landing_api::adapters::outbound::webhook::signature::WebhookSecrets;
 use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, Failure, QueueStanding};
@@ -64,10 +65,9 @@ async fn leave(app: &TestApp, url: &str) {
 
 async fn forget(app: &TestApp, email: &str) -> Value {
     let request = OperatorRequest::new(Arc::clone(&app.app), json!({ "email": email }).into());
-    match operate("contacts forget", request).await.unwrap() {
-        Answer::One(value) => value,
-        Answer::Rows(_) => panic!("rows"),
-    }
+    let Answer(lines) = operate("contacts forget", request).await.unwrap();
+    let lines: Vec<_> = lines.try_collect().await.unwrap();
+    serde_json::from_slice(&lines.concat()).unwrap()
 }
 
 #[tokio::test]

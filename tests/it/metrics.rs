@@ -29,7 +29,7 @@ fn requests(metrics: &Metrics, name: &str) -> [u64; 5] {
 /// Chat turns in the order of their outcomes.
 fn turns(metrics: &Metrics) -> Vec<u64> {
     let turns = metrics.model.by_outcome();
-    turns.map(|(_outcome, count)| count.get()).collect()
+    turns.map(|(_outcome, count)| count).collect()
 }
 
 /// What a policy admitted, refused and refunded.
@@ -164,7 +164,7 @@ async fn turns_count_by_how_they_ended() {
     let totals = app.metrics.totals();
     assert_eq!(totals.get(Counted::Chats), 1);
     assert_eq!(totals.get(Counted::FailedChats), 3);
-    let error = app.metrics.model.last_error().unwrap();
+    let error = app.metrics.model.last_error.get().unwrap();
     assert_eq!(error.text, "model failed after it started: no");
     assert_eq!(error.at, NOW);
 }
@@ -195,7 +195,7 @@ async fn questions_that_the_assistant_knows_no_answer_to_count_apart() {
     assert_eq!(totals.get(Counted::Chats), 1);
     assert_eq!(totals.get(Counted::UnansweredChats), 2);
     assert_eq!(totals.get(Counted::FailedChats), 0);
-    assert_eq!(app.metrics.model.last_error(), None);
+    assert_eq!(app.metrics.model.last_error.get(), None);
 }
 
 #[tokio::test]

@@ -36,17 +36,16 @@ async fn ask_with(
     let mut request = OperatorRequest::new(Arc::clone(app.shared_app()), params.into());
     let rows = vec![Ok(rows.to_owned().into())];
     request.rows = Box::pin(futures_util::stream::iter(rows));
-    match operate(operation, request).await? {
-        Answer::One(value) => Ok(value),
-        Answer::Rows(lines) => {
-            let lines: Vec<_> = lines.try_collect().await?;
-            let lines = lines.concat();
-            let lines = std::str::from_utf8(&lines).unwrap().lines();
-            Ok(lines
-                .map(|line| -> Value { serde_json::from_str(line).unwrap() })
-                .collect())
-        }
+    let Answer(lines) = operate(operation, request).await?;
+    let lines: Vec<_> = lines.try_collect().await?;
+    let lines = lines.concat();
+    if !operation.contains(" list") {
+        return Ok(serde_json::from_slice(&lines).unwrap());
     }
+    let lines = std::str::from_utf8(&lines).unwrap().lines();
+    Ok(lines
+        .map(|line| -> Value { serde_json::from_str(line).unwrap() })
+        .collect())
 }
 
 /// The error's text.

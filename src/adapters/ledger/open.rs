@@ -95,7 +95,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     let repaired = writer.ledger.repair();
     repaired.map_err(OpenError::io("write", writer.ledger.path()))?;
     writer.mark();
-    tuning.metrics.ledger.set_bytes(writer.ledger.length());
+    tuning.metrics.ledger.bytes.set(writer.ledger.length());
     data_dir.withdraw_acceptance(tuning.files.as_ref())?;
     if let Err(error) = probe_disk(data_dir, tuning.files.as_ref()) {
         // So that health shows it before the first write is tried.

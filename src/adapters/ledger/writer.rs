@@ -119,7 +119,7 @@ impl LedgerWriter {
             Ok(()) => self.metrics.record_commit(replies.len(), began.elapsed()),
             Err(_) => self.metrics.ledger.failed.increase(),
         }
-        self.metrics.ledger.set_bytes(self.ledger.length());
+        self.metrics.ledger.bytes.set(self.ledger.length());
         self.shared.set_write_error(outcome.as_ref().err().cloned());
         // Dropping them replies with this error.
         drop(changes);
@@ -229,7 +229,7 @@ impl LedgerWriter {
         if repaired.is_ok() {
             self.mark();
         }
-        self.metrics.ledger.set_bytes(self.ledger.length());
+        self.metrics.ledger.bytes.set(self.ledger.length());
         let compacted = switched.and(repaired).map(|()| Compaction {
             entries_before,
             entries_after: self.ledger.sequence(),

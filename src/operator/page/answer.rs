@@ -11,9 +11,11 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 use minijinja::context;
-use minijinja::value::Value as Rendered;
 
 use crate::operator::operation::OperatorError;
+use crate::operator::sessions::Session;
+
+use super::views::Views;
 
 /// The body of a request or a response. An error ends it before it is complete.
 pub type PageBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
@@ -45,87 +47,74 @@ const HEADERS: [(HeaderName, &str); 7] = [
 ];
 
 /// Why a page can't be shown, or a change made.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum PageError {
-    #[error("the request does not name this machine as its host")]
-    OtherHost,
-    #[error("the request comes from another page")]
-    OtherOrigin,
-    /// Only monitors get a response.
-    #[error("too many connections are open")]
-    Full,
-    #[error("no session")]
-    NoSession,
-    #[error("no page here")]
-    NotFound,
-    /// The methods that there are.
-    #[error("Allowed: {0}")]
-    Method(&'static str),
-    #[error("invalid link")]
-    BadLink,
-    #[error("the form belongs to another session")]
-    FormToken,
-    /// The form didn't arrive, with the status and the reason.
-    #[error("Nothing was done: {1}")]
-    Form(StatusCode, &'static str),
-    #[error(transparent)]
-    Operation(#[from] OperatorError),
-    #[error("the page cannot be made: {0}")]
-    Template(#[from] minijinja::Error),
-    #[error("the handler panicked")]
-    Panicked,
+#[derive(Debug)]
+pub(super) struct PageError {
+    status: StatusCode,
+    /// Its title and text in `message.html`.
+    kind: &'static str,
+    /// The part of the text that only this error has; with `method`, the methods that there are.
+    words: String,
 }
 
 impl PageError {
-    pub(super) const fn status(&self) -> StatusCode {
-        match self {
-            Self::OtherHost => StatusCode::MISDIRECTED_REQUEST,
-            Self::OtherOrigin | Self::NoSession | Self::BadLink | Self::FormToken => {
-                StatusCode::FORBIDDEN
-            }
-            Self::Full => StatusCode::SERVICE_UNAVAILABLE,
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Form(status, _) => *status,
-            Self::Operation(error) => match error {
-                OperatorError::Input(_) => StatusCode::BAD_REQUEST,
-                OperatorError::NotFound(_) => StatusCode::NOT_FOUND,
-                OperatorError::InPart(_) | OperatorError::Store(_) | OperatorError::Limiter(_) => {
-                    StatusCode::SERVICE_UNAVAILABLE
-                }
-                OperatorError::Unknown | OperatorError::Mail(_) | OperatorError::Unwritable(_) => {
-                    StatusCode::INTERNAL_SERVER_ERROR
-                }
-            },
-            Self::Template(_) | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+    pub(super) fn new(status: StatusCode, kind: &'static str, words: impl Into<String>) -> Self {
+        Self {
+            status,
+            kind,
+            words: words.into(),
         }
     }
 
-    /// The values for `message.html`, which has the words for each kind of error.
-    pub(super) fn message(&self) -> Rendered {
-        let (kind, title) = match self {
-            Self::OtherHost => ("other_host", "This is not the address of the admin page"),
-            Self::OtherOrigin => ("other_origin", "The request comes from another page"),
-            Self::Full => ("full", "Too many connections are open"),
-            Self::NoSession => ("no_session", "Sign in with a link"),
-            Self::BadLink => ("bad_link", "This link no longer works"),
-            Self::NotFound => ("not_found", "Page not found"),
-            Self::Method(_) => ("own_words", "Method not allowed"),
-            Self::FormToken => ("form_token", "This form has expired"),
-            Self::Form(..) => ("own_words", "The form was not received"),
-            Self::Operation(OperatorError::Input(_) | OperatorError::NotFound(_)) => {
-                ("input", "Please check the form")
+    /// The page that reports it, for a session or for nobody in particular.
+    pub(super) fn page(&self, views: &Views, session: Option<&Session>) -> Response<PageBody> {
+        let Self { kind, words, .. } = self;
+        if self.status.is_server_error() {
+            tracing::warn!(error = %words, "the admin page cannot be shown");
+        }
+        let filled = views.fill(
+            "message.html",
+            "",
+            session,
+            context! { kind => *kind, words },
+        );
+        let mut response = html(
+            self.status,
+            filled.unwrap_or_else(|error| error.to_string()),
+        );
+        if let Ok(methods) = HeaderValue::from_str(words)
+            && *kind == "method"
+        {
+            response.headers_mut().insert(ALLOW, methods);
+        }
+        response
+    }
+}
+
+impl From<OperatorError> for PageError {
+    fn from(error: OperatorError) -> Self {
+        let (status, kind) = match error {
+            OperatorError::Input(_) => (StatusCode::BAD_REQUEST, "input"),
+            OperatorError::NotFound(_) => (StatusCode::NOT_FOUND, "input"),
+            OperatorError::InPart(_) | OperatorError::Store(_) | OperatorError::Limiter(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "failed")
             }
-            Self::Operation(_) | Self::Template(_) | Self::Panicked => {
-                ("failed", "The service could not do this")
-            }
+            OperatorError::Unknown
+            | OperatorError::Mail(_)
+            | OperatorError::Unwritable(_) => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
         };
-        context! { kind, title, words => format!("{self}.") }
+        Self::new(status, kind, error.to_string())
+    }
+}
+
+impl From<minijinja::Error> for PageError {
+    fn from(error: minijinja::Error) -> Self {
+        let words = format!("the page cannot be made: {error}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", words)
     }
 }
 
 /// A body of these bytes.
-pub(in crate::operator) fn whole(bytes: impl Into<Bytes>) -> PageBody {
+fn whole(bytes: impl Into<Bytes>) -> PageBody {
     boxed(Full::new(bytes.into()))
 }
 
@@ -146,7 +135,10 @@ pub(super) fn html(status: StatusCode, html: String) -> Response<PageBody> {
 }
 
 /// A text, such as a file that is part of the program.
-pub(super) fn asset(media_type: &'static str, text: impl Into<Bytes>) -> Response<PageBody> {
+pub(in crate::operator) fn asset(
+    media_type: &'static str,
+    text: impl Into<Bytes>,
+) -> Response<PageBody> {
     let mut response = Response::new(whole(text));
     let media_type = HeaderValue::from_static(media_type);
     response.headers_mut().insert(CONTENT_TYPE, media_type);
@@ -171,10 +163,4 @@ pub(super) fn finish(mut response: Response<PageBody>, is_head: bool) -> Respons
         *response.body_mut() = whole("");
     }
     response
-}
-
-/// Adds the allowed methods of a page.
-pub(super) fn allow(response: &mut Response<PageBody>, methods: &'static str) {
-    let methods = HeaderValue::from_static(methods);
-    response.headers_mut().insert(ALLOW, methods);
 }

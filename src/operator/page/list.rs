@@ -24,6 +24,7 @@ const NEW_DAYS: u32 = 30;
 /// The fields of a list's rows that it can be searched and sorted by.
 #[derive(Debug)]
 pub(super) struct ListMembers {
+    pub(super) operation: &'static str,
     /// Unique.
     pub(super) id: &'static str,
     /// Creation time, in RFC 3339. The default order is newest first.
@@ -44,15 +45,10 @@ pub(super) struct Search {
     new_since: String,
     sorted_by: &'static str,
     is_ascending: bool,
-    begin: Begin,
-}
-
-/// Position of a page, by the key of a row that is not on it.
-#[derive(Debug, PartialEq, Eq)]
-enum Begin {
-    First,
-    After(String),
-    Before(String),
+    /// True if the page ends at `edge`; otherwise it begins there.
+    is_before: bool,
+    /// Key of a row that is not on the page; `None` for the first page.
+    edge: Option<String>,
 }
 
 /// A page of the selected rows, for the template.
@@ -88,8 +84,7 @@ impl Search {
         let sort = params.text("sort").unwrap_or_default();
         let mut sorted = members.searched.iter().copied().chain([members.made_at]);
         let sorted_by = sorted.find(|member| *member == sort.trim_start_matches('-'));
-        let key = |name| params.text(name).map(str::to_owned);
-        let before = key("before").map(Begin::Before);
+        let (after, before) = (params.text("after"), params.text("before"));
         Self {
             members,
             needle: part.trim().to_lowercase(),
@@ -97,10 +92,8 @@ impl Search {
             new_since: Timestamp::from_ms(new_since).to_rfc3339(),
             sorted_by: sorted_by.unwrap_or(members.made_at),
             is_ascending: sorted_by.is_some() && !sort.starts_with('-'),
-            begin: key("after")
-                .map(Begin::After)
-                .or(before)
-                .unwrap_or(Begin::First),
+            is_before: after.is_none() && before.is_some(),
+            edge: after.or(before).map(str::to_owned),
         }
     }
 
@@ -108,22 +101,6 @@ impl Search {
     fn is_found(&self, row: &Value) -> bool {
         let mut texts = self.members.searched.iter().map(|name| text(row, name));
         self.needle.is_empty() || texts.any(|text| text.to_lowercase().contains(&self.needle))
-    }
-
-    /// The row's sort key.
-    fn key(&self, row: &Value) -> String {
-        [text(row, self.sorted_by), text(row, self.members.id)].join("\n")
-    }
-
-    /// True if the row may be on this page, and not on one before or after it.
-    fn is_beyond_begin(&self, key: &str) -> bool {
-        match &self.begin {
-            Begin::First => true,
-            Begin::After(other) if self.is_ascending => key > other.as_str(),
-            Begin::After(other) => key < other.as_str(),
-            Begin::Before(other) if self.is_ascending => key < other.as_str(),
-            Begin::Before(other) => key > other.as_str(),
-        }
     }
 
     /// Reads the page. Only its rows are kept in memory.
@@ -134,7 +111,8 @@ impl Search {
         &self,
         mut list: Lines<OperatorError>,
     ) -> Result<Picked, OperatorError> {
-        let is_before = matches!(self.begin, Begin::Before(_));
+        // From the edge, the page has the rows with the smallest keys above it, or with the largest below.
+        let is_above = self.is_ascending != self.is_before;
         let mut page = BTreeMap::new();
         let (mut total, mut new, mut found, mut beyond) = (0, 0, 0, 0);
         let mut cut_after = None;
@@ -149,16 +127,19 @@ impl Search {
                     continue;
                 }
                 found += 1;
-                let key = self.key(&row);
-                if !self.is_beyond_begin(&key) {
+                let key = [text(&row, self.sorted_by), text(&row, self.members.id)].join("\n");
+                let edge = self.edge.as_ref();
+                if edge.is_some_and(|edge| key == *edge || (key > *edge) != is_above) {
                     continue;
                 }
                 beyond += 1;
                 page.insert(key, row);
-                if page.len() > ROWS && self.is_ascending == is_before {
-                    page.pop_first();
-                } else if page.len() > ROWS {
-                    page.pop_last();
+                if page.len() > ROWS {
+                    let _farthest = if is_above {
+                        page.pop_last()
+                    } else {
+                        page.pop_first()
+                    };
                 }
             }
             if began.elapsed() >= READING_MAX {
@@ -166,7 +147,7 @@ impl Search {
                 break;
             }
         }
-        let skipped = if is_before {
+        let skipped = if self.is_before {
             beyond - page.len()
         } else {
             found - beyond
@@ -187,14 +168,13 @@ impl Search {
             total,
             new,
             new_days: self.days.unwrap_or(NEW_DAYS),
-            sort: self.sort(),
+            sort: format!(
+                "{}{}",
+                if self.is_ascending { "" } else { "-" },
+                self.sorted_by
+            ),
             cut_after,
         })
-    }
-
-    fn sort(&self) -> String {
-        let sign = if self.is_ascending { "" } else { "-" };
-        format!("{sign}{}", self.sorted_by)
     }
 }
 
@@ -214,6 +194,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_ms(1_795_262_400_000);
 
     static MEMBERS: ListMembers = ListMembers {
+        operation: "keys list",
         id: "n",
         made_at: "at",
         searched: &["n", "m"],

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `web` | the listener, and its connections |
 //! | `pages` | the table of pages |
-//! | `views`, `numbers` | templates, and numbers for people |
+//! | `views` | templates, and numbers for people |
 //! | `answer` | responses and failures |
 //! | `origin` | detection of requests from elsewhere |
 //! | `list` | a page of a long list, searched |
-//! | `overview`, `series`, `plot` | activity as bar charts |
+//! | `overview`, `series` | activity as bar charts |
 //!
 //! A page is a row of `PAGES`: operations, and the template that shows their answers. A change takes two
 //! steps: a page that announces the effect, and its form, which carries a token of the session.
@@ -17,16 +17,15 @@
 
 mod answer;
 mod list;
-mod numbers;
 mod origin;
 mod overview;
 mod pages;
-mod plot;
 mod series;
 mod views;
 pub mod web;
 
 use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,13 +45,13 @@ use tokio_util::task::TaskTracker;
 use crate::app::App;
 use crate::domain::Timestamp;
 
-use super::operation::{Answer, Lines, Operation, OperatorError, OperatorRequest, Params};
+use super::operation::{Lines, OperatorError, OperatorRequest, Params};
 use super::sessions::{SESSION_LIFETIME_S, Session, Sessions};
-use super::{contact_csv, contacts, exposition, status};
+use super::{contact_csv, contacts, exposition, operate, status};
 
 pub use self::answer::PageBody;
 use self::answer::PageError;
-pub(super) use self::answer::whole;
+pub(super) use self::answer::asset;
 use self::list::Search;
 use self::pages::{Change, PAGES, View};
 use self::views::{ICON, STYLE, Views};
@@ -75,6 +74,7 @@ pub enum Serves {
 type PageAnswer = Result<Response<PageBody>, PageError>;
 
 /// Answers the operators' browsers.
+#[derive(Clone)]
 pub struct AdminPage {
     app: Arc<App>,
     sessions: Arc<Sessions>,
@@ -108,7 +108,7 @@ impl AdminPage {
         let found = self.session(&head, now);
         let session = found.as_ref().map(|(session, _)| session);
         let answer = self.answer(&head, body, serves, found.as_ref(), now).await;
-        let response = answer.unwrap_or_else(|error| self.failed(&error, session));
+        let response = answer.unwrap_or_else(|error| error.page(&self.views, session));
         answer::finish(response, is_head)
     }
 
@@ -137,64 +137,71 @@ impl AdminPage {
         now: Timestamp,
     ) -> PageAnswer {
         if !origin::is_local_host(&head.headers) {
-            return Err(PageError::OtherHost);
+            let status = StatusCode::MISDIRECTED_REQUEST;
+            return Err(PageError::new(status, "other_host", ""));
         }
         if !origin::is_own(head) {
-            return Err(PageError::OtherOrigin);
+            return Err(forbidden("other_origin"));
         }
         if let Some(answer) = exposition::respond(&self.app, head).await {
             return Ok(answer);
         }
         if serves == Serves::Monitors {
-            return Err(PageError::Full);
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            return Err(PageError::new(
+                status,
+                "full",
+                "too many connections are open",
+            ));
         }
         let is_post = head.method == Method::POST;
         let is_get = matches!(head.method, Method::GET | Method::HEAD);
         let query = || Params::of_form(head.uri.query().unwrap_or_default());
         match head.uri.path() {
-            "/style.css" if is_get => return Ok(answer::asset("text/css", STYLE)),
-            "/icon.svg" if is_get => return Ok(answer::asset("image/svg+xml", ICON)),
-            "/style.css" | "/icon.svg" => return Err(PageError::Method("GET, HEAD")),
+            "/style.css" if is_get => return Ok(asset("text/css", STYLE)),
+            "/icon.svg" if is_get => return Ok(asset("image/svg+xml", ICON)),
+            "/style.css" | "/icon.svg" => return Err(not_allowed("GET, HEAD")),
             "/login" if is_get => return self.show_login(&query(), now),
             "/login" if is_post => return self.sign_in(&form(head, body).await?, now),
-            "/login" => return Err(PageError::Method("GET, HEAD, POST")),
+            "/login" => return Err(not_allowed("GET, HEAD, POST")),
             _ => {}
         }
-        let (session, path) = session.ok_or(PageError::NoSession)?;
+        let (session, path) = session.ok_or_else(|| forbidden("no_session"))?;
         let page = PAGES.iter().find(|(known, _)| known == path);
-        let (path, view) = page.ok_or(PageError::NotFound)?;
-        let (shows, changes, methods) = match view {
-            View::Change(_) => (true, true, "GET, HEAD, POST"),
-            View::PutAway | View::SignOut => (false, true, "POST"),
-            View::Overview | View::Values(..) | View::List(..) | View::Export => {
-                (true, false, "GET, HEAD")
-            }
+        let (path, view) =
+            page.ok_or_else(|| PageError::new(StatusCode::NOT_FOUND, "not_found", ""))?;
+        let methods = match view {
+            View::Change(_) => "GET, HEAD, POST",
+            View::PutAway | View::SignOut => "POST",
+            View::Overview | View::Page(..) | View::Export => "GET, HEAD",
         };
-        let mut request = PageRequest {
-            app: Arc::clone(&self.app),
-            sessions: Arc::clone(&self.sessions),
+        if !methods.split(", ").any(|method| head.method == method) {
+            return Err(not_allowed(methods));
+        }
+        let params = if is_post {
+            form(head, body).await?
+        } else {
+            query()
+        };
+        let token = params.text("form_token").unwrap_or_default();
+        if is_post && !session.is_form_token(token) {
+            return Err(forbidden("form_token"));
+        }
+        let request = PageRequest {
+            page: self.clone(),
             session: session.clone(),
             now,
-            params: Params::default(),
+            params,
             is_change: is_post,
             path,
             view,
-            views: Arc::clone(&self.views),
         };
-        if is_get && shows {
-            request.params = query();
-        } else if is_post && changes {
-            request.params = form(head, body).await?;
-            let token = request.params.text("form_token").unwrap_or_default();
-            if !session.is_form_token(token) {
-                return Err(PageError::FormToken);
-            }
-        } else {
-            return Err(PageError::Method(methods));
-        }
         // Even if the browser is gone, a change that has begun is finished.
         let handled = self.changes.spawn(request.answer()).await;
-        handled.unwrap_or(Err(PageError::Panicked))
+        handled.unwrap_or_else(|_panicked| {
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            Err(PageError::new(status, "failed", "the handler panicked"))
+        })
     }
 
     /// The page that a link opens. It asks for a click, so that programs that only follow links don't use
@@ -202,7 +209,7 @@ impl AdminPage {
     fn show_login(&self, query: &Params, now: Timestamp) -> PageAnswer {
         let link = query.text("link").unwrap_or_default();
         if !self.sessions.has_link(link, now) {
-            return Err(PageError::BadLink);
+            return Err(forbidden("bad_link"));
         }
         let html = self.views.fill("login.html", "", None, context! { link })?;
         Ok(answer::html(StatusCode::OK, html))
@@ -210,34 +217,17 @@ impl AdminPage {
 
     fn sign_in(&self, form: &Params, now: Timestamp) -> PageAnswer {
         let link = form.text("link").unwrap_or_default();
-        let session = self.sessions.open(link, now).ok_or(PageError::BadLink)?;
+        let session = self.sessions.open(link, now).ok_or_else(|| forbidden("bad_link"))?;
         tracing::info!(page = "login", "operator");
         let mut response = answer::see_other(&format!("{}/", session.root()));
         set_cookie(&mut response, &session, session.token(), SESSION_LIFETIME_S);
         Ok(response)
     }
-
-    /// The page that reports an error.
-    fn failed(&self, error: &PageError, session: Option<&Session>) -> Response<PageBody> {
-        let status = error.status();
-        if status.is_server_error() {
-            tracing::warn!(%error, "the admin page cannot be shown");
-        }
-        let html = self
-            .views
-            .fill("message.html", "", session, error.message());
-        let mut response = answer::html(status, html.unwrap_or_else(|error| error.to_string()));
-        if let PageError::Method(methods) = error {
-            answer::allow(&mut response, methods);
-        }
-        response
-    }
 }
 
 /// A request of a session.
 struct PageRequest {
-    app: Arc<App>,
-    sessions: Arc<Sessions>,
+    page: AdminPage,
     session: Session,
     now: Timestamp,
     /// The query, or the form.
@@ -245,45 +235,40 @@ struct PageRequest {
     is_change: bool,
     path: &'static str,
     view: &'static View,
-    views: Arc<Views>,
 }
 
 impl PageRequest {
     async fn answer(self) -> PageAnswer {
         match self.view {
             View::Overview => {
-                let status = self.ask(&status::SHOW).await?;
-                let counts = overview::values(&self.app, &self.params, self.now).await;
-                self.fill(
-                    "overview.html",
-                    context! { status => Serde(&status), ..counts },
-                )
+                let status = self.ask(status::SHOW).await?;
+                let counts = overview::values(&self.page.app, &self.params, self.now).await;
+                self.fill(context! { status => Serde(&status), ..counts })
             }
-            View::Values(template, operations) => {
+            View::Page(operations, list) => {
                 let mut values = serde_json::Map::new();
                 for (name, operation) in *operations {
                     values.insert((*name).to_owned(), self.ask(operation).await?);
                 }
-                self.fill(template, Rendered::from(Serde(&values)))
-            }
-            View::List(template, operation, members) => {
-                let search = Search::new(&self.params, members, self.now);
-                let picked = search.pick(self.list(operation).await?).await?;
-                let passes_on = self.app.settings.passes_sign_ups_on();
-                let picked = Rendered::from(Serde(&picked));
-                self.fill(template, context! { passes_on, ..picked })
+                let mut values = Rendered::from(Serde(&values));
+                if let Some(list) = list {
+                    let search = Search::new(&self.params, list, self.now);
+                    let picked = search.pick(self.run(list.operation).await?).await?;
+                    values = context! { ..Rendered::from(Serde(&picked)), ..values };
+                }
+                self.fill(values)
             }
             View::Export => self.export().await,
             View::Change(change) => self.change(change).await,
             View::PutAway => {
-                let parse = |at: &str| Timestamp::parse(at).ok_or("at must be a time");
-                let at = self.params.parsed("at", parse)?;
+                let at = self.params.text("at").and_then(Timestamp::parse);
                 let at = at.ok_or_else(|| OperatorError::Input("at must be a time".to_owned()))?;
-                self.app.metrics.put_away_last_error(at);
+                let last_error = &self.page.app.metrics.last_error;
+                last_error.drop_if(|error| error.at == at);
                 Ok(answer::see_other(&format!("{}/", self.session.root())))
             }
             View::SignOut => {
-                self.sessions.close(&self.session, self.now);
+                self.page.sessions.close(&self.session, self.now);
                 let mut response = answer::see_other("/");
                 set_cookie(&mut response, &self.session, "", 0);
                 Ok(response)
@@ -291,25 +276,17 @@ impl PageRequest {
         }
     }
 
-    async fn run(&self, operation: &Operation) -> Result<Answer, OperatorError> {
-        let request = OperatorRequest::new(Arc::clone(&self.app), self.params.clone());
-        operation.run(request).await
+    /// The lines that `operation` answers.
+    async fn run(&self, operation: &str) -> Result<Lines<OperatorError>, OperatorError> {
+        let request = OperatorRequest::new(Arc::clone(&self.page.app), self.params.clone());
+        Ok(operate(operation, request).await?.0)
     }
 
     /// The single value that `operation` answers.
-    async fn ask(&self, operation: &Operation) -> Result<Value, OperatorError> {
-        match self.run(operation).await? {
-            Answer::One(value) => Ok(value),
-            Answer::Rows(_) => Err(OperatorError::Unknown),
-        }
-    }
-
-    /// The rows that `operation` answers.
-    async fn list(&self, operation: &Operation) -> Result<Lines<OperatorError>, OperatorError> {
-        match self.run(operation).await? {
-            Answer::Rows(lines) => Ok(lines),
-            Answer::One(_) => Err(OperatorError::Unknown),
-        }
+    async fn ask(&self, operation: &str) -> Result<Value, OperatorError> {
+        let lines: Vec<_> = self.run(operation).await?.try_collect().await?;
+        let value = serde_json::from_slice(&lines.concat());
+        Ok(value.map_err(io::Error::from)?)
     }
 
     /// Asks for a confirmation, or makes a confirmed change.
@@ -324,16 +301,19 @@ impl PageRequest {
         let (asked, done) = if self.is_change {
             (Value::Null, self.ask(change.change).await?)
         } else {
-            ((change.asked)(self.ask(change.ask).await)?, Value::Null)
+            let found = match change.ask {
+                Some(ask) => self.ask(ask).await,
+                None => Ok(Value::Null),
+            };
+            ((change.asked)(found)?, Value::Null)
         };
         self.fill(
-            change.template,
             context! { fields => Serde(&fields), asked => Serde(&asked), done => Serde(&done) },
         )
     }
 
     async fn export(&self) -> PageAnswer {
-        let lines = self.list(&contacts::LIST).await?;
+        let lines = self.run(contacts::LIST).await?;
         let (media_type, disposition, pieces) = match self.params.text("format") {
             Some("csv") => {
                 let header = stream::once(async { Ok(contact_csv::header()?) });
@@ -363,11 +343,16 @@ impl PageRequest {
     }
 
     /// The page, with `values` and the values shared by all templates.
-    fn fill(&self, template: &str, values: Rendered) -> PageAnswer {
+    fn fill(&self, values: Rendered) -> PageAnswer {
         let path = self.path;
-        let values = context! { path, params => Serde(&self.params), ..values };
-        let session = Some(&self.session);
-        let html = self.views.fill(template, path, session, values)?;
+        let passes_on = self.page.app.settings.passes_sign_ups_on();
+        let values = context! { path, passes_on, params => Serde(&self.params), ..values };
+        let template = match path {
+            "/" => "overview.html".to_owned(),
+            path => path.replacen('/', "", 1).replace('/', "-") + ".html",
+        };
+        let views = &self.page.views;
+        let html = views.fill(&template, path, Some(&self.session), values)?;
         Ok(answer::html(StatusCode::OK, html))
     }
 }
@@ -392,9 +377,17 @@ fn session_tokens(headers: &HeaderMap) -> impl Iterator<Item = &str> {
         .filter_map(|pair| pair.strip_prefix(COOKIE_NAME)?.strip_prefix('='))
 }
 
+fn forbidden(kind: &'static str) -> PageError {
+    PageError::new(StatusCode::FORBIDDEN, kind, "")
+}
+
+fn not_allowed(methods: &str) -> PageError {
+    PageError::new(StatusCode::METHOD_NOT_ALLOWED, "method", methods)
+}
+
 /// Reads a form.
 async fn form(head: &Parts, body: PageBody) -> Result<Params, PageError> {
-    let refused = |status, reason| Err(PageError::Form(status, reason));
+    let refused = |status, reason| Err(PageError::new(status, "form", reason));
     let no_form = || refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is not a form");
     let media_type = head.headers.get(CONTENT_TYPE);
     if media_type.is_none_or(|kind| kind != "application/x-www-form-urlencoded") {

@@ -2,18 +2,20 @@
 
 use serde_json::Value;
 
-use crate::operator::operation::{Operation, OperatorError};
-use crate::operator::{agents, contacts, keys, limits, queue, status};
+use crate::operator::operation::OperatorError;
+use crate::operator::{agents, block, contacts, keys, limits, queue, status};
 
 use super::list::ListMembers;
 
-/// The content of a page, or the effect of its form.
+/// The content of a page, or the effect of its form. The template is named after the path: that of
+/// `/keys/revoke` is `keys-revoke.html`.
 pub(super) enum View {
     Overview,
-    /// Answers of operations, each under its name in the template.
-    Values(&'static str, &'static [(&'static str, &'static Operation)]),
-    /// A list, searched and sorted.
-    List(&'static str, &'static Operation, ListMembers),
+    /// Answers of operations, each under its name, and a list, searched and sorted.
+    Page(
+        &'static [(&'static str, &'static str)],
+        Option<&'static ListMembers>,
+    ),
     /// All contacts as a file.
     Export,
     Change(&'static Change),
@@ -24,61 +26,35 @@ pub(super) enum View {
 
 /// A change: a template that asks for a confirmation, and shows the result.
 pub(super) struct Change {
-    pub(super) template: &'static str,
     /// The parameters that identify its subject, at least one of them.
     pub(super) fields: &'static [&'static str],
-    /// Looks up the subject.
-    pub(super) ask: &'static Operation,
+    /// Looks up the subject, if it exists before the change.
+    pub(super) ask: Option<&'static str>,
     /// The part of that for the template.
     ///
     /// # Errors
     /// When there is nothing to change.
     pub(super) asked: fn(Result<Value, OperatorError>) -> Result<Value, OperatorError>,
-    pub(super) change: &'static Operation,
-}
-
-impl Change {
-    /// A change that shows the whole answer.
-    const fn of(
-        template: &'static str,
-        fields: &'static [&'static str],
-        ask: &'static Operation,
-        change: &'static Operation,
-    ) -> Self {
-        Self {
-            template,
-            fields,
-            ask,
-            asked: |found| found,
-            change,
-        }
-    }
+    pub(super) change: &'static str,
 }
 
 /// The pages: path and content.
 pub(super) static PAGES: &[(&str, View)] = &[
     ("/", View::Overview),
-    (
-        "/contacts",
-        View::List("contacts.html", &contacts::LIST, CONTACTS),
-    ),
+    ("/contacts", View::Page(&[], Some(&CONTACTS))),
+    ("/contacts/show", View::Page(&[CONTACT], None)),
     ("/contacts/export", View::Export),
     ("/contacts/erase", View::Change(&ERASE_CONTACT)),
-    ("/keys", View::List("keys.html", &keys::LIST, KEYS)),
+    ("/keys", View::Page(&[], Some(&KEYS))),
     ("/keys/revoke", View::Change(&REVOKE_KEY)),
-    (
-        "/policies",
-        View::Values(
-            "policies.html",
-            &[("limits", &limits::SHOW), ("status", &status::SHOW)],
-        ),
-    ),
+    ("/policies", View::Page(&[LIMITS, STATUS], None)),
     ("/policies/reset", View::Change(&RESET_POLICY)),
-    (
-        "/agents",
-        View::List("agents.html", &agents::LIST_REVOKED, AGENTS),
-    ),
-    ("/queue", View::List("queue.html", &queue::LIST, QUEUE)),
+    ("/agents", View::Page(&[], Some(&AGENTS))),
+    ("/agents/revoke", View::Change(&REVOKE_AGENT)),
+    ("/blocks", View::Page(&[], Some(&BLOCKS))),
+    ("/blocks/add", View::Change(&ADD_BLOCK)),
+    ("/blocks/remove", View::Change(&REMOVE_BLOCK)),
+    ("/queue", View::Page(&[STATUS], Some(&QUEUE))),
     ("/queue/retry", View::Change(&RETRY_DELIVERY)),
     ("/queue/drop", View::Change(&DROP_DELIVERY)),
     ("/queue/hold", View::Change(&HOLD_QUEUE)),
@@ -87,65 +63,81 @@ pub(super) static PAGES: &[(&str, View)] = &[
     ("/logout", View::SignOut),
 ];
 
-const CONTACTS: ListMembers = ListMembers {
+const CONTACT: (&str, &str) = ("contact", contacts::SHOW);
+const LIMITS: (&str, &str) = ("limits", limits::SHOW);
+const STATUS: (&str, &str) = ("status", status::SHOW);
+
+static CONTACTS: ListMembers = ListMembers {
+    operation: contacts::LIST,
     id: "email",
     made_at: "subscribed_at",
     searched: &["email"],
 };
-const KEYS: ListMembers = ListMembers {
+static KEYS: ListMembers = ListMembers {
+    operation: keys::LIST,
     id: "id",
     made_at: "issued_at",
     searched: &["id", "label"],
 };
-const AGENTS: ListMembers = ListMembers {
+static AGENTS: ListMembers = ListMembers {
+    operation: agents::LIST_REVOKED,
     id: "client_id",
     made_at: "revoked_at",
     searched: &["client_id"],
 };
-const QUEUE: ListMembers = ListMembers {
+static BLOCKS: ListMembers = ListMembers {
+    operation: block::LIST,
+    id: "network",
+    made_at: "since",
+    searched: &["network"],
+};
+static QUEUE: ListMembers = ListMembers {
+    operation: queue::LIST,
     id: "id",
     made_at: "queued_at",
     searched: &["id", "state", "last_error"],
 };
 
 static ERASE_CONTACT: Change = Change {
+    fields: &["email"],
+    ask: Some(contacts::SHOW),
     // An import skips erased addresses, even those without a contact.
     asked: |found| match found {
         Err(OperatorError::NotFound(_)) => Ok(Value::Null),
         found => found,
     },
-    ..Change::of(
-        "contacts-erase.html",
-        &["email"],
-        &contacts::SHOW,
-        &contacts::FORGET,
-    )
+    change: contacts::FORGET,
 };
-
 static REVOKE_KEY: Change = Change {
+    fields: &["key"],
+    ask: Some(keys::CHECK),
     asked: |found| match found? {
         found if found.pointer("/0/key").is_none_or(Value::is_null) => {
             Err(OperatorError::Input("There is no such key".to_owned()))
         }
         found => Ok(found),
     },
-    ..Change::of("keys-revoke.html", &["key"], &keys::CHECK, &keys::REVOKE)
+    change: keys::REVOKE,
 };
+static RESET_POLICY: Change = of(&["policy", "client"], Some(limits::SHOW), limits::RESET);
+static REVOKE_AGENT: Change = of(&["client_id"], None, agents::REVOKE);
+static ADD_BLOCK: Change = of(&["network"], None, block::ADD);
+static REMOVE_BLOCK: Change = of(&["network"], None, block::REMOVE);
+static RETRY_DELIVERY: Change = of(&["id"], Some(queue::SHOW), queue::RETRY);
+static DROP_DELIVERY: Change = of(&["id"], Some(queue::SHOW), queue::DROP);
+static HOLD_QUEUE: Change = of(&["channel"], None, queue::HOLD);
+static RELEASE_QUEUE: Change = of(&["channel"], None, queue::RELEASE);
 
-static RETRY_DELIVERY: Change =
-    Change::of("queue-retry.html", &["id"], &queue::SHOW, &queue::RETRY);
-static DROP_DELIVERY: Change = Change::of("queue-drop.html", &["id"], &queue::SHOW, &queue::DROP);
-static HOLD_QUEUE: Change =
-    Change::of("queue-hold.html", &["channel"], &status::SHOW, &queue::HOLD);
-static RELEASE_QUEUE: Change = Change::of(
-    "queue-release.html",
-    &["channel"],
-    &status::SHOW,
-    &queue::RELEASE,
-);
-static RESET_POLICY: Change = Change::of(
-    "policies-reset.html",
-    &["policy", "client"],
-    &limits::SHOW,
-    &limits::RESET,
-);
+/// A change that shows the whole answer.
+const fn of(
+    fields: &'static [&'static str],
+    ask: Option<&'static str>,
+    change: &'static str,
+) -> Change {
+    Change {
+        fields,
+        ask,
+        asked: |found| found,
+        change,
+    }
+}

@@ -10,8 +10,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
@@ -42,18 +42,24 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// Answers browsers and monitors, until `stop` is cancelled.
 pub async fn serve_web(listener: Arc<TcpListener>, page: Arc<AdminPage>, stop: CancellationToken) {
-    let places = Places {
-        all: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
-        monitors: Arc::new(Semaphore::new(MONITORS_MAX)),
-    };
+    let all = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let monitors = Arc::new(Semaphore::new(MONITORS_MAX));
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &places) => accepted,
+            accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
         };
-        let Some((stream, serves, place)) = accepted else {
+        let Ok((stream, _address)) = accepted else {
+            // Most likely out of file descriptors.
+            sleep(Duration::from_millis(100)).await;
             continue;
+        };
+        let (serves, place) = tokio::select! {
+            biased;
+            place = Arc::clone(&all).acquire_owned() => (Serves::All, place),
+            place = Arc::clone(&monitors).acquire_owned() => (Serves::Monitors, place),
+            () = stop.cancelled() => break,
         };
         let (page, stop) = (Arc::clone(&page), stop.clone());
         let connection_max = match serves {
@@ -76,31 +82,6 @@ pub async fn serve_web(listener: Arc<TcpListener>, page: Arc<AdminPage>, stop: C
     if timeout(STOP_GRACE, finished).await.is_err() {
         tracing::warn!("requests to the admin page are cut off");
     }
-}
-
-/// Connections that may still be opened.
-struct Places {
-    all: Arc<Semaphore>,
-    monitors: Arc<Semaphore>,
-}
-
-/// The next connection, once there is a permit for it.
-async fn accept(
-    listener: &TcpListener,
-    places: &Places,
-) -> Option<(TcpStream, Serves, OwnedSemaphorePermit)> {
-    let Ok((stream, _address)) = listener.accept().await else {
-        // Most likely out of file descriptors.
-        sleep(Duration::from_millis(100)).await;
-        return None;
-    };
-    let of = |places: &Arc<Semaphore>| Arc::clone(places).acquire_owned();
-    let (place, serves) = tokio::select! {
-        biased;
-        place = of(&places.all) => (place, Serves::All),
-        place = of(&places.monitors) => (place, Serves::Monitors),
-    };
-    Some((stream, serves, place.ok()?))
 }
 
 /// Answers the requests of one connection, until the client closes it or `stop` is cancelled.

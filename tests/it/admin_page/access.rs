@@ -120,7 +120,12 @@ async fn signing_out_ends_the_session_and_no_other() {
 async fn nothing_is_shown_or_done_without_a_session() {
     let (desk, login) = Desk::signed_in().await;
     let pages = MENU.map(|(path, _)| path);
-    let more = ["/contacts/export?format=csv", "/contacts/erase", "/nowhere"];
+    let more = [
+        "/contacts/export?format=csv",
+        "/contacts/erase",
+        "/contacts/show",
+        "/nowhere",
+    ];
     for path in pages.into_iter().chain(more) {
         for stranger in ["", "landing-admin=", "landing-admin=x", "other=1"] {
             let cookie = stranger.to_owned();
@@ -296,7 +301,7 @@ async fn every_page_takes_its_methods_and_no_others() {
 #[tokio::test]
 async fn the_public_listener_knows_none_of_it() {
     let (desk, login) = Desk::signed_in().await;
-    for path in "/login /contacts /keys /policies /agents /logout".split(' ') {
+    for path in "/login /contacts /keys /policies /agents /blocks /logout".split(' ') {
         let call = crate::harness::Call::get(path).header("cookie", &login.cookie);
         assert_eq!(desk.app.send(call).await.status, 404, "{path}");
     }

@@ -113,8 +113,8 @@ async fn contacts_are_sorted_by_time_and_by_address_both_ways() {
         ("?sort=%3Cb%3E", ["ann", "zoe", "mary", "n0000"]),
     ] {
         let shown = contacts(&desk, &login, sort).await;
-        let names = shown.split("role=\"rowheader\">").skip(1);
-        let names: Vec<_> = names.map(|it| it.split('@').next().unwrap()).collect();
+        let names = shown.split("&amp;proof=true\">").skip(1);
+        let names: Vec<_> = names.map(|from| from.split('@').next().unwrap()).collect();
         assert_eq!(names, expected, "{sort}");
     }
 }
@@ -139,6 +139,33 @@ async fn contacts_are_shown_by_when_they_signed_up() {
     }
     let today = contacts(&desk, &login, "?days=1").await;
     assert!(today.contains("<b>2</b> contacts, <b>1</b> of them new in the last 24 hours."));
+}
+
+#[tokio::test]
+async fn a_contact_is_shown_with_its_proof() {
+    let (desk, login) = Desk::signed_in().await;
+    desk.sign_up(HOSTILE_ADDRESS).await;
+    let listed = contacts(&desk, &login, "").await;
+    let (_, link) = listed.split_once("<a href=\"/contacts/show").unwrap();
+    let link = link.split('"').next().unwrap().replace("&amp;", "&");
+    let shown = desk.get(&login, &format!("/contacts/show{link}")).await;
+    assert_eq!(shown.status, 200);
+    check_markup("contact", &shown.text);
+    for part in [
+        "<dt>Signed up</dt><dd>2026-11-21T12:00:00.000Z</dd>",
+        "<dt>Origin</dt><dd>api</dd>",
+        "href=\"/contacts/erase?email=o%27mal%26ley%60%7Bx%7D%40example.com\"",
+    ] {
+        assert!(shown.text.contains(part), "{part}: {}", shown.text);
+    }
+    for (query, status) in [
+        ("", 400),
+        ("?email=nobody", 400),
+        ("?email=a%40b.example", 404),
+    ] {
+        let path = format!("/contacts/show{query}");
+        assert_eq!(desk.get(&login, &path).await.status, status, "{query}");
+    }
 }
 
 #[tokio::test]
@@ -246,6 +273,29 @@ async fn revoked_agents_are_listed() {
     let revoked = desk.app.revocations.revoke(&registration, NOW).await;
     revoked.unwrap();
     assert!(agents().await.contains(&registration.client_id()));
+}
+
+#[tokio::test]
+async fn an_agent_is_revoked_after_a_confirmation() {
+    let (desk, login) = Desk::signed_in().await;
+    let client_id = Registration::new([7; 16], NOW).client_id();
+    let field = format!("client_id={client_id}");
+    let revoke = async |field: &str| desk.confirm(&login, "/agents/revoke", field).await;
+    let stolen = Visit::post("/agents/revoke", &desk.form(&login, &field).await)
+        .of(&login)
+        .header("sec-fetch-site", "cross-site");
+    assert_eq!(desk.send(stolen).await.status, 403);
+    let agents = async || desk.get(&login, "/agents").await.text;
+    assert!(!agents().await.contains(&client_id));
+    let done = revoke(&field).await;
+    assert!(done.text.contains("<h1>Revoked</h1>"), "{}", done.text);
+    assert!(agents().await.contains(&client_id));
+    let again = revoke(&field).await;
+    assert!(again.text.contains("The agent was already revoked."));
+    let bad = revoke("client_id=%3Cb%3E").await;
+    assert_eq!(bad.status, 400);
+    assert!(bad.text.contains("not a client id"), "{}", bad.text);
+    assert_eq!(desk.get(&login, "/agents/revoke").await.status, 400);
 }
 
 #[tokio::test]

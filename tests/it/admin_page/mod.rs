@@ -1,6 +1,7 @@
 //! The admin page: in process with a clock that stands still, and in the real program.
 
 mod access;
+mod blocks;
 mod connections;
 mod lists;
 mod overview;
@@ -23,19 +24,24 @@ use crate::harness::{Call, Setup, TestApp};
 use crate::twins::SeededEntropy;
 
 /// The pages that a session shows, with what they are called in the menu.
-const MENU: [(&str, &str); 5] = [
+const MENU: [(&str, &str); 7] = [
     ("/", "Overview"),
     ("/contacts", "Contacts"),
     ("/keys", "Keys"),
     ("/policies", "Limits"),
     ("/agents", "Agents"),
+    ("/blocks", "Blocks"),
+    ("/queue", "Deliveries"),
 ];
 
 /// Where forms are sent, but for the one that signs in.
-const FORMS: [&str; 5] = [
+const FORMS: [&str; 8] = [
     "/contacts/erase",
     "/keys/revoke",
     "/policies/reset",
+    "/agents/revoke",
+    "/blocks/add",
+    "/blocks/remove",
     "/warning/put-away",
     "/logout",
 ];

@@ -133,14 +133,16 @@ async fn contacts_and_imports_are_counted() {
     operate("contacts import", request).await.unwrap();
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("<dt>Contacts</dt><dd>2</dd>"));
+    assert!(shown.contains("<b>2</b> people get the next issue."));
     let imports = plots(&shown)
         .into_iter()
-        .find(|it| it.0.starts_with("Contacts imported"));
+        .find(|plot| plot.0.starts_with("Contacts imported"));
     assert!(imports.unwrap().1.contains("1 in total"));
     let failure = StoreError::Unavailable("the disk hums".to_owned());
     desk.app.contacts.fail_with(Some(failure));
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("<dt>Contacts</dt><dd>unknown</dd>"));
+    assert!(!shown.contains("the next issue"));
     assert!(shown.contains("<dt>Storage</dt><dd>not writable</dd>"));
 }
 
@@ -153,7 +155,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
         at: desk.app.app.clock.now(),
         text: text.to_owned(),
     };
-    desk.app.metrics.set_last_error(warn("the <model> failed"));
+    desk.app.metrics.last_error.set(warn("the <model> failed"));
     desk.app.clock.advance_ms(600_000);
     let shown = overview(&desk, &login, "").await.text;
     assert!(shown.contains("Last warning, 10 min ago"));
@@ -171,7 +173,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
         assert!(refused.text.contains("at must be a time"), "{bad}");
     }
     // What has happened meanwhile was not seen.
-    desk.app.metrics.set_last_error(warn("the disk is full"));
+    desk.app.metrics.last_error.set(warn("the disk is full"));
     let done = put_away(at).await;
     assert_eq!(done.status, 303);
     assert_eq!(done.header("location"), Some(&*format!("{}/", login.root)));

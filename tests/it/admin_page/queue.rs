@@ -48,10 +48,18 @@ async fn deliveries_are_listed_retried_dropped_and_held() {
     assert!(done.text.contains("<h1>Dropped</h1>"), "{}", done.text);
     let standing = async || desk.app.contacts.standing(Channel::Webhook).await.unwrap();
     assert_eq!((standing().await.waiting, standing().await.dead), (1, 0));
-    for (page, is_held) in [("hold", true), ("release", false)] {
+    for (page, is_held, state) in [
+        ("hold", true, "Webhook: <b>paused</b>, 1 pending."),
+        ("release", false, "Webhook: <b>running</b>, 1 pending."),
+    ] {
+        let listed = desk.get(&login, "/queue").await.text;
+        let link = format!("href=\"/queue/{page}?channel=webhook\"");
+        assert!(listed.contains(&link), "{listed}");
         let path = format!("/queue/{page}");
         desk.confirm(&login, &path, "channel=webhook").await;
         assert_eq!(standing().await.is_held, is_held);
+        let listed = desk.get(&login, "/queue").await.text;
+        assert!(listed.contains(state), "{listed}");
     }
     for bad in ["id=x", "id=", "channel=webhook"] {
         let asked = desk.get(&login, &format!("/queue/drop?{bad}")).await;

@@ -1,0 +1,49 @@
+//! Blocked networks.
+
+use super::{Desk, Visit};
+use crate::harness::{Call, VISITOR};
+
+#[tokio::test]
+async fn a_network_is_blocked_and_unblocked_after_a_confirmation() {
+    let (desk, login) = Desk::signed_in().await;
+    let blocks = async || desk.get(&login, "/blocks").await.text;
+    let health = async || desk.app.send(Call::health()).await.status.as_u16();
+    assert!(blocks().await.contains("No results."));
+    let field = format!("network={VISITOR}");
+    let done = desk.confirm(&login, "/blocks/add", &field).await;
+    assert!(done.text.contains("<h1>Blocked</h1>"), "{}", done.text);
+    assert_eq!(health().await, 403);
+    let listed = blocks().await;
+    assert!(listed.contains("/blocks/remove?network="), "{listed}");
+    assert!(listed.contains("2026-11-21 12:00"), "{listed}");
+    let again = desk.confirm(&login, "/blocks/add", &field).await;
+    assert!(again.text.contains("<h1>Already blocked</h1>"));
+    let done = desk.confirm(&login, "/blocks/remove", &field).await;
+    assert!(done.text.contains("<h1>Removed</h1>"), "{}", done.text);
+    assert_eq!(health().await, 200);
+    let gone = desk.confirm(&login, "/blocks/remove", &field).await;
+    assert_eq!(gone.status, 404);
+    assert!(gone.text.contains("is not blocked"), "{}", gone.text);
+}
+
+#[tokio::test]
+async fn other_pages_and_bad_networks_block_nothing() {
+    let (desk, login) = Desk::signed_in().await;
+    let form = desk.form(&login, &format!("network={VISITOR}")).await;
+    let add = Visit::post("/blocks/add", &form).of(&login);
+    let elsewhere = add.clone().header("sec-fetch-site", "cross-site");
+    assert_eq!(desk.send(elsewhere).await.status, 403);
+    let without_token = Visit::post("/blocks/add", &format!("network={VISITOR}"));
+    assert_eq!(desk.send(without_token.of(&login)).await.status, 403);
+    for bad in ["everyone", "203.0.113.0%2F99", "%3Cb%3E"] {
+        let shown = desk
+            .confirm(&login, "/blocks/add", &format!("network={bad}"))
+            .await;
+        assert_eq!(shown.status, 400, "{bad}");
+        assert!(!shown.text.contains("<b>"), "{bad}");
+    }
+    assert_eq!(desk.get(&login, "/blocks/add").await.status, 400);
+    assert!(desk.app.app.blocks.list().is_empty());
+    assert_eq!(desk.send(add).await.status, 200);
+    assert_eq!(desk.app.app.blocks.list().len(), 1);
+}
