@@ -27,8 +27,7 @@ use crate::operator::operation::Lines;
 
 use self::source::{FileError, PIECE_BYTES, ROW_BYTES_MAX, Source, begin};
 use super::import_columns::{
-    given_meaning, hidden_consent, is_of_other_script, is_other_address, is_refusal,
-    may_be_address, meaning_of,
+    given_meaning, is_nested, is_of_other_script, is_refusal, may_be_address, meaning_of,
 };
 use super::input;
 use super::outcome::CommandError;
@@ -352,24 +351,21 @@ fn members<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Vec<(String, Valu
     deserializer.deserialize_map(Members)
 }
 
-/// The meaning of a field, or its name as an error if it may carry consent and would not be imported.
+/// The meaning of a field; none if it may carry consent and would not be imported.
 fn clear_meaning(
     name: &str,
     value: &Value,
     meaning: Option<ColumnMeaning>,
     given: &Columns,
-) -> Result<ColumnMeaning, String> {
-    match meaning {
+) -> Option<ColumnMeaning> {
+    let is_ignored = given_meaning(name, given) == Some(ColumnMeaning::Ignore);
+    let is_clear = match meaning? {
         // The address is in `email`: a value that isn't another address may be a flag.
-        Some(ColumnMeaning::Email) if !is_other_address(value) => Err(name.to_owned()),
-        Some(ColumnMeaning::Ignore) if given_meaning(name, given).is_none() => {
-            match hidden_consent(value) {
-                Some(member) => Err(format!("{name} ({name}.{member})")),
-                None => Ok(ColumnMeaning::Ignore),
-            }
-        }
-        meaning => meaning.ok_or_else(|| name.to_owned()),
-    }
+        ColumnMeaning::Email => value.is_null() || value.as_str().is_some_and(may_be_address),
+        ColumnMeaning::Ignore => is_ignored || !is_nested(value),
+        _ => true,
+    };
+    meaning.filter(|_| is_clear)
 }
 
 /// Reads the lines of a file. Returns the ignored fields.
@@ -402,8 +398,9 @@ fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<St
                     let known = meanings.iter().find(|(known, _)| *known == name);
                     let meaning = known.map(|(_, meaning)| *meaning);
                     let meaning = meaning.or_else(|| meaning_of(&name, given));
-                    let meaning = clear_meaning(&name, &value, meaning, given)
-                        .map_err(|names| FileError::Consent { line, names })?;
+                    let Some(meaning) = clear_meaning(&name, &value, meaning, given) else {
+                        return Err(FileError::Consent { line, names: name });
+                    };
                     if known.is_none() && meanings.len() < COLUMNS_MAX {
                         meanings.push((name.clone(), meaning));
                     }

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use serde::Serialize;
+use textwrap::core::display_width;
 use textwrap::termwidth;
 
 use crate::config::OutputForm;
@@ -90,31 +89,26 @@ impl Output {
         columns: &[Column],
         rows: &[Vec<String>],
     ) -> Result<(), CommandError> {
-        const GAP: u16 = 2;
-        let mut table = Table::new();
-        let head = columns.iter().map(|column| column.0);
-        table.load_preset(NOTHING).set_header(head);
-        table.add_rows(rows);
-        if io::stdout().is_terminal() {
-            table.set_content_arrangement(ContentArrangement::Dynamic);
-            table.set_width(u16::try_from(termwidth()).unwrap_or(u16::MAX));
-        }
-        for (drawn, column) in table.column_iter_mut().zip(columns) {
-            drawn.set_padding((0, GAP));
-            if column.1 {
-                drawn.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        if let Some(last) = table.column_iter_mut().last() {
-            last.set_padding((0, 0));
-        }
-        for (number, line) in table.trim_fmt().lines().enumerate() {
-            match number {
-                0 => self.heading(line)?,
-                _ => self.line(line)?,
-            }
-        }
-        Ok(())
+        let heading: Vec<_> = columns.iter().map(|column| column.0.to_owned()).collect();
+        let width = |index: usize| {
+            let cells = rows.iter().chain([&heading]).map(|row| &row[index]);
+            cells.map(|cell| display_width(cell)).max().unwrap_or(0)
+        };
+        let widths: Vec<_> = (0..columns.len()).map(width).collect();
+        let line = |row: &[String]| {
+            let cells = row.iter().zip(columns).zip(&widths);
+            let cells = cells.map(|((cell, Column(_, is_number)), width)| {
+                let padding = " ".repeat(width - display_width(cell));
+                match is_number {
+                    true => padding + cell,
+                    false => cell.clone() + &padding,
+                }
+            });
+            let line = cells.collect::<Vec<_>>().join("  ");
+            line.trim_end().to_owned()
+        };
+        self.heading(&line(&heading))?;
+        rows.iter().try_for_each(|row| self.line(&line(row)))
     }
 
     /// Prints a heading.
@@ -139,11 +133,6 @@ impl Output {
         let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
         let text = printable(&text, &['\n', '\t']);
         self.out.write_all(text.as_bytes()).map_err(unwritten)
-    }
-
-    /// Prints terminal control codes.
-    pub(super) fn control(&mut self, codes: &str) -> Result<(), CommandError> {
-        self.out.write_all(codes.as_bytes()).map_err(unwritten)
     }
 
     /// Prints the buffer. A command ends with it: an error after that would be lost.
