@@ -40,6 +40,9 @@ pub use values::WebhookUrl;
 /// End of each command's help, under `# ` and its name; the program's own has no name.
 const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
 
+/// The sample of a file of settings: every flag's variable, under `## ` and its topic.
+const SETTINGS: &str = include_str!("../../data/deploy/landing-api.env");
+
 /// Maximum width of help, in characters.
 const HELP_WIDTH: usize = 80;
 
@@ -121,23 +124,45 @@ fn command() -> clap::Command {
         let long = arg.get_long().unwrap_or_default();
         let variable = format!("LANDING_{}", long.to_uppercase().replace('-', "_"));
         let is_common = COMMON_FLAGS.contains(&long);
+        let arg = match topic(&variable) {
+            Some(topic) => arg.help_heading(topic),
+            None => arg,
+        };
         arg.env(variable).hide_short_help(!is_common)
     };
-    let flags = Args::command();
+    let flags = Args::command().mut_args(with_variable);
     let with_flags = |command: clap::Command| {
-        let all = flags.get_arguments().cloned().map(with_variable);
-        command.args(all).groups(flags.get_groups().cloned())
+        let all = flags.get_arguments().cloned();
+        match command.get_name() {
+            "check" | "doctor" => command.args(all).groups(flags.get_groups().cloned()),
+            "migrate" | "move" => command,
+            // They take the flags of several nodes, too, which few need.
+            _ => command.args(
+                all.filter(|arg| arg.is_global_set() && arg.get_id() != "data_dir")
+                    .map(|arg| arg.hide(true)),
+            ),
+        }
     };
     let commands = Command::augment_subcommands(clap::Command::default());
+    let commands = commands.get_subcommands().cloned().map(with_flags);
     let command = flags
         .clone()
-        .mut_args(with_variable)
-        .subcommands(commands.get_subcommands().cloned())
+        .subcommands(commands)
         .max_term_width(HELP_WIDTH)
-        .mut_subcommand("check", with_flags)
-        .mut_subcommand("doctor", with_flags)
         .override_usage("landing-api --data-dir <DIR> [FLAGS]\n       landing-api <COMMAND>");
     with_examples(command, "#")
+}
+
+/// The topic of the flag with this variable, as in [`SETTINGS`].
+fn topic(variable: &str) -> Option<&'static str> {
+    let mut topic = None;
+    for line in SETTINGS.lines() {
+        match (line.strip_prefix("## "), line.split_once('=')) {
+            (None, Some((name, _))) if name.trim_start_matches('#') == variable => return topic,
+            (heading, _) => topic = heading.or(topic),
+        }
+    }
+    None
 }
 
 /// `command` and all below it, each with the end of its help, found under `heading` in [`EXAMPLES`].
