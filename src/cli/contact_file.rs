@@ -31,7 +31,6 @@ use super::import_columns::{
 };
 use super::input;
 use super::outcome::CommandError;
-use super::output::Progress;
 
 /// Maximum number of pieces waiting to be sent.
 const PIECES_MAX: usize = 4;
@@ -53,15 +52,12 @@ impl ContactFileEnd {
         given: Columns,
     ) -> Result<(Lines<io::Error>, Self), CommandError> {
         let name = path.to_owned();
-        let (inner, length) = input::open(path).await?;
-        // A pipe has no length.
-        let length = Some(length).filter(|length| *length > 0);
-        let progress = Progress::of_bytes("Importing", length);
+        let inner = input::open(path).await?;
         let (sender, mut receiver) = mpsc::channel(PIECES_MAX);
         let (ended, end) = oneshot::channel();
         spawn_blocking(move || {
             let read = begin(inner).and_then(|(inner, delimiter)| {
-                let source = Source::new(inner, progress, sender.clone());
+                let source = Source::new(inner, sender.clone());
                 match format {
                     FileFormat::Csv => read_csv(source, delimiter, &given),
                     FileFormat::Jsonl => read_json_lines(source, &given),
@@ -358,14 +354,18 @@ fn clear_meaning(
     meaning: Option<ColumnMeaning>,
     given: &Columns,
 ) -> Option<ColumnMeaning> {
-    let is_ignored = given_meaning(name, given) == Some(ColumnMeaning::Ignore);
-    let is_clear = match meaning? {
+    let meaning = meaning?;
+    let is_unclear = match meaning {
         // The address is in `email`: a value that isn't another address may be a flag.
-        ColumnMeaning::Email => value.is_null() || value.as_str().is_some_and(may_be_address),
-        ColumnMeaning::Ignore => is_ignored || !is_nested(value),
-        _ => true,
+        ColumnMeaning::Email => !value.is_null() && !value.as_str().is_some_and(may_be_address),
+        ColumnMeaning::Ignore => given_meaning(name, given).is_none() && is_nested(value),
+        ColumnMeaning::SubscribedAt
+        | ColumnMeaning::Status
+        | ColumnMeaning::Unsubscribed
+        | ColumnMeaning::Subscribed
+        | ColumnMeaning::Confirmed => false,
     };
-    meaning.filter(|_| is_clear)
+    (!is_unclear).then_some(meaning)
 }
 
 /// Reads the lines of a file. Returns the ignored fields.

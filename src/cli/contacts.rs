@@ -24,7 +24,7 @@ use super::contact_file::ContactFileEnd;
 use super::input::{obtain, read_lines, unreadable};
 use super::list::{Cell, ListColumn, print_rows, show_members};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, Progress, grouped, note, plural, show, text};
+use super::output::{Output, grouped, note, plural, show, text};
 
 /// Maximum number of contacts that are sorted: they are in memory then, with their consents.
 const SORTED_MAX: usize = 200_000;
@@ -139,14 +139,11 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     let header = header.map(|header| header.map_err(CommandError::from));
     let mut pieces = stream::iter(header).chain(rows);
     let mut output = Output::new(OutputForm { json: false });
-    let progress = Progress::of_things("Exporting contacts");
     let (mut contacts, mut is_header) = (0, format == FileFormat::Csv);
     while let Some(piece) = pieces.next().await {
         let mut piece = piece?;
         if !std::mem::take(&mut is_header) {
-            let rows = piece.iter().filter(|byte| **byte == b'\n').count();
-            progress.advance(rows);
-            contacts += rows as u64;
+            contacts += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
             if format == FileFormat::Csv {
                 piece = contact_csv::of_json_lines(&piece)?;
             }
@@ -156,7 +153,6 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
             None => output.bytes(&piece)?,
         }
     }
-    drop(progress);
     output.flush()?;
     if let Some(file) = file {
         file.finish().await?;
@@ -238,9 +234,7 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
         count => format!("{} addresses", grouped(count as u64)),
     };
     obtain(args.consent, &format!("erase {addresses} for good")).await?;
-    let progress = Progress::of_time("Erasing");
     let report: ErasureReport = client.one(&FORGET, json!({"email": emails})).await?;
-    drop(progress);
     show(args.consent.form, &report, |output| {
         print_erasure(output, &report)
     })?;

@@ -9,6 +9,7 @@
 //! | `operations` | commands that show what one operation answers |
 //! | `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each other group of commands |
 //! | `check`, `network`, `findings` | checks of flags, files and the machine |
+//! | `settings` | the service's file of settings, and its user, for commands |
 //! | `handbook` | the handbook, which is part of the program |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
@@ -32,6 +33,7 @@ mod operations;
 mod outcome;
 mod output;
 pub mod serve;
+mod settings;
 mod signals;
 mod status;
 mod store;
@@ -43,6 +45,7 @@ use crate::config::{self, Args, AskingCommand, Command, ContactsCommand, LedgerC
 use self::client::Client;
 pub use self::outcome::{CommandError, Done};
 pub use self::output::report;
+pub use self::settings::run_with;
 use self::signals::unless_interrupted;
 
 /// Runs a command. `args` give the data directory, if the command needs one.

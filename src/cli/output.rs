@@ -1,11 +1,11 @@
-//! Printing, for people or as JSON; and progress on standard error, if that is a terminal.
+//! Printing, for people or as JSON.
 
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration};
 use serde::Serialize;
 use textwrap::core::display_width;
 use textwrap::termwidth;
@@ -90,11 +90,12 @@ impl Output {
         rows: &[Vec<String>],
     ) -> Result<(), CommandError> {
         let heading: Vec<_> = columns.iter().map(|column| column.0.to_owned()).collect();
-        let width = |index: usize| {
-            let cells = rows.iter().chain([&heading]).map(|row| &row[index]);
-            cells.map(|cell| display_width(cell)).max().unwrap_or(0)
-        };
-        let widths: Vec<_> = (0..columns.len()).map(width).collect();
+        let mut widths = vec![0; columns.len()];
+        for row in rows.iter().chain([&heading]) {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = display_width(cell).max(*width);
+            }
+        }
         let line = |row: &[String]| {
             let cells = row.iter().zip(columns).zip(&widths);
             let cells = cells.map(|((cell, Column(_, is_number)), width)| {
@@ -170,59 +171,6 @@ fn unwritten(error: io::Error) -> CommandError {
         return CommandError::OutputClosed;
     }
     CommandError::Failed(format!("cannot write to standard output: {error}"))
-}
-
-/// A progress bar. Dropping it removes it from the terminal.
-#[derive(Clone, Debug)]
-pub(super) struct Progress(ProgressBar);
-
-impl Progress {
-    /// A bar of `total` bytes; if that is unknown, it only counts.
-    pub(super) fn of_bytes(what: &'static str, total: Option<u64>) -> Self {
-        match total {
-            Some(total) => Self::new(
-                ProgressBar::new(total),
-                what,
-                "{msg} [{bar:30}] {bytes}/{total_bytes}, {eta} left",
-            ),
-            None => Self::new(ProgressBar::no_length(), what, "{msg} {spinner} {bytes}"),
-        }
-    }
-
-    /// Counts things whose total is unknown.
-    pub(super) fn of_things(what: &'static str) -> Self {
-        let template = "{msg} {spinner} {human_pos}, {per_sec}";
-        Self::new(ProgressBar::no_length(), what, template)
-    }
-
-    /// Shows the elapsed time of a task of unknown length.
-    pub(super) fn of_time(what: &'static str) -> Self {
-        let template = "{msg} {spinner} {elapsed}";
-        Self::new(ProgressBar::no_length(), what, template)
-    }
-
-    fn new(bar: ProgressBar, what: &'static str, template: &str) -> Self {
-        // The usual style is used if the template has an error.
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        bar.set_message(what);
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(Duration::from_millis(200));
-        }
-        Self(bar)
-    }
-
-    /// Advances it.
-    pub(super) fn advance(&self, number: usize) {
-        self.0.inc(number as u64);
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
 }
 
 /// `text` in lines that leave room for `indent` columns before each. The first line's indent is already in

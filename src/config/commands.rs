@@ -477,15 +477,15 @@ pub struct Whose {
     #[arg(long, value_name = "KEY", conflicts_with = "ip")]
     pub key: Option<String>,
 
-    /// Email address that the client of --ip signs up
-    #[arg(long, value_name = "ADDRESS", value_parser = values::email, requires = "ip")]
+    /// Email address that the client of --ip signs up; without --ip, what counts over all networks
+    #[arg(long, value_name = "ADDRESS", value_parser = values::email, conflicts_with = "key")]
     pub email: Option<String>,
 }
 
 /// Windows to reset.
 #[derive(Clone, Debug, Args, Serialize)]
 #[command(group = ArgGroup::new("what")
-    .args(["policy", "ip", "key", "client", "all"])
+    .args(["policy", "ip", "email", "key", "client", "all"])
     .multiple(true)
     .required(true))]
 pub struct ResetLimits {
@@ -499,11 +499,11 @@ pub struct ResetLimits {
     pub whose: Whose,
 
     /// Hash of a client, from `limits show`
-    #[arg(long, value_name = "HASH", conflicts_with_all = ["policy", "ip", "key"])]
+    #[arg(long, value_name = "HASH", conflicts_with_all = ["policy", "ip", "email", "key"])]
     pub client: Option<String>,
 
     /// Every limit, for everyone
-    #[arg(long, conflicts_with_all = ["policy", "ip", "key", "client"])]
+    #[arg(long, conflicts_with_all = ["policy", "ip", "email", "key", "client"])]
     pub all: bool,
 
     /// Confirmation.

@@ -12,7 +12,7 @@ fn load(flags: &[&str]) -> Result<Args, clap::Error> {
     let words = ["landing-api", "--data-dir", "var"];
     match Invocation::load(words.iter().chain(flags))? {
         Invocation::Serve(args) => Ok(*args),
-        Invocation::Operate { command, .. } => panic!("{command:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -374,7 +374,7 @@ limits --data-dir d reset                           | --all
 limits --data-dir d reset --policy newsleter        | must be one of default, ip
 limits --data-dir d reset --all --ip 127.0.0.1      | cannot be used with
 limits --data-dir d show --ip localhost             | --ip
-limits --data-dir d show --email ada@example.com    | --ip
+limits --data-dir d show --key k --email ada@example.com | cannot be used with
 limits --data-dir d show --ip ::1 --email ada       | must be an email address
 limits --data-dir d show --top 1001                 | 0..=1000
 limits --data-dir d show --key x --ip ::1           | cannot be used with
