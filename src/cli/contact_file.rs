@@ -42,57 +42,43 @@ const COLUMNS_MAX: usize = 1024;
 pub(super) type Columns = Vec<(String, ColumnMeaning)>;
 
 /// The outcome of reading a file, once it has ended: the ignored columns or fields, or the error.
-pub(super) struct ContactFileEnd(oneshot::Receiver<Result<Vec<String>, CommandError>>);
+pub(super) type ContactFileEnd = oneshot::Receiver<Result<Vec<String>, CommandError>>;
 
-impl ContactFileEnd {
-    /// Starts reading the file at `path`, `-` for standard input. Returns its rows, each an [`ImportRow`].
-    pub(super) async fn open(
-        path: &Path,
-        format: FileFormat,
-        given: Columns,
-    ) -> Result<(Lines<io::Error>, Self), CommandError> {
-        let name = path.to_owned();
-        let inner = input::open(path).await?;
-        let (sender, mut receiver) = mpsc::channel(PIECES_MAX);
-        let (ended, end) = oneshot::channel();
-        spawn_blocking(move || {
-            let read = begin(inner).and_then(|(inner, delimiter)| {
-                let source = Source::new(inner, sender.clone());
-                match format {
-                    FileFormat::Csv => read_csv(source, delimiter, &given),
-                    FileFormat::Jsonl => read_json_lines(source, &given),
-                }
-            });
-            let read = read.map_err(|error| match error {
-                FileError::Io(error) => input::unreadable(&name, error),
-                wrong @ (FileError::Header { .. }
-                | FileError::Consent { .. }
-                | FileError::Missing(_)
-                | FileError::Encoding(_)) => CommandError::Input(wrong.to_string()),
-            });
-            let is_whole = read.is_ok();
-            // Fails only if nobody waits for the rows.
-            let _ = ended.send(read);
-            if !is_whole {
-                // The rows read so far are not a whole file. Fails only if nobody reads them.
-                let _ = sender.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
+/// Starts reading the file at `path`, `-` for standard input. Returns its rows, each an [`ImportRow`].
+pub(super) async fn open(
+    path: &Path,
+    format: FileFormat,
+    given: Columns,
+) -> Result<(Lines<io::Error>, ContactFileEnd), CommandError> {
+    let name = path.to_owned();
+    let inner = input::open(path).await?;
+    let (sender, mut receiver) = mpsc::channel(PIECES_MAX);
+    let (ended, end) = oneshot::channel();
+    spawn_blocking(move || {
+        let read = begin(inner).and_then(|(inner, delimiter)| {
+            let source = Source::new(inner, sender.clone());
+            match format {
+                FileFormat::Csv => read_csv(source, delimiter, &given),
+                FileFormat::Jsonl => read_json_lines(source, &given),
             }
         });
-        let rows = stream::poll_fn(move |context| receiver.poll_recv(context));
-        Ok((rows.boxed(), Self(end)))
-    }
-
-    /// The service's answer, and the ignored columns or fields.
-    ///
-    /// # Errors
-    /// The error of reading the file, if any, before the service's.
-    pub(super) fn of<T>(
-        mut self,
-        answered: Result<T, CommandError>,
-    ) -> Result<(T, Vec<String>), CommandError> {
-        let ignored = self.0.try_recv().ok().transpose()?;
-        Ok((answered?, ignored.unwrap_or_default()))
-    }
+        let read = read.map_err(|error| match error {
+            FileError::Io(error) => input::unreadable(&name, error),
+            wrong @ (FileError::Header { .. }
+            | FileError::Consent { .. }
+            | FileError::Missing(_)
+            | FileError::Encoding(_)) => CommandError::Input(wrong.to_string()),
+        });
+        let is_whole = read.is_ok();
+        // Fails only if nobody waits for the rows.
+        let _ = ended.send(read);
+        if !is_whole {
+            // The rows read so far are not a whole file. Fails only if nobody reads them.
+            let _ = sender.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
+        }
+    });
+    let rows = stream::poll_fn(move |context| receiver.poll_recv(context));
+    Ok((rows.boxed(), end))
 }
 
 /// The row that begins in this line.

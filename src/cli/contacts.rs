@@ -20,7 +20,7 @@ use crate::operator::import::{IMPORT, ImportReport};
 use crate::operator::operation::Lines;
 
 use super::client::{Client, member, other_version};
-use super::contact_file::ContactFileEnd;
+use super::contact_file;
 use super::input::{obtain, read_lines, unreadable};
 use super::list::{Cell, ListColumn, print_rows, show_members};
 use super::outcome::{CommandError, Done};
@@ -179,10 +179,12 @@ pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), Comma
 
 async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError> {
     let format = format_of(args.format, &args.file);
-    let (rows, end) = ContactFileEnd::open(&args.file, format, args.columns.clone()).await?;
+    let (rows, mut end) = contact_file::open(&args.file, format, args.columns.clone()).await?;
     let params = json!({"unforget": args.unforget});
     let answered: Result<ImportReport, _> = client.send(&IMPORT, params, rows).await;
-    let (mut report, ignored) = end.of(answered)?;
+    // The file's error comes first: the service's may be a consequence of it.
+    let ignored = end.try_recv().ok().transpose()?.unwrap_or_default();
+    let mut report = answered?;
     report.ignored_columns = ignored.into_iter().take(NAMED_MAX).collect();
     for name in &report.ignored_columns {
         note(&format!("ignored: {}", name.escape_debug()));

@@ -16,33 +16,31 @@ use super::input::unreadable;
 use super::outcome::CommandError;
 
 const FORM: &str = "must be NAME=VALUE, such as LANDING_SERVICE_NAME=Example";
-const SIGNS: &str = "the value has a backslash, or a quote that belongs to no pair around it";
+const SIGNS: &str =
+    "the value must have no backslashes, and end with the next quote if it begins with one";
 
 /// Runs this command again with the settings of `file`, except those that the environment has. Returns only if
 /// that fails.
 pub fn run_with(file: &Path) -> CommandError {
-    let text = operator_file::read(file).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => unreadable(
-            file,
-            format!(
-                "{error}; run the command as root or as the service's user, or pass --data-dir"
-            ),
-        ),
-        _ => unreadable(file, error),
-    });
-    let settings = text.and_then(|text| {
-        let wrong = |error| CommandError::Input(format!("{}: {error}", file.display()));
-        parse(&text).map_err(wrong)
-    });
-    match settings {
-        Ok(settings) => {
-            let missing = |(name, _): &(String, _)| env::var_os(name).is_none();
-            let settings = settings.into_iter().filter(missing);
-            // No other file is read then.
-            again(|command| command.envs(settings).env("LANDING_ENV_FILE", ""))
-        }
-        Err(error) => error,
-    }
+    let settings = match read(file) {
+        Ok(settings) => settings.into_iter(),
+        Err(error) => return error,
+    };
+    let settings = settings.filter(|(name, _)| env::var_os(name).is_none());
+    // No other file is read then.
+    again(|command| command.envs(settings).env("LANDING_ENV_FILE", ""))
+}
+
+fn read(file: &Path) -> Result<Vec<(String, String)>, CommandError> {
+    let bytes = operator_file::read_bytes(file).map_err(|error| {
+        let cure = match error.kind() == io::ErrorKind::PermissionDenied {
+            true => "; run the command as root or as the service's user, or pass --data-dir",
+            false => "",
+        };
+        unreadable(file, format!("{error}{cure}"))
+    })?;
+    let text = String::from_utf8(bytes).map_err(|error| unreadable(file, error))?;
+    parse(&text).map_err(|error| CommandError::Input(format!("{}: {error}", file.display())))
 }
 
 /// Runs this command again as the owner of `data_dir` if root runs it: with the rights of the service, which may be

@@ -663,10 +663,17 @@ fn help_fits_80_columns_and_every_command_has_an_example() {
 #[test]
 fn flags_of_the_service_stand_under_headings() {
     let command = command();
-    let flags = command.get_arguments().filter(|arg| !arg.is_global_set());
-    for flag in flags.filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version")) {
+    let others = ["help", "version", "data_dir"];
+    let flags = command.get_arguments();
+    for flag in flags.filter(|arg| !others.contains(&arg.get_id().as_str())) {
         let has_heading = flag.get_help_heading().is_some();
         assert!(has_heading, "{flag} is not in data/deploy/landing-api.env");
+    }
+    let variables: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_env).collect();
+    let settings = SETTINGS.lines().filter_map(|line| line.split_once('='));
+    let names = settings.map(|(name, _)| name.trim_start_matches('#'));
+    for name in names.filter(|name| name.starts_with("LANDING_")) {
+        assert!(variables.iter().any(|known| *known == name), "{name}");
     }
     let help = command.clone().render_long_help().to_string();
     for heading in ["\nModel:\n", "\nLog:\n", "\nExit status:\n  0  done\n"] {

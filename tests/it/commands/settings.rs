@@ -51,10 +51,10 @@ fn a_file_of_settings_that_cannot_be_used_is_told_in_a_line() {
     missing.refused_in_a_line(1, "landing-api.env: No such file");
     run_with(&file, "handbook", &[]).done();
     for (text, status, told) in [
-        ("", 1, "is empty"),
+        ("", 2, "no data directory"),
         ("\u{1}\n", 2, "line 1: must be NAME=VALUE"),
-        ("A=1\nLANDING_DATA_DIR\n", 2, "line 2: must be NAME=VALUE"),
-        ("A='1\n", 2, "line 1: the value has a backslash, or a quote"),
+        ("\nA=1\nLANDING_DATA_DIR\n", 2, "line 3: must be NAME=VALUE"),
+        ("A='1\n", 2, "line 1: the value must have no backslashes"),
         ("A=1\n", 2, "no data directory: set --data-dir DIR"),
         ("LANDING_DATA_DIR=d\nLANDING_LIMIT=x\n", 2, "--limit"),
         (&"x".repeat(65_537), 1, "is larger than 65536 bytes"),
