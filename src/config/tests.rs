@@ -669,7 +669,10 @@ fn flags_of_the_service_stand_under_headings() {
         let has_heading = flag.get_help_heading().is_some();
         assert!(has_heading, "{flag} is not in data/deploy/landing-api.env");
     }
-    let variables: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_env).collect();
+    let variables: Vec<_> = command
+        .get_arguments()
+        .filter_map(clap::Arg::get_env)
+        .collect();
     let settings = SETTINGS.lines().filter_map(|line| line.split_once('='));
     let names = settings.map(|(name, _)| name.trim_start_matches('#'));
     for name in names.filter(|name| name.starts_with("LANDING_")) {

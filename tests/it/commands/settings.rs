@@ -48,7 +48,7 @@ fn a_file_of_settings_that_cannot_be_used_is_told_in_a_line() {
     let dir = private_dir();
     let file = dir.path().join("landing-api.env");
     let missing = run_with(&file, "status", &[]);
-    missing.refused_in_a_line(1, "landing-api.env: No such file");
+    missing.refused_in_a_line(1, "landing-api.env: no such file");
     run_with(&file, "handbook", &[]).done();
     for (text, status, told) in [
         ("", 2, "no data directory"),
@@ -89,5 +89,5 @@ fn root_checks_as_the_owner_of_the_data_directory() {
     assert_eq!(ran.status, Some(2), "{ran:?}");
     assert!(ran.out.contains("is private to user 65534"), "{ran:?}");
     // That user cannot read root's file.
-    assert!(ran.out.contains("Permission denied"), "{ran:?}");
+    assert!(ran.out.contains("permission denied"), "{ran:?}");
 }
