@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     match Invocation::load(std::env::args_os()) {
         Ok(Invocation::Serve(args)) => serve(&args),
         Ok(Invocation::Operate { command, args }) => operate(command, &args),
+        Ok(Invocation::RunWith(settings)) => report(cli::run_with(&settings)),
         Err(error) => {
             let status = u8::try_from(error.exit_code()).unwrap_or(2);
             // Fails only if nobody reads the output.
@@ -53,12 +54,15 @@ fn operate(command: Command, args: &Args) -> ExitCode {
     drop(log);
     match ended {
         Ok(done) => ExitCode::from(done.status()),
-        Err(error) => {
-            let status = error.status();
-            write_to_pipe(move || cli::report(&error));
-            ExitCode::from(status)
-        }
+        Err(error) => report(error),
     }
+}
+
+/// Prints why a command failed, and returns the exit status.
+fn report(error: CommandError) -> ExitCode {
+    let status = error.status();
+    write_to_pipe(move || cli::report(&error));
+    ExitCode::from(status)
 }
 
 /// Runs the service.

@@ -26,6 +26,7 @@ use super::client::Client;
 use super::findings::{Checked, Findings, failed, ok, warning};
 use super::network;
 use super::outcome::{CommandError, Done};
+use super::settings::become_owner;
 
 /// Minimum free disk space without a warning.
 const FREE_MIN: u64 = 256 * 1024 * 1024;
@@ -42,6 +43,9 @@ pub(super) async fn check(
     goes_out: bool,
     form: OutputForm,
 ) -> Result<Done, CommandError> {
+    if let Some(dir) = args.data_dir.as_deref() {
+        become_owner(dir)?;
+    }
     let mut findings = Findings::default();
     let of_service = flags_of_service(args).await;
     findings.add(
@@ -118,20 +122,13 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     if !is_running || !args.given.are_only("--data-dir") {
         return Ok(None);
     }
-    let owner = inspect(dir).map_err(|error| error.to_string())?;
-    let owner = owner.map(|inspected| inspected.owner);
-    if let Some(owner) = owner.filter(|owner| *owner != user_id()) {
-        // Files from the flags would be read, and keys sent, with rights that the service doesn't have.
-        return Err(format!(
-            "it runs as user {owner}; run this command as that user, for example with `sudo -u '#{owner}'`"
-        ));
-    }
     let service = Client::There(dir.clone());
     let asked = service.one(FLAGS, json!({})).await;
     let flags: ServiceFlags = asked.map_err(|error| error.to_string())?;
     let words = ["landing-api", "check"].map(str::to_owned).into_iter();
     let parsed = match Invocation::load(words.chain(flags.words)) {
         Ok(Invocation::Operate { args, .. } | Invocation::Serve(args)) => Ok(Some(args)),
+        Ok(Invocation::RunWith(_)) => Ok(None),
         Err(error) => Err(error.to_string()),
     };
     // Relative paths resolve as they do for the service.
@@ -189,7 +186,7 @@ fn directory(path: &Path, inspected: &std::io::Result<Option<Inspected>>) -> Che
             "{foreign} belongs to another user; chown -R {owner} {dir}"
         ));
     }
-    if user != 0 && *owner != user {
+    if *owner != user {
         return failed(format!(
             "{dir} belongs to user {owner}, but this is user {user}; run as {owner}"
         ));

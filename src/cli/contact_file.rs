@@ -27,12 +27,10 @@ use crate::operator::operation::Lines;
 
 use self::source::{FileError, PIECE_BYTES, ROW_BYTES_MAX, Source, begin};
 use super::import_columns::{
-    given_meaning, hidden_consent, is_of_other_script, is_other_address, is_refusal,
-    may_be_address, meaning_of,
+    given_meaning, is_nested, is_of_other_script, is_refusal, may_be_address, meaning_of,
 };
 use super::input;
 use super::outcome::CommandError;
-use super::output::Progress;
 
 /// Maximum number of pieces waiting to be sent.
 const PIECES_MAX: usize = 4;
@@ -44,60 +42,43 @@ const COLUMNS_MAX: usize = 1024;
 pub(super) type Columns = Vec<(String, ColumnMeaning)>;
 
 /// The outcome of reading a file, once it has ended: the ignored columns or fields, or the error.
-pub(super) struct ContactFileEnd(oneshot::Receiver<Result<Vec<String>, CommandError>>);
+pub(super) type ContactFileEnd = oneshot::Receiver<Result<Vec<String>, CommandError>>;
 
-impl ContactFileEnd {
-    /// Starts reading the file at `path`, `-` for standard input. Returns its rows, each an [`ImportRow`].
-    pub(super) async fn open(
-        path: &Path,
-        format: FileFormat,
-        given: Columns,
-    ) -> Result<(Lines<io::Error>, Self), CommandError> {
-        let name = path.to_owned();
-        let (inner, length) = input::open(path).await?;
-        // A pipe has no length.
-        let length = Some(length).filter(|length| *length > 0);
-        let progress = Progress::of_bytes("Importing", length);
-        let (sender, mut receiver) = mpsc::channel(PIECES_MAX);
-        let (ended, end) = oneshot::channel();
-        spawn_blocking(move || {
-            let read = begin(inner).and_then(|(inner, delimiter)| {
-                let source = Source::new(inner, progress, sender.clone());
-                match format {
-                    FileFormat::Csv => read_csv(source, delimiter, &given),
-                    FileFormat::Jsonl => read_json_lines(source, &given),
-                }
-            });
-            let read = read.map_err(|error| match error {
-                FileError::Io(error) => input::unreadable(&name, error),
-                wrong @ (FileError::Header { .. }
-                | FileError::Consent { .. }
-                | FileError::Missing(_)
-                | FileError::Encoding(_)) => CommandError::Input(wrong.to_string()),
-            });
-            let is_whole = read.is_ok();
-            // Fails only if nobody waits for the rows.
-            let _ = ended.send(read);
-            if !is_whole {
-                // The rows read so far are not a whole file. Fails only if nobody reads them.
-                let _ = sender.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
+/// Starts reading the file at `path`, `-` for standard input. Returns its rows, each an [`ImportRow`].
+pub(super) async fn open(
+    path: &Path,
+    format: FileFormat,
+    given: Columns,
+) -> Result<(Lines<io::Error>, ContactFileEnd), CommandError> {
+    let name = path.to_owned();
+    let inner = input::open(path).await?;
+    let (sender, mut receiver) = mpsc::channel(PIECES_MAX);
+    let (ended, end) = oneshot::channel();
+    spawn_blocking(move || {
+        let read = begin(inner).and_then(|(inner, delimiter)| {
+            let source = Source::new(inner, sender.clone());
+            match format {
+                FileFormat::Csv => read_csv(source, delimiter, &given),
+                FileFormat::Jsonl => read_json_lines(source, &given),
             }
         });
-        let rows = stream::poll_fn(move |context| receiver.poll_recv(context));
-        Ok((rows.boxed(), Self(end)))
-    }
-
-    /// The service's answer, and the ignored columns or fields.
-    ///
-    /// # Errors
-    /// The error of reading the file, if any, before the service's.
-    pub(super) fn of<T>(
-        mut self,
-        answered: Result<T, CommandError>,
-    ) -> Result<(T, Vec<String>), CommandError> {
-        let ignored = self.0.try_recv().ok().transpose()?;
-        Ok((answered?, ignored.unwrap_or_default()))
-    }
+        let read = read.map_err(|error| match error {
+            FileError::Io(error) => input::unreadable(&name, error),
+            wrong @ (FileError::Header { .. }
+            | FileError::Consent { .. }
+            | FileError::Missing(_)
+            | FileError::Encoding(_)) => CommandError::Input(wrong.to_string()),
+        });
+        let is_whole = read.is_ok();
+        // Fails only if nobody waits for the rows.
+        let _ = ended.send(read);
+        if !is_whole {
+            // The rows read so far are not a whole file. Fails only if nobody reads them.
+            let _ = sender.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
+        }
+    });
+    let rows = stream::poll_fn(move |context| receiver.poll_recv(context));
+    Ok((rows.boxed(), end))
 }
 
 /// The row that begins in this line.
@@ -352,24 +333,25 @@ fn members<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Vec<(String, Valu
     deserializer.deserialize_map(Members)
 }
 
-/// The meaning of a field, or its name as an error if it may carry consent and would not be imported.
+/// The meaning of a field; none if it may carry consent and would not be imported.
 fn clear_meaning(
     name: &str,
     value: &Value,
     meaning: Option<ColumnMeaning>,
     given: &Columns,
-) -> Result<ColumnMeaning, String> {
-    match meaning {
+) -> Option<ColumnMeaning> {
+    let meaning = meaning?;
+    let is_unclear = match meaning {
         // The address is in `email`: a value that isn't another address may be a flag.
-        Some(ColumnMeaning::Email) if !is_other_address(value) => Err(name.to_owned()),
-        Some(ColumnMeaning::Ignore) if given_meaning(name, given).is_none() => {
-            match hidden_consent(value) {
-                Some(member) => Err(format!("{name} ({name}.{member})")),
-                None => Ok(ColumnMeaning::Ignore),
-            }
-        }
-        meaning => meaning.ok_or_else(|| name.to_owned()),
-    }
+        ColumnMeaning::Email => !value.is_null() && !value.as_str().is_some_and(may_be_address),
+        ColumnMeaning::Ignore => given_meaning(name, given).is_none() && is_nested(value),
+        ColumnMeaning::SubscribedAt
+        | ColumnMeaning::Status
+        | ColumnMeaning::Unsubscribed
+        | ColumnMeaning::Subscribed
+        | ColumnMeaning::Confirmed => false,
+    };
+    (!is_unclear).then_some(meaning)
 }
 
 /// Reads the lines of a file. Returns the ignored fields.
@@ -402,8 +384,9 @@ fn read_json_lines<R: Read>(source: Source<R>, given: &Columns) -> Result<Vec<St
                     let known = meanings.iter().find(|(known, _)| *known == name);
                     let meaning = known.map(|(_, meaning)| *meaning);
                     let meaning = meaning.or_else(|| meaning_of(&name, given));
-                    let meaning = clear_meaning(&name, &value, meaning, given)
-                        .map_err(|names| FileError::Consent { line, names })?;
+                    let Some(meaning) = clear_meaning(&name, &value, meaning, given) else {
+                        return Err(FileError::Consent { line, names: name });
+                    };
                     if known.is_none() && meanings.len() < COLUMNS_MAX {
                         meanings.push((name.clone(), meaning));
                     }

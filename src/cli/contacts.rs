@@ -21,11 +21,11 @@ use crate::operator::import::{IMPORT, ImportReport};
 use crate::operator::operation::Lines;
 
 use super::client::{Client, member, other_version};
-use super::contact_file::ContactFileEnd;
+use super::contact_file;
 use super::input::{obtain, read_lines, unreadable};
 use super::list::{Cell, ListColumn, print_rows, show_members};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, Progress, grouped, note, plural, show, text};
+use super::output::{Output, grouped, note, plural, show, text};
 
 /// Maximum number of contacts that are sorted: they are in memory then, with their consents.
 const SORTED_MAX: usize = 200_000;
@@ -140,14 +140,11 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     let header = header.map(|header| header.map_err(CommandError::from));
     let mut pieces = stream::iter(header).chain(rows);
     let mut output = Output::new(OutputForm { json: false });
-    let progress = Progress::of_things("Exporting contacts");
     let (mut contacts, mut is_header) = (0, format == FileFormat::Csv);
     while let Some(piece) = pieces.next().await {
         let mut piece = piece?;
         if !std::mem::take(&mut is_header) {
-            let rows = piece.iter().filter(|byte| **byte == b'\n').count();
-            progress.advance(rows);
-            contacts += rows as u64;
+            contacts += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
             if format == FileFormat::Csv {
                 piece = contact_csv::of_json_lines(&piece)?;
             }
@@ -157,7 +154,6 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
             None => output.bytes(&piece)?,
         }
     }
-    drop(progress);
     output.flush()?;
     if let Some(file) = file {
         file.finish()?;
@@ -184,10 +180,12 @@ pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), Comma
 
 async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError> {
     let format = format_of(args.format, &args.file);
-    let (rows, end) = ContactFileEnd::open(&args.file, format, args.columns.clone()).await?;
+    let (rows, mut end) = contact_file::open(&args.file, format, args.columns.clone()).await?;
     let params = json!({"unforget": args.unforget});
     let answered: Result<ImportReport, _> = client.send(IMPORT, params, rows).await;
-    let (mut report, ignored) = end.of(answered)?;
+    // The file's error comes first: the service's may be a consequence of it.
+    let ignored = end.try_recv().ok().transpose()?.unwrap_or_default();
+    let mut report = answered?;
     report.ignored_columns = ignored.into_iter().take(NAMED_MAX).collect();
     for name in &report.ignored_columns {
         note(&format!("ignored: {}", name.escape_debug()));
@@ -239,9 +237,7 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
         count => format!("{} addresses", grouped(count as u64)),
     };
     obtain(args.consent, &format!("erase {addresses} for good")).await?;
-    let progress = Progress::of_time("Erasing");
     let report: ErasureReport = client.one(FORGET, json!({"email": emails})).await?;
-    drop(progress);
     show(args.consent.form, &report, |output| {
         print_erasure(output, &report)
     })?;

@@ -82,39 +82,18 @@ pub(super) fn may_be_address(text: &str) -> bool {
     text.trim().is_empty() || text.contains('@')
 }
 
-/// The same for a JSON value.
-pub(super) fn is_other_address(value: &Value) -> bool {
-    value.is_null() || value.as_str().is_some_and(may_be_address)
-}
-
 /// True if some letters are not Latin: [`letters`] drops them.
 pub(super) fn is_of_other_script(name: &str) -> bool {
     let mut letters = name.chars().filter(|letter| letter.is_alphabetic());
     letters.any(|letter| letter > '\u{24f}')
 }
 
-/// The path of the first nested field that may carry consent. Nested fields are not imported.
-pub(super) fn hidden_consent(value: &Value) -> Option<String> {
+/// True if there are fields within `value`. They are not imported, and may carry consent.
+pub(super) fn is_nested(value: &Value) -> bool {
     match value {
-        Value::Array(items) => items.iter().find_map(hidden_consent),
-        Value::Object(members) => members.iter().find_map(|(name, value)| {
-            use ColumnMeaning::{Email, Ignore, Status, SubscribedAt};
-            let is_nested = value.is_object() || value.is_array();
-            let is_known = match meaning_of(name, &[]) {
-                Some(Ignore | SubscribedAt) => true,
-                Some(Email) => is_nested || is_other_address(value),
-                Some(Status) if is_of("maybe a status", &letters(name)) => {
-                    let text = value.as_str().unwrap_or_default();
-                    is_refusal(Status, name, text) == Ok(false)
-                }
-                _ => false,
-            };
-            match is_known {
-                true => hidden_consent(value).map(|rest| format!("{name}.{rest}")),
-                false => Some(name.clone()),
-            }
-        }),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        Value::Array(items) => items.iter().any(is_nested),
+        Value::Object(members) => !members.is_empty(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

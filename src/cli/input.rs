@@ -12,14 +12,14 @@ use super::outcome::{CommandError, blocking};
 /// Maximum size of a file that is read whole.
 const WHOLE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Opens a file to read, `-` for standard input, and returns its length; that of a pipe is 0.
-pub(super) async fn open(path: &Path) -> Result<(Box<dyn Read + Send>, u64), CommandError> {
+/// Opens a file to read, `-` for standard input.
+pub(super) async fn open(path: &Path) -> Result<Box<dyn Read + Send>, CommandError> {
     if path == Path::new("-") {
-        return Ok((Box::new(io::stdin()), 0));
+        return Ok(Box::new(io::stdin()));
     }
     let opened = part_file::open(path).await;
-    let (file, length) = opened.map_err(|error| unreadable(path, error))?;
-    Ok((Box::new(file.into_std().await), length))
+    let file = opened.map_err(|error| unreadable(path, error))?;
+    Ok(Box::new(file.into_std().await))
 }
 
 /// The file at `path` cannot be read.
@@ -30,7 +30,7 @@ pub(super) fn unreadable(path: &Path, error: impl Display) -> CommandError {
 /// The lines of a file, `-` for standard input, with their numbers and without surrounding white space. Empty
 /// ones are left out.
 pub(super) async fn read_lines(path: &Path) -> Result<Vec<(usize, String)>, CommandError> {
-    let (file, _) = open(path).await?;
+    let file = open(path).await?;
     let read = blocking(move || io::read_to_string(file.take(WHOLE_BYTES_MAX + 1)));
     let text = read.await.map_err(|error| unreadable(path, error))?;
     if text.len() as u64 > WHOLE_BYTES_MAX {

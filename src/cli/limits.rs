@@ -33,7 +33,7 @@ pub(super) async fn run(
             if !client.is_running() {
                 note(if are_shared { ALL_NODES } else { NO_SERVICE });
             }
-            let is_about_one = whose.ip.is_some() || whose.key.is_some();
+            let is_about_one = whose.ip.is_some() || whose.email.is_some() || whose.key.is_some();
             output::show(form, &rows, |output| {
                 if !is_about_one {
                     return print_policies(output, &rows);

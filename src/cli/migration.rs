@@ -21,7 +21,7 @@ use crate::wiring::engines;
 
 use super::input::obtain;
 use super::outcome::{CommandError, Done, blocking};
-use super::output::{Output, Progress, grouped, number, show, text};
+use super::output::{Output, grouped, number, show, text};
 use super::signals::unless_interrupted;
 
 /// Revocations and erasures in one of two copies would be undone by the other.
@@ -107,21 +107,17 @@ async fn copy(
         if !filling.is_empty().await? {
             return Ok(None);
         }
-        let copier = Copier {
-            filling: &filling,
-            progress: Progress::of_things("copying"),
-        };
-        let contacts = copier.copy(ContactStore::list(ledger, None, None).await?);
-        let contacts = contacts.await?;
-        copier.copy(ledger.consent_texts().await?).await?;
-        let deliveries = copier.copy(DeliveryQueue::list(ledger).await?).await?;
+        let contacts = ContactStore::list(ledger, None, None).await?;
+        let contacts = copy_all(&filling, contacts).await?;
+        copy_all(&filling, ledger.consent_texts().await?).await?;
+        let deliveries = copy_all(&filling, DeliveryQueue::list(ledger).await?).await?;
         // Some may have been sent when the next node runs.
         if deliveries > 0 {
             filling.add(&Channel::ALL).await?;
         }
-        let keys = copier.copy(KeyIssuer::list(ledger).await?).await?;
-        let revocations = copier.copy(RevocationList::list(ledger).await?).await?;
-        let tombstones = copier.copy(ledger.tombstones().await?).await?;
+        let keys = copy_all(&filling, KeyIssuer::list(ledger).await?).await?;
+        let revocations = copy_all(&filling, RevocationList::list(ledger).await?).await?;
+        let tombstones = copy_all(&filling, ledger.tombstones().await?).await?;
         let hours = counts.list(now.minus(KEPT_HOURS), now.next()).await?;
         filling.add(&hours).await?;
         filling.commit().await?;
@@ -139,21 +135,16 @@ async fn copy(
     copied.ok_or_else(|| CommandError::Failed(NOT_EMPTY.to_owned()))
 }
 
-struct Copier<'a> {
-    filling: &'a Filling,
-    progress: Progress,
-}
-
-impl Copier<'_> {
-    /// Copies a list, and returns its length.
-    async fn copy<T: Stored>(&self, mut pages: PageStream<T>) -> Result<u64, StoreError> {
-        let mut count = 0;
-        while let Some(page) = pages.next().await {
-            let page = page?;
-            self.filling.add(&page).await?;
-            self.progress.advance(page.len());
-            count += page.len() as u64;
-        }
-        Ok(count)
+/// Copies a list, and returns its length.
+async fn copy_all<T: Stored>(
+    filling: &Filling,
+    mut pages: PageStream<T>,
+) -> Result<u64, StoreError> {
+    let mut count = 0;
+    while let Some(page) = pages.next().await {
+        let page = page?;
+        filling.add(&page).await?;
+        count += page.len() as u64;
     }
+    Ok(count)
 }

@@ -2,19 +2,19 @@
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | [`serve`] | the service; `certificate`, `certificate_order` and `delivering` work beside it |
+//! | [`serve`] | the service; `certificate` and `delivering` work beside it |
 //! | `client` | the other end of commands: the running service, or this process |
 //! | `output`, `list`, `outcome` | printing, and the outcomes of commands |
 //! | `input`, `contact_file`, `import_columns`, `signals` | input of commands, confirmations, and interruption |
 //! | `operations` | commands that show what one operation answers |
 //! | `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each other group of commands |
 //! | `check`, `network`, `findings` | checks of flags, files and the machine |
+//! | `settings` | the service's file of settings, and its user, for commands |
 //! | `handbook` | the handbook, which is part of the program |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
 mod certificate;
-mod certificate_order;
 mod check;
 mod client;
 mod contact_file;
@@ -33,6 +33,7 @@ mod operations;
 mod outcome;
 mod output;
 pub mod serve;
+mod settings;
 mod signals;
 mod status;
 mod store;
@@ -44,6 +45,7 @@ use crate::config::{self, Args, AskingCommand, Command, ContactsCommand, LedgerC
 use self::client::Client;
 pub use self::outcome::{CommandError, Done};
 pub use self::output::report;
+pub use self::settings::run_with;
 use self::signals::unless_interrupted;
 
 /// Runs a command. `args` give the data directory, if the command needs one.
@@ -71,7 +73,7 @@ pub async fn run(command: Command, args: &Args) -> Result<Done, CommandError> {
         }
         Command::Migrate(form) => migration::migrate(form, args).await,
         Command::Move(consent) => migration::move_to_store(consent, args).await,
-        Command::Handbook { topic } => handbook::print(topic),
+        Command::Handbook { topic } => handbook::print(topic.as_deref()),
         Command::Check(form) => check::check(args, false, form).await,
         Command::Doctor(form) => check::check(args, true, form).await,
         Command::Completions { shell } => output::print(&config::completions(shell)),
@@ -84,11 +86,10 @@ async fn ask(command: AskingCommand, args: &Args) -> Result<Done, CommandError> 
     if let AskingCommand::Contacts(ContactsCommand::Import(import)) = &command {
         contacts::make_directory(&import.file, args).await?;
     }
-    let is_watch = matches!(command, AskingCommand::Status { watch: true, .. });
     // On a stopped directory the limiter's windows are opened, too.
     let with_windows = matches!(command, AskingCommand::Limits(_));
     let work = async |client: &Client| match command {
-        AskingCommand::Status { watch, form } => status::run(watch, form, args, client).await,
+        AskingCommand::Status(form) => status::run(form, args, client).await,
         AskingCommand::Contacts(command) => contacts::run(command, client).await,
         AskingCommand::Keys(command) => keys::run(command, client).await,
         AskingCommand::Agents(command) => operations::agents(command, client).await,
@@ -100,11 +101,7 @@ async fn ask(command: AskingCommand, args: &Args) -> Result<Done, CommandError> 
         AskingCommand::Mail(command) => operations::mail(command, client).await,
         AskingCommand::Admin(command) => operations::admin(command, client).await,
     };
-    match with_client(Client::open(args, with_windows).await?, work).await {
-        // A signal is its normal end.
-        Err(CommandError::Interrupted) if is_watch => Ok(Done::Whole),
-        ended => ended,
-    }
+    with_client(Client::open(args, with_windows).await?, work).await
 }
 
 /// The directory of a ledger.

@@ -1,14 +1,13 @@
-//! Printing, for people or as JSON; and progress on standard error, if that is a terminal.
+//! Printing, for people or as JSON.
 
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration};
 use serde::Serialize;
+use textwrap::core::display_width;
 use textwrap::termwidth;
 
 use crate::config::OutputForm;
@@ -90,31 +89,27 @@ impl Output {
         columns: &[Column],
         rows: &[Vec<String>],
     ) -> Result<(), CommandError> {
-        const GAP: u16 = 2;
-        let mut table = Table::new();
-        let head = columns.iter().map(|column| column.0);
-        table.load_preset(NOTHING).set_header(head);
-        table.add_rows(rows);
-        if io::stdout().is_terminal() {
-            table.set_content_arrangement(ContentArrangement::Dynamic);
-            table.set_width(u16::try_from(termwidth()).unwrap_or(u16::MAX));
-        }
-        for (drawn, column) in table.column_iter_mut().zip(columns) {
-            drawn.set_padding((0, GAP));
-            if column.1 {
-                drawn.set_cell_alignment(CellAlignment::Right);
+        let heading: Vec<_> = columns.iter().map(|column| column.0.to_owned()).collect();
+        let mut widths = vec![0; columns.len()];
+        for row in rows.iter().chain([&heading]) {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = display_width(cell).max(*width);
             }
         }
-        if let Some(last) = table.column_iter_mut().last() {
-            last.set_padding((0, 0));
-        }
-        for (number, line) in table.trim_fmt().lines().enumerate() {
-            match number {
-                0 => self.heading(line)?,
-                _ => self.line(line)?,
-            }
-        }
-        Ok(())
+        let line = |row: &[String]| {
+            let cells = row.iter().zip(columns).zip(&widths);
+            let cells = cells.map(|((cell, Column(_, is_number)), width)| {
+                let padding = " ".repeat(width - display_width(cell));
+                match is_number {
+                    true => padding + cell,
+                    false => cell.clone() + &padding,
+                }
+            });
+            let line = cells.collect::<Vec<_>>().join("  ");
+            line.trim_end().to_owned()
+        };
+        self.heading(&line(&heading))?;
+        rows.iter().try_for_each(|row| self.line(&line(row)))
     }
 
     /// Prints a heading.
@@ -139,11 +134,6 @@ impl Output {
         let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
         let text = printable(&text, &['\n', '\t']);
         self.out.write_all(text.as_bytes()).map_err(unwritten)
-    }
-
-    /// Prints terminal control codes.
-    pub(super) fn control(&mut self, codes: &str) -> Result<(), CommandError> {
-        self.out.write_all(codes.as_bytes()).map_err(unwritten)
     }
 
     /// Prints the buffer. A command ends with it: an error after that would be lost.
@@ -181,59 +171,6 @@ fn unwritten(error: io::Error) -> CommandError {
         return CommandError::OutputClosed;
     }
     CommandError::Failed(format!("cannot write to standard output: {error}"))
-}
-
-/// A progress bar. Dropping it removes it from the terminal.
-#[derive(Clone, Debug)]
-pub(super) struct Progress(ProgressBar);
-
-impl Progress {
-    /// A bar of `total` bytes; if that is unknown, it only counts.
-    pub(super) fn of_bytes(what: &'static str, total: Option<u64>) -> Self {
-        match total {
-            Some(total) => Self::new(
-                ProgressBar::new(total),
-                what,
-                "{msg} [{bar:30}] {bytes}/{total_bytes}, {eta} left",
-            ),
-            None => Self::new(ProgressBar::no_length(), what, "{msg} {spinner} {bytes}"),
-        }
-    }
-
-    /// Counts things whose total is unknown.
-    pub(super) fn of_things(what: &'static str) -> Self {
-        let template = "{msg} {spinner} {human_pos}, {per_sec}";
-        Self::new(ProgressBar::no_length(), what, template)
-    }
-
-    /// Shows the elapsed time of a task of unknown length.
-    pub(super) fn of_time(what: &'static str) -> Self {
-        let template = "{msg} {spinner} {elapsed}";
-        Self::new(ProgressBar::no_length(), what, template)
-    }
-
-    fn new(bar: ProgressBar, what: &'static str, template: &str) -> Self {
-        // The usual style is used if the template has an error.
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        bar.set_message(what);
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(Duration::from_millis(200));
-        }
-        Self(bar)
-    }
-
-    /// Advances it.
-    pub(super) fn advance(&self, number: usize) {
-        self.0.inc(number as u64);
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
 }
 
 /// `text` in lines that leave room for `indent` columns before each. The first line's indent is already in

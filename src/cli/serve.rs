@@ -19,7 +19,7 @@ use crate::adapters::listener::PublicSocket;
 use crate::adapters::model::openai::SLOW_READER_GRACE;
 use crate::adapters::outbound::webhook;
 use crate::adapters::supervisor::supervise;
-use crate::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
+use crate::adapters::system::{SystemEntropy, fit_connections, user_id};
 use crate::adapters::systemd::{self, NotifyState, PassedSockets};
 use crate::adapters::threads::write_to_pipe;
 use crate::app::App;
@@ -42,7 +42,6 @@ use crate::wiring::stores::{Stores, WindowsFor};
 use crate::wiring::{self, OwnCertificate, StoresError};
 
 use super::certificate;
-use super::certificate_order;
 use super::delivering::Delivering;
 use super::signals::{self, StopSignals};
 
@@ -153,23 +152,9 @@ pub async fn serve_until_stopped(
 
 fn keep_supervised(certificate: OwnCertificate, metrics: &Arc<Metrics>) {
     let (certificate, counted) = (Arc::new(certificate), Arc::clone(metrics));
-    let keeping = move |_stop| keep_certificate(Arc::clone(&certificate), counted.clone());
+    let keeping = move |_stop| certificate::keep(Arc::clone(&certificate), counted.clone());
     let never = CancellationToken::new();
     supervise(Worker::Certificate, metrics, &never, keeping);
-}
-
-/// Rereads the certificate now and then, or renews it.
-async fn keep_certificate(certificate: Arc<OwnCertificate>, metrics: Arc<Metrics>) {
-    let clock = Arc::new(SystemClock);
-    let ended = match &*certificate {
-        OwnCertificate::Files(files) => certificate::watch(Arc::clone(files), clock, metrics).await,
-        OwnCertificate::Acme(acme) => {
-            certificate_order::keep_renewed(Arc::clone(acme), clock, metrics).await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::error!(%error, "cannot wait for SIGHUP");
-    }
 }
 
 /// The listening sockets and the certificate.

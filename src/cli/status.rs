@@ -1,11 +1,6 @@
 //! The status of the service.
 
-use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
-use std::time::Duration;
-
 use indicatif::HumanBytes;
-use tokio::time::sleep;
 
 use crate::adapters::files::data_dir::sizes;
 use crate::adapters::system::SystemClock;
@@ -20,68 +15,28 @@ use crate::ports::Clock as _;
 
 use super::client::Client;
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, plural, short_minute, short_time, span};
+use super::output::{Output, grouped, plural, short_minute, short_time, show, span};
 
-/// Refresh interval of the status.
-const PAUSE: Duration = Duration::from_secs(2);
-/// Switches a terminal to an empty second screen, and back to the first one, unchanged.
-const SCREENS: [&str; 2] = ["\x1b[?1049h\x1b[H\x1b[2J", "\x1b[?1049l"];
-
-/// Shows the status of the service of `args`, with `watch` until the command is stopped.
+/// Shows the status of the service of `args`.
 pub(super) async fn run(
-    watch: bool,
     form: OutputForm,
     args: &Args,
     client: &Client,
 ) -> Result<Done, CommandError> {
-    let dir = args.data_dir.as_deref();
-    // A stopped directory is locked while it is watched: no service could start on it. Shared engines are
-    // not.
-    let watch = watch && (client.is_running() || dir.is_none());
-    let mut output = Output::new(form);
-    let has_screen = watch && !form.json && io::stdout().is_terminal();
-    let _screen = has_screen.then(|| SecondScreen);
-    loop {
-        let report = report(dir, client).await?;
-        if has_screen {
-            output.control(SCREENS[0])?;
-        }
-        match form.json {
-            true => output.json(&report)?,
-            false => print(&mut output, &report, no_service(args))?,
-        }
-        output.flush()?;
-        if !watch {
-            return Ok(Done::Whole);
-        }
-        sleep(PAUSE).await;
-    }
-}
-
-/// The terminal's second screen. Dropping it switches back to the first one.
-struct SecondScreen;
-
-impl Drop for SecondScreen {
-    fn drop(&mut self) {
-        let mut stdout = io::stdout();
-        // Fails only if nobody sees it.
-        let _ = stdout.write_all(SCREENS[1].as_bytes());
-        let _ = stdout.flush();
-    }
-}
-
-async fn report(data_dir: Option<&Path>, client: &Client) -> Result<StatusReport, CommandError> {
     let report: StatusReport = client.one(SHOW, serde_json::json!({})).await?;
-    let sizes = data_dir.map(sizes).transpose()?.unwrap_or_default();
+    let sizes = args.data_dir.as_deref().map(sizes).transpose()?;
+    let sizes = sizes.unwrap_or_default().into_iter();
     let is_running = client.is_running();
-    Ok(StatusReport {
+    let report = StatusReport {
         is_running,
         service: report.service.filter(|_| is_running),
         files: sizes
-            .into_iter()
             .map(|(name, bytes)| FileSize { name, bytes })
             .collect(),
         ..report
+    };
+    show(form, &report, |output| {
+        print(output, &report, no_service(args))
     })
 }
 

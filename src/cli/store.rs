@@ -14,7 +14,7 @@ use crate::operator::ledger::COMPACT;
 use super::client::{Client, member};
 use super::input::{self, obtain};
 use super::outcome::{CommandError, Done, blocking};
-use super::output::{Progress, grouped, note, show};
+use super::output::{grouped, note, show};
 
 /// Backs `data_dir` up.
 pub(super) async fn back_up(
@@ -74,7 +74,7 @@ pub(super) async fn restore(
         obtain(consent, &format!("replace {names} in {dir}")).await?;
     }
     let path = data_dir.to_owned();
-    let (file, _) = input::open(file).await?;
+    let file = input::open(file).await?;
     let restored = blocking(move || backup::restore(&SystemFiles, &path, file)).await?;
     let held = match restored.held {
         0 => "none".to_owned(),
@@ -133,9 +133,7 @@ pub(super) async fn repair(consent: Consent, data_dir: &Path) -> Result<Done, Co
 
 /// Compacts the ledger.
 pub(super) async fn compact(form: OutputForm, client: &Client) -> Result<Done, CommandError> {
-    let progress = Progress::of_time("Compacting the ledger");
     let report: Value = client.one(COMPACT, json!({})).await?;
-    drop(progress);
     let number = |name| member(&report, name).map(|value| value.as_u64().unwrap_or_default());
     let change = |before: String, after: String| format!("{before} before, {after} now");
     let size = |bytes| HumanBytes(bytes).to_string();

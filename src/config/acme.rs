@@ -11,7 +11,6 @@ const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory"
 /// The certificate ordered by the service itself. Without `--https-domain` it orders none.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
-#[command(next_help_heading = "HTTPS")]
 pub struct AcmeArgs {
     /// Domain to order a certificate for and keep renewed, such as api.example.com; it must resolve to this
     /// machine, with port 443 leading to --listen; repeatable

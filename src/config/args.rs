@@ -44,24 +44,20 @@ pub struct Args {
     pub data_dir: Option<PathBuf>,
 
     /// Address and port to listen on; port 0 picks a free one
-    #[arg(help_heading = "Service")]
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = values::address)]
     pub listen: SocketAddr,
 
     /// Loopback address and port of the admin page, such as 127.0.0.1:9090; `landing-api admin link` prints a
     /// login link [default: none, no admin page]
-    #[arg(help_heading = "Service")]
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::loopback)]
     pub admin_listen: Option<SocketAddr>,
 
     /// PEM file with the HTTPS certificate and its chain, for --listen; reloaded when it changes [default:
     /// none, plain HTTP]
-    #[arg(help_heading = "HTTPS")]
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
     /// PEM file with the certificate's private key, readable only by its owner, or by a group if root owns it
-    #[arg(help_heading = "HTTPS")]
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
@@ -70,61 +66,50 @@ pub struct Args {
     pub acme: AcmeArgs,
 
     /// Address and port that redirect HTTP clients to --base-url, such as 0.0.0.0:80 [default: none]
-    #[arg(help_heading = "HTTPS")]
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
     pub redirect_listen: Option<SocketAddr>,
 
     /// Public origin of the service, without a path [default: that of --https-domain, or http:// or https://
     /// and the listen address]
-    #[arg(help_heading = "Service")]
     #[arg(long, value_name = "URL", value_parser = values::base_url)]
     pub base_url: Option<String>,
 
     /// Service name shown by health and the documents
-    #[arg(help_heading = "Service")]
     #[arg(long, value_name = "NAME", default_value = "Landing API", value_parser = values::name)]
     pub service_name: String,
 
     /// URL of the ERP that the documents link to
-    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "URL", value_parser = values::link)]
     pub erp_url: Option<String>,
 
     /// URL of the imprint that every page links to, or a path on this site such as /imprint
-    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "URL", value_parser = values::page_link)]
     pub imprint_url: Option<String>,
 
     /// URL of the privacy notice that every page links to, or a path on this site
-    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "URL", value_parser = values::page_link)]
     pub privacy_url: Option<String>,
 
     /// Directory with your own Markdown pages and replacements for the service's files
-    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "DIR")]
     pub site_dir: Option<PathBuf>,
 
     /// SVG or PNG logo, up to 64 KiB, shown next to the name on every page and in the browser tab [default: an
     /// arrow]
-    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "FILE")]
     pub site_logo: Option<PathBuf>,
 
     /// Colour of links and buttons, such as '#0b665e', dark enough to read on light pages (WCAG AA); dark
     /// pages use a lighter shade of it
-    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "#RRGGBB", value_parser = Accent::parse)]
     accent: Option<Accent>,
 
     /// Page, path of this site or email address that the assistant refers visitors to when it has no answer
-    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "URL|ADDRESS", value_parser = values::contact)]
     contact: Option<String>,
 
     /// Question that the chat of the home page offers as a button; repeatable up to six times, one per line in the
     /// environment [default: headings of your pages]
-    #[arg(help_heading = "Site")]
     #[arg(
         long = "suggestion",
         value_name = "TEXT",
@@ -134,16 +119,13 @@ pub struct Args {
     suggestions: Vec<String>,
 
     /// Markdown file with the title and introduction of the home page
-    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "FILE")]
     pub site_intro: Option<PathBuf>,
 
     /// Hide the developer pages from the navigation and the home page; they are still served
-    #[arg(help_heading = "Site")]
     #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
     hide_developers: bool,
 
-    #[arg(help_heading = "Limits")]
     #[arg(
         long,
         help = values::limit_help(),
@@ -154,7 +136,6 @@ pub struct Args {
     limit: Vec<(PolicyName, Option<Quota>)>,
 
     /// Lifetime of issued keys: a number with s, m, h or d
-    #[arg(help_heading = "Limits")]
     #[arg(
         long = "key-lifetime",
         value_name = "TIME",
@@ -165,7 +146,6 @@ pub struct Args {
 
     /// Reveal that an address is already signed up. never: to nobody; same-client: to the last four clients
     /// that signed it up; always: to everyone
-    #[arg(help_heading = "Newsletter")]
     #[arg(
         long,
         value_name = "WHO",
@@ -176,7 +156,6 @@ pub struct Args {
     pub(super) reveal_existing: RevealExisting,
 
     /// Store the IP address of each sign-up as proof of consent
-    #[arg(help_heading = "Newsletter")]
     #[arg(
         long,
         value_name = "on|off",
@@ -187,12 +166,10 @@ pub struct Args {
     consent_ip: bool,
 
     /// Require confirmation by email
-    #[arg(help_heading = "Newsletter")]
     #[arg(long, value_enum, value_name = "HOW", default_value_t = OptInMode::Single)]
     opt_in: OptInMode,
 
     /// Days to confirm a sign-up, counted from when the relay accepts its email; after that it is erased
-    #[arg(help_heading = "Newsletter")]
     #[arg(
         long,
         value_name = "DAYS",
@@ -206,7 +183,6 @@ pub struct Args {
     pub model: Option<ModelArgs>,
 
     /// Origin whose pages may call the API from a browser, such as https://example.com; repeatable
-    #[arg(help_heading = "Browsers and proxies")]
     #[arg(
         long = "allow-origin",
         value_name = "ORIGIN",
@@ -216,7 +192,6 @@ pub struct Args {
     pub allowed_origins: Vec<String>,
 
     /// Network of proxies whose X-Forwarded-For header is trusted, such as 10.0.0.0/8 or 127.0.0.1; repeatable
-    #[arg(help_heading = "Browsers and proxies")]
     #[arg(
         long = "trusted-proxy",
         value_name = "CIDR",
@@ -226,7 +201,6 @@ pub struct Args {
     pub trusted_proxies: Vec<IpNet>,
 
     /// Network or address to block, such as 192.0.2.0/24; repeatable. `landing-api block add` needs no restart
-    #[arg(help_heading = "Browsers and proxies")]
     #[arg(
         long = "block",
         value_name = "CIDR",
@@ -237,17 +211,14 @@ pub struct Args {
 
     /// How long browsers insist on https after a visit (HSTS): a number with s, m, h or d; sent only if
     /// --base-url is an https URL
-    #[arg(help_heading = "Browsers and proxies")]
     #[arg(long, value_name = "TIME|off", default_value = "365d", value_parser = values::hsts_max_age)]
     hsts: values::HstsMaxAge,
 
     /// URL notified of sign-ups, unsubscribes and erasures
-    #[arg(help_heading = "Newsletter")]
     #[arg(long, hide_env_values = true, value_name = "URL", value_parser = values::webhook_url)]
     pub newsletter_webhook: Option<WebhookUrl>,
 
     /// When to notify the webhook
-    #[arg(help_heading = "Newsletter")]
     #[arg(
         long,
         value_enum,
@@ -259,7 +230,6 @@ pub struct Args {
 
     /// File with the secret that signs webhook requests: whsec_ and 24 to 64 bytes in Base64; with two, one per
     /// line, both sign; readable only by its owner
-    #[arg(help_heading = "Newsletter")]
     #[arg(long, value_name = "FILE", requires = "newsletter_webhook")]
     pub newsletter_webhook_secret_file: Option<PathBuf>,
 
@@ -269,7 +239,6 @@ pub struct Args {
 
     /// Maximum open connections, each using up to 32 KiB of memory; beyond it, each new one closes an idle one
     /// of the network that has most. The open file limit is raised to fit
-    #[arg(help_heading = "Connections")]
     #[arg(
         long = "max-connections",
         value_name = "COUNT",
@@ -280,7 +249,6 @@ pub struct Args {
 
     /// Maximum open connections per IPv4 address or IPv6 /56; --trusted-proxy networks are exempt [default: an
     /// eighth of --max-connections]
-    #[arg(help_heading = "Connections")]
     #[arg(
         long = "max-connections-per-network",
         value_name = "COUNT",
@@ -294,7 +262,6 @@ pub struct Args {
 
     /// How long /livez returns 503 before a stop refuses connections, so that load balancers switch first: a
     /// number with s or m, up to 1m
-    #[arg(help_heading = "Several nodes")]
     #[arg(
         long,
         value_name = "TIME",
@@ -304,7 +271,6 @@ pub struct Args {
     pub drain_notice: Duration,
 
     /// Least severe level logged to standard error
-    #[arg(help_heading = "Log")]
     #[arg(
         long,
         value_name = "LEVEL",
@@ -315,7 +281,6 @@ pub struct Args {
     pub log_level: Level,
 
     /// Log format
-    #[arg(help_heading = "Log")]
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 

@@ -59,8 +59,11 @@ pub enum Command {
     /// Print the handbook
     Handbook {
         /// Topic to print [default: list the topics]
-        #[arg(hide_possible_values = true)]
-        topic: Option<Topic>,
+        #[arg(
+            hide_possible_values = true,
+            value_parser = PossibleValuesParser::new(TOPICS.map(|(name, _)| name))
+        )]
+        topic: Option<String>,
     },
 
     /// Check flags and files without starting the service
@@ -98,15 +101,7 @@ impl Command {
 #[derive(Clone, Debug, Subcommand)]
 pub enum AskingCommand {
     /// Show the state of the service and its last 24 hours
-    Status {
-        /// Refresh every two seconds, until Ctrl-C
-        #[arg(long)]
-        watch: bool,
-
-        /// Output format.
-        #[command(flatten)]
-        form: OutputForm,
-    },
+    Status(OutputForm),
 
     /// List, export, import and erase contacts
     #[command(subcommand)]
@@ -482,15 +477,15 @@ pub struct Whose {
     #[arg(long, value_name = "KEY", conflicts_with = "ip")]
     pub key: Option<String>,
 
-    /// Email address that the client of --ip signs up
-    #[arg(long, value_name = "ADDRESS", value_parser = values::email, requires = "ip")]
+    /// Email address that the client of --ip signs up; without --ip, what counts over all networks
+    #[arg(long, value_name = "ADDRESS", value_parser = values::email, conflicts_with = "key")]
     pub email: Option<String>,
 }
 
 /// Windows to reset.
 #[derive(Clone, Debug, Args, Serialize)]
 #[command(group = ArgGroup::new("what")
-    .args(["policy", "ip", "key", "client", "all"])
+    .args(["policy", "ip", "email", "key", "client", "all"])
     .multiple(true)
     .required(true))]
 pub struct ResetLimits {
@@ -504,11 +499,11 @@ pub struct ResetLimits {
     pub whose: Whose,
 
     /// Hash of a client, from `limits show`
-    #[arg(long, value_name = "HASH", conflicts_with_all = ["policy", "ip", "key"])]
+    #[arg(long, value_name = "HASH", conflicts_with_all = ["policy", "ip", "email", "key"])]
     pub client: Option<String>,
 
     /// Every limit, for everyone
-    #[arg(long, conflicts_with_all = ["policy", "ip", "key", "client"])]
+    #[arg(long, conflicts_with_all = ["policy", "ip", "email", "key", "client"])]
     pub all: bool,
 
     /// Confirmation.
@@ -614,51 +609,33 @@ pub struct Recipient {
     pub form: OutputForm,
 }
 
-/// A file of the handbook.
-// A variant's doc comment is its line in the list of topics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Topic {
-    /// Packages, systemd, containers, proxies, the first contact
-    Install,
-    /// Flags, status, log, metrics, admin page, backup, upgrades
-    Operate,
-    /// List, export, import and erase contacts; webhooks
-    Contacts,
-    /// Proof of consent, double opt-in, unsubscribing, recipes
-    Consent,
-    /// Every rate limit, who it counts, how to show and reset it
-    Limits,
-    /// See who floods the service, block them, erase their sign-ups
-    Abuse,
-    /// Your own language model, streaming
-    Model,
-    /// Documents, your own pages, forms and chat on other sites
-    Site,
-    /// Keys, registration, the MCP server
-    Agents,
-    /// PostgreSQL and Redis, guarantees, moving there
-    SeveralNodes,
-    /// The capacity of several nodes, and its end
-    Scale,
-    /// Measurements, and the commands that repeat them
-    Benchmarks,
-    /// The source and its checks
-    Architecture,
-    /// Changes in each release
-    Changes,
-    /// Recipes: an endpoint, an error code, a policy, a flag, a command
-    HowToAdd,
-}
-
-impl Topic {
-    /// Every topic's name, and what it is about.
-    pub fn list() -> impl Iterator<Item = (String, String)> {
-        let values = Self::value_variants().iter();
-        values
-            .filter_map(ValueEnum::to_possible_value)
-            .map(|value| {
-                let about = value.get_help().map(ToString::to_string);
-                (value.get_name().to_owned(), about.unwrap_or_default())
-            })
-    }
-}
+/// The handbook's topics, and their texts.
+pub const TOPICS: [(&str, &str); 15] = [
+    ("install", include_str!("../../data/handbook/install.md")),
+    ("operate", include_str!("../../data/handbook/operate.md")),
+    ("contacts", include_str!("../../data/handbook/contacts.md")),
+    ("consent", include_str!("../../data/handbook/consent.md")),
+    ("limits", include_str!("../../data/handbook/limits.md")),
+    ("abuse", include_str!("../../data/handbook/abuse.md")),
+    ("model", include_str!("../../data/handbook/model.md")),
+    ("site", include_str!("../../data/handbook/site.md")),
+    ("agents", include_str!("../../data/handbook/agents.md")),
+    (
+        "several-nodes",
+        include_str!("../../data/handbook/several-nodes.md"),
+    ),
+    ("scale", include_str!("../../data/handbook/scale.md")),
+    (
+        "benchmarks",
+        include_str!("../../data/handbook/benchmarks.md"),
+    ),
+    (
+        "architecture",
+        include_str!("../../data/handbook/architecture.md"),
+    ),
+    ("changes", include_str!("../../data/handbook/changes.md")),
+    (
+        "how-to-add",
+        include_str!("../../data/handbook/how-to-add.md"),
+    ),
+];

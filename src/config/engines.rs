@@ -23,11 +23,10 @@ impl From<String> for EngineUrl {
 
 hidden!(EngineUrl);
 
-/// The engines that several nodes share. All commands take these flags, so only their long help shows them.
+/// The engines that several nodes share. All commands take these flags, but the help of most doesn't show them.
 /// `check` makes sure that flags that belong together are given together.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Several nodes")]
 pub struct EngineArgs {
     /// PostgreSQL database for contacts, keys and revocations, such as
     /// postgres://landing@db.example/landing?sslmode=require [default: the data directory]

@@ -11,7 +11,6 @@ use crate::domain::{Relay, RelaySecurity, Sender};
 /// The email account. Without `--smtp-url`, giving any of the others is an error.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
-#[command(next_help_heading = "Mail")]
 pub struct MailArgs {
     /// Mail relay: smtps://USER@HOST (TLS, port 465) or smtp://USER@HOST (STARTTLS, port 587); without TLS only
     /// on this machine [default: none, no email is sent]

@@ -19,8 +19,10 @@ mod mail;
 mod model;
 mod values;
 
+use std::env;
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -39,6 +41,12 @@ pub use values::WebhookUrl;
 
 /// End of each command's help, under `# ` and its name; the program's own has no name.
 const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
+
+/// The sample of a file of settings: every flag's variable, under `## ` and its topic.
+const SETTINGS: &str = include_str!("../../data/deploy/landing-api.env");
+
+/// The file of settings of the Debian package.
+const SETTINGS_FILE: &str = "/etc/landing-api/landing-api.env";
 
 /// Maximum width of help, in characters.
 const HELP_WIDTH: usize = 80;
@@ -70,6 +78,8 @@ pub enum Invocation {
         /// They are checked unless the command needs no data directory.
         args: Box<Args>,
     },
+    /// Run the command again with the settings of this file, because it has no data directory or database.
+    RunWith(PathBuf),
 }
 
 impl Invocation {
@@ -90,28 +100,48 @@ impl Invocation {
 
     fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let Some((_name, of_command)) = matches.subcommand() else {
-            return args(matches, true).map(Self::Serve);
+            let args = args(matches)?;
+            check(&args, false)?;
+            return Ok(Self::Serve(args));
         };
         let command = Command::from_arg_matches(matches)?;
         let args = if command.takes_flags() {
             refuse_early_flags(matches)?;
-            args(of_command, true)?
+            args(of_command)?
         } else {
-            args(matches, command.needs_data_dir())?
+            args(matches)?
         };
+        if command.needs_data_dir() {
+            if args.data_dir.is_none()
+                && args.engines.store.is_none()
+                && let Some(file) = settings_file()
+            {
+                return Ok(Self::RunWith(file));
+            }
+            check(&args, !command.takes_flags())?;
+        }
         Ok(Self::Operate { command, args })
     }
 }
 
-/// The flags of `matches`, checked if `is_checked`.
-fn args(matches: &ArgMatches, is_checked: bool) -> Result<Box<Args>, clap::Error> {
-    let mut args = Args::from_arg_matches(matches)?;
-    if is_checked {
-        let checked = args.check(matches.subcommand().is_some());
-        checked.map_err(|text| command().error(ErrorKind::ValueValidation, text))?;
+/// The file of settings: that of `LANDING_ENV_FILE`, none if it is empty, or that of the Debian package.
+fn settings_file() -> Option<PathBuf> {
+    match env::var_os("LANDING_ENV_FILE") {
+        Some(file) => Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty()),
+        // A file that cannot be read is reported later.
+        None => Some(PathBuf::from(SETTINGS_FILE)).filter(|file| file.try_exists().unwrap_or(true)),
     }
+}
+
+fn args(matches: &ArgMatches) -> Result<Box<Args>, clap::Error> {
+    let mut args = Args::from_arg_matches(matches)?;
     args.given = GivenFlags::of(&command(), matches);
     Ok(Box::new(args))
+}
+
+fn check(args: &Args, is_operating: bool) -> Result<(), clap::Error> {
+    let checked = args.check(is_operating);
+    checked.map_err(|text| command().error(ErrorKind::ValueValidation, text))
 }
 
 /// The parser: that of clap's derive, with the commands and an environment variable for each flag of the
@@ -121,23 +151,45 @@ fn command() -> clap::Command {
         let long = arg.get_long().unwrap_or_default();
         let variable = format!("LANDING_{}", long.to_uppercase().replace('-', "_"));
         let is_common = COMMON_FLAGS.contains(&long);
+        let arg = match topic(&variable) {
+            Some(topic) => arg.help_heading(topic),
+            None => arg,
+        };
         arg.env(variable).hide_short_help(!is_common)
     };
-    let flags = Args::command();
+    let flags = Args::command().mut_args(with_variable);
     let with_flags = |command: clap::Command| {
-        let all = flags.get_arguments().cloned().map(with_variable);
-        command.args(all).groups(flags.get_groups().cloned())
+        let all = flags.get_arguments().cloned();
+        match command.get_name() {
+            "check" | "doctor" => command.args(all).groups(flags.get_groups().cloned()),
+            "migrate" | "move" => command,
+            // They take the flags of several nodes, too, which few need.
+            _ => command.args(
+                all.filter(|arg| arg.is_global_set() && arg.get_id() != "data_dir")
+                    .map(|arg| arg.hide(true)),
+            ),
+        }
     };
     let commands = Command::augment_subcommands(clap::Command::default());
+    let commands = commands.get_subcommands().cloned().map(with_flags);
     let command = flags
         .clone()
-        .mut_args(with_variable)
-        .subcommands(commands.get_subcommands().cloned())
+        .subcommands(commands)
         .max_term_width(HELP_WIDTH)
-        .mut_subcommand("check", with_flags)
-        .mut_subcommand("doctor", with_flags)
         .override_usage("landing-api --data-dir <DIR> [FLAGS]\n       landing-api <COMMAND>");
     with_examples(command, "#")
+}
+
+/// The topic of the flag with this variable, as in [`SETTINGS`].
+fn topic(variable: &str) -> Option<&'static str> {
+    let mut topic = None;
+    for line in SETTINGS.lines() {
+        match (line.strip_prefix("## "), line.split_once('=')) {
+            (None, Some((name, _))) if name.trim_start_matches('#') == variable => return topic,
+            (heading, _) => topic = heading.or(topic),
+        }
+    }
+    None
 }
 
 /// `command` and all below it, each with the end of its help, found under `heading` in [`EXAMPLES`].

@@ -12,7 +12,6 @@ use crate::domain::macros::hidden;
 
 /// The model's flags. Without `--model-url`, giving any of the others is an error.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
-#[command(next_help_heading = "Model")]
 pub struct ModelArgs {
     /// Base URL of an OpenAI-compatible API whose model answers visitors, such as http://127.0.0.1:11434/v1
     /// [default: none, the assistant searches the pages]

@@ -69,7 +69,7 @@ impl ClientRow {
     }
 }
 
-/// Shows the remaining quotas of one client, given by `ip`, `ip` and `email`, or `key`; or all policies with
+/// Shows the remaining quotas of one client, given by `ip`, `ip` and `email`, `email` or `key`; or all policies with
 /// their `top` heaviest clients, optionally only `policy` or the policy of `client`.
 pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (app, params) = (&request.app, &request.params);
@@ -133,7 +133,7 @@ async fn left(
     Ok(rows)
 }
 
-/// Resets counts: of the client given by `ip`, `ip` and `email`, or `key`, optionally only under `policy`; of
+/// Resets counts: of the client given by `ip`, `ip` and `email`, `email` or `key`, optionally only under `policy`; of
 /// the hash `client`; of all clients under `policy`; or, with `all`, everything.
 pub(super) async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (app, params) = (&request.app, &request.params);
@@ -197,6 +197,8 @@ enum ClientIdentity<'a> {
     Credential(Fingerprint),
     /// An address signed up from a network.
     SignUp(Network, &'a EmailAddress),
+    /// An address, over all networks.
+    Address(&'a EmailAddress),
 }
 
 impl<'a> ClientIdentity<'a> {
@@ -216,11 +218,12 @@ impl<'a> ClientIdentity<'a> {
                 None => Self::Network(network),
             }));
         }
-        params.parsed("key", |key| {
+        let credential = params.parsed("key", |key| {
             Self::of_credential(key, secrets).ok_or(
                 "--key must be a whole API key, a token or a client id; the id of a key is not enough",
             )
-        })
+        })?;
+        Ok(credential.or(email.map(Self::Address)))
     }
 
     /// The API key, the token or the client id of an agent.
@@ -251,7 +254,9 @@ impl<'a> ClientIdentity<'a> {
                 (Self::SignUp(network, email), CountedBy::SignUp) => {
                     Subject::SignUp(*network, email)
                 }
-                (Self::SignUp(_, email), CountedBy::Address) => Subject::Mailbox(email),
+                (Self::SignUp(_, email) | Self::Address(email), CountedBy::Address) => {
+                    Subject::Mailbox(email)
+                }
                 _ => return None,
             };
             Some((policy, subject))

@@ -57,6 +57,8 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
         let (here, elsewhere) = (sign_up(address), sign_up("198.51.100.1"));
         assert_eq!(used(&app, &here).await, "newsletter 1, mail 0");
         assert_eq!(used(&app, &elsewhere).await, "newsletter 0, mail 0");
+        let anywhere = json!({"email": "ada@example.com"});
+        assert_eq!(used(&app, &anywhere).await, "mail 0");
         // Each is reset without the others.
         assert_eq!(reset(&app, &with_key).await, 2);
         assert_eq!(used(&app, &with_key).await, "default 0, assistant 0");

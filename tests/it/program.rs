@@ -357,21 +357,6 @@ impl Terminal {
         self.screen.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Reads what is shown until `text` is.
-    pub(crate) fn read_until(&mut self, text: &str) -> String {
-        let mut shown = String::new();
-        let mut bytes = [0; 4096];
-        while !shown.contains(text) {
-            let length = self.screen.read(&mut bytes).unwrap();
-            shown.push_str(&String::from_utf8_lossy(&bytes[..length]));
-        }
-        shown
-    }
-
-    pub(crate) fn interrupt(&self) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
-    }
-
     /// Waits for the end. Returns exit status and what was shown meanwhile.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let mut shown = Vec::new();

@@ -101,15 +101,14 @@ fn failed(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write {path}: {error}"))
 }
 
-/// Opens a file for reading, and returns it with its length.
+/// Opens a file for reading.
 ///
 /// # Errors
 /// When the file system refuses, or it is a directory.
-pub async fn open(path: &Path) -> io::Result<(tokio::fs::File, u64)> {
+pub async fn open(path: &Path) -> io::Result<tokio::fs::File> {
     let file = tokio::fs::File::open(path).await?;
-    let metadata = file.metadata().await?;
-    if metadata.is_dir() {
+    if file.metadata().await?.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    Ok((file, metadata.len()))
+    Ok(file)
 }

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::cli::import_columns::meaning_of;
-use crate::cli::output::Progress;
 use crate::config::ColumnMeaning;
 use crate::domain::quoted;
 use crate::operator::import::ImportRow;
@@ -56,7 +55,6 @@ impl From<csv::Error> for FileError {
 /// Every line of it ends with a single line feed, including the last one, so that lines can be counted.
 pub(super) struct Source<R> {
     inner: R,
-    progress: Progress,
     pending: Vec<u8>,
     sender: mpsc::Sender<io::Result<Bytes>>,
     /// Bytes read since the last row, and the line in which that began.
@@ -68,14 +66,9 @@ pub(super) struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
-    pub(super) fn new(
-        inner: R,
-        progress: Progress,
-        sender: mpsc::Sender<io::Result<Bytes>>,
-    ) -> Self {
+    pub(super) fn new(inner: R, sender: mpsc::Sender<io::Result<Bytes>>) -> Self {
         Self {
             inner,
-            progress,
             pending: Vec::new(),
             sender,
             row_bytes: 0,
@@ -110,7 +103,6 @@ impl<R: Read> Read for Source<R> {
         let mut bytes = vec![0; buffer.len()];
         let length = self.inner.read(&mut bytes)?;
         bytes.truncate(length);
-        self.progress.advance(length);
         self.row_bytes += length;
         if self.row_bytes > SKIPPED_BYTES_MAX {
             return Err(io::Error::other(format!(

@@ -28,7 +28,7 @@ fn read(format: FileFormat, file: &[u8]) -> Result<Found, String> {
     for size in [1, 3, 7, file.len().max(1)] {
         let (sender, mut receiver) = mpsc::channel(file.len() + 1);
         let begun = begin(Pieces(file, size)).and_then(|(pieces, delimiter)| {
-            let source = Source::new(pieces, Progress::of_bytes("", None), sender);
+            let source = Source::new(pieces, sender);
             match format {
                 FileFormat::Csv => read_csv(source, delimiter, &Vec::new()),
                 FileFormat::Jsonl => read_json_lines(source, &Vec::new()),
@@ -241,7 +241,7 @@ impl Read for Endless {
 fn a_row_without_end_is_read_up_to_a_bound() {
     let (sender, _receiver) = mpsc::channel(1);
     let (file, delimiter) = begin(Endless(b"email\n\"")).unwrap();
-    let source = Source::new(file, Progress::of_bytes("", None), sender);
+    let source = Source::new(file, sender);
     let refused = read_csv(source, delimiter, &Vec::new()).unwrap_err();
     let told = "a row after line 1 does not end within 16 MiB";
     assert!(refused.to_string().starts_with(told), "{refused}");

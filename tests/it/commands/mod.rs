@@ -7,6 +7,7 @@ mod contacts;
 mod keys;
 mod limits;
 mod queue;
+mod settings;
 mod status;
 mod store;
 mod terminal;

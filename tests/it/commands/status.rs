@@ -45,8 +45,7 @@ fn a_running_service_tells_what_it_has_done() {
     // What was counted until the stop is there.
     let hours = report["hours"].as_array().unwrap().iter();
     assert_eq!(hours.filter(|it| it["sign_ups"] == 1).count(), 1);
-    // Without a service it is shown once: the command has the directory open, and no service could start.
-    let shown = run("status --watch", dir.path());
+    let shown = run("status", dir.path());
     let line = "Service    not running\n";
     assert!(shown.out.contains(line), "{}", shown.out);
     shown.check_width();

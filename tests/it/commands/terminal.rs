@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{command, feed, run, stopped_house};
-use crate::program::{Program, Terminal, private_dir};
+use crate::program::{Terminal, private_dir};
 
 /// Runs a command on a terminal of 80 columns, on which `typed` is typed.
 fn on_terminal(words: &str, dir: &Path, typed: &str) -> (Option<i32>, String) {
@@ -68,19 +68,6 @@ fn a_restore_asks_before_it_replaces_a_file() {
     run(&format!("{restore} --yes"), &other).done();
     assert_eq!(run("contacts count", &other).out, "1\n");
     run(&format!("{restore} --yes"), &other).refused(1, "");
-}
-
-#[test]
-fn a_watched_status_ends_with_ctrl_c_and_leaves_the_terminal_as_it_was() {
-    let (dir, service) = Program::fresh(&[]);
-    let mut terminal = Terminal::start(&mut command("status --watch", dir.path()), 80);
-    let shown = terminal.read_until("On disk");
-    assert!(shown.starts_with("\x1b[?1049h\x1b[H\x1b[2J"), "{shown:?}");
-    terminal.interrupt();
-    let (status, shown) = terminal.wait();
-    assert_eq!(status, Some(0), "{shown:?}");
-    assert!(shown.ends_with("\x1b[?1049l"), "{shown:?}");
-    service.stopped();
 }
 
 #[test]

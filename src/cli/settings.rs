@@ -1,0 +1,149 @@
+//! The file of settings of the service, for commands that name no data directory. They run again with its settings
+//! as environment variables, which is how systemd passes them to the service (`EnvironmentFile`).
+
+use std::env;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use crate::adapters::files::operator_file;
+use crate::adapters::system::user_id;
+
+use super::input::unreadable;
+use super::outcome::CommandError;
+
+const FORM: &str = "must be NAME=VALUE, such as LANDING_SERVICE_NAME=Example";
+const SIGNS: &str =
+    "the value must have no backslashes, and end with the next quote if it begins with one";
+
+/// Runs this command again with the settings of `file`, except those that the environment has. Returns only if
+/// that fails.
+pub fn run_with(file: &Path) -> CommandError {
+    let settings = match read(file) {
+        Ok(settings) => settings.into_iter(),
+        Err(error) => return error,
+    };
+    let settings = settings.filter(|(name, _)| env::var_os(name).is_none());
+    // No other file is read then.
+    again(|command| command.envs(settings).env("LANDING_ENV_FILE", ""))
+}
+
+fn read(file: &Path) -> Result<Vec<(String, String)>, CommandError> {
+    let bytes = operator_file::read_bytes(file).map_err(|error| {
+        let cure = match error.kind() == io::ErrorKind::PermissionDenied {
+            true => "; run the command as root or as the service's user, or pass --data-dir",
+            false => "",
+        };
+        unreadable(file, format!("{error}{cure}"))
+    })?;
+    let text = String::from_utf8(bytes).map_err(|error| unreadable(file, error))?;
+    parse(&text).map_err(|error| CommandError::Input(format!("{}: {error}", file.display())))
+}
+
+/// Runs this command again as the owner of `data_dir` if root runs it: with the rights of the service, which may be
+/// unable to read what root can.
+pub(super) fn become_owner(data_dir: &Path) -> Result<(), CommandError> {
+    match fs::metadata(data_dir) {
+        Ok(found) if user_id() == 0 && found.uid() != 0 => {
+            Err(again(|command| command.uid(found.uid()).gid(found.gid())))
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Replaces this process. Returns only if that fails.
+fn again(change: impl FnOnce(&mut Command) -> &mut Command) -> CommandError {
+    let program = env::current_exe().unwrap_or_else(|_unknown| "landing-api".into());
+    let error = change(Command::new(&program).args(env::args_os().skip(1))).exec();
+    CommandError::Failed(format!("cannot run {}: {error}", program.display()))
+}
+
+/// Reads variables as systemd does, without its escapes.
+fn parse(text: &str) -> Result<Vec<(String, String)>, String> {
+    let mut settings = Vec::new();
+    let mut lines = text.lines().zip(1..);
+    while let Some((line, number)) = lines.next() {
+        if line.trim().is_empty() || line.trim_start().starts_with(['#', ';']) {
+            continue;
+        }
+        let wrong = |why| format!("line {number}: {why}");
+        let (name, value) = line.split_once('=').ok_or_else(|| wrong(FORM))?;
+        let (name, mut value) = (name.trim(), value.trim().to_owned());
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_part) {
+            return Err(wrong(FORM));
+        }
+        let quote = ['"', '\'']
+            .into_iter()
+            .find(|quote| value.starts_with(*quote));
+        if let Some(quote) = quote {
+            value.remove(0);
+            // A value in quotes may have several lines.
+            while !value.ends_with(quote) {
+                let (line, _) = lines.next().ok_or_else(|| wrong(SIGNS))?;
+                value = format!("{value}\n{}", line.trim_end());
+            }
+            value.pop();
+            if value.contains(quote) {
+                return Err(wrong(SIGNS));
+            }
+        }
+        if value.contains(['\\', '\0']) {
+            return Err(wrong(SIGNS));
+        }
+        settings.push((name.to_owned(), value));
+    }
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_systemd_reads_them() {
+        let text = "# comment\n; another\n\n  A=1\r\nB = two words \nC='it is \"so\"'\nD=\"a'b\"\nE=\n\
+                    F=\"one\ntwo\"\nG=a=b#c\nH=say \"no\"\n";
+        let settings = parse(text).unwrap();
+        let expected = [
+            ("A", "1"),
+            ("B", "two words"),
+            ("C", "it is \"so\""),
+            ("D", "a'b"),
+            ("E", ""),
+            ("F", "one\ntwo"),
+            ("G", "a=b#c"),
+            ("H", "say \"no\""),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(settings, expected);
+    }
+
+    #[test]
+    fn a_line_that_is_no_setting_is_named() {
+        for (text, told) in [
+            ("A=1\nnonsense\n", FORM),
+            ("\n=1\n", FORM),
+            ("# x\nexport A=1\n", FORM),
+            ("A=1\nB-C=1\n", FORM),
+            ("\nA=\"open\nB=1\n", SIGNS),
+            ("\nA=\"\n", SIGNS),
+            ("\nA='one' 'two'\n", SIGNS),
+            ("\nA=a\\nb\n", SIGNS),
+            ("\nA=\0\n", SIGNS),
+        ] {
+            assert_eq!(parse(text), Err(format!("line 2: {told}")), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_sample_sets_the_data_directory_alone() {
+        let sample = include_str!("../../data/deploy/landing-api.env");
+        let expected = ("LANDING_DATA_DIR", "/var/lib/landing-api");
+        let expected = (expected.0.to_owned(), expected.1.to_owned());
+        assert_eq!(parse(sample), Ok(vec![expected]));
+    }
+}

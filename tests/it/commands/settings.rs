@@ -1,0 +1,93 @@
+//! The file of settings, which commands read if they have no data directory.
+
+use std::fs::{self, Permissions, set_permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+
+use rustix::process::geteuid;
+
+use super::{feed, stopped_house};
+use crate::program::{Ran, landing_api, private_dir};
+
+/// Runs a command with this file of settings, and these variables.
+fn run_with(file: &Path, words: &str, variables: &[(&str, &str)]) -> Ran {
+    let words: Vec<_> = words.split_whitespace().collect();
+    let mut command = landing_api(&words);
+    let command = command.envs(variables.iter().copied());
+    Ran::of(command.env("LANDING_ENV_FILE", file))
+}
+
+#[test]
+fn a_command_without_a_data_directory_takes_the_settings_of_the_service() {
+    let (house, dir) = (stopped_house(), private_dir());
+    feed("contacts import -", &house.path, "ada@example.com\n").done();
+    let file = dir.path().join("landing-api.env");
+    let settings = "# The service's.\nLANDING_LIMIT=\"keys=7/1h\"\nLANDING_DATA_DIR=";
+    fs::write(&file, format!("{settings}{}\n", house.path.display())).unwrap();
+    let run = |words, variables: &[_]| run_with(&file, words, variables);
+    assert_eq!(run("contacts count", &[]).done().out, "1\n");
+    let shown = run("limits show", &[]).done().out;
+    assert!(shown.contains("  7/1h  "), "{shown}");
+    // The environment counts more, and flags count most.
+    let shown = run("limits show", &[("LANDING_LIMIT", "keys=8/1h")]).done();
+    assert!(shown.out.contains("  8/1h  "), "{shown:?}");
+    let other = dir.path().join("other");
+    let other = other.to_str().unwrap();
+    let check = format!("check --listen=127.0.0.1:0 --data-dir {other}");
+    assert!(run(&check, &[]).done().out.contains("does not exist"));
+    let checked = run("check --listen=127.0.0.1:0", &[]).done().out;
+    assert!(checked.contains("is readable"), "{checked}");
+    run("check --limit=keys=off --listen=x", &[]).refused(2, "--listen");
+    // The service gets them from systemd.
+    run("", &[]).refused(2, "no data directory");
+}
+
+#[test]
+fn a_file_of_settings_that_cannot_be_used_is_told_in_a_line() {
+    let dir = private_dir();
+    let file = dir.path().join("landing-api.env");
+    let missing = run_with(&file, "status", &[]);
+    missing.refused_in_a_line(1, "landing-api.env: no such file");
+    run_with(&file, "handbook", &[]).done();
+    for (text, status, told) in [
+        ("", 2, "no data directory"),
+        ("\u{1}\n", 2, "line 1: must be NAME=VALUE"),
+        ("\nA=1\nLANDING_DATA_DIR\n", 2, "line 3: must be NAME=VALUE"),
+        ("A='1\n", 2, "line 1: the value must have no backslashes"),
+        ("A=1\n", 2, "no data directory: set --data-dir DIR"),
+        ("LANDING_DATA_DIR=d\nLANDING_LIMIT=x\n", 2, "--limit"),
+        (&"x".repeat(65_537), 1, "is larger than 65536 bytes"),
+    ] {
+        fs::write(&file, text).unwrap();
+        run_with(&file, "status", &[]).refused(status, told);
+    }
+    if geteuid().is_root() {
+        set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let mut command = landing_api(&["status"]);
+        let command = command.uid(65_534).gid(65_534);
+        let ran = Ran::of(command.env("LANDING_ENV_FILE", &file));
+        ran.refused_in_a_line(1, "run the command as root or as the service's user");
+    }
+}
+
+#[test]
+fn root_checks_as_the_owner_of_the_data_directory() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let dir = private_dir();
+    let key = dir.path().join("key");
+    fs::write(&key, "sk").unwrap();
+    set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+    chown(dir.path(), Some(65_534), Some(65_534)).unwrap();
+    let flags = ["--listen=127.0.0.1:0", "--model=m", "--model-key-file"];
+    let mut command = landing_api(&["check", "--model-url=http://127.0.0.1:9/v1"]);
+    let command = command.args(flags).arg(&key).arg("--data-dir");
+    let ran = Ran::of(command.arg(dir.path()));
+    assert_eq!(ran.status, Some(2), "{ran:?}");
+    assert!(ran.out.contains("is private to user 65534"), "{ran:?}");
+    // That user cannot read root's file.
+    assert!(ran.out.contains("permission denied"), "{ran:?}");
+}
