@@ -34,7 +34,7 @@ impl LandingService {
     /// A service over `app` and `site`. `id_seed` is 16 random bytes; a body has `body_deadline`
     /// to arrive.
     pub fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16], body_deadline: Duration) -> Self {
-        let renderer = Renderer::new(&app.settings, site.page_writer().clone());
+        let renderer = Renderer::new(&app.settings, site.page_writer.clone());
         let state = Arc::new(ServerState::new(app, site, id_seed));
         Self {
             renderer,

@@ -1,11 +1,10 @@
-//! What the assistant gets beside the passages: examples of what visitors ask, words, and what it says around a
+//! The assistant's material besides the passages: sample questions of visitors, word lists, and the texts around a
 //! passage.
 //!
-//! A file `questions` of `data/assistant/` has the examples of a language, a line each, under the title of the
-//! section that answers them, and under headings with `-` if none does. One that two sections answer stands under
-//! both. A file `words` has the stop words of a language, those of them that ask, vague words, synonyms, and what is
-//! said without a question. Among the synonyms ☎, ⌚, ⌂ and ⚑ stand for a telephone number, hours, an address and a
-//! year, which are known by their looks.
+//! A file `questions` of `data/assistant/` has the samples of a language, a line each, under the title of the
+//! section that answers them, and under headings with `-` if none does. One that two sections answer is under
+//! both. A file `words` has the stop words of a language, its question words, vague words, synonyms, and messages
+//! that are no question.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,7 @@
 //! The embedded model: without network and weights, it looks the answer up in the service's pages.
 //!
 //! It decides by the question itself which language that is in, or by the visitor's page if the question does not
-//! tell, and looks it up in the pages of that language; in the English ones, which developers read, if those do
-//! not tell.
+//! tell, and looks it up in the pages of that language.
 
 use std::sync::Arc;
 
@@ -48,8 +47,7 @@ enum Reply {
 }
 
 impl PassageModelClient {
-    /// A model that knows `passages` and nothing else, and answers in the languages of `texts`; those of the
-    /// first one get what the pages of the others do not tell.
+    /// A model that knows `passages` and nothing else, and answers in the languages of `texts`.
     pub fn new(passages: &[Passage], texts: &[AssistantTexts]) -> Self {
         Self {
             passages: passages.iter().cloned().map(Arc::new).collect(),
@@ -98,7 +96,7 @@ impl PassageModelClient {
             |it: &&LanguagePages| [newest, previous].map(|question| it.index.evidence(question));
         // Of equals it finds the last.
         let pages = ordered.rev().max_by_key(evidence);
-        let reply = pages.map(|it| it.answer(newest, previous, all.first()));
+        let reply = pages.map(|pages| pages.answer(newest, previous));
         match (reply, closing) {
             (Some(Reply::Refusal(_)), Some(text)) | (Some(Reply::Answer(text)), _) => {
                 Reply::Answer(self.introduced(text, pages))
@@ -148,8 +146,8 @@ impl LanguagePages {
         said_here.map(|it| it.reply.clone())
     }
 
-    /// The answer from these pages; from the service's sections of the `first` ones if those do not tell.
-    fn answer(&self, newest: &str, previous: &str, first: Option<&Self>) -> Reply {
+    /// The answer from these pages.
+    fn answer(&self, newest: &str, previous: &str) -> Reply {
         let before = match words(newest).count() {
             0 => return Reply::Answer(self.propose(&self.texts.question, newest)),
             1..=FOLLOW_UP_WORDS_MAX => previous,
@@ -158,15 +156,7 @@ impl LanguagePages {
         if let Some(passage) = self.index.best(newest, before) {
             return Reply::Answer(self.quote(passage, newest));
         }
-        // Technical terms, as developers use them in any language. The other words might be words of the
-        // first language by accident.
-        let terms = self.index.unknown_words(newest);
-        let first = first.filter(|first| !std::ptr::eq(*first, self));
-        let found = first.and_then(|first| Some((first, first.index.best_section(&terms, "")?)));
-        match found {
-            Some((first, passage)) => Reply::Answer(first.quote(passage, &terms)),
-            None => Reply::Refusal(self.propose(&self.texts.unanswered, newest)),
-        }
+        Reply::Refusal(self.propose(&self.texts.unanswered, newest))
     }
 
     /// `text`, a few topics of the pages, and where else there are answers. The chat makes buttons of a list

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::domain::{AssistantTexts, Language};
 
 use crate::adapters::model::search::features::{folded, stem, words};
-use crate::adapters::model::search::shapes::signs;
 
 /// A question word stands among so many words at the beginning of its sentence; a relative pronoun further on.
 const QUESTION_WORD_AT_MAX: usize = 3;
@@ -165,7 +164,7 @@ impl Terms {
         for text in texts {
             let phrases = self.terms(text).into_iter().map(|term| term.groups);
             let marks = text.chars().filter(|c| !c.is_alphanumeric());
-            let marks = marks.chain(signs(text)).map(String::from);
+            let marks = marks.map(String::from);
             let marks = marks.filter_map(|mark| self.groups.get(&mark).cloned());
             for group in phrases.chain(marks).flatten() {
                 *topics.groups.entry(group).or_default() += 1;
