@@ -146,11 +146,10 @@ fn synonyms(language: Language) -> Vec<Vec<&'static str>> {
 
 fn other_subjects(language: Language, passages: &[Passage]) -> Vec<Vec<&'static str>> {
     let is_answered = |title: &str| {
-        let is_it = |it: &Passage| {
-            let is_for_them = it.language.unwrap_or_default() == language;
-            is_for_them && !it.is_own && it.title == title
-        };
-        passages.iter().any(is_it)
+        passages.iter().any(|passage| {
+            let is_for_them = passage.language.unwrap_or_default() == language;
+            is_for_them && !passage.is_own && passage.title == title
+        })
     };
     let others = examples(language).filter(|(title, _)| !is_answered(title));
     let mut subjects: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -187,8 +186,8 @@ fn headed_lines(file: &'static str) -> impl Iterator<Item = (&'static str, &'sta
     let mut heading = "";
     let lines = file.lines().filter(|line| !line.is_empty());
     lines.filter_map(move |line| match line.strip_prefix("# ") {
-        Some(it) => {
-            heading = it;
+        Some(title) => {
+            heading = title;
             None
         }
         None => Some((heading, line)),

@@ -58,7 +58,7 @@ impl Locales {
         key: &str,
         args: &FluentArgs<'_>,
     ) -> Result<String, String> {
-        let bundle = self.0.iter().find(|(it, _)| *it == language);
+        let bundle = self.0.iter().find(|(known, _)| *known == language);
         let pattern = bundle.and_then(|(_, bundle)| {
             let pattern = bundle.get_message(key)?.value()?;
             Some((bundle, pattern))

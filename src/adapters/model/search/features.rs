@@ -144,7 +144,7 @@ mod tests {
         let stems = ["ol", "weg"].map(Feature::of_stem);
         let bigram = Feature::of(("bigram", "ol", "weg"));
         let ngrams = [" ol", "ol ", " ol ", " we", "weg", "eg ", " weg", "weg "];
-        let ngrams = ngrams.map(|it| Feature::of(("ngram", it.chars().collect::<Vec<_>>())));
+        let ngrams = ngrams.map(|ngram| Feature::of(("ngram", ngram.chars().collect::<Vec<_>>())));
         let expected = stems.into_iter().chain([bigram]).chain(ngrams).collect();
         assert_eq!(features(Language::German, "Öl weg"), expected);
         assert_eq!(features(Language::German, " ?!"), BTreeSet::new());

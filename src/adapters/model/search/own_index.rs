@@ -12,20 +12,20 @@ use crate::adapters::model::search::terms::{Term, Terms, Topics};
 // Chosen on the pages of invented companies. Higher minimums refuse more of what the pages do not tell, and of what
 // they tell in other words.
 
-/// How much of a question a passage must cover to answer it.
+/// A passage must cover this share of a question to answer it.
 const COVERAGE_MIN: f64 = 0.55;
-/// How much better than any other, whether that covers enough or not, the passage that answers must be: no answer is
+/// The passage that answers must be this much better than any other, even one that does not cover enough: no answer is
 /// better than a wrong one.
 const LEAD_MIN: f64 = 1.1;
 /// A passage that covers this much has the very words of the question, and answers even if others do.
 const WHOLE: f64 = 0.99;
-/// How much better a passage is whose title the question names.
+/// Factor for a passage whose title the question names.
 const NAMED_FACTOR: f64 = 1.2;
-/// What a term in title or hints adds to its weight when passages are ranked.
+/// Bonus of a term in title or hints, as a share of its weight.
 const TITLE_BONUS: f64 = 0.4;
-/// What one adds that is mentioned again and again, at most.
+/// Largest bonus of a term that is mentioned again and again.
 const MENTIONS_BONUS: f64 = 0.4;
-/// What is left of the weight of a vague term.
+/// The share of its weight that a vague term keeps.
 const VAGUE_SHARE: f64 = 0.3;
 /// More terms of a question are not read.
 const TERMS_MAX: usize = 40;

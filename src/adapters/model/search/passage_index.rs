@@ -12,21 +12,21 @@ use crate::domain::{AssistantTexts, Language, Passage};
 use crate::adapters::model::search::features::{Feature, features, stem, stems, words};
 use crate::adapters::model::search::naive_bayes::{NaiveBayes, float};
 use crate::adapters::model::search::own_index::OwnIndex;
-use crate::adapters::model::search::quotation::sentences;
-use crate::adapters::model::search::terms::{Term, Terms};
+use crate::adapters::model::search::quotation::{answer_first, sentences};
+use crate::adapters::model::search::terms::Terms;
 
 // The first two are natural logarithms. They were chosen by cross-validation over the examples of
 // `data/assistant/`: higher ones refuse more questions about other subjects, and more of the right ones.
 // `tests/it/assistant_visitors.rs` checks them.
 
-/// How much the sections lose against other subjects if none has a word of the question; less if they have
+/// The penalty of the sections against other subjects if none has a word of the question; less if they have
 /// some of its words.
 const UNKNOWN_PENALTY_MAX: f64 = 20.0;
-/// How much likelier than other subjects an answer has to be: no answer is better than a wrong one.
+/// An answer has to be so much likelier than other subjects: no answer is better than a wrong one.
 const LOG_ODDS_MIN: f64 = 0.7;
 /// The same beside pages of the operator's: most of what their visitors ask is not about the service.
 const LOG_ODDS_MIN_BESIDE: f64 = 5.0;
-/// What the question before counts, if the newest one is read with it.
+/// The weight of the question before, if the newest one is read with it.
 const EARLIER_SHARE: f64 = 0.5;
 
 /// The passages for readers of a language.
@@ -48,9 +48,11 @@ impl PassageIndex {
     /// Those of `passages` that are for readers of the language of `texts`.
     pub(super) fn new(texts: &AssistantTexts, passages: &[Arc<Passage>]) -> Self {
         let language = texts.language;
-        let is_for_them = |it: &&Arc<Passage>| it.language.is_none_or(|it| it == language);
+        let is_for_them =
+            |passage: &&Arc<Passage>| passage.language.is_none_or(|own| own == language);
         let passages: Vec<_> = passages.iter().filter(is_for_them).cloned().collect();
-        let (own, sections): (Vec<_>, Vec<_>) = passages.iter().cloned().partition(|it| it.is_own);
+        let (own, sections): (Vec<_>, Vec<_>) =
+            passages.iter().cloned().partition(|passage| passage.is_own);
         let of_sections = sections.iter().enumerate();
         let of_sections = of_sections.flat_map(|(class, section)| {
             let texts = section.prose().flat_map(sentences);
@@ -59,7 +61,7 @@ impl PassageIndex {
         let others = texts.other_subjects.iter().enumerate();
         let others = others.flat_map(|(number, questions)| {
             let class = sections.len() + number;
-            questions.iter().map(move |it| (class, *it))
+            questions.iter().map(move |question| (class, *question))
         });
         let examples: Vec<_> = of_sections
             .chain(others)
@@ -157,16 +159,15 @@ impl PassageIndex {
         (sections, other_subjects)
     }
 
-    /// What `question` asks beside what the title of `passage` tells.
-    pub(super) fn terms_beside_title(&self, question: &str, passage: &Passage) -> Vec<Term> {
+    /// The text of `passage` with the paragraph in front that answers `question`: it has most of the terms that the
+    /// title does not have.
+    pub(super) fn quote(&self, passage: &Passage, question: &str) -> String {
         let title = self.terms.topics([passage.title.as_str()]);
-        let asked = self.terms.asked(question).into_iter();
-        asked.filter(|term| title.share(term) == 0.0).collect()
-    }
-
-    /// How many of the terms a text has.
-    pub(super) fn count_in(&self, text: &str, terms: &[Term]) -> usize {
-        let topics = self.terms.topics([text]);
-        terms.iter().filter(|term| topics.share(term) > 0.0).count()
+        let mut asked = self.terms.asked(question);
+        asked.retain(|term| title.share(term) == 0.0);
+        answer_first(&passage.text, |paragraph| {
+            let topics = self.terms.topics([paragraph]);
+            asked.iter().filter(|term| topics.share(term) > 0.0).count()
+        })
     }
 }
