@@ -116,7 +116,7 @@ pub async fn serve_until_stopped(
     let app = Arc::new(App {
         webhook,
         provider,
-        opt_in: args.asks_to_confirm().then(|| site.letters().clone()),
+        opt_in: args.asks_to_confirm().then(|| site.letters.clone()),
         mail: mail.map(|sender| sender as _),
         model,
         model_fallback: wiring::model_fallback(args, &site),

@@ -1,11 +1,10 @@
-//! What the assistant gets beside the passages: examples of what visitors ask, words, and what it says around a
+//! The assistant's material besides the passages: sample questions of visitors, word lists, and the texts around a
 //! passage.
 //!
-//! A file `questions` of `data/assistant/` has the examples of a language, a line each, under the title of the
-//! section that answers them, and under headings with `-` if none does. One that two sections answer stands under
-//! both. A file `words` has the stop words of a language, those of them that ask, vague words, synonyms, and what is
-//! said without a question. Among the synonyms ☎, ⌚, ⌂ and ⚑ stand for a telephone number, hours, an address and a
-//! year, which are known by their looks.
+//! A file `questions` of `data/assistant/` has the samples of a language, a line each, under the title of the
+//! section that answers them, and under headings with `-` if none does. One that two sections answer is under
+//! both. A file `words` has the stop words of a language, its question words, vague words, synonyms, and messages
+//! that are no question.
 
 use std::collections::BTreeMap;
 
@@ -147,11 +146,10 @@ fn synonyms(language: Language) -> Vec<Vec<&'static str>> {
 
 fn other_subjects(language: Language, passages: &[Passage]) -> Vec<Vec<&'static str>> {
     let is_answered = |title: &str| {
-        let is_it = |it: &Passage| {
-            let is_for_them = it.language.unwrap_or_default() == language;
-            is_for_them && !it.is_own && it.title == title
-        };
-        passages.iter().any(is_it)
+        passages.iter().any(|passage| {
+            let is_for_them = passage.language.unwrap_or_default() == language;
+            is_for_them && !passage.is_own && passage.title == title
+        })
     };
     let others = examples(language).filter(|(title, _)| !is_answered(title));
     let mut subjects: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -188,8 +186,8 @@ fn headed_lines(file: &'static str) -> impl Iterator<Item = (&'static str, &'sta
     let mut heading = "";
     let lines = file.lines().filter(|line| !line.is_empty());
     lines.filter_map(move |line| match line.strip_prefix("# ") {
-        Some(it) => {
-            heading = it;
+        Some(title) => {
+            heading = title;
             None
         }
         None => Some((heading, line)),

@@ -73,14 +73,6 @@ impl Representation {
             etag: format!("\"{tag}\""),
         }
     }
-
-    /// The same, for readers of `language`.
-    pub(super) fn in_language(self, language: Language) -> Self {
-        Self {
-            language: Some(language),
-            ..self
-        }
-    }
 }
 
 /// Hash of the concatenated `parts`, in hexadecimal digits.

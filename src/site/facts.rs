@@ -11,7 +11,7 @@ use super::image::Logo;
 pub struct SiteFacts {
     /// The operator's settings.
     pub settings: Settings,
-    /// What takes the place of the icon.
+    /// The operator's logo, in place of the icon.
     pub logo: Option<Logo>,
 }
 

@@ -39,7 +39,9 @@ fn letter(
         .fill_in(language, &name, values)?
         .replace("\r\n", "\n");
     let wrong = |why: &str| SiteError::new(&name, why);
-    let heading = filled.strip_prefix("# ").and_then(|it| it.split_once('\n'));
+    let heading = filled
+        .strip_prefix("# ")
+        .and_then(|text| text.split_once('\n'));
     let no_subject = "must begin with the subject of the mail, as a heading: # Please confirm";
     let (subject, body) = heading.ok_or_else(|| wrong(no_subject))?;
     let (subject, body) = (subject.trim(), body.trim());

@@ -19,9 +19,8 @@
 //! | `privacy` | what is stored, and when each statement about it is true |
 //! | `markdown` | Markdown to HTML, and to the plain text that the assistant quotes |
 //! | `openapi` | the description of the API, as YAML and as JSON |
-//! | `reference` | the API reference, arranged from the description |
+//! | `reference` | the API reference, arranged from the description, and the search index of the docs |
 //! | `assistant` | the assistant's texts besides the passages |
-//! | `search` | the search index of the docs |
 //! | [`tools`] | the tools of the MCP endpoint, with their schemas from the description |
 //! | `script` | the script of the pages, and the elements for other sites |
 //! | `skill` | instructions for agents, and their digest |
@@ -44,7 +43,6 @@ pub mod page_writer;
 mod privacy;
 mod reference;
 mod script;
-mod search;
 mod site_file;
 mod skill;
 mod templates;
@@ -78,12 +76,18 @@ use tools::Toolbox;
 /// Everything the service publishes about itself.
 #[derive(Debug)]
 pub struct Site {
-    documents: Vec<Document>,
-    passages: Vec<Passage>,
-    assistant_texts: Vec<AssistantTexts>,
-    toolbox: Toolbox,
-    letters: [LetterTemplate; Language::ALL.len()],
-    page_writer: PageWriter,
+    /// All documents, each under its own path.
+    pub documents: Vec<Document>,
+    /// The passages that the assistant may quote.
+    pub passages: Vec<Passage>,
+    /// The assistant's other texts, English first.
+    pub assistant_texts: Vec<AssistantTexts>,
+    /// The MCP server's names and tools.
+    pub toolbox: Toolbox,
+    /// The email that asks contacts to confirm, in each language.
+    pub letters: [LetterTemplate; Language::ALL.len()],
+    /// Renders pages per request.
+    pub page_writer: PageWriter,
 }
 
 /// The content of a problem code's page.
@@ -202,8 +206,9 @@ impl Site {
         let words = context! { problems => Value::from(Serde(problems)) };
         let words = context! { ..words, ..templates.context.clone() };
         let description = Description::render(&words)?;
-        let groups = reference::groups(&description.value);
-        let toolbox = Toolbox::new(facts, &description.value);
+        let operations = reference::operations(&description.value);
+        let groups = reference::groups(&description.value, &operations);
+        let toolbox = Toolbox::new(facts, &description.value, &operations);
         let cards = own_pages.iter().map(|page| page.card(&facts.settings));
         let cards: Vec<_> = cards.collect();
         let paths = catalog::PAGES.iter().map(|row| row.path);
@@ -234,7 +239,7 @@ impl Site {
             documents.extend(page.documents(&templates, row, &contents)?);
             if row.is_searched {
                 let sections = page.passages(base_url, false);
-                documents.push(search::document(base_url, &sections, &groups));
+                documents.push(reference::search_index(base_url, &sections, &groups));
             }
         }
         let problem_pages = problems
@@ -259,35 +264,5 @@ impl Site {
             letters: letters::letters(&templates, &facts.settings)?,
             page_writer: PageWriter::new(Arc::new(templates), contents),
         })
-    }
-
-    /// All documents, each under its own path.
-    pub fn documents(&self) -> &[Document] {
-        &self.documents
-    }
-
-    /// The MCP server's names and tools.
-    pub fn toolbox(&self) -> &Toolbox {
-        &self.toolbox
-    }
-
-    /// The email that asks contacts to confirm, in each language.
-    pub const fn letters(&self) -> &[LetterTemplate; Language::ALL.len()] {
-        &self.letters
-    }
-
-    /// Renders pages per request.
-    pub const fn page_writer(&self) -> &PageWriter {
-        &self.page_writer
-    }
-
-    /// The passages that the assistant may quote.
-    pub fn passages(&self) -> &[Passage] {
-        &self.passages
-    }
-
-    /// The assistant's other texts, English first.
-    pub fn assistant_texts(&self) -> &[AssistantTexts] {
-        &self.assistant_texts
     }
 }

@@ -30,7 +30,12 @@ impl Description {
     /// [`SiteError`] when the result is not YAML.
     pub(super) fn render(context: &Value) -> Result<Self, SiteError> {
         let yaml = environment()?.render_named_str(NAME, SOURCE, context)?;
-        let value = parse(&yaml).map_err(|error| SiteError::new(NAME, error.to_string()))?;
+        let options = serde_saphyr::options! {
+            // A bare `no` is a string in YAML 1.2.
+            strict_booleans: true,
+        };
+        let value = serde_saphyr::from_str_with_options(&yaml, options)
+            .map_err(|error| SiteError::new(NAME, error.to_string()))?;
         Ok(Self { yaml, value })
     }
 
@@ -44,15 +49,6 @@ impl Description {
             document("/api/openapi.yaml", YAML, self.yaml),
         ]
     }
-}
-
-/// Parses YAML 1.2 into JSON values.
-fn parse(yaml: &str) -> Result<serde_json::Value, serde_saphyr::Error> {
-    let options = serde_saphyr::options! {
-        // A bare `no` is a string in YAML 1.2.
-        strict_booleans: true,
-    };
-    serde_saphyr::from_str_with_options(yaml, options)
 }
 
 /// The source is YAML even before it is rendered, because statements are comments on lines of their

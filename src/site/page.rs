@@ -89,17 +89,17 @@ impl Page {
     ) -> Result<[Document; 2], SiteError> {
         let (mut pages, mut twins) = (Vec::new(), Vec::new());
         for text in &self.texts {
-            let html = Representation::new(HTML, self.html(templates, text, row.layout, values)?);
+            let language = (self.texts.len() > 1).then_some(text.language);
+            let html = self.html(templates, text, row.layout, values)?;
             let mut markdown = text.article.markdown.clone();
             if let Some(end) = row.markdown_end {
                 markdown.extend(["\n", &templates.fill(end, values.clone())?]);
             }
-            let markdown = Representation::new(MARKDOWN, markdown);
-            let forms = [html, markdown];
-            let [html, markdown] = match self.texts.len() {
-                1 => forms,
-                _ => forms.map(|form| form.in_language(text.language)),
-            };
+            let [html, markdown] =
+                [(HTML, html), (MARKDOWN, markdown)].map(|(media_type, body)| Representation {
+                    language,
+                    ..Representation::new(media_type, body)
+                });
             pages.extend([html, markdown.clone()]);
             twins.push(markdown);
         }

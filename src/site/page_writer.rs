@@ -27,7 +27,7 @@ impl PageWriter {
         Self { templates, values }
     }
 
-    /// What the newsletter's form asks with, on the pages of this service.
+    /// The text with which the newsletter's form asks for consent, on the pages of this service.
     pub fn consent_text(&self, language: Language, settings: &Settings) -> Option<String> {
         let hint = statements(settings).remove("form").unwrap_or_default();
         let keys = ["newsletter-lead"].into_iter().chain(hint);
@@ -40,7 +40,6 @@ impl PageWriter {
     ///
     /// # Errors
     /// [`SiteError`] when a template uses an undefined value, or grows too large.
-    /// [`SiteError`] when a template uses what is not there, or grows too large.
     pub fn write(
         &self,
         language: Language,
@@ -54,7 +53,7 @@ impl PageWriter {
         let body = templates.fill_in(language, layout, values)?;
         let languages: &[Language] = path.map_or(&[], |_path| &Language::ALL);
         let languages = languages.iter();
-        let languages = languages.map(|it| context! { tag => it.tag(), name => it.name() });
+        let languages = languages.map(|lang| context! { tag => lang.tag(), name => lang.name() });
         // The frame always has all its values, even empty ones.
         let frame = context! {
             title => templates.text(language, title)?,

@@ -1,8 +1,16 @@
 //! The API reference: the operations of the OpenAPI description by their tags, as laid out by the templates
-//! `parts/reference.*`. Schemas stay as in the description: the templates walk them.
+//! `parts/reference.*`, and the index that browsers search it and the guide with. Schemas stay as in the
+//! description: the templates walk them.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+use crate::domain::Passage;
+
+use super::document::{Document, JSON, PAGE_MAX_AGE_S, Representation};
+
+/// The path of the index.
+const SEARCH_PATH: &str = "/docs/search.json";
 
 /// An Operation Object with additional fields: `method`, `path`, the `parameters` of its path, and `same_as`,
 /// an earlier operation of the same tag with the same request and responses, if any.
@@ -21,19 +29,12 @@ pub(super) struct Group {
 }
 
 /// The groups of all operations, in the order of the tags.
-pub(super) fn groups(description: &Value) -> Vec<Group> {
-    let operations = operations(description);
-    let tags = description.get("tags").and_then(Value::as_array);
-    let tags = tags.into_iter().flatten();
-    tags.map(|tag| Group::of(tag, &operations)).collect()
+pub(super) fn groups(description: &Value, operations: &[Operation]) -> Vec<Group> {
+    let tags = items(description.get("tags"));
+    tags.map(|tag| Group::of(tag, operations)).collect()
 }
 
 impl Group {
-    /// Its operations, those that only return a document last.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Operation> {
-        self.operations.iter().chain(&self.documents)
-    }
-
     fn of(tag: &Value, all: &[Operation]) -> Self {
         let is_of_tag = |operation: &&Operation| {
             let first = operation.get("tags").and_then(|tags| tags.get(0));
@@ -58,14 +59,38 @@ impl Group {
     }
 }
 
+/// Title, path with anchor, and text of each search result: the guide's `passages` and the operations of `groups`.
+pub(super) fn search_index(base_url: &str, passages: &[Passage], groups: &[Group]) -> Document {
+    let passages = passages.iter().map(|passage| {
+        json!({
+            "title": passage.title,
+            "path": passage.url.replacen(base_url, "", 1),
+            "text": format!("{}\n{}", passage.hints.join(" "), passage.text),
+        })
+    });
+    let operations = groups
+        .iter()
+        .flat_map(|group| group.operations.iter().chain(&group.documents));
+    let operations = operations.map(|operation| {
+        let text = |name| operation.get(name).and_then(Value::as_str);
+        let text = |name| text(name).unwrap_or_default();
+        let (method, path) = (text("method"), text("path"));
+        json!({
+            "title": text("summary"),
+            "path": format!("/docs/reference#operation/{}", text("operationId")),
+            "text": format!("{method} {path}\n{}", text("description").trim_end()),
+        })
+    });
+    let places: Value = passages.chain(operations).collect();
+    let form = Representation::new(JSON, places.to_string());
+    Document::new(SEARCH_PATH, PAGE_MAX_AGE_S, vec![form])
+}
+
 /// Every operation, in the order of the description.
-fn operations(description: &Value) -> Vec<Operation> {
+pub(super) fn operations(description: &Value) -> Vec<Operation> {
     let mut operations = Vec::new();
     for (path, item) in members(description.get("paths")) {
-        let parameters = item.get("parameters").and_then(Value::as_array);
-        let parameters: Vec<_> = parameters
-            .into_iter()
-            .flatten()
+        let parameters: Vec<_> = items(item.get("parameters"))
             .map(|parameter| resolve(description, parameter))
             .collect();
         for (method, operation) in members(Some(item)) {
@@ -110,18 +135,20 @@ fn hoist_parameters(operations: &mut [Operation]) -> Vec<Value> {
     let mut lists: Vec<_> = lists
         .filter_map(|operation| operation.get_mut("parameters")?.as_array_mut())
         .collect();
-    let [first, others @ ..] = lists.as_slice() else {
+    let [first, _second, ..] = lists.as_slice() else {
         return Vec::new();
     };
-    if others.is_empty() {
-        return Vec::new();
-    }
     let mut common = (*first).clone();
-    common.retain(|parameter| others.iter().all(|list| list.contains(parameter)));
+    common.retain(|parameter| lists.iter().all(|list| list.contains(parameter)));
     for list in &mut lists {
         list.retain(|parameter| !common.contains(parameter));
     }
     common
+}
+
+/// The items of an array; none if it is absent.
+fn items(array: Option<&Value>) -> impl Iterator<Item = &Value> {
+    array.and_then(Value::as_array).into_iter().flatten()
 }
 
 /// The fields of an object; none if it is absent.

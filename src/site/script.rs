@@ -38,11 +38,11 @@ const MODULES: [(&str, &str); 5] = modules! {
 const STYLE: &str = "STYLE=\"\"";
 const TEXTS: &str = "TEXTS={}";
 
-/// Where it is put whether sign-ups have to be confirmed.
+/// Placeholder of the flag that sign-ups have to be confirmed.
 const CONFIRMS: &str = "CONFIRMS=false";
 
-/// What has spaces for people alone. No string and no regular expression of the elements has it in it: a test
-/// refuses one.
+/// Tokens whose spaces are for people only. No string or regular expression of the elements contains one: a test
+/// refuses it.
 const SPACED: [&str; 7] = [" = ", ", ", "{ ", " }", ") {", " ? ", " : "];
 
 /// The arguments that scripts fill in themselves.

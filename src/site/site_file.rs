@@ -127,7 +127,9 @@ fn is_translated(template: &str) -> bool {
 /// The file of the page that `name` is a text of, and the language in the name, if any: `about.md` and German
 /// for `about.de.md`.
 pub(super) fn page_and_language(name: &str) -> (String, Option<Language>) {
-    let parts = name.strip_suffix(".md").and_then(|it| it.rsplit_once('.'));
+    let parts = name
+        .strip_suffix(".md")
+        .and_then(|stem| stem.rsplit_once('.'));
     let others = || {
         Language::ALL
             .into_iter()

@@ -1,6 +1,7 @@
 //! Agent skills: instructions that an agent may load. An index lists them with their digests
 //! (discovery RFC v0.2.0, agentskills.io).
 
+use data_encoding::HEXLOWER;
 use minijinja::context;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -61,11 +62,7 @@ impl Skill {
 
 /// The algorithm and lowercase hexadecimal digits, as in an index.
 fn digest(bytes: &[u8]) -> String {
-    let digits: String = Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("sha256:{digits}")
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(bytes)))
 }
 
 #[cfg(test)]

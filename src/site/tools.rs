@@ -10,7 +10,7 @@ use crate::domain::SignUpsGo;
 use crate::domain::macros::names;
 
 use super::facts::SiteFacts;
-use super::reference::{members, resolve};
+use super::reference::{Operation, members, resolve};
 
 names! {
     /// One tool, in the order they are listed. A name in the protocol never changes.
@@ -26,17 +26,15 @@ names! {
 
 impl Tool {
     /// The tool as `tools/list` returns it. Title and description are in `x-tool` of its operation.
-    fn card(self, facts: &SiteFacts, description: &Value) -> ToolCard {
-        let is_meant = |operation: &&Value| {
-            let name = operation.pointer("/x-tool/name");
-            name.is_some_and(|name| name == self.as_str())
+    fn card(self, facts: &SiteFacts, description: &Value, operations: &[Operation]) -> ToolCard {
+        let of_tool = |operation: &&Operation| {
+            let tool = operation.get("x-tool").and_then(|tool| tool.get("name"));
+            tool.is_some_and(|name| name == self.as_str())
         };
-        let paths = members(description.get("paths"));
-        let mut operations = paths.flat_map(|(_, item)| members(Some(item)));
-        let operation = operations.find_map(|(_, operation)| Some(operation).filter(is_meant));
-        let operation = operation.unwrap_or_default();
-        let text = |pointer: &str| {
-            let text = operation.pointer(pointer).and_then(Value::as_str);
+        let operation = operations.iter().find(of_tool);
+        let field = |name| operation.and_then(|operation| operation.get(name));
+        let text = |name| {
+            let text = field("x-tool").and_then(|tool| tool.get(name)?.as_str());
             text.unwrap_or_default().trim_end().to_owned()
         };
         let schema = |body: Option<&Value>| {
@@ -44,18 +42,17 @@ impl Tool {
             let schema = body.and_then(|body| body.pointer("/content/application~1json/schema"));
             schema.map(|schema| closed(description, schema))
         };
-        let success =
-            members(operation.get("responses")).find(|(status, _)| status.starts_with('2'));
+        let success = members(field("responses")).find(|(status, _)| status.starts_with('2'));
         let nothing = json!({ "type": "object", "properties": {} });
         ToolCard {
             name: self.as_str(),
-            title: text("/x-tool/title"),
-            description: text("/x-tool/description"),
-            input_schema: schema(operation.get("requestBody"))
+            title: text("title"),
+            description: text("description"),
+            input_schema: schema(field("requestBody"))
                 .unwrap_or_else(|| closed(description, &nothing)),
-            output_schema: schema(success.map(|(_, answer)| answer)).unwrap_or_default(),
+            output_schema: schema(success.map(|(_, response)| response)).unwrap_or_default(),
             annotations: self.annotations(facts),
-            note: text("/x-tool/note"),
+            note: text("note"),
         }
     }
 
@@ -103,15 +100,17 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// The toolbox of a service with these facts and this OpenAPI description.
-    pub(super) fn new(facts: &SiteFacts, description: &Value) -> Self {
+    /// The toolbox of a service with these facts, this OpenAPI description and its operations.
+    pub(super) fn new(facts: &SiteFacts, description: &Value, operations: &[Operation]) -> Self {
         let settings = &facts.settings;
         Self {
             name: facts.mcp_name(),
             title: settings.service_name.clone(),
             version: env!("CARGO_PKG_VERSION"),
             website_url: format!("{}/", settings.base_url),
-            tools: Tool::ALL.map(|tool| tool.card(facts, description)).to_vec(),
+            tools: Tool::ALL
+                .map(|tool| tool.card(facts, description, operations))
+                .to_vec(),
         }
     }
 

@@ -117,7 +117,7 @@ pub fn model_client(
     let key = read_secret(flag, model.key_file.as_deref(), BearerToken::parse)?;
     let system_prompt = match &model.prompt_file {
         Some(path) => operator_file::read(path).map_err(at("--assistant-prompt-file", path))?,
-        None => page_prompt(&args.service_name, site.passages()),
+        None => page_prompt(&args.service_name, &site.passages),
     };
     let params = model.params.iter();
     let settings = OpenAiSettings {
@@ -144,7 +144,7 @@ pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> 
 }
 
 fn passage_model(site: &Site) -> PassageModelClient {
-    PassageModelClient::new(site.passages(), site.assistant_texts())
+    PassageModelClient::new(&site.passages, &site.assistant_texts)
 }
 
 /// Asks the configured model a question and returns its answer.

@@ -64,7 +64,7 @@ en | thanks, now tell me how to bake bread | I couldn’t find that on our site.
 #[tokio::test]
 async fn courtesies_get_a_short_sentence_in_their_language_or_that_of_the_page() {
     let site = render(&facts());
-    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let app = Setup::with_model(Arc::new(model))
         .limit("assistant", "100/1h")
         .start();

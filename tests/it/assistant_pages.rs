@@ -231,9 +231,9 @@ fn model() -> (PassageModelClient, Vec<Passage>) {
 
 fn model_of(facts: &SiteFacts) -> (PassageModelClient, Vec<Passage>) {
     let site = render(facts);
-    let passages = site.passages().to_vec();
+    let passages = site.passages.to_vec();
     (
-        PassageModelClient::new(&passages, site.assistant_texts()),
+        PassageModelClient::new(&passages, &site.assistant_texts),
         passages,
     )
 }
@@ -330,7 +330,7 @@ async fn check_unanswered(questions: impl Iterator<Item = &str>) {
     let (model, _) = model();
     let site = render(&facts());
     let not_told = |reply: &str| {
-        let mut texts = site.assistant_texts().iter();
+        let mut texts = site.assistant_texts.iter();
         texts.any(|it| reply.starts_with(&it.unanswered) && reply.matches("\n+ ").count() == 3)
     };
     let mut wrong = Vec::new();
@@ -361,7 +361,7 @@ async fn no_answer_says_yes_or_no_to_a_question_that_may_have_been_put_the_other
         "Yes,", "Yes:", "No,", "No:", "Ja,", "Ja:", "Nein,", "Nein:", "Oui,", "Oui :", "Non,",
         "Non :", "Sí,", "Sí:",
     ];
-    for passage in site.passages() {
+    for passage in &site.passages {
         let verdict = verdicts.iter().find(|it| passage.text.starts_with(**it));
         assert_eq!(verdict, None, "{}", passage.title);
     }
@@ -532,7 +532,7 @@ async fn any_text_gets_a_reply() {
 
 #[tokio::test]
 async fn without_pages_there_is_still_a_reply() {
-    let model = PassageModelClient::new(&[], render(&facts()).assistant_texts());
+    let model = PassageModelClient::new(&[], &render(&facts()).assistant_texts);
     for text in ["newsletter", "the", "?"] {
         assert!(!reply(&model, &[(Role::User, text)]).await.is_empty());
     }

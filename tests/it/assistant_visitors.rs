@@ -91,9 +91,9 @@ struct Score {
 
 async fn score(list: &List) -> Score {
     let site = render(&facts());
-    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let is_help = |url: &str| url.contains("/help#") || url.contains("/help?");
-    let passages = site.passages().iter();
+    let passages = site.passages.iter();
     let help = passages.filter(|it| it.language == Some(list.language) && is_help(&it.url));
     let help: Vec<_> = help.map(|passage| passage.url.as_str()).collect();
     assert_eq!(help.len(), SECTIONS.len());
@@ -108,7 +108,7 @@ async fn score(list: &List) -> Score {
         let reply = ask(&model, question).await;
         let end = reply.lines().last().unwrap_or_default();
         let url = end.split_once(": ").map(|(_, url)| url);
-        let url = url.filter(|url| site.passages().iter().any(|it| it.url == *url));
+        let url = url.filter(|url| site.passages.iter().any(|it| it.url == *url));
         let is_right = match (expected, url) {
             ("-", url) => url.is_none(),
             (sections, Some(url)) => sections.split('|').any(|section| {
@@ -174,7 +174,7 @@ fn the_examples_are_of_sections_that_there_are_and_are_none_of_these_questions()
     let site = render(&facts_with_erp());
     for (list, file) in LISTS.into_iter().zip(files) {
         let examples = examples(file);
-        let passages = site.passages().iter();
+        let passages = site.passages.iter();
         let passages = passages.filter(|it| it.language.is_none_or(|it| it == list.language));
         let titles: Vec<_> = passages.map(|it| it.title.as_str()).collect();
         for (heading, examples) in &examples {

@@ -164,7 +164,7 @@ fn the_words_of_the_own_form_say_that_the_ip_address_is_stored() {
     facts.settings.keeps_consent_ip = true;
     let site = crate::site::render(&facts);
     let text = site
-        .page_writer()
+        .page_writer
         .consent_text(Language::English, &facts.settings)
         .unwrap();
     assert!(

@@ -187,7 +187,7 @@ impl Setup {
             contacts: stores.0,
             provider: self.provider,
             webhook: self.webhook,
-            opt_in: self.mail.as_ref().map(|_| site.letters().clone()),
+            opt_in: self.mail.as_ref().map(|_| site.letters.clone()),
             deliveries: contacts.clone(),
             mail: self.mail,
             keys: stores.1,

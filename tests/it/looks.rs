@@ -55,7 +55,7 @@ fn a_logo_takes_the_place_of_the_icon() {
     }
     assert_eq!(document(&with_logo(SVG.as_bytes()), "/icon.svg"), SVG);
     let site = Site::render(&with_logo(&other), &problem::pages(), &[], &[]).unwrap();
-    let icon = site.documents().iter().find(|it| it.path == "/icon.png");
+    let icon = site.documents.iter().find(|it| it.path == "/icon.png");
     assert_eq!(icon.unwrap().representations[0].body, other);
 }
 
@@ -89,7 +89,7 @@ fn a_colour_is_that_of_pages_elements_and_icon() {
     let mut purple = facts();
     purple.settings.accent = Some(Accent::parse("#7a1fa2").unwrap());
     let site = Site::render(&purple, &problem::pages(), std::slice::from_ref(&own), &[]).unwrap();
-    let style = site.documents().iter().find(|it| it.path == "/style.css");
+    let style = site.documents.iter().find(|it| it.path == "/style.css");
     assert_eq!(text(&style.unwrap().representations[0]), own.text);
 }
 
@@ -115,7 +115,7 @@ fn an_introduction_is_what_the_home_page_begins_with_and_the_assistant_knows_it(
         text: "# Cranes of {{ service_name_md }}\n\nWe build <b>cranes</b>.\n\n## Since 1899\n\nIn the harbour.".to_owned(),
     };
     let site = Site::render(&facts(), &problem::pages(), &[introduction], &[]).unwrap();
-    let home = site.documents().iter().find(|it| it.path == "/").unwrap();
+    let home = site.documents.iter().find(|it| it.path == "/").unwrap();
     for form in home
         .representations
         .iter()
@@ -134,7 +134,7 @@ fn an_introduction_is_what_the_home_page_begins_with_and_the_assistant_knows_it(
         );
     }
     let is_there = |title: &str| {
-        site.passages()
+        site.passages
             .iter()
             .any(|it| it.is_own && it.title == title)
     };
@@ -166,7 +166,7 @@ fn the_chat_offers_headings_of_the_operators_pages_in_their_language_or_the_ques
     ];
     let home = |facts: &SiteFacts, tag: &str| {
         let site = Site::render(facts, &problem::pages(), &files, &[]).unwrap();
-        let page = site.documents().iter().find(|it| it.path == "/").unwrap();
+        let page = site.documents.iter().find(|it| it.path == "/").unwrap();
         let mut forms = page.representations.iter();
         let lang = format!("<html lang=\"{tag}\"");
         let form = forms.find(|it| text(it).contains(&lang)).unwrap();
@@ -184,7 +184,7 @@ fn the_chat_offers_headings_of_the_operators_pages_in_their_language_or_the_ques
     let imprint = &files[5..];
     let site = Site::render(&facts_of_shop, &problem::pages(), imprint, &[]).unwrap();
     assert!(
-        site.passages()
+        site.passages
             .iter()
             .any(|passage| passage.url.contains("/docs#"))
     );
@@ -210,7 +210,7 @@ fn a_site_with_pages_of_its_own_does_not_speak_of_the_service_in_their_place() {
     };
     let site = Site::render(&facts(), &problem::pages(), &[file], &[]).unwrap();
     let page = |path: &str| {
-        let mut all = site.documents().iter();
+        let mut all = site.documents.iter();
         text(&all.find(|it| it.path == path).unwrap().representations[0]).to_owned()
     };
     let help = page("/help.md");
@@ -219,7 +219,7 @@ fn a_site_with_pages_of_its_own_does_not_speak_of_the_service_in_their_place() {
         assert!(!help.contains(part), "{part}: {help}");
     }
     assert!(help.contains("our newsletter form stores"), "{help}");
-    let mut services = site.passages().iter().filter(|it| !it.is_own);
+    let mut services = site.passages.iter().filter(|it| !it.is_own);
     assert!(services.all(|it| it.url.contains("/help")));
 }
 
@@ -259,7 +259,7 @@ fn the_page_of_errors_lists_every_code_with_its_page() {
 
 fn letters(facts: &SiteFacts, files: &[SiteFile]) -> [LetterTemplate; 4] {
     let site = Site::render(facts, &problem::pages(), files, &[]);
-    site.unwrap().letters().clone()
+    site.unwrap().letters.clone()
 }
 
 const LINK: &str = LetterTemplate::LINK;

@@ -173,7 +173,7 @@ async fn turns_count_by_how_they_ended() {
 #[tokio::test]
 async fn questions_that_the_assistant_knows_no_answer_to_count_apart() {
     let site = render(&facts());
-    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let app = Setup::with_model(Arc::new(model)).start();
     for (question, turns_then) in [
         ("How do I subscribe to the newsletter?", [1, 0, 0, 0, 0, 0]),

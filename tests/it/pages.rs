@@ -74,7 +74,7 @@ fn unescaped(value: &str) -> String {
 /// Every page with its path.
 fn pages(facts: &SiteFacts) -> Vec<(String, String)> {
     let site = render(facts);
-    let pages = site.documents().iter().filter_map(|document: &Document| {
+    let pages = site.documents.iter().filter_map(|document: &Document| {
         let form = &document.representations[0];
         (form.media_type == HTML).then(|| (document.path.clone(), text(form).to_owned()))
     });
@@ -97,7 +97,7 @@ fn pages_bring_in_nothing_from_elsewhere_and_nothing_inline() {
                         let own = value.strip_prefix(&facts.settings.base_url);
                         let own = own.unwrap_or(value).split('?').next().unwrap();
                         let is_there = |document: &Document| document.path == own;
-                        assert!(site.documents().iter().any(is_there), "{value} in {path}");
+                        assert!(site.documents.iter().any(is_there), "{value} in {path}");
                     }
                 }
                 assert_ne!(tag.name, "style", "{path}");
@@ -154,7 +154,7 @@ fn every_reference_leads_somewhere() {
                 {
                     continue;
                 }
-                assert!(site.documents().iter().any(is_there), "{href} in {path}");
+                assert!(site.documents.iter().any(is_there), "{href} in {path}");
                 if !anchor.is_empty() {
                     assert!(ids[target].contains(&anchor.to_owned()), "{href} in {path}");
                 }
@@ -385,7 +385,7 @@ fn every_module_imports_those_of_its_own_version() {
     let version = version_of("/site.js", &page);
     let is_script = |document: &&Document| document.path.ends_with(".js");
     let mut imported = BTreeSet::from(["/site.js".to_owned()]);
-    for module in site.documents().iter().filter(is_script) {
+    for module in site.documents.iter().filter(is_script) {
         let text = text(&module.representations[0]);
         for line in text.lines().filter(|line| line.starts_with("import ")) {
             let (_, specifier) = line.split_once(" \"").unwrap();
@@ -399,7 +399,7 @@ fn every_module_imports_those_of_its_own_version() {
             imported.insert(path.unwrap_or_else(|| name.replacen("../", "/", 1)));
         }
     }
-    let modules = site.documents().iter().filter(is_script);
+    let modules = site.documents.iter().filter(is_script);
     let modules: BTreeSet<_> = modules.map(|module| module.path.clone()).collect();
     assert_eq!(imported, modules);
 }

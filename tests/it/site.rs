@@ -71,7 +71,7 @@ pub(crate) fn render(facts: &SiteFacts) -> Site {
 pub(crate) fn document(facts: &SiteFacts, path: &str) -> String {
     let site = render(facts);
     let is_there = |document: &&Document| document.path == path;
-    let document = site.documents().iter().find(is_there).unwrap();
+    let document = site.documents.iter().find(is_there).unwrap();
     text(&document.representations[0]).to_owned()
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn text(representation: &Representation) -> &str {
 
 /// The path and text of each form of each document.
 fn texts(site: &Site) -> impl Iterator<Item = (&str, &str)> {
-    let forms = site.documents().iter().flat_map(|document| {
+    let forms = site.documents.iter().flat_map(|document| {
         let forms = document.representations.iter();
         forms.map(|form| (&*document.path, form))
     });
@@ -101,9 +101,9 @@ fn between<'a>(text: &'a str, before: &'a str, after: &'a str) -> Vec<&'a str> {
 fn every_document_is_filled_whatever_is_configured() {
     for facts in variants() {
         let site = render(&facts);
-        assert!(site.passages().len() >= 20);
-        let paths: HashSet<_> = site.documents().iter().map(|it| &it.path).collect();
-        assert_eq!(paths.len(), site.documents().len());
+        assert!(site.passages.len() >= 20);
+        let paths: HashSet<_> = site.documents.iter().map(|it| &it.path).collect();
+        assert_eq!(paths.len(), site.documents.len());
         for (path, text) in texts(&site) {
             assert!(text.len() > 10, "{path}");
             for mark in ["{{", "{%", "{#", "<!--", "undefined"] {
@@ -129,7 +129,7 @@ fn every_link_into_the_guide_has_its_section() {
             assert!(anchors.contains(&anchor), "{anchor}");
         }
         let site = render(&facts);
-        let urls = site.passages().iter().map(|p| p.url.as_str());
+        let urls = site.passages.iter().map(|p| p.url.as_str());
         let urls: Vec<&str> = urls.filter(|url| url.contains("/docs#")).collect();
         let mut expected: Vec<String> = anchors
             .iter()
@@ -149,7 +149,7 @@ fn every_path_in_the_guide_is_a_real_one() {
     // A slash that begins no path of the service: JSON Pointers and prefix lengths.
     const OTHERS: [&str; 4] = ["/email", "/messages/0/content", "/64", "/56"];
     let site = render(&facts());
-    let documents = site.documents().iter().map(|it| &*it.path);
+    let documents = site.documents.iter().map(|it| &*it.path);
     let endpoints = ENDPOINTS.iter().flat_map(|it| it.paths);
     let areas = AREAS.split(' ');
     let paths: HashSet<_> = documents.chain(endpoints.copied()).chain(areas).collect();
@@ -224,7 +224,7 @@ fn a_page_shows_html_as_text() {
     problems.push(odd);
     let site = Site::render(&facts, &problems, &[], &[]).unwrap();
     let is_odd = |document: &&Document| document.path == "/problems/odd";
-    let document = site.documents().iter().find(is_odd).unwrap();
+    let document = site.documents.iter().find(is_odd).unwrap();
     let page = text(&document.representations[0]);
     assert!(page.starts_with("<!DOCTYPE html>"));
     assert!(page.contains(">&lt;b&gt;&amp; \"title\"</h1>"), "{page}");

@@ -249,7 +249,7 @@ fn combinations() -> Vec<Settings> {
 
 /// The text of the page at `path` in `language`.
 fn page(site: &Site, path: &str, language: Language) -> String {
-    let document = site.documents().iter().find(|it| it.path == path).unwrap();
+    let document = site.documents.iter().find(|it| it.path == path).unwrap();
     let mut forms = document
         .representations
         .iter()

@@ -101,7 +101,7 @@ async fn the_embedded_model_streams_paragraphs() {
         is_own: true,
         language: None,
     };
-    let model = PassageModelClient::new(&[passage], render(&facts()).assistant_texts());
+    let model = PassageModelClient::new(&[passage], &render(&facts()).assistant_texts);
     let app = Setup::with_model(Arc::new(model)).start();
     let body = r#"{"messages":[{"role":"user","content":"keys"}]}"#;
     let call = Call::post(PATH, body).header("accept", "text/event-stream");

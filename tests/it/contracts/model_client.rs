@@ -101,7 +101,7 @@ async fn the_passages_answer_whatever_is_asked() {
     let newsletter = passage("How to subscribe", "Send your address.\n\n    POST /api");
     let bare = passage("Why", "");
     let site = render(&facts());
-    let texts = site.assistant_texts();
+    let texts = &site.assistant_texts;
     check(&PassageModelClient::new(&[newsletter, bare], texts)).await;
     check(&PassageModelClient::new(&[], texts)).await;
 }

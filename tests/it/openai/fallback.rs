@@ -29,7 +29,7 @@ const UNMEASURED: &str = "1000000/60s";
 
 fn before(model: Arc<OpenAiModelClient>) -> Setup {
     let site = render(&facts());
-    let pages = PassageModelClient::new(site.passages(), site.assistant_texts()).as_fallback();
+    let pages = PassageModelClient::new(&site.passages, &site.assistant_texts).as_fallback();
     let setup = Setup {
         model_fallback: Some(Arc::new(pages)),
         ..Setup::with_model(model)

@@ -19,10 +19,7 @@ pub(crate) static CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::of(&
 /// The paths of all documents: discovery, pages, and what pages load.
 pub(super) static DOCUMENTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let site = site::render(&facts());
-    let paths = site
-        .documents()
-        .iter()
-        .map(|document| document.path.clone());
+    let paths = site.documents.iter().map(|document| document.path.clone());
     paths.collect()
 });
 

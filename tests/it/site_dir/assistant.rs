@@ -72,7 +72,7 @@ how-often-does-the-newsletter-come | how often do you send mails per month
 #[tokio::test]
 async fn the_operators_pages_and_those_of_the_service_answer_side_by_side() {
     let site = render(&[("rental.md", YARD)]).unwrap();
-    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let mut wrong = Vec::new();
     for [section, question] in rows(QUESTIONS) {
         let reply = ask(&model, question).await;
@@ -90,7 +90,7 @@ async fn the_operators_pages_and_those_of_the_service_answer_side_by_side() {
 async fn a_passage_without_words_is_quoted_by_its_title() {
     let page = "# Maps\n\n## Site plan\n\n![](crane.jpg)\n\n## \u{1f3d7}\n\nLook up.\n";
     let site = render(&[("maps.md", page)]).unwrap();
-    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let reply = ask(&model, "site plan").await;
     assert!(reply.starts_with("Site plan\n\nMore: "), "{reply}");
     // A title without a word is not what is asked for.
@@ -129,15 +129,9 @@ async fn the_operators_pages_answer_in_other_words_than_theirs_without_a_hint() 
     assert_eq!(wrongly_answered(&site, IN_OTHER_WORDS).await, "");
 }
 
-/// A page whose address, number and hours are written without the words for them.
-const LOOKS: &str = "# Harrow Nursery\n\n\
+/// A page with passages that are easily mistaken for each other.
+const NURSERY: &str = "# Harrow Nursery\n\n\
     We raise herbs and trees.\n\n\
-    ## Over the bridge\n\n\
-    Chapel Road 31, Lower Harrow.\n\n\
-    ## Maud Ferris\n\n\
-    0555 620 118, or at the gate.\n\n\
-    ## In the season\n\n\
-    From 9 to 18, then the gate is locked.\n\n\
     ## Bringing plants to you\n\n\
     The lorry with the plants comes on Thursdays.\n\n\
     ## Planting\n\n\
@@ -146,20 +140,14 @@ const LOOKS: &str = "# Harrow Nursery\n\n\
     Bring blunt ones in autumn.\n\n\
     ## Knives\n\n\
     Bring blunt ones in spring.\n\n\
-    ## The first tree\n\n\
-    Maud planted it in 1931.\n\n\
     ## Abroad\n\n\
     To Spain, France and Italy there is no lorry: foreign countries are too far.\n\n\
     ## Advice\n\n\
     Without an appointment, whenever the gate stands wide.\n";
 
 /// What is asked, and what the answer tells; nothing where a refusal is right.
-const OF_LOOKS: &str = "
-what's your address? | Chapel Road 31
-what's your telephone number? | 0555 620 118
-opening hours | From 9 to 18
+const OF_NURSERY: &str = "
 could you plant it for me? | dig the hole
-when were you founded? | in 1931
 do you do sharpening? |
 how can I book? |
 do I need no appointment? | Without an appointment
@@ -170,18 +158,18 @@ how deep do your people dig the hole for the plants? |
 ";
 
 #[tokio::test]
-async fn what_is_not_clear_is_refused_and_numbers_are_known_by_their_looks() {
-    let site = render(&[("nursery.md", LOOKS)]).unwrap();
-    assert_eq!(wrongly_answered(&site, OF_LOOKS).await, "");
+async fn what_is_not_clear_is_refused() {
+    let site = render(&[("nursery.md", NURSERY)]).unwrap();
+    assert_eq!(wrongly_answered(&site, OF_NURSERY).await, "");
 }
 
 /// The questions that are not answered by what their row tells, or not refused where that is nothing.
 async fn wrongly_answered(site: &Site, questions: &str) -> String {
-    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let mut wrong = String::new();
     for [question, fact] in rows(questions) {
         let reply = ask(&model, question).await;
-        let mut texts = site.assistant_texts().iter();
+        let mut texts = site.assistant_texts.iter();
         let is_refusal = texts.any(|it| reply.starts_with(&it.unanswered));
         if is_refusal != fact.is_empty() || !reply.contains(fact) {
             wrong += &format!("{question} -> {reply}\n");
@@ -243,7 +231,7 @@ async fn a_passage_answers_only_if_it_has_what_is_asked_for() {
 #[test]
 fn question_words_are_stop_words() {
     let site = render(&[]).unwrap();
-    for texts in site.assistant_texts() {
+    for texts in &site.assistant_texts {
         let language = texts.language;
         assert!(!texts.question_words.is_empty(), "{language:?}");
         for word in &texts.question_words {

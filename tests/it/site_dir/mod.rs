@@ -123,7 +123,7 @@ fn the_list_of_pages_leaves_out_imprint_and_privacy() {
     let index = |files: &[SiteFile]| {
         let site = Site::render(&facts, &problem::pages(), files, &images()).unwrap();
         let is_index = |document: &&Document| document.path == "/index.md";
-        let index = site.documents().iter().find(is_index).unwrap();
+        let index = site.documents.iter().find(is_index).unwrap();
         text(&index.representations[0]).to_owned()
     };
     let alone = index(std::slice::from_ref(&imprint));
@@ -136,19 +136,19 @@ fn the_list_of_pages_leaves_out_imprint_and_privacy() {
 #[tokio::test]
 async fn the_assistant_knows_the_operators_pages() {
     let site = render(&[("about.md", ABOUT)]).unwrap();
-    let [first, second, ..] = site.passages() else {
+    let [first, second, ..] = &site.passages[..] else {
         panic!("no passages");
     };
     assert_eq!(first.title, "About us");
     assert_eq!(first.url, "http://127.0.0.1:8080/about");
     assert_eq!(second.url, "http://127.0.0.1:8080/about#opening-hours");
 
-    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let reply = ask(&model, "when are you closed?").await;
     assert!(reply.contains("from 7 to 16"), "{reply}");
     let link = "More: http://127.0.0.1:8080/about#opening-hours";
     assert!(reply.ends_with(link), "{reply}");
-    let prompt = page_prompt("Landing API", site.passages());
+    let prompt = page_prompt("Landing API", &site.passages);
     assert!(prompt.contains("We sell cranes"));
 }
 
@@ -183,7 +183,7 @@ async fn a_file_of_the_same_name_replaces_one_of_the_service() {
 
 #[tokio::test]
 async fn what_the_assistant_is_told_follows_a_replaced_page() {
-    let passages = |files: &[(&str, &str)]| render(files).unwrap().passages().to_vec();
+    let passages = |files: &[(&str, &str)]| render(files).unwrap().passages.to_vec();
     let cranes = passages(&[("index.md", "# Cranes\n\nBig ones.")]);
     assert_eq!(cranes[0].text, "Big ones.");
     let is_of_developers = |it: &Passage| it.url.contains("/docs");
@@ -282,7 +282,7 @@ async fn a_page_may_stand_in_the_navigation() {
     // It is no hint for the assistant, and stands in no Markdown.
     assert!(!body(&app, "/about.md").await.contains("navigation"));
     let site = render(&files).unwrap();
-    let mut examples = site.passages().iter().flat_map(|it| &it.examples);
+    let mut examples = site.passages.iter().flat_map(|it| &it.examples);
     assert!(examples.clone().count() > 0);
     assert!(examples.all(|example| !example.contains("navigation:")));
 }
@@ -320,7 +320,7 @@ async fn no_page_takes_the_place_of_anything_else() {
     let openapi = get(&app, "/openapi.json").await.json();
     let operations = openapi["paths"].as_object().unwrap().keys().cloned();
     let site = render(&[]).unwrap();
-    let documents = site.documents().iter().map(|it| it.path.clone());
+    let documents = site.documents.iter().map(|it| it.path.clone());
     let mut checked = 0;
     for path in operations.chain(documents) {
         let first = path.split('/').nth(1).unwrap();

@@ -38,7 +38,7 @@ fn shop(name: &str) -> Site {
 
 /// The topics that a refusal proposes; none if `reply` is no refusal.
 fn proposed<'a>(site: &Site, reply: &'a str) -> Vec<&'a str> {
-    let mut texts = site.assistant_texts().iter();
+    let mut texts = site.assistant_texts.iter();
     if !texts.any(|it| reply.starts_with(&it.unanswered)) {
         return Vec::new();
     }
@@ -50,8 +50,8 @@ fn proposed<'a>(site: &Site, reply: &'a str) -> Vec<&'a str> {
 async fn visitors_of_a_shop_are_answered_from_its_pages_or_shown_its_headings() {
     for (name, questions, right_min) in SHOPS {
         let site = shop(name);
-        let model = PassageModelClient::new(site.passages(), site.assistant_texts());
-        let own: Vec<_> = site.passages().iter().filter(|it| it.is_own).collect();
+        let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
+        let own: Vec<_> = site.passages.iter().filter(|it| it.is_own).collect();
         let (mut right, mut wrong, mut refused) = (0, Vec::new(), Vec::new());
         for [fact, question] in rows(questions) {
             let reply = ask(&model, question).await;

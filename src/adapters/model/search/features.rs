@@ -53,7 +53,7 @@ pub(super) fn features(language: Language, text: &str) -> BTreeSet<Feature> {
 }
 
 /// The character n-grams of a word and its borders, in order.
-pub(super) fn ngrams(word: &str, length: usize) -> Vec<Feature> {
+fn ngrams(word: &str, length: usize) -> Vec<Feature> {
     let letters = std::iter::once(BORDER).chain(word.chars());
     let letters: Vec<_> = letters.chain([BORDER]).collect();
     let ngrams = letters.windows(length);
@@ -71,18 +71,6 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     let parts = parts.filter(|part| !part.contains('@'));
     let words = parts.flat_map(|part| part.split(|c: char| !c.is_alphanumeric()));
     words.filter(|word| !word.is_empty()).map(str::to_lowercase)
-}
-
-/// How many letters and marks of `text` only this language has, of those that are known here. `é` and `ü` are
-/// Spanish, too.
-pub(super) fn own_letters(language: Language, text: &str) -> usize {
-    let own: &[char] = match language {
-        Language::English => &[],
-        Language::German => &['ä', 'ö', 'ß'],
-        Language::French => &['à', 'â', 'ç', 'è', 'ê', 'î', 'ô', 'ù', 'œ'],
-        Language::Spanish => &['¿', '¡', 'ñ', 'á', 'í', 'ó', 'ú'],
-    };
-    text.to_lowercase().matches(own).count()
 }
 
 /// The stem of a word in lower case, without accents. French and Spanish are often typed without, so they come
@@ -156,7 +144,7 @@ mod tests {
         let stems = ["ol", "weg"].map(Feature::of_stem);
         let bigram = Feature::of(("bigram", "ol", "weg"));
         let ngrams = [" ol", "ol ", " ol ", " we", "weg", "eg ", " weg", "weg "];
-        let ngrams = ngrams.map(|it| Feature::of(("ngram", it.chars().collect::<Vec<_>>())));
+        let ngrams = ngrams.map(|ngram| Feature::of(("ngram", ngram.chars().collect::<Vec<_>>())));
         let expected = stems.into_iter().chain([bigram]).chain(ngrams).collect();
         assert_eq!(features(Language::German, "Öl weg"), expected);
         assert_eq!(features(Language::German, " ?!"), BTreeSet::new());

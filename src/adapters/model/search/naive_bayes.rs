@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::adapters::model::search::features::Feature;
 
-/// What is added to the weight of every feature in every class, so that no feature rules a class out
+/// Added to the weight of every feature in every class, so that no feature rules a class out
 /// (Lidstone smoothing).
 const SMOOTHING: f64 = 0.02;
 
@@ -61,9 +61,9 @@ impl NaiveBayes {
     fn tf_idf(&self, features: &BTreeSet<Feature>) -> Vec<(Feature, f64)> {
         let idf = |feature: &Feature| {
             let weights = self.features.get(feature);
-            weights.map_or(self.idf_unseen, |it| it.idf)
+            weights.map_or(self.idf_unseen, |weights| weights.idf)
         };
-        let length: f64 = features.iter().map(|it| idf(it).powi(2)).sum();
+        let length: f64 = features.iter().map(|feature| idf(feature).powi(2)).sum();
         let weight = |feature: &Feature| (*feature, idf(feature) / length.sqrt());
         features.iter().map(weight).collect()
     }
@@ -71,12 +71,14 @@ impl NaiveBayes {
     /// The log-likelihood of `features` in each class. A feature that no example has adds nothing.
     pub(super) fn log_likelihoods(&self, features: &BTreeSet<Feature>) -> Vec<f64> {
         let weighted = self.tf_idf(features).into_iter();
-        let known = weighted.filter_map(|(it, weight)| Some((self.features.get(&it)?, weight)));
+        let known =
+            weighted.filter_map(|(feature, weight)| Some((self.features.get(&feature)?, weight)));
         let known: Vec<_> = known.collect();
         // As if no class had any of them.
         let all: f64 = known.iter().map(|(_, weight)| weight).sum();
         let totals = self.totals.iter();
-        let mut log_likelihoods: Vec<_> = totals.map(|it| all * (SMOOTHING / it).ln()).collect();
+        let mut log_likelihoods: Vec<_> =
+            totals.map(|total| all * (SMOOTHING / total).ln()).collect();
         for (feature, weight) in known {
             for (class, in_class) in &feature.by_class {
                 if let Some(log_likelihood) = log_likelihoods.get_mut(*class) {
@@ -90,20 +92,20 @@ impl NaiveBayes {
     /// The classes whose examples have the feature.
     pub(super) fn classes_with(&self, feature: Feature) -> impl Iterator<Item = usize> {
         let weights = self.features.get(&feature).into_iter();
-        weights.flat_map(|it| it.by_class.iter().map(|(class, _)| *class))
+        weights.flat_map(|weights| weights.by_class.iter().map(|(class, _)| *class))
     }
 }
 
 impl FeatureWeights {
     fn add(&mut self, class: usize, weight: f64) {
-        match self.by_class.iter_mut().find(|(it, _)| *it == class) {
+        match self.by_class.iter_mut().find(|(known, _)| *known == class) {
             Some((_, sum)) => *sum += weight,
             None => self.by_class.push((class, weight)),
         }
     }
 }
 
-/// The smoothed inverse document frequency of what `frequency` of `documents` have.
+/// The smoothed inverse document frequency of a feature that `frequency` of `documents` have.
 pub(super) fn inverse_document_frequency(documents: usize, frequency: usize) -> f64 {
     (float(1 + documents) / float(1 + frequency)).ln() + 1.0
 }

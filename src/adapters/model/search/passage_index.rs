@@ -3,35 +3,30 @@
 //! The service's own sections come with examples of questions: a classifier has learned from them, with the
 //! sections as its classes, and classes of questions about other subjects. What is more like those has no answer
 //! there. The operator's pages have no such examples, and are found by their terms; nothing answers if two of their
-//! passages do so nearly as well. Where both the operator's pages and the service's answer, the one that covers more of
-//! the question does; of near equals the operator's.
+//! passages do so nearly as well. Where both the operator's pages and the service's answer, the operator's do.
 
 use std::sync::Arc;
 
 use crate::domain::{AssistantTexts, Language, Passage};
 
-use crate::adapters::model::search::features::{
-    Feature, features, own_letters, stem, stems, words,
-};
+use crate::adapters::model::search::features::{Feature, features, stem, stems, words};
 use crate::adapters::model::search::naive_bayes::{NaiveBayes, float};
-use crate::adapters::model::search::own_index::{Best, OwnIndex};
-use crate::adapters::model::search::quotation::sentences;
-use crate::adapters::model::search::terms::{Term, Terms};
+use crate::adapters::model::search::own_index::OwnIndex;
+use crate::adapters::model::search::quotation::{answer_first, sentences};
+use crate::adapters::model::search::terms::Terms;
 
 // The first two are natural logarithms. They were chosen by cross-validation over the examples of
 // `data/assistant/`: higher ones refuse more questions about other subjects, and more of the right ones.
 // `tests/it/assistant_visitors.rs` checks them.
 
-/// How much the sections lose against other subjects if none has a word of the question; less if they have
+/// The penalty of the sections against other subjects if none has a word of the question; less if they have
 /// some of its words.
 const UNKNOWN_PENALTY_MAX: f64 = 20.0;
-/// How much likelier than other subjects an answer has to be: no answer is better than a wrong one.
+/// An answer has to be so much likelier than other subjects: no answer is better than a wrong one.
 const LOG_ODDS_MIN: f64 = 0.7;
 /// The same beside pages of the operator's: most of what their visitors ask is not about the service.
 const LOG_ODDS_MIN_BESIDE: f64 = 5.0;
-/// A passage of the operator's that covers this share of what a section covers, covers nearly as much.
-const NEARLY: f64 = 0.85;
-/// What the question before counts, if the newest one is read with it.
+/// The weight of the question before, if the newest one is read with it.
 const EARLIER_SHARE: f64 = 0.5;
 
 /// The passages for readers of a language.
@@ -53,9 +48,11 @@ impl PassageIndex {
     /// Those of `passages` that are for readers of the language of `texts`.
     pub(super) fn new(texts: &AssistantTexts, passages: &[Arc<Passage>]) -> Self {
         let language = texts.language;
-        let is_for_them = |it: &&Arc<Passage>| it.language.is_none_or(|it| it == language);
+        let is_for_them =
+            |passage: &&Arc<Passage>| passage.language.is_none_or(|own| own == language);
         let passages: Vec<_> = passages.iter().filter(is_for_them).cloned().collect();
-        let (own, sections): (Vec<_>, Vec<_>) = passages.iter().cloned().partition(|it| it.is_own);
+        let (own, sections): (Vec<_>, Vec<_>) =
+            passages.iter().cloned().partition(|passage| passage.is_own);
         let of_sections = sections.iter().enumerate();
         let of_sections = of_sections.flat_map(|(class, section)| {
             let texts = section.prose().flat_map(sentences);
@@ -64,7 +61,7 @@ impl PassageIndex {
         let others = texts.other_subjects.iter().enumerate();
         let others = others.flat_map(|(number, questions)| {
             let class = sections.len() + number;
-            questions.iter().map(move |it| (class, *it))
+            questions.iter().map(move |question| (class, *question))
         });
         let examples: Vec<_> = of_sections
             .chain(others)
@@ -81,29 +78,14 @@ impl PassageIndex {
         }
     }
 
-    /// How much speaks for a question in this language: the words that are known here, and the letters that
-    /// only it has.
+    /// The number of words of `question` that are known in this language.
     pub(super) fn evidence(&self, question: &str) -> usize {
-        let is_of_language = |word: &String| self.is_learned(word) || self.terms.knows(word);
-        let known = words(question).filter(is_of_language);
-        known.count() + own_letters(self.language, question)
-    }
-
-    /// The words of `question` that are not known here.
-    pub(super) fn unknown_words(&self, question: &str) -> String {
-        let is_unknown = |word: &String| !(self.is_known(word) || self.terms.knows(word));
-        let unknown = words(question).filter(is_unknown);
-        unknown.collect::<Vec<_>>().join(" ")
-    }
-
-    fn is_known(&self, word: &str) -> bool {
-        let stem = stem(self.language, word);
-        self.is_learned(word) || self.own.has(&stem)
-    }
-
-    fn is_learned(&self, word: &str) -> bool {
-        let stem = stem(self.language, word);
-        self.classes_with(&stem).next().is_some()
+        let is_learned = |word: &str| {
+            let stem = stem(self.language, word);
+            self.classes_with(&stem).next().is_some()
+        };
+        let known = words(question).filter(|word| is_learned(word) || self.terms.knows(word));
+        known.count()
     }
 
     fn classes_with(&self, stem: &str) -> impl Iterator<Item = usize> {
@@ -118,26 +100,20 @@ impl PassageIndex {
         if let Some(passage) = self.passages.iter().find(is_titled_so) {
             return Some(passage);
         }
-        let section = self.best_section(question, before);
         let focus = self.terms.focus(question);
         let mut asked = self.terms.asked(question);
         let own = self.own.best(&asked, focus.as_ref()).or_else(|| {
             asked.extend(self.terms.asked(before));
             self.own.best(&asked, focus.as_ref())
         });
-        let is_better = |own: &Best<'_>, section: &Passage| {
-            let topics = self.terms.topics(section.prose());
-            own.coverage >= NEARLY * self.own.coverage(&asked, &topics)
-        };
-        match (own, section) {
-            (Some(own), Some(section)) if !is_better(&own, section) => Some(section),
-            (Some(own), _) => own.is_clear.then_some(own.passage),
-            (None, section) => section.map(Arc::as_ref),
+        match own {
+            Some(own) => own.is_clear.then_some(own.passage),
+            None => self.best_section(question, before),
         }
     }
 
     /// The service's section that answers `question`, which may be read with the one `before`.
-    pub(super) fn best_section(&self, question: &str, before: &str) -> Option<&Arc<Passage>> {
+    fn best_section(&self, question: &str, before: &str) -> Option<&Passage> {
         let (ranked, other_subjects) = self.ranked_sections(question, before);
         let stems = stems(self.language, question);
         let is_unknown = |stem: &&String| {
@@ -146,26 +122,22 @@ impl PassageIndex {
         };
         let unknown_share =
             float(stems.iter().filter(is_unknown).count()) / float(stems.len()).max(1.0);
-        let (log_likelihood, section) = ranked.first()?;
+        let (log_likelihood, section) = *ranked.first()?;
         let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
         let log_odds_min = if self.own.is_empty() {
             LOG_ODDS_MIN
         } else {
             LOG_ODDS_MIN_BESIDE
         };
-        (log_odds > log_odds_min).then_some(*section)
+        (log_odds > log_odds_min).then_some(section.as_ref())
     }
 
-    /// The passages that come closest to `question`, whether they answer it or not: the operator's, if there are any.
+    /// The passages that come closest to `question`, whether they answer it or not, the operator's first.
     pub(super) fn closest(&self, question: &str) -> impl Iterator<Item = &Passage> {
-        let own = self.own.closest(&self.terms.asked(question));
-        let sections = if self.own.is_empty() {
-            self.ranked_sections(question, "").0
-        } else {
-            Vec::new()
-        };
+        let own = self.own.closest(&self.terms.asked(question)).into_iter();
+        let (sections, _) = self.ranked_sections(question, "");
         let sections = sections.into_iter().map(|(_, passage)| passage);
-        own.into_iter().chain(sections).map(Arc::as_ref)
+        own.chain(sections).map(Arc::as_ref)
     }
 
     /// The sections with their log-likelihoods, the likeliest first, and the log-likelihood of the likeliest other
@@ -187,16 +159,15 @@ impl PassageIndex {
         (sections, other_subjects)
     }
 
-    /// What `question` asks beside what the title of `passage` tells.
-    pub(super) fn terms_beside_title(&self, question: &str, passage: &Passage) -> Vec<Term> {
+    /// The text of `passage` with the paragraph in front that answers `question`: it has most of the terms that the
+    /// title does not have.
+    pub(super) fn quote(&self, passage: &Passage, question: &str) -> String {
         let title = self.terms.topics([passage.title.as_str()]);
-        let asked = self.terms.asked(question).into_iter();
-        asked.filter(|term| title.share(term) == 0.0).collect()
-    }
-
-    /// How many of the terms a text has.
-    pub(super) fn count_in(&self, text: &str, terms: &[Term]) -> usize {
-        let topics = self.terms.topics([text]);
-        terms.iter().filter(|term| topics.share(term) > 0.0).count()
+        let mut asked = self.terms.asked(question);
+        asked.retain(|term| title.share(term) == 0.0);
+        answer_first(&passage.text, |paragraph| {
+            let topics = self.terms.topics([paragraph]);
+            asked.iter().filter(|term| topics.share(term) > 0.0).count()
+        })
     }
 }

@@ -1,8 +1,7 @@
 //! The embedded model: without network and weights, it looks the answer up in the service's pages.
 //!
 //! It decides by the question itself which language that is in, or by the visitor's page if the question does not
-//! tell, and looks it up in the pages of that language; in the English ones, which developers read, if those do
-//! not tell.
+//! tell, and looks it up in the pages of that language.
 
 use std::sync::Arc;
 
@@ -14,11 +13,10 @@ use crate::ports::{AnswerSink, ModelClient, ModelError};
 
 use crate::adapters::model::search::features::words;
 use crate::adapters::model::search::passage_index::PassageIndex;
-use crate::adapters::model::search::quotation::answer_first;
 
 /// A question of at most this many words is read together with the one before.
 const FOLLOW_UP_WORDS_MAX: usize = 5;
-/// How many topics a refusal offers.
+/// Topics that a refusal offers.
 const TOPICS: usize = 3;
 
 /// Answers from the service's own pages.
@@ -32,24 +30,19 @@ pub struct PassageModelClient {
     is_fallback: bool,
 }
 
-/// What readers of one language get.
+/// The pages and texts for readers of one language.
 #[derive(Debug)]
 struct LanguagePages {
     index: PassageIndex,
     texts: AssistantTexts,
 }
 
-/// What is said to a question.
+/// The reply to a question that the pages do not answer.
 #[derive(Debug)]
-enum Reply {
-    Answer(String),
-    /// That the pages do not tell.
-    Refusal(String),
-}
+struct Refusal(String);
 
 impl PassageModelClient {
-    /// A model that knows `passages` and nothing else, and answers in the languages of `texts`; those of the
-    /// first one get what the pages of the others do not tell.
+    /// A model that knows `passages` and nothing else, and answers in the languages of `texts`.
     pub fn new(passages: &[Passage], texts: &[AssistantTexts]) -> Self {
         Self {
             passages: passages.iter().cloned().map(Arc::new).collect(),
@@ -83,37 +76,38 @@ impl PassageModelClient {
 
     /// The answer in the language of the newest question; the one before decides between equals, then that of the
     /// visitor's page.
-    fn answer(&self, all: &[LanguagePages], conversation: &Conversation) -> Reply {
+    fn answer(
+        &self,
+        all: &[LanguagePages],
+        conversation: &Conversation,
+    ) -> Result<String, Refusal> {
         let mut questions = conversation.questions();
         let newest = questions.next().unwrap_or_default();
         let previous = questions.next().unwrap_or_default();
-        let is_preferred = |it: &LanguagePages| it.texts.language == conversation.language;
-        let (preferred, others): (Vec<_>, Vec<_>) = all.iter().partition(|it| is_preferred(it));
-        let mut ordered = preferred.into_iter().chain(others);
-        if let Some(reply) = ordered.clone().find_map(|it| it.courtesy(newest)) {
-            return Reply::Answer(self.introduced(reply, ordered.next()));
-        }
-        let closing = ordered.clone().find_map(|it| it.closing(newest));
+        let is_preferred = |pages: &&LanguagePages| pages.texts.language == conversation.language;
+        let (preferred, others): (Vec<_>, Vec<_>) = all.iter().partition(is_preferred);
+        let ordered = preferred.into_iter().chain(others);
         let evidence =
-            |it: &&LanguagePages| [newest, previous].map(|question| it.index.evidence(question));
-        // Of equals it finds the last.
-        let pages = ordered.rev().max_by_key(evidence);
-        let reply = pages.map(|it| it.answer(newest, previous, all.first()));
-        match (reply, closing) {
-            (Some(Reply::Refusal(_)), Some(text)) | (Some(Reply::Answer(text)), _) => {
-                Reply::Answer(self.introduced(text, pages))
-            }
-            (Some(Reply::Refusal(text)), None) => Reply::Refusal(self.introduced(text, pages)),
-            (None, _) => Reply::Answer(String::new()),
+            |pages: &&LanguagePages| [newest, previous].map(|text| pages.index.evidence(text));
+        let courtesy = ordered.clone().find_map(|pages| pages.courtesy(newest));
+        let pages = match courtesy {
+            Some(_) => ordered.clone().next(),
+            // Of equals it finds the last.
+            None => ordered.clone().rev().max_by_key(evidence),
+        };
+        let Some(pages) = pages else {
+            return Ok(String::new());
+        };
+        let reply = courtesy.map_or_else(|| pages.answer(newest, previous), Ok);
+        let mut closings = ordered.filter_map(|pages| pages.closing(newest));
+        let reply = reply.or_else(|refusal| closings.next().ok_or(refusal));
+        if !self.is_fallback {
+            return reply;
         }
-    }
-
-    /// The answer, after what a fallback says first.
-    fn introduced(&self, answer: String, pages: Option<&LanguagePages>) -> String {
-        match pages.filter(|_| self.is_fallback) {
-            Some(pages) => format!("{}\n\n{answer}", pages.texts.away),
-            None => answer,
-        }
+        let introduced = |text| format!("{}\n\n{text}", pages.texts.away);
+        reply
+            .map(introduced)
+            .map_err(|Refusal(text)| Refusal(introduced(text)))
     }
 }
 
@@ -126,12 +120,18 @@ impl LanguagePages {
             ..
         } = &self.texts;
         let said: Vec<_> = words(text).collect();
-        let says = |it: &&Courtesy| said.iter().any(|word| it.words.contains(&word.as_str()));
+        let is_said = |courtesy: &&Courtesy| {
+            said.iter()
+                .any(|word| courtesy.words.contains(&word.as_str()))
+        };
         let is_one = |word: &String| {
-            let mut all = courtesies.iter().map(|it| &it.words).chain([fillers]);
+            let mut all = courtesies
+                .iter()
+                .map(|courtesy| &courtesy.words)
+                .chain([fillers]);
             all.any(|words| words.contains(&word.as_str()))
         };
-        let said_here = courtesies.iter().find(says)?;
+        let said_here = courtesies.iter().find(is_said)?;
         said.iter().all(is_one).then(|| said_here.reply.clone())
     }
 
@@ -143,30 +143,22 @@ impl LanguagePages {
         if text.contains('?') || said.iter().any(asks) {
             return None;
         }
-        let mut closing = self.texts.courtesies.iter().filter(|it| it.is_closing);
-        let said_here = closing.find(|it| it.words.contains(&first));
-        said_here.map(|it| it.reply.clone())
+        let closes = |courtesy: &&Courtesy| courtesy.is_closing && courtesy.words.contains(&first);
+        let said_here = self.texts.courtesies.iter().find(closes);
+        said_here.map(|courtesy| courtesy.reply.clone())
     }
 
-    /// The answer from these pages; from the service's sections of the `first` ones if those do not tell.
-    fn answer(&self, newest: &str, previous: &str, first: Option<&Self>) -> Reply {
+    /// The answer from these pages.
+    fn answer(&self, newest: &str, previous: &str) -> Result<String, Refusal> {
         let before = match words(newest).count() {
-            0 => return Reply::Answer(self.propose(&self.texts.question, newest)),
+            0 => return Ok(self.propose(&self.texts.question, newest)),
             1..=FOLLOW_UP_WORDS_MAX => previous,
             _ => "",
         };
         if let Some(passage) = self.index.best(newest, before) {
-            return Reply::Answer(self.quote(passage, newest));
+            return Ok(self.quote(passage, newest));
         }
-        // Technical terms, as developers use them in any language. The other words might be words of the
-        // first language by accident.
-        let terms = self.index.unknown_words(newest);
-        let first = first.filter(|first| !std::ptr::eq(*first, self));
-        let found = first.and_then(|first| Some((first, first.index.best_section(&terms, "")?)));
-        match found {
-            Some((first, passage)) => Reply::Answer(first.quote(passage, &terms)),
-            None => Reply::Refusal(self.propose(&self.texts.unanswered, newest)),
-        }
+        Err(Refusal(self.propose(&self.texts.unanswered, newest)))
     }
 
     /// `text`, a few topics of the pages, and where else there are answers. The chat makes buttons of a list
@@ -185,8 +177,7 @@ impl LanguagePages {
 
     /// The passage, with the paragraph in front that answers.
     fn quote(&self, passage: &Passage, question: &str) -> String {
-        let asked = self.index.terms_beside_title(question, passage);
-        let text = answer_first(&passage.text, |it| self.index.count_in(it, &asked));
+        let text = self.index.quote(passage, question);
         // A passage may be a picture.
         let text = if text.is_empty() {
             &passage.title
@@ -213,16 +204,14 @@ impl ModelClient for PassageModelClient {
         sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         let pages = self.pages().await?;
-        let answer = match self.answer(pages, conversation) {
-            Reply::Answer(text) => text,
-            Reply::Refusal(text) => {
-                sink.mark_unanswered();
-                text
-            }
-        };
-        for paragraph in answer.split_inclusive("\n\n") {
+        let reply = self.answer(pages, conversation);
+        let text = reply.unwrap_or_else(|Refusal(text)| {
+            sink.mark_unanswered();
+            text
+        });
+        for paragraph in text.split_inclusive("\n\n") {
             sink.push(paragraph).await?;
         }
-        Ok(answer)
+        Ok(text)
     }
 }

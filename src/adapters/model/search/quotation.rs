@@ -12,11 +12,12 @@ const ABBREVIATION_LEN_MAX: usize = 2;
 pub(super) fn answer_first(text: &str, worth: impl Fn(&str) -> usize) -> String {
     let mut blocks: Vec<&str> = text.split("\n\n").collect();
     let is_prose = |block: &str| !block.starts_with(Passage::CODE_INDENT) && !block.contains('\n');
-    let paragraphs = (0..blocks.len()).filter(|at| blocks.get(*at).is_some_and(|it| is_prose(it)));
+    let paragraphs =
+        (0..blocks.len()).filter(|at| blocks.get(*at).is_some_and(|block| is_prose(block)));
     // Of equals it finds the last.
     let best = paragraphs
         .rev()
-        .max_by_key(|at| blocks.get(*at).map(|it| worth(it)));
+        .max_by_key(|at| blocks.get(*at).map(|block| worth(block)));
     if let Some(answer) = best.map(|at| blocks.remove(at)) {
         blocks.insert(0, answer);
     }
@@ -40,12 +41,12 @@ fn sentence_len(text: &str) -> usize {
     let is_end = |&(at, mark): &(usize, &str)| {
         let (before, after) = (text.get(..at), text.get(at + mark.len()..));
         let word = before
-            .and_then(|it| it.rsplit(' ').next())
+            .and_then(|text| text.rsplit(' ').next())
             .unwrap_or_default();
         let is_abbreviation = mark == "."
             && word.chars().count() <= ABBREVIATION_LEN_MAX
             && word.chars().all(char::is_alphabetic);
-        let next = after.and_then(|it| it.strip_prefix(' ')?.chars().next());
+        let next = after.and_then(|text| text.strip_prefix(' ')?.chars().next());
         next.is_some_and(|c| !c.is_lowercase()) && !is_abbreviation
     };
     let mut marks = text.match_indices(['.', '?', '!']);
@@ -105,7 +106,7 @@ mod tests {
             ),
             ("curl", text),
         ] {
-            let worth = |it: &str| usize::from(it.contains(word));
+            let worth = |text: &str| usize::from(text.contains(word));
             assert_eq!(answer_first(text, worth), expected);
         }
         for text in [

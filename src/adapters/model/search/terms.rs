@@ -6,18 +6,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::domain::{AssistantTexts, Language};
 
 use crate::adapters::model::search::features::{folded, stem, words};
-use crate::adapters::model::search::shapes::signs;
-
-/// A question word stands among so many words at the beginning of its sentence; a relative pronoun further on.
-const QUESTION_WORD_AT_MAX: usize = 3;
 
 /// The most words of a phrase among the synonyms.
 const PHRASE_WORDS_MAX: usize = 4;
 
-/// How much a text has of a term, if it has one that means the same.
+/// The share of a term that a text with a synonym of it has.
 const SYNONYM_SHARE: f64 = 0.9;
 
-/// What tells the terms of a text.
+/// The dictionary of a language, which finds the terms of a text.
 #[derive(Debug)]
 pub(super) struct Terms {
     language: Language,
@@ -25,8 +21,6 @@ pub(super) struct Terms {
     /// With their accents: in French `ou` is not `où`.
     question_words: BTreeSet<&'static str>,
     vague_words: BTreeSet<String>,
-    /// The words that are synonyms by themselves, without accents.
-    synonym_words: BTreeSet<String>,
     /// The groups of a phrase, which is stems with a blank between them, or a mark such as `€`.
     groups: HashMap<String, BTreeSet<usize>>,
 }
@@ -38,11 +32,11 @@ pub(super) struct Term {
     pub(super) stems: String,
     /// The groups of synonyms that it is of.
     pub(super) groups: BTreeSet<usize>,
-    /// Whether it says little about the subject.
+    /// True if it says little about the subject.
     pub(super) is_vague: bool,
 }
 
-/// What a text is about.
+/// The subjects of a text.
 #[derive(Debug, Default)]
 pub(super) struct Topics {
     pub(super) stems: BTreeSet<String>,
@@ -54,13 +48,9 @@ impl Terms {
     pub(super) fn new(texts: &AssistantTexts) -> Self {
         let language = texts.language;
         let mut groups: HashMap<_, BTreeSet<_>> = HashMap::new();
-        let mut synonym_words = BTreeSet::new();
         for (number, group) in texts.synonyms.iter().enumerate() {
             for phrase in group {
-                let stems: Vec<_> = words(phrase).map(|it| stem(language, &it)).collect();
-                if stems.len() == 1 {
-                    synonym_words.insert(folded(phrase));
-                }
+                let stems: Vec<_> = words(phrase).map(|word| stem(language, &word)).collect();
                 let key = if stems.is_empty() {
                     (*phrase).to_owned()
                 } else {
@@ -71,19 +61,18 @@ impl Terms {
         }
         Self {
             language,
-            stop_words: texts.stop_words.iter().map(|it| folded(it)).collect(),
+            stop_words: texts.stop_words.iter().map(|word| folded(word)).collect(),
             question_words: texts.question_words.iter().copied().collect(),
             vague_words: texts
                 .vague_words
                 .iter()
-                .map(|it| stem(language, it))
+                .map(|word| stem(language, word))
                 .collect(),
-            synonym_words,
             groups,
         }
     }
 
-    /// Whether the word is one of this language, as far as this knows its words.
+    /// True if the word is known in this language.
     pub(super) fn knows(&self, word: &str) -> bool {
         let stem = stem(self.language, word);
         self.is_stop_word(word)
@@ -100,72 +89,64 @@ impl Terms {
         self.terms(question).into_iter().collect()
     }
 
-    /// What a question asks for: the first term from its question word on that is not vague, as in "how *heavy*
+    /// The subject of a question: the first term from its question word on that is not vague, as in "how *heavy*
     /// is the plate". None if it has no such word.
     pub(super) fn focus(&self, question: &str) -> Option<Term> {
         let is_question_word = |word: &String| self.question_words.contains(word.as_str());
-        // What stands before the sentence with the question mark asks nothing.
+        // The sentences before the one with the question mark ask nothing.
         let question = question.split('?').next().unwrap_or_default();
         let question = question.trim_end_matches(['.', '!']);
         let sentence = question.rsplit(['.', '!', ':', ';']).next();
         let words: Vec<_> = words(sentence.unwrap_or_default()).collect();
-        let mut first = words.iter().take(QUESTION_WORD_AT_MAX);
-        let at = first.position(is_question_word)?;
+        let at = words.iter().position(is_question_word)?;
         let rest = words.get(at..).unwrap_or_default();
         let mut terms = self.terms(&rest.join(" ")).into_iter();
-        terms.find(|it| !it.is_vague)
+        terms.find(|term| !term.is_vague)
     }
 
     /// The terms of a text. A phrase is one term, and its words are none: who comes "without an appointment" needs
     /// none.
     fn terms(&self, text: &str) -> Vec<Term> {
         let words: Vec<_> = words(text).collect();
-        let stems: Vec<_> = words.iter().map(|it| stem(self.language, it)).collect();
+        let stems: Vec<_> = words.iter().map(|word| stem(self.language, word)).collect();
         let mut terms = Vec::new();
         let mut at = 0;
-        while let Some(word) = words.get(at) {
-            let rest = stems.get(at..).unwrap_or_default();
-            let of_len = |len: usize| Some((len, rest.get(..len)?.join(" ")));
+        while let (Some(word), Some(rest)) = (words.get(at), stems.get(at..)) {
             let is_stop_word = self.is_stop_word(word);
-            // A stop word is no synonym for having the stem of one.
-            let is_no_synonym = is_stop_word && !self.synonym_words.contains(&folded(word));
-            let len_min = if is_no_synonym { 2 } else { 1 };
-            let mut phrases = (len_min..=PHRASE_WORDS_MAX).rev().filter_map(of_len);
-            let found = phrases.find_map(|(len, stems)| {
+            // A stop word alone is no synonym for having the stem of one.
+            let len_min = if is_stop_word { 2 } else { 1 };
+            let mut lens = (len_min..=PHRASE_WORDS_MAX).rev();
+            let phrase = lens.find_map(|len| {
+                let stems = rest.get(..len)?.join(" ");
                 let groups = self.groups.get(&stems)?.clone();
-                Some((len, stems, groups))
-            });
-            let alone = || {
-                (
-                    1,
-                    rest.first().cloned().unwrap_or_default(),
-                    BTreeSet::new(),
-                )
-            };
-            let is_phrase = found.is_some();
-            let (len, stems, groups) = found.unwrap_or_else(alone);
-            if is_phrase || !is_stop_word {
-                let mut of_it = words.iter().skip(at).take(len);
-                let is_vague = of_it.all(|it| self.is_stop_word(it))
-                    || groups.is_empty() && self.vague_words.contains(&stems);
-                terms.push(Term {
+                let mut words = words.iter().skip(at).take(len);
+                let is_vague = words.all(|word| self.is_stop_word(word));
+                let term = Term {
                     stems,
                     groups,
                     is_vague,
-                });
-            }
-            at += len;
+                };
+                Some((len, term))
+            });
+            let stem = rest.first().filter(|_| !is_stop_word);
+            let alone = stem.map(|stem| Term {
+                stems: stem.clone(),
+                groups: BTreeSet::new(),
+                is_vague: self.vague_words.contains(stem),
+            });
+            at += phrase.as_ref().map_or(1, |(len, _)| *len);
+            terms.extend(phrase.map(|(_, term)| term).or(alone));
         }
         terms
     }
 
-    /// What `texts` are about.
+    /// The subjects of `texts`.
     pub(super) fn topics<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Topics {
         let mut topics = Topics::default();
         for text in texts {
             let phrases = self.terms(text).into_iter().map(|term| term.groups);
             let marks = text.chars().filter(|c| !c.is_alphanumeric());
-            let marks = marks.chain(signs(text)).map(String::from);
+            let marks = marks.map(String::from);
             let marks = marks.filter_map(|mark| self.groups.get(&mark).cloned());
             for group in phrases.chain(marks).flatten() {
                 *topics.groups.entry(group).or_default() += 1;
@@ -179,14 +160,14 @@ impl Terms {
 }
 
 impl Term {
-    /// Whether both mean the same.
+    /// True if both mean the same.
     pub(super) fn means(&self, other: &Self) -> bool {
         self.stems == other.stems || !self.groups.is_disjoint(&other.groups)
     }
 }
 
 impl Topics {
-    /// How much of the term this has, 0 to 1: less if it only has what means the same.
+    /// The share of the term that this has, 0 to 1: less if it only has a synonym.
     pub(super) fn share(&self, term: &Term) -> f64 {
         if self.stems.contains(&term.stems) {
             1.0
@@ -197,9 +178,12 @@ impl Topics {
         }
     }
 
-    /// How often this has what means the same as the term.
+    /// The number of times that this has the term or a synonym.
     pub(super) fn mentions(&self, term: &Term) -> usize {
-        let mentions = term.groups.iter().filter_map(|it| self.groups.get(it));
+        let mentions = term
+            .groups
+            .iter()
+            .filter_map(|group| self.groups.get(group));
         mentions.max().copied().unwrap_or_default()
     }
 }
