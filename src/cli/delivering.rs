@@ -136,8 +136,8 @@ async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
     }
 }
 
-/// Removes old failed deliveries, and erases refused and expired addresses from the files, until `stop` is
-/// cancelled.
+/// Removes old failed deliveries, erases refused and expired addresses from the files, and stores unanswered
+/// questions, until `stop` is cancelled.
 async fn trim(app: Arc<App>, stop: CancellationToken) {
     // The start has finished all earlier erasures.
     let mut rounds = ERASING_ROUNDS;
@@ -154,7 +154,15 @@ async fn trim(app: Arc<App>, stop: CancellationToken) {
             Ok(count) => tracing::warn!(count, "dropped failed deliveries"),
             Err(error) => tracing::warn!(%error, "cannot drop failed deliveries"),
         }
+        save_questions(&app).await;
         pause(TRIM_INTERVAL, &stop).await;
+    }
+    save_questions(&app).await;
+}
+
+async fn save_questions(app: &App) {
+    if let Err(error) = app.questions.save(app.clock.now()).await {
+        tracing::warn!(%error, "unanswered questions cannot be stored");
     }
 }
 

@@ -46,6 +46,7 @@ pub(crate) mod macros;
 pub mod mail;
 pub mod policy;
 pub mod pseudonym;
+pub mod question;
 pub mod quota_token;
 pub mod secret;
 pub mod settings;
@@ -82,6 +83,7 @@ pub use mail::{
 };
 pub use policy::{CountedBy, Policies, PolicyName, Quota};
 pub use pseudonym::{Pseudonym, SoughtSigner};
+pub use question::Question;
 pub use quota_token::QuotaToken;
 pub use secret::{MacKey, Secret, SecretKeys, SharedSecret, TokenKey};
 pub use settings::{Settings, SignUpsGo, is_same_host, is_same_origin, rootless};

@@ -4,7 +4,7 @@
 //! | Module | Contents |
 //! |---|---|
 //! | [`operation`] | a request, its answer, and its errors |
-//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`queue`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
+//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`questions`], [`queue`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
@@ -27,6 +27,7 @@ pub mod links;
 pub mod mail;
 pub mod operation;
 pub mod page;
+pub mod questions;
 pub mod queue;
 pub mod sessions;
 pub mod socket;
@@ -55,6 +56,7 @@ static OPERATIONS: &[&Operation] = &[
     &links::LINK,
     &mail::ALLOW,
     &mail::TEST,
+    &questions::LIST,
     &queue::DROP,
     &queue::HOLD,
     &queue::LIST,

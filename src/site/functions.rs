@@ -62,7 +62,10 @@ fn statements(
     locales: Arc<Locales>,
 ) -> impl Fn(&State<'_, '_>, Vec<String>) -> Result<String, minijinja::Error> {
     move |state, keys| {
-        let text = |key: &String| locales.text(language(state), key, &FluentArgs::new());
+        let mut args = FluentArgs::new();
+        let days = state.lookup("questions_kept_days");
+        args.set("n", days.and_then(|days| u32::try_from(days).ok()));
+        let text = |key: &String| locales.text(language(state), key, &args);
         let texts: Result<Vec<_>, _> = keys.iter().map(text).collect();
         Ok(texts.map_err(template_error)?.join(" "))
     }

@@ -1,10 +1,12 @@
 //! Asking the landing assistant, within the visitor's quota.
 
-use crate::domain::{Client, Conversation, Decision, PolicyName, QuotaToken, Subject, Timestamp};
+use crate::domain::{
+    Client, Conversation, Decision, PolicyName, Question, QuotaToken, Subject, Timestamp,
+};
 use crate::metrics::{Counter, LastError};
 use crate::ports::{
     Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
-    ModelPermit, NotingSink, NullSink, random,
+    ModelPermit, NotingSink, NullSink, QuestionStore, random,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -74,6 +76,8 @@ pub struct Assistant<'a> {
     pub model: &'a dyn ModelClient,
     /// Answers the turns that the model failed and that are given back.
     pub fallback: Option<&'a dyn ModelClient>,
+    /// Gets the questions that the model knows no answer to.
+    pub questions: &'a dyn QuestionStore,
     /// Generates the ids of new visitors.
     pub entropy: &'a dyn Entropy,
 }
@@ -164,7 +168,7 @@ pub async fn answer(
         permit,
     } = turn;
     let (decision, error) = match permit {
-        Ok(permit) => match ask(assistant.model, permit, meter, conversation, sink).await {
+        Ok(permit) => match ask(assistant, permit, meter, conversation, sink).await {
             Ok(reply) => {
                 return Ok(Answered {
                     reply,
@@ -198,7 +202,7 @@ pub async fn answer(
 
 /// Calls the model and counts how that ended.
 async fn ask(
-    model: &dyn ModelClient,
+    assistant: Assistant<'_>,
     permit: ModelPermit,
     meter: Meter<'_>,
     conversation: &Conversation,
@@ -207,7 +211,7 @@ async fn ask(
     let counters = &meter.metrics.model;
     let mut outcome = ModelOutcome(&counters.abandoned);
     let noting = NotingSink::new(sink);
-    let reply = model.reply(conversation, &noting).await;
+    let reply = assistant.model.reply(conversation, &noting).await;
     if let Err(error) = &reply
         && !noting.is_closed()
     {
@@ -215,7 +219,12 @@ async fn ask(
         counters.set_last_error(LastError { at, text });
     }
     outcome.0 = match &reply {
-        Ok(_) if noting.is_unanswered() => &counters.unanswered,
+        Ok(_) if noting.is_unanswered() => {
+            let newest = conversation.questions().next().unwrap_or_default();
+            let question = Question::new(meter.clock.now(), conversation.language, newest);
+            assistant.questions.note(question);
+            &counters.unanswered
+        }
         Ok(_) => &counters.answered,
         Err(ModelError::NotStarted(_)) => &counters.not_started,
         Err(ModelError::Unusable(_)) => &counters.unusable,

@@ -11,8 +11,11 @@ use crate::adapters::cluster::FallbackRateLimiter;
 use crate::adapters::cluster::credential_cache::CredentialCache;
 use crate::adapters::files::block_list::FileBlockList;
 use crate::adapters::files::counts::FileCountStore;
-use crate::adapters::files::data_dir::{BLOCKS, COUNTS, DataDir, NodeLock, WINDOWS, lock_node};
+use crate::adapters::files::data_dir::{
+    BLOCKS, COUNTS, DataDir, NodeLock, QUESTIONS, WINDOWS, lock_node,
+};
 use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::questions::FileQuestionStore;
 use crate::adapters::ledger::{LedgerStore, Tuning};
 use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::model::PassageModelClient;
@@ -84,8 +87,11 @@ impl Stores {
         };
         let path = args.data_dir.as_deref().map(|dir| dir.join(BLOCKS));
         let blocks = FileBlockList::open(path, args.blocked_networks.clone())?;
+        let path = args.data_dir.as_deref().map(|dir| dir.join(QUESTIONS));
+        let questions = path.map(|path| FileQuestionStore::open(path, args.keep_questions));
         Ok(App {
             blocks: Arc::new(blocks),
+            questions: Arc::new(questions.unwrap_or_default()),
             ..app
         })
     }
@@ -291,6 +297,7 @@ fn of_commands(
         limiter,
         blocks: Arc::new(FileBlockList::default()),
         counts,
+        questions: Arc::new(FileQuestionStore::default()),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
         secrets,

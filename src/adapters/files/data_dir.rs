@@ -43,6 +43,8 @@ pub const WINDOWS: &str = "windows";
 pub const COUNTS: &str = "counts.jsonl";
 /// The file of the blocked networks.
 pub const BLOCKS: &str = "blocks.jsonl";
+/// The file of the questions that the assistant could not answer.
+pub const QUESTIONS: &str = "questions.jsonl";
 const HELD_WEBHOOK: &str = "held-webhook";
 const HELD_MAIL: &str = "held-mail";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
@@ -69,7 +71,14 @@ const FILES: [&str; 10] = [
 ];
 
 /// The other entries.
-const OTHERS: [&str; 5] = [WINDOWS, COUNTS, TLS, RESTORING, admin_socket::NAME];
+const OTHERS: [&str; 6] = [
+    WINDOWS,
+    COUNTS,
+    QUESTIONS,
+    TLS,
+    RESTORING,
+    admin_socket::NAME,
+];
 
 /// The entries whose sizes `status` shows.
 const MEASURED: [&str; 3] = [LEDGER, WINDOWS, COUNTS];

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::operator::operation::{Operation, OperatorError};
-use crate::operator::{agents, contacts, keys, limits, queue, status};
+use crate::operator::{agents, contacts, keys, limits, questions, queue, status};
 
 use super::list::ListMembers;
 
@@ -78,6 +78,10 @@ pub(super) static PAGES: &[(&str, View)] = &[
         "/agents",
         View::List("agents.html", &agents::LIST_REVOKED, AGENTS),
     ),
+    (
+        "/questions",
+        View::List("questions.html", &questions::LIST, QUESTIONS),
+    ),
     ("/queue", View::List("queue.html", &queue::LIST, QUEUE)),
     ("/queue/retry", View::Change(&RETRY_DELIVERY)),
     ("/queue/drop", View::Change(&DROP_DELIVERY)),
@@ -101,6 +105,11 @@ const AGENTS: ListMembers = ListMembers {
     id: "client_id",
     made_at: "revoked_at",
     searched: &["client_id"],
+};
+const QUESTIONS: ListMembers = ListMembers {
+    id: "text",
+    made_at: "asked_at",
+    searched: &[],
 };
 const QUEUE: ListMembers = ListMembers {
     id: "id",

@@ -27,6 +27,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("contacts-erase.html"),
     source!("keys-revoke.html"),
     source!("policies-reset.html"),
+    source!("questions.html"),
     source!("queue.html"),
     source!("queue-drop.html"),
     source!("queue-hold.html"),
@@ -49,6 +50,7 @@ const MENU: &[(&str, &str)] = &[
     ("/keys", "Keys"),
     ("/policies", "Limits"),
     ("/agents", "Agents"),
+    ("/questions", "Questions"),
     ("/queue", "Deliveries"),
 ];
 
