@@ -6,7 +6,8 @@ use crate::domain::{Language, LetterTemplate, SecretKeys, Settings, macros::hidd
 use crate::metrics::Metrics;
 use crate::ports::{
     BlockList, Clock, ContactStore, CountStore, DeliveryQueue, Entropy, KeyIssuer, MailSender,
-    ModelClient, QuestionStore, RateLimiter, RevocationList, SignUps, StoreMaintenance, WebhookSender,
+    ModelClient, QuestionStore, RateLimiter, RevocationList, SignUps, StoreMaintenance,
+    WebhookSender,
 };
 use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;

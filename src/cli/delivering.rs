@@ -141,7 +141,13 @@ async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
 async fn trim(app: Arc<App>, stop: CancellationToken) {
     // The start has finished all earlier erasures.
     let mut rounds = ERASING_ROUNDS;
-    while !stop.is_cancelled() {
+    loop {
+        if let Err(error) = app.questions.save(app.clock.now()).await {
+            tracing::warn!(%error, "unanswered questions cannot be stored");
+        }
+        if stop.is_cancelled() {
+            return;
+        }
         rounds = rounds.saturating_sub(1);
         if rounds == 0 {
             match app.maintenance.finish_erasures().await {
@@ -154,15 +160,7 @@ async fn trim(app: Arc<App>, stop: CancellationToken) {
             Ok(count) => tracing::warn!(count, "dropped failed deliveries"),
             Err(error) => tracing::warn!(%error, "cannot drop failed deliveries"),
         }
-        save_questions(&app).await;
         pause(TRIM_INTERVAL, &stop).await;
-    }
-    save_questions(&app).await;
-}
-
-async fn save_questions(app: &App) {
-    if let Err(error) = app.questions.save(app.clock.now()).await {
-        tracing::warn!(%error, "unanswered questions cannot be stored");
     }
 }
 

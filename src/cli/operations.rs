@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::config::{AdminCommand, AgentsCommand, BlockCommand, MailCommand, QuestionsCommand, QueueCommand};
+use crate::config::{
+    AdminCommand, AgentsCommand, BlockCommand, MailCommand, QuestionsCommand, QueueCommand,
+};
 use crate::operator::{agents, block, links, mail, questions, queue};
 
 use super::client::{Client, member};

@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 
-use crate::domain::{Block, BlockedNetwork, Counts, Hour, HourlyCounts, Question, Timestamp};
+use crate::domain::{
+    Block, BlockedNetwork, Conversation, Counts, Hour, HourlyCounts, Question, Timestamp,
+};
 
 use super::StoreError;
 
@@ -37,8 +39,8 @@ pub trait CountStore: Send + Sync {
 /// Stores the questions that the assistant could not answer, if the operator wants that.
 #[async_trait]
 pub trait QuestionStore: Send + Sync {
-    /// Notes a question, without waiting. One that is noted for this hour already is dropped.
-    fn note(&self, question: Question);
+    /// Notes the newest question, without waiting. One that is noted for this hour already is dropped.
+    fn note(&self, conversation: &Conversation, now: Timestamp);
 
     /// The questions, oldest first.
     fn list(&self) -> Vec<Question>;

@@ -1,8 +1,6 @@
 //! Asking the landing assistant, within the visitor's quota.
 
-use crate::domain::{
-    Client, Conversation, Decision, PolicyName, Question, QuotaToken, Subject, Timestamp,
-};
+use crate::domain::{Client, Conversation, Decision, PolicyName, QuotaToken, Subject, Timestamp};
 use crate::metrics::{Counter, LastError};
 use crate::ports::{
     Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
@@ -220,9 +218,7 @@ async fn ask(
     }
     outcome.0 = match &reply {
         Ok(_) if noting.is_unanswered() => {
-            let newest = conversation.questions().next().unwrap_or_default();
-            let question = Question::new(meter.clock.now(), conversation.language, newest);
-            assistant.questions.note(question);
+            assistant.questions.note(conversation, meter.clock.now());
             &counters.unanswered
         }
         Ok(_) => &counters.answered,

@@ -28,6 +28,7 @@ const PAGES: [&str; 9] = [
     "/keys",
     "/policies",
     "/agents",
+    "/questions",
     "/contacts/erase?email=ada%40example.com",
     "/nowhere",
 ];

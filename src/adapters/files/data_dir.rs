@@ -57,12 +57,13 @@ const ACCEPTANCES: [&str; 3] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE, ACCEPT_EMPTY];
 
 /// The entries of a data directory that must be regular files: otherwise a start is refused. Replacements and files
 /// that were set aside have the name of the entry with another extension.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     LOCK,
     LEDGER,
     SECRET,
     MARK,
     BLOCKS,
+    QUESTIONS,
     HELD_WEBHOOK,
     HELD_MAIL,
     ACCEPT_NEW_SECRET,
@@ -71,14 +72,7 @@ const FILES: [&str; 10] = [
 ];
 
 /// The other entries.
-const OTHERS: [&str; 6] = [
-    WINDOWS,
-    COUNTS,
-    QUESTIONS,
-    TLS,
-    RESTORING,
-    admin_socket::NAME,
-];
+const OTHERS: [&str; 5] = [WINDOWS, COUNTS, TLS, RESTORING, admin_socket::NAME];
 
 /// The entries whose sizes `status` shows.
 const MEASURED: [&str; 3] = [LEDGER, WINDOWS, COUNTS];

@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
-use crate::domain::{Hour, Language, Question, Timestamp};
+use crate::domain::{Conversation, Hour, Language, Question, Timestamp};
 use crate::ports::{QuestionStore, StoreError};
 
 use crate::adapters::files::{SystemFiles, read_small, remove_for_good, store_error, write_whole};
@@ -34,28 +33,21 @@ pub struct FileQuestionStore {
     questions: Mutex<VecDeque<Question>>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct QuestionLine {
-    hour: String,
-    language: String,
-    text: String,
-}
-
 impl FileQuestionStore {
     /// The questions in the file at `path`, which is created with the first one. A file that cannot be read is left
     /// alone with a warning, and nothing is stored; unless no question is to be stored anyway.
     pub fn open(path: PathBuf, kept_days: u64) -> Self {
-        let questions = read(&path).map_err(|error| {
-            tracing::warn!(%error, path = %path.display(), "no questions are stored");
-        });
-        match questions {
-            Err(()) if kept_days > 0 => Self::default(),
-            questions => Self {
-                path,
-                kept_days,
-                questions: Mutex::new(questions.unwrap_or_default()),
-            },
+        let read = read(&path);
+        if let Err(error) = &read {
+            tracing::warn!(%error, path = %path.display(), "unanswered questions cannot be read");
+            if kept_days > 0 {
+                return Self::default();
+            }
+        }
+        Self {
+            path,
+            kept_days,
+            questions: Mutex::new(read.unwrap_or_default()),
         }
     }
 
@@ -74,7 +66,8 @@ impl FileQuestionStore {
 
 #[async_trait]
 impl QuestionStore for FileQuestionStore {
-    fn note(&self, question: Question) {
+    fn note(&self, conversation: &Conversation, now: Timestamp) {
+        let question = Question::new(conversation, now);
         let mut questions = self.questions.lock();
         if self.kept_days > 0 && !questions.contains(&question) {
             questions.push_back(question);
@@ -112,10 +105,11 @@ fn read(path: &Path) -> io::Result<VecDeque<Question>> {
 }
 
 fn parse(line: &str) -> Option<Question> {
-    let line: QuestionLine = serde_json::from_str(line).ok()?;
+    let line: Value = serde_json::from_str(line).ok()?;
+    let field = |name| line.get(name).and_then(Value::as_str);
     Some(Question {
-        hour: Hour::from_name(&line.hour)?,
-        language: Language::of_tag(&line.language)?,
-        text: line.text,
+        hour: Hour::from_name(field("hour")?)?,
+        language: Language::of_tag(field("language")?)?,
+        text: field("text")?.to_owned(),
     })
 }

@@ -23,12 +23,13 @@ use crate::harness::{Call, Setup, TestApp};
 use crate::twins::SeededEntropy;
 
 /// The pages that a session shows, with what they are called in the menu.
-const MENU: [(&str, &str); 5] = [
+const MENU: [(&str, &str); 6] = [
     ("/", "Overview"),
     ("/contacts", "Contacts"),
     ("/keys", "Keys"),
     ("/policies", "Limits"),
     ("/agents", "Agents"),
+    ("/questions", "Questions"),
 ];
 
 /// Where forms are sent, but for the one that signs in.
