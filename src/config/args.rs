@@ -140,7 +140,6 @@ pub struct Args {
         long,
         value_name = "DAYS",
         default_value_t = 0,
-        requires = "data_dir",
         value_parser = clap::value_parser!(u64).range(..=365)
     )]
     pub keep_questions: u64,
@@ -425,6 +424,9 @@ impl Args {
             // Only the service needs the place where requests are counted.
             EngineArgs { limits: None, .. } if !is_operating => {
                 "no place for the rate limits: set --limits URL, or --data-dir DIR for a single node"
+            }
+            _ if self.keep_questions > 0 && !is_operating => {
+                "no place for the questions of --keep-questions: set --data-dir DIR"
             }
             _ => return Ok(()),
         };
