@@ -6,7 +6,8 @@ use crate::domain::{Language, LetterTemplate, SecretKeys, Settings, macros::hidd
 use crate::metrics::Metrics;
 use crate::ports::{
     BlockList, Clock, ContactStore, CountStore, DeliveryQueue, Entropy, KeyIssuer, MailSender,
-    ModelClient, RateLimiter, RevocationList, SignUps, StoreMaintenance, WebhookSender,
+    ModelClient, QuestionStore, RateLimiter, RevocationList, SignUps, StoreMaintenance,
+    WebhookSender,
 };
 use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
@@ -44,6 +45,8 @@ pub struct App {
     pub blocks: Arc<dyn BlockList>,
     /// The hourly counts.
     pub counts: Arc<dyn CountStore>,
+    /// The questions that the assistant could not answer.
+    pub questions: Arc<dyn QuestionStore>,
     pub clock: Arc<dyn Clock>,
     /// Random bytes.
     pub entropy: Arc<dyn Entropy>,
@@ -124,6 +127,7 @@ impl App {
         Assistant {
             model: &*self.model,
             fallback: self.model_fallback.as_deref(),
+            questions: &*self.questions,
             entropy: &*self.entropy,
         }
     }

@@ -136,12 +136,18 @@ async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
     }
 }
 
-/// Removes old failed deliveries, and erases refused and expired addresses from the files, until `stop` is
-/// cancelled.
+/// Removes old failed deliveries, erases refused and expired addresses from the files, and stores unanswered
+/// questions, until `stop` is cancelled.
 async fn trim(app: Arc<App>, stop: CancellationToken) {
     // The start has finished all earlier erasures.
     let mut rounds = ERASING_ROUNDS;
-    while !stop.is_cancelled() {
+    loop {
+        if let Err(error) = app.questions.save(app.clock.now()).await {
+            tracing::warn!(%error, "unanswered questions cannot be stored");
+        }
+        if stop.is_cancelled() {
+            return;
+        }
         rounds = rounds.saturating_sub(1);
         if rounds == 0 {
             match app.maintenance.finish_erasures().await {

@@ -97,6 +97,7 @@ async fn ask(command: AskingCommand, args: &Args) -> Result<Done, CommandError> 
             limits::run(command, args.engines.limits.is_some(), client).await
         }
         AskingCommand::Block(command) => operations::block(command, client).await,
+        AskingCommand::Questions(command) => operations::questions(command, client).await,
         AskingCommand::Queue(command) => operations::queue(command, client).await,
         AskingCommand::Mail(command) => operations::mail(command, client).await,
         AskingCommand::Admin(command) => operations::admin(command, client).await,

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::config::{AdminCommand, AgentsCommand, BlockCommand, MailCommand, QueueCommand};
-use crate::operator::{agents, block, links, mail, queue};
+use crate::config::{
+    AdminCommand, AgentsCommand, BlockCommand, MailCommand, QuestionsCommand, QueueCommand,
+};
+use crate::operator::{agents, block, links, mail, questions, queue};
 
 use super::client::{Client, member};
 use super::input::obtain;
@@ -21,6 +23,12 @@ const BLOCK_COLUMNS: [ListColumn; 3] = [
     ListColumn("Since (UTC)", "since", 19, Cell::Time),
     ListColumn("By", "by", 7, Cell::Text),
     ListColumn("Network", "network", 0, Cell::Text),
+];
+
+const QUESTION_COLUMNS: [ListColumn; 3] = [
+    ListColumn("Hour (UTC)", "asked_at", 16, Cell::Minute),
+    ListColumn("Language", "language", 8, Cell::Text),
+    ListColumn("Question", "text", 0, Cell::Text),
 ];
 
 const QUEUE_COLUMNS: [ListColumn; 5] = [
@@ -86,6 +94,15 @@ pub(super) async fn block(command: BlockCommand, client: &Client) -> Result<Done
     let params = json!({"network": named.network.to_string()});
     let members = [("Network", "network"), RESULT[0]];
     show_members(operation, params, &members, named.form, client).await
+}
+
+/// Runs a command about questions.
+pub(super) async fn questions(
+    QuestionsCommand::List(form): QuestionsCommand,
+    client: &Client,
+) -> Result<Done, CommandError> {
+    let columns = &QUESTION_COLUMNS;
+    list(&questions::LIST, json!({}), columns, form, client).await
 }
 
 /// Runs a command about deliveries.

@@ -118,6 +118,17 @@ pub struct Args {
     )]
     suggestions: Vec<String>,
 
+    /// Days to store questions that the search of your pages could not answer, without anything about who asked, for
+    /// `landing-api questions list`; 0 stores none and erases those stored before
+    #[arg(help_heading = "Site")]
+    #[arg(
+        long,
+        value_name = "DAYS",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u64).range(..=365)
+    )]
+    pub keep_questions: u64,
+
     /// Markdown file with the title and introduction of the home page
     #[arg(long, value_name = "FILE")]
     pub site_intro: Option<PathBuf>,
@@ -379,6 +390,9 @@ impl Args {
             EngineArgs { limits: None, .. } if !is_operating => {
                 "no place for the rate limits: set --limits URL, or --data-dir DIR for a single node"
             }
+            _ if self.keep_questions > 0 && !is_operating => {
+                "no place for the questions of --keep-questions: set --data-dir DIR"
+            }
             _ => return Ok(()),
         };
         Err(missing.to_owned())
@@ -482,6 +496,7 @@ impl Args {
             keeps_consent_ip: self.consent_ip,
             has_model: self.model.is_some(),
             falls_back: self.falls_back(),
+            questions_kept_days: self.keep_questions,
             opt_in_ms: (self.opt_in == OptInMode::Double).then_some(self.opt_in_days * DAY_MS),
             sign_ups: self.sign_ups(),
             allowed_origins: self.allowed_origins.clone(),

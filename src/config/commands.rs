@@ -123,6 +123,10 @@ pub enum AskingCommand {
     #[command(subcommand)]
     Block(BlockCommand),
 
+    /// List the questions that the assistant could not answer
+    #[command(subcommand)]
+    Questions(QuestionsCommand),
+
     /// List, show, retry and drop deliveries; pause and resume them all
     #[command(subcommand)]
     Queue(QueueCommand),
@@ -535,6 +539,13 @@ pub struct NamedNetwork {
     /// Output format.
     #[command(flatten)]
     pub form: OutputForm,
+}
+
+/// A command about questions.
+#[derive(Clone, Debug, Subcommand)]
+pub enum QuestionsCommand {
+    /// List the questions that --keep-questions has stored, oldest first
+    List(OutputForm),
 }
 
 /// A command about deliveries.

@@ -314,6 +314,10 @@ fn a_missing_data_directory_and_an_unknown_flag_are_named() {
 #[test]
 fn several_nodes_need_engines_a_secret_and_their_number() {
     let all = "--store postgres://a/b --limits redis://c --secret-file s --nodes 3";
+    // Each node stores its own.
+    let questions = format!("{all} --keep-questions 30");
+    check_refused(&format!("{questions} | --keep-questions: set --data-dir"));
+    invoke("--keep-questions 30 contacts list --data-dir d").unwrap();
     let Invocation::Serve(args) = invoke(all).unwrap() else {
         panic!("it serves");
     };

@@ -52,6 +52,8 @@ pub struct Settings {
     pub has_model: bool,
     /// True if a search of the pages answers while that model is unavailable.
     pub falls_back: bool,
+    /// Days for which questions without an answer are stored; 0 if they are not.
+    pub questions_kept_days: u64,
     /// Confirmation period of contacts, in milliseconds; `None` without confirmation.
     pub opt_in_ms: Option<u64>,
     /// Destination of sign-ups.

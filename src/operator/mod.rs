@@ -4,7 +4,7 @@
 //! | Module | Contents |
 //! |---|---|
 //! | [`operation`] | a request, its answer, and its errors |
-//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`queue`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
+//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`questions`], [`queue`], [`mail`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
@@ -27,6 +27,7 @@ pub mod links;
 pub mod mail;
 pub mod operation;
 pub mod page;
+pub mod questions;
 pub mod queue;
 pub mod sessions;
 pub mod socket;
@@ -61,6 +62,7 @@ pub async fn operate(name: &str, request: OperatorRequest) -> Result<Answer, Ope
         links::LINK => Box::pin(links::link(request)),
         mail::ALLOW => Box::pin(mail::allow(request)),
         mail::TEST => Box::pin(mail::test(request)),
+        questions::LIST => Box::pin(questions::list(request)),
         queue::DROP => Box::pin(queue::drop_one(request)),
         queue::HOLD => Box::pin(queue::hold(request, true)),
         queue::LIST => Box::pin(queue::list(request)),

@@ -25,7 +25,7 @@ pub use deliveries::{
 pub use model_client::{
     AnswerSink, ModelClient, ModelError, ModelPermit, NotingSink, NullSink, SinkClosed,
 };
-pub use operator_stores::{BlockList, Compaction, CountStore, StoreMaintenance};
+pub use operator_stores::{BlockList, Compaction, CountStore, QuestionStore, StoreMaintenance};
 pub use rate_limiter::{
     Admission, BusyWindow, Charge, Issuer, LimiterError, LimiterStats, RateLimiter, Receipt,
     ReceiptEntry, WindowSet,

@@ -1,10 +1,12 @@
-//! Stores for the operator: blocked networks, hourly counts, and maintenance.
+//! Stores for the operator: blocked networks, hourly counts, unanswered questions, and maintenance.
 
 use std::net::IpAddr;
 
 use async_trait::async_trait;
 
-use crate::domain::{Block, BlockedNetwork, Counts, Hour, HourlyCounts, Timestamp};
+use crate::domain::{
+    Block, BlockedNetwork, Conversation, Counts, Hour, HourlyCounts, Question, Timestamp,
+};
 
 use super::StoreError;
 
@@ -32,6 +34,19 @@ pub trait CountStore: Send + Sync {
 
     /// The hours from `since` to before `until` with counts, oldest first.
     async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError>;
+}
+
+/// Stores the questions that the assistant could not answer, if the operator wants that.
+#[async_trait]
+pub trait QuestionStore: Send + Sync {
+    /// Notes the newest question, without waiting. One that is noted for this hour already is dropped.
+    fn note(&self, conversation: &Conversation, now: Timestamp);
+
+    /// The questions, oldest first.
+    fn list(&self) -> Vec<Question>;
+
+    /// Stores durably what was noted, and erases what has expired: everything if no question is to be stored.
+    async fn save(&self, now: Timestamp) -> Result<(), StoreError>;
 }
 
 /// Operations on the store as a whole, while it serves.

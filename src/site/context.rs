@@ -47,6 +47,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         passes_sign_ups_on => settings.passes_sign_ups_on(),
         sign_ups => settings.sign_ups.as_str(),
         opt_in_days => settings.opt_in_ms.map_or(0, |ms| ms / DAY_MS),
+        questions_kept_days => settings.questions_kept_days,
         privacy => statements(settings),
         allowed_origins => settings.allowed_origins.clone(),
         trusts_proxies => settings.trusts_proxies,

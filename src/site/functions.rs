@@ -50,7 +50,8 @@ fn statements(
     locales: Arc<Locales>,
 ) -> impl Fn(&State<'_, '_>, Vec<String>) -> Result<String, Error> {
     move |state, keys| {
-        let text = |key: &String| locales.text(language(state), key, context! {});
+        let n = state.lookup("questions_kept_days");
+        let text = |key: &String| locales.text(language(state), key, context! { n });
         let texts: Result<Vec<_>, _> = keys.iter().map(text).collect();
         Ok(texts?.join(" "))
     }

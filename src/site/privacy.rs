@@ -11,7 +11,7 @@ const STATEMENTS: &str = include_str!("../../data/statements.txt");
 /// A name in the table, and its truth under these settings.
 type Fact = (&'static str, fn(&Settings) -> bool);
 
-const FACTS: [Fact; 7] = [
+const FACTS: [Fact; 8] = [
     ("stores", stores),
     // A mail relay learns the address, too.
     ("shares", |settings| {
@@ -22,6 +22,10 @@ const FACTS: [Fact; 7] = [
         stores(settings) && settings.keeps_consent_ip
     }),
     ("model", |settings| settings.has_model),
+    // A model answers everything.
+    ("questions", |settings| {
+        settings.questions_kept_days > 0 && !settings.has_model
+    }),
     // Only the quota needs the cookie.
     ("quota", |settings| {
         settings.policies.quota(PolicyName::Assistant).is_some()

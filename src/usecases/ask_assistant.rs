@@ -4,7 +4,7 @@ use crate::domain::{Client, Conversation, Decision, PolicyName, QuotaToken, Subj
 use crate::metrics::{Counter, LastError};
 use crate::ports::{
     Admission, AnswerSink, Entropy, LimiterError, ModelClient, ModelError, ModelPermit, NotingSink,
-    NullSink, random,
+    NullSink, QuestionStore, random,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -71,6 +71,8 @@ pub struct Assistant<'a> {
     pub model: &'a dyn ModelClient,
     /// Answers the turns that the model failed and that are given back.
     pub fallback: Option<&'a dyn ModelClient>,
+    /// Gets the questions that the model knows no answer to.
+    pub questions: &'a dyn QuestionStore,
     /// Generates the ids of new visitors.
     pub entropy: &'a dyn Entropy,
 }
@@ -163,7 +165,7 @@ pub async fn answer(
         model_error,
     };
     let (decision, error) = match turn.permit {
-        Ok(permit) => match ask(assistant.model, permit, meter, conversation, sink).await {
+        Ok(permit) => match ask(assistant, permit, meter, conversation, sink).await {
             Ok(reply) => return Ok(answered(reply, charged.decision, None)),
             Err(error) => (refund(meter, charged, &error).await, error),
         },
@@ -185,7 +187,7 @@ pub async fn answer(
 
 /// Calls the model and counts how that ended.
 async fn ask(
-    model: &dyn ModelClient,
+    assistant: Assistant<'_>,
     permit: ModelPermit,
     meter: Meter<'_>,
     conversation: &Conversation,
@@ -194,7 +196,7 @@ async fn ask(
     let counters = &meter.metrics.model;
     let mut outcome = ModelOutcome(&counters.abandoned);
     let noting = NotingSink::new(sink);
-    let reply = model.reply(conversation, &noting).await;
+    let reply = assistant.model.reply(conversation, &noting).await;
     if let Err(error) = &reply
         && !noting.is_closed()
     {
@@ -202,7 +204,10 @@ async fn ask(
         counters.last_error.set(LastError { at, text });
     }
     outcome.0 = match &reply {
-        Ok(_) if noting.is_unanswered() => &counters.unanswered,
+        Ok(_) if noting.is_unanswered() => {
+            assistant.questions.note(conversation, meter.clock.now());
+            &counters.unanswered
+        }
         Ok(_) => &counters.answered,
         Err(ModelError::NotStarted(_)) => &counters.not_started,
         Err(ModelError::Unusable(_)) => &counters.unusable,

@@ -11,8 +11,11 @@ use crate::adapters::cluster::FallbackRateLimiter;
 use crate::adapters::cluster::credential_cache::CredentialCache;
 use crate::adapters::files::block_list::FileBlockList;
 use crate::adapters::files::counts::FileCountStore;
-use crate::adapters::files::data_dir::{BLOCKS, COUNTS, DataDir, NodeLock, WINDOWS, lock_node};
+use crate::adapters::files::data_dir::{
+    BLOCKS, COUNTS, DataDir, NodeLock, QUESTIONS, WINDOWS, lock_node,
+};
 use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::questions::FileQuestionStore;
 use crate::adapters::ledger::{LedgerStore, Tuning};
 use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::model::PassageModelClient;
@@ -79,6 +82,8 @@ impl Stores {
         };
         let path = args.data_dir.as_deref().map(|dir| dir.join(BLOCKS));
         let blocks = FileBlockList::open(path, args.blocked_networks.clone())?;
+        let path = args.data_dir.as_deref().map(|dir| dir.join(QUESTIONS));
+        let questions = path.map(|path| FileQuestionStore::open(path, args.keep_questions));
         Ok(App {
             contacts: opened.records.clone(),
             deliveries: opened.records.clone(),
@@ -95,6 +100,7 @@ impl Stores {
             model: Arc::new(PassageModelClient::new(&[], &[])),
             model_fallback: None,
             blocks: Arc::new(blocks),
+            questions: Arc::new(questions.unwrap_or_default()),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             settings,

@@ -20,7 +20,7 @@ use crate::parts::ENTER;
 use crate::program::{command, run, text};
 use crate::{Visit, visit_program};
 
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 14] = [
     "/",
     "/?by=day",
     "/?by=month",
@@ -30,6 +30,7 @@ const PAGES: [&str; 13] = [
     "/agents",
     "/blocks",
     "/blocks/add?network=203.0.113.0%2F24",
+    "/questions",
     "/queue",
     "/contacts/show?email=ada%40example.com&proof=true",
     "/contacts/erase?email=ada%40example.com",

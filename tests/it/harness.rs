@@ -10,6 +10,7 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Bytes};
 use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
+use landing_api::adapters::files::questions::FileQuestionStore;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::app::App;
@@ -53,6 +54,7 @@ pub(crate) struct Setup {
     pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) model_fallback: Option<Arc<dyn ModelClient>>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
+    pub(crate) questions: Arc<FileQuestionStore>,
     /// Takes the sign-ups in place of the contacts.
     pub(crate) provider: Option<Arc<dyn SignUps>>,
     pub(crate) webhook: Option<Arc<dyn WebhookSender>>,
@@ -79,6 +81,7 @@ impl Default for Setup {
             model: Arc::new(ScriptedModelClient::default()),
             model_fallback: None,
             limiter: Arc::new(SledRateLimiter::in_memory(&Policies::default(), NOW)),
+            questions: Arc::default(),
             provider: None,
             webhook: None,
             mail: None,
@@ -198,6 +201,7 @@ impl Setup {
             limiter: self.limiter,
             blocks: blocks.clone(),
             counts: Arc::new(MemoryCountStore::default()),
+            questions: self.questions,
             clock: self.clock.unwrap_or_else(|| clock.clone()),
             entropy: Arc::new(SeededEntropy::default()),
             secrets: Secret::new([7; 32]).keys(),

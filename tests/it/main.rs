@@ -49,6 +49,7 @@ mod http2;
 mod hung_disk;
 mod identity;
 mod imports;
+mod kept_questions;
 mod keys;
 mod ledger;
 mod limiter;

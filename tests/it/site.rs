@@ -51,6 +51,7 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
         is_base_url_given: true,
         has_model: true,
         falls_back: true,
+        questions_kept_days: 0,
         opt_in_ms: None,
         sign_ups: SignUpsGo::PassedOn,
         allowed_origins: vec!["https://www.example.com".to_owned()],

@@ -35,11 +35,16 @@ fn has_cookie(settings: &Settings) -> bool {
     settings.policies.quota(PolicyName::Assistant).is_some()
 }
 
+/// Questions that the chat could not answer. A model answers all.
+fn stores_questions(settings: &Settings) -> bool {
+    settings.questions_kept_days > 0 && !settings.has_model
+}
+
 fn tells(settings: &Settings) -> bool {
     settings.sign_ups == SignUpsGo::Kept && settings.reveal_existing == RevealExisting::Always
 }
 
-const CLAIMS: [Claim; 18] = [
+const CLAIMS: [Claim; 21] = [
     Claim {
         path: "/help",
         words: [
@@ -155,10 +160,44 @@ const CLAIMS: [Claim; 18] = [
         words: [
             "goes to nobody else, and is not stored",
             "geht an niemanden sonst und wird nicht gespeichert",
-            "n’est transmis à personne d’autre",
-            "no se envía a nadie más",
+            "n’est transmis à personne d’autre et n’est pas conservé",
+            "no se envía a nadie más y no se guarda",
         ],
-        is_true: |settings| !settings.has_model,
+        is_true: |settings| !settings.has_model && !stores_questions(settings),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "What you write in the chat is answered here and goes to nobody else. Questions that the chat finds no \
+             answer to are stored for 30 days",
+            "geht an niemanden sonst. Fragen, auf die der Chat keine Antwort findet, werden gespeichert und nach 30 \
+             Tagen gelöscht",
+            "n’est transmis à personne d’autre. Les questions auxquelles le chat ne trouve pas de réponse sont \
+             conservées, puis supprimées au bout de 30 jours",
+            "no se envía a nadie más. Las preguntas para las que el chat no encuentra respuesta se guardan y se \
+             borran al cabo de 30 días",
+        ],
+        is_true: stores_questions,
+    },
+    Claim {
+        path: "/",
+        words: [
+            "Your messages aren’t stored",
+            "Ihre Nachrichten werden nicht gespeichert",
+            "Vos messages ne sont pas conservés",
+            "Sus mensajes no se guardan",
+        ],
+        is_true: |settings| !settings.has_model && !stores_questions(settings),
+    },
+    Claim {
+        path: "/",
+        words: [
+            "Questions it can’t answer are stored for 30 days",
+            "werden gespeichert und nach 30 Tagen gelöscht",
+            "puis supprimées au bout de 30 jours",
+            "se borran al cabo de 30 días",
+        ],
+        is_true: stores_questions,
     },
     Claim {
         path: "/help",
@@ -222,6 +261,40 @@ const CLAIMS: [Claim; 18] = [
     },
 ];
 
+/// Those that the guide lacks.
+const CLAIMS_OF_HELP: [Claim; 3] = [
+    Claim {
+        path: "/help",
+        words: [
+            "What you write in the chat is not stored here.",
+            "Was Sie im Chat schreiben, wird hier nicht gespeichert.",
+            "Ce que vous écrivez dans le chat n’est pas conservé ici.",
+            "Lo que escribe en el chat no se guarda aquí.",
+        ],
+        is_true: |settings| !stores_questions(settings),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "need not be deleted, as it is not stored here",
+            "muss nicht gelöscht werden, denn es wird hier nicht gespeichert",
+            "n’a pas à être supprimé",
+            "no hace falta borrarlo",
+        ],
+        is_true: |settings| !stores_questions(settings),
+    },
+    Claim {
+        path: "/help",
+        words: [
+            "without a record of who asked, and deleted automatically after 30 days",
+            "werden nach 30 Tagen automatisch gelöscht",
+            "supprimées automatiquement au bout de 30 jours",
+            "se borran automáticamente al cabo de 30 días",
+        ],
+        is_true: stores_questions,
+    },
+];
+
 /// Every combination of the settings that decide what is stored. With no contacts nobody is asked to confirm.
 fn combinations() -> Vec<Settings> {
     let mut all = vec![facts().settings];
@@ -234,6 +307,7 @@ fn combinations() -> Vec<Settings> {
     };
     vary(|it| it.keeps_consent_ip = true);
     vary(|it| it.has_model = true);
+    vary(|it| it.questions_kept_days = 30);
     vary(|it| it.opt_in_ms = Some(7 * DAY_MS));
     vary(|it| it.reveal_existing = RevealExisting::Always);
     vary(|it| it.policies.set(PolicyName::Assistant, None));
@@ -267,7 +341,7 @@ fn no_page_says_what_a_flag_makes_false() {
         };
         let site = render(&facts);
         for language in Language::ALL {
-            for claim in &CLAIMS {
+            for claim in CLAIMS.iter().chain(&CLAIMS_OF_HELP) {
                 let at = Language::ALL.iter().position(|it| *it == language).unwrap();
                 let words = claim.words[at];
                 let is_told = page(&site, claim.path, language).contains(words);

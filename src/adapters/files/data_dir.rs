@@ -43,6 +43,8 @@ pub const WINDOWS: &str = "windows";
 pub const COUNTS: &str = "counts.jsonl";
 /// The file of the blocked networks.
 pub const BLOCKS: &str = "blocks.jsonl";
+/// The file of the questions that the assistant could not answer.
+pub const QUESTIONS: &str = "questions.jsonl";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 /// The file by which the operator accepts the loss of damaged lines.
 pub(crate) const ACCEPT_DAMAGE: &str = "accept-damage";
@@ -53,12 +55,13 @@ const ACCEPTANCES: [&str; 3] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE, ACCEPT_EMPTY];
 
 /// The entries of a data directory that must be regular files: otherwise a start is refused. Replacements and files
 /// that were set aside have the name of the entry with another extension.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     LOCK,
     LEDGER,
     SECRET,
     MARK,
     BLOCKS,
+    QUESTIONS,
     "held-webhook",
     "held-mail",
     ACCEPT_NEW_SECRET,

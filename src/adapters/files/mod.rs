@@ -6,7 +6,7 @@
 //! | [`open_error`] | reasons why it cannot be opened |
 //! | [`inspection`] | the data directory as other processes see it |
 //! | `secret_file` | the secret's file, checked while the service runs |
-//! | [`block_list`], [`counts`] | blocked networks, and hourly counts |
+//! | [`block_list`], [`counts`], [`questions`] | blocked networks, hourly counts, and unanswered questions |
 //! | [`backup`] | archives of a data directory, written while the service runs, and restored |
 //! | [`operator_file`], [`site_dir`] | files named by flags, such as secrets, and those of the site |
 
@@ -19,6 +19,7 @@ pub mod open_error;
 pub mod operator_file;
 pub mod part_file;
 pub(crate) mod pem;
+pub mod questions;
 pub(crate) mod secret_file;
 pub mod site_dir;
 

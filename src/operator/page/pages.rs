@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::operator::operation::OperatorError;
-use crate::operator::{agents, block, contacts, keys, limits, queue, status};
+use crate::operator::{agents, block, contacts, keys, limits, questions, queue, status};
 
 use super::list::ListMembers;
 
@@ -54,6 +54,7 @@ pub(super) static PAGES: &[(&str, View)] = &[
     ("/blocks", View::Page(&[], Some(&BLOCKS))),
     ("/blocks/add", View::Change(&ADD_BLOCK)),
     ("/blocks/remove", View::Change(&REMOVE_BLOCK)),
+    ("/questions", View::Page(&[], Some(&QUESTIONS))),
     ("/queue", View::Page(&[STATUS], Some(&QUEUE))),
     ("/queue/retry", View::Change(&RETRY_DELIVERY)),
     ("/queue/drop", View::Change(&DROP_DELIVERY)),
@@ -90,6 +91,12 @@ static BLOCKS: ListMembers = ListMembers {
     id: "network",
     made_at: "since",
     searched: &["network"],
+};
+static QUESTIONS: ListMembers = ListMembers {
+    operation: questions::LIST,
+    id: "text",
+    made_at: "asked_at",
+    searched: &[],
 };
 static QUEUE: ListMembers = ListMembers {
     operation: queue::LIST,

@@ -33,6 +33,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("contacts-erase.html"),
     source!("keys-revoke.html"),
     source!("policies-reset.html"),
+    source!("questions.html"),
     source!("queue.html"),
     source!("queue-drop.html"),
     source!("queue-hold.html"),
@@ -56,6 +57,7 @@ const MENU: &[(&str, &str)] = &[
     ("/policies", "Limits"),
     ("/agents", "Agents"),
     ("/blocks", "Blocks"),
+    ("/questions", "Questions"),
     ("/queue", "Deliveries"),
 ];
 

@@ -24,13 +24,14 @@ use crate::harness::{Call, Setup, TestApp};
 use crate::twins::SeededEntropy;
 
 /// The pages that a session shows, with what they are called in the menu.
-const MENU: [(&str, &str); 7] = [
+const MENU: [(&str, &str); 8] = [
     ("/", "Overview"),
     ("/contacts", "Contacts"),
     ("/keys", "Keys"),
     ("/policies", "Limits"),
     ("/agents", "Agents"),
     ("/blocks", "Blocks"),
+    ("/questions", "Questions"),
     ("/queue", "Deliveries"),
 ];
 

@@ -78,6 +78,7 @@ fn an_empty_list_says_so_on_a_terminal() {
         "keys list",
         "agents list-revoked",
         "block list",
+        "questions list",
     ] {
         let (status, shown) = on_terminal(words, &house.path, "");
         assert_eq!(status, Some(0), "{shown}");

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use landing_api::adapters::files::questions::FileQuestionStore;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::client::{Client, Network, Subject};
 use landing_api::domain::contact::RevealExisting;
@@ -117,6 +118,7 @@ impl Desk {
         let assistant = Assistant {
             model,
             fallback,
+            questions: &FileQuestionStore::default(),
             entropy: &self.entropy,
         };
         let hello = Message {

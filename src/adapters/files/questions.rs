@@ -1,0 +1,115 @@
+//! [`QuestionStore`] over a file, which is rewritten as a whole. Each line is a question without an answer:
+//!
+//! ```text
+//! {"hour":"2026-11-29T12","language":"de","text":"Haben Sie sonntags offen?"}
+//! ```
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+
+use crate::domain::{Conversation, Hour, Language, Question, Timestamp};
+use crate::ports::{QuestionStore, StoreError};
+
+use crate::adapters::files::{SystemFiles, read_small, remove_for_good, store_error, write_whole};
+
+/// Maximum number of stored questions. A new one replaces the oldest.
+const QUESTIONS_MAX: usize = 1000;
+
+/// Our own files are smaller.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Questions in memory and in a file. The default stores none.
+#[derive(Debug, Default)]
+pub struct FileQuestionStore {
+    path: PathBuf,
+    /// 0 if no question is stored.
+    kept_days: u64,
+    questions: Mutex<VecDeque<Question>>,
+}
+
+impl FileQuestionStore {
+    /// The questions in the file at `path`, which is created with the first one. A file that cannot be read is left
+    /// alone with a warning, and nothing is stored; unless no question is to be stored anyway.
+    pub fn open(path: PathBuf, kept_days: u64) -> Self {
+        let read = read(&path);
+        if let Err(error) = &read {
+            tracing::warn!(%error, path = %path.display(), "unanswered questions cannot be read");
+            if kept_days > 0 {
+                return Self::default();
+            }
+        }
+        Self {
+            path,
+            kept_days,
+            questions: Mutex::new(read.unwrap_or_default()),
+        }
+    }
+
+    /// The lines of the file. Expired questions are dropped.
+    fn lines(&self, now: Hour) -> String {
+        let mut questions = self.questions.lock();
+        questions.retain(|question| now.hours_since(question.hour) < 24 * self.kept_days);
+        let lines = questions.iter().map(|question| {
+            let (hour, language) = (question.hour.name(), question.language.tag());
+            let line = json!({"hour": hour, "language": language, "text": question.text});
+            format!("{line}\n")
+        });
+        lines.collect()
+    }
+}
+
+#[async_trait]
+impl QuestionStore for FileQuestionStore {
+    fn note(&self, conversation: &Conversation, now: Timestamp) {
+        let question = Question::new(conversation, now);
+        let mut questions = self.questions.lock();
+        if self.kept_days > 0 && !questions.contains(&question) {
+            questions.push_back(question);
+            let excess = questions.len().saturating_sub(QUESTIONS_MAX);
+            questions.drain(..excess);
+        }
+    }
+
+    fn list(&self) -> Vec<Question> {
+        self.questions.lock().iter().cloned().collect()
+    }
+
+    async fn save(&self, now: Timestamp) -> Result<(), StoreError> {
+        let (path, lines) = (self.path.clone(), self.lines(Hour::of(now)));
+        let saved = spawn_blocking(move || {
+            if !lines.is_empty() {
+                return write_whole(&SystemFiles, &path, lines.as_bytes());
+            }
+            // The other one is what a crash left of a write.
+            remove_for_good(&SystemFiles, &path.with_extension("new"))?;
+            remove_for_good(&SystemFiles, &path)
+        });
+        let saved = saved.await.unwrap_or_else(|error| Err(error.into()));
+        saved.map_err(|error| store_error("questions", &error))
+    }
+}
+
+fn read(path: &Path) -> io::Result<VecDeque<Question>> {
+    let text = read_small(path, FILE_BYTES_MAX)?.unwrap_or_default();
+    let questions = (1..).zip(text.lines()).map(|(number, line)| {
+        let bad = || format!("line {number} is not a question: correct or remove it");
+        parse(line).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, bad()))
+    });
+    questions.collect()
+}
+
+fn parse(line: &str) -> Option<Question> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let field = |name| line.get(name).and_then(Value::as_str);
+    Some(Question {
+        hour: Hour::from_name(field("hour")?)?,
+        language: Language::of_tag(field("language")?)?,
+        text: field("text")?.to_owned(),
+    })
+}
