@@ -2,7 +2,6 @@
 //! as environment variables, which is how systemd passes them to the service (`EnvironmentFile`).
 
 use std::env;
-use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -46,7 +45,7 @@ fn read(file: &Path) -> Result<Vec<(String, String)>, CommandError> {
 /// Runs this command again as the owner of `data_dir` if root runs it: with the rights of the service, which may be
 /// unable to read what root can.
 pub(super) fn become_owner(data_dir: &Path) -> Result<(), CommandError> {
-    match fs::metadata(data_dir) {
+    match data_dir.metadata() {
         Ok(found) if user_id() == 0 && found.uid() != 0 => {
             Err(again(|command| command.uid(found.uid()).gid(found.gid())))
         }

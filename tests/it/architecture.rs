@@ -81,9 +81,12 @@ const CRATES: [(&str, &[&str]); 14] = [
     ),
     ("SystemTime::now", &["adapters/system.rs"]),
     ("std::fs", &["adapters/"]),
-    ("std::env", &["main.rs", "wiring/"]),
+    (
+        "std::env",
+        &["main.rs", "wiring/", "config/mod.rs", "cli/settings.rs"],
+    ),
     ("std::thread", &["adapters/", "telemetry.rs"]),
-    ("std::process", &["main.rs"]),
+    ("std::process", &["main.rs", "cli/settings.rs"]),
     ("TcpStream", &["http/", "operator/", "adapters/outbound/"]),
     (
         "async_trait",
