@@ -51,7 +51,8 @@ fn statements(
 ) -> impl Fn(&State<'_, '_>, Vec<String>) -> Result<String, Error> {
     move |state, keys| {
         let n = state.lookup("questions_kept_days");
-        let text = |key: &String| locales.text(language(state), key, context! { n });
+        let args = context! { n };
+        let text = |key: &String| locales.text(language(state), key, args.clone());
         let texts: Result<Vec<_>, _> = keys.iter().map(text).collect();
         Ok(texts?.join(" "))
     }

@@ -75,7 +75,7 @@ fn chat(text: &str) -> Call {
 /// The service with the search of its pages, which stores what that does not find.
 fn app(questions: FileQuestionStore) -> TestApp {
     let site = render(&facts());
-    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let setup = Setup {
         questions: Arc::new(questions),
         ..Setup::with_model(Arc::new(model))
@@ -123,7 +123,7 @@ async fn nothing_is_stored_by_default_or_of_a_model() {
     assert_eq!(rows(&off).await, json!([]));
     let files = Files::new();
     let site = render(&facts());
-    let search = PassageModelClient::new(site.passages(), site.assistant_texts());
+    let search = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let failed = landing_api::ports::ModelError::NotStarted("away".to_owned());
     let model = ScriptedModelClient::new([Ok("Ulan Bator".to_owned()), Err(failed)]);
     let setup = Setup {

@@ -98,9 +98,9 @@ impl From<OperatorError> for PageError {
             OperatorError::InPart(_) | OperatorError::Store(_) | OperatorError::Limiter(_) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "failed")
             }
-            OperatorError::Unknown
-            | OperatorError::Mail(_)
-            | OperatorError::Unwritable(_) => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
+            OperatorError::Unknown | OperatorError::Mail(_) | OperatorError::Unwritable(_) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "failed")
+            }
         };
         Self::new(status, kind, error.to_string())
     }

@@ -217,7 +217,10 @@ impl AdminPage {
 
     fn sign_in(&self, form: &Params, now: Timestamp) -> PageAnswer {
         let link = form.text("link").unwrap_or_default();
-        let session = self.sessions.open(link, now).ok_or_else(|| forbidden("bad_link"))?;
+        let session = self
+            .sessions
+            .open(link, now)
+            .ok_or_else(|| forbidden("bad_link"))?;
         tracing::info!(page = "login", "operator");
         let mut response = answer::see_other(&format!("{}/", session.root()));
         set_cookie(&mut response, &session, session.token(), SESSION_LIFETIME_S);

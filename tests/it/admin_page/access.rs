@@ -301,9 +301,7 @@ async fn every_page_takes_its_methods_and_no_others() {
 #[tokio::test]
 async fn the_public_listener_knows_none_of_it() {
     let (desk, login) = Desk::signed_in().await;
-    for path in
-        "/login /contacts /keys /policies /agents /blocks /questions /logout".split(' ')
-    {
+    for path in "/login /contacts /keys /policies /agents /blocks /questions /logout".split(' ') {
         let call = crate::harness::Call::get(path).header("cookie", &login.cookie);
         assert_eq!(desk.app.send(call).await.status, 404, "{path}");
     }
