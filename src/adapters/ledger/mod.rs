@@ -4,7 +4,7 @@
 //! **Lookups** read it: a table in memory has the place of each identity's last event (`table`, `generation`).
 //! A start builds the table, since it reads every line anyway.
 //!
-//! **A commit.** Changes wait in a bounded queue. One thread takes all waiting changes as a batch (`writer`): it decides them in order, where changes of one batch see each other (`draft`), appends
+//! **A commit.** Changes wait in a bounded queue. One thread takes all waiting changes as a batch (`store`, `writer`): it decides them in order, where changes of one batch see each other (`draft`), appends
 //! their events to the ledger, syncs once, shows them to lookups, and only then replies. So a change is durable
 //! before it is acknowledged, and concurrent changes share a sync. A failed write or sync is never taken for
 //! success: the ledger is truncated to its last acknowledged length, and every change is refused until that and

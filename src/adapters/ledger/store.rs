@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::iter;
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use futures_util::stream;
 use parking_lot::Mutex;
@@ -24,12 +26,15 @@ use super::draft::Draft;
 use super::open::{Tuning, open};
 use super::record::{Flaw, Identity, Place, State};
 use super::shared_state::SharedState;
-use super::writer::{PendingChange, Waiting, closed, pending, run};
+use super::writer::{PendingChange, closed, pending};
 
 /// Values per page of a list.
 const PAGE_LEN: usize = 1000;
 /// Most pages that wait for their reader.
 const PAGES_MAX: usize = 2;
+
+/// Most changes in one batch.
+const BATCH_CHANGES_MAX: usize = 1024;
 
 /// Contacts, deliveries, keys and revocations in a data directory.
 #[derive(Debug)]
@@ -44,6 +49,12 @@ pub struct LedgerStore {
     pub(super) tombstone_key: MacKey,
     /// Held until the writer is gone, which [`Drop`] waits for.
     _lock: Arc<[File; 2]>,
+}
+
+/// A change, and the time from which it has waited.
+struct Waiting {
+    since: Instant,
+    change: PendingChange,
 }
 
 impl LedgerStore {
@@ -209,6 +220,32 @@ impl LedgerStore {
 impl Drop for LedgerStore {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Commits all waiting changes as one batch, until the queue is closed. While idle, it checks the ledger's file every
+/// `look_interval`.
+fn run(compactor: &Arc<Compactor>, receiver: &Receiver<Waiting>, look_interval: Duration) {
+    let shared = Arc::clone(&compactor.writer.lock().shared);
+    loop {
+        match receiver.recv_timeout(look_interval) {
+            Ok(first) => {
+                shared.set_busy_since(Some(first.since));
+                let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
+                let waiting = iter::once(first).chain(more);
+                let changes = waiting.map(|waiting| waiting.change).collect();
+                compactor.writer.lock().commit(changes);
+                compactor.compact_if_due();
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                // A disk that hangs keeps it busy, too.
+                shared.set_busy_since(Some(Instant::now()));
+                compactor.writer.lock().look_after();
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        compactor.writer.lock().look_after_secret();
+        shared.set_busy_since(None);
     }
 }
 

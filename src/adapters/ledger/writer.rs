@@ -2,12 +2,9 @@
 //! shows them to lookups, and only then replies.
 
 use std::io;
-use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
 use std::vec::IntoIter;
 
 use tokio::time::Instant;
@@ -17,16 +14,12 @@ use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::{Compaction, StoreError};
 
-use super::compaction::Compactor;
 use super::copy::{Copy, CopyPlan};
 use super::draft::Draft;
 use super::generation::Generation;
 use super::mark::Mark;
 use super::record::{Flaw, Ledger};
 use super::shared_state::SharedState;
-
-/// Most changes in one batch.
-const BATCH_CHANGES_MAX: usize = 1024;
 
 /// Decides one change. A change that cannot be decided fails on its own. Dropping it, or its reply, means to the
 /// caller that nothing was stored.
@@ -51,42 +44,6 @@ pub(super) fn pending<T: Send + 'static>(
     })
 }
 
-/// A change, and the time from which it has waited.
-pub(super) struct Waiting {
-    pub(super) since: Instant,
-    pub(super) change: PendingChange,
-}
-
-/// Commits all waiting changes as one batch, until the queue is closed. While idle, it checks the ledger's file every
-/// `look_interval`.
-pub(super) fn run(
-    compactor: &Arc<Compactor>,
-    receiver: &Receiver<Waiting>,
-    look_interval: Duration,
-) {
-    let shared = Arc::clone(&compactor.writer.lock().shared);
-    loop {
-        match receiver.recv_timeout(look_interval) {
-            Ok(first) => {
-                shared.set_busy_since(Some(first.since));
-                let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
-                let waiting = iter::once(first).chain(more);
-                let changes = waiting.map(|waiting| waiting.change).collect();
-                compactor.writer.lock().commit(changes);
-                compactor.compact_if_due();
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                // A disk that hangs keeps it busy, too.
-                shared.set_busy_since(Some(Instant::now()));
-                compactor.writer.lock().look_after();
-            }
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
-        compactor.writer.lock().look_after_secret();
-        shared.set_busy_since(None);
-    }
-}
-
 /// The state of the writer.
 pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
@@ -105,7 +62,7 @@ pub(super) struct LedgerWriter {
 
 impl LedgerWriter {
     /// Commits `changes` as one batch and replies to them. A panic fails the batch, not the writer.
-    fn commit(&mut self, changes: Vec<PendingChange>) {
+    pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
         let (began, sequence) = (Instant::now(), self.ledger.sequence());
         let mut replies = Vec::with_capacity(changes.len());
         let mut changes = changes.into_iter();
@@ -129,13 +86,13 @@ impl LedgerWriter {
     }
 
     /// Checks whether changes can be stored, while none are waiting.
-    fn look_after(&mut self) {
+    pub(super) fn look_after(&mut self) {
         let repaired = caught(|| self.repair());
         self.shared.set_write_error(repaired.err());
     }
 
     /// Checks the secret now and then, unless the directory was replaced.
-    fn look_after_secret(&mut self) {
+    pub(super) fn look_after_secret(&mut self) {
         if self.secret.is_due() && self.check_place().is_ok() {
             self.secret.look_after();
         }
