@@ -11,8 +11,8 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 use tokio::io::{
-    AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
-    BufReader, BufWriter,
+    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite,
+    AsyncWriteExt as _, BufReader, BufWriter,
 };
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::sleep;
@@ -177,13 +177,14 @@ pub async fn read_head<T: for<'de> Deserialize<'de>>(
 }
 
 /// The rows of a message. An end without the empty line is an error.
-pub fn read_lines(reader: impl AsyncBufRead + Send + Unpin + 'static) -> Lines<io::Error> {
+pub fn read_lines(reader: BufReader<impl AsyncRead + Send + Unpin + 'static>) -> Lines<io::Error> {
     let pieces = stream::try_unfold(Some(reader), |reader| async move {
         let Some(mut reader) = reader else {
             return Ok(None);
         };
         let mut lines = Vec::new();
-        while lines.len() < PIECE_BYTES {
+        // Lines that have arrived do not wait for others.
+        while lines.is_empty() || reader.buffer().contains(&b'\n') {
             let length = lines.len();
             read_line(&mut reader, &mut lines).await?;
             if lines.get(length..) == Some(b"\n".as_slice()) {
