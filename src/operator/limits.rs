@@ -223,7 +223,7 @@ impl<'a> ClientIdentity<'a> {
                 "--key must be a whole API key, a token or a client id; the id of a key is not enough",
             )
         })?;
-        Ok(credential.or(email.map(Self::Address)))
+        Ok(credential.or_else(|| email.map(Self::Address)))
     }
 
     /// The API key, the token or the client id of an agent.

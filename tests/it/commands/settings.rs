@@ -77,8 +77,8 @@ fn root_checks_as_the_owner_of_the_data_directory() {
     if !geteuid().is_root() {
         return;
     }
-    let dir = private_dir();
-    let key = dir.path().join("key");
+    let (dir, other) = (private_dir(), private_dir());
+    let key = other.path().join("key");
     fs::write(&key, "sk").unwrap();
     set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
     chown(dir.path(), Some(65_534), Some(65_534)).unwrap();
