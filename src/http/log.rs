@@ -42,6 +42,7 @@ impl LogLine<'_> {
             return;
         }
         let throttle = &self.context.state().log_throttle;
+        throttle.report();
         // A fault with a cause is always logged: it may be the only hint at the error.
         let is_limited = |problem: &Problem| {
             problem.code == Code::Overloaded || is_fault && problem.cause.is_none()

@@ -1,6 +1,7 @@
 //! Maximum rate of log lines about requests and connections that nothing else limits.
 
 use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -10,46 +11,54 @@ use tokio::time::Instant;
 const LINES_PER_SECOND_MAX: u64 = 1000;
 
 /// Throttles the lines about requests that are refused, free, or not served because a store is unavailable.
-/// Lines above the limit are replaced by one line with their number, before the first of a later second.
+/// Lines above the limit are replaced by one line a second with their number.
 #[derive(Debug)]
 pub(crate) struct LogThrottle {
     began: Instant,
-    current: Mutex<Lines>,
-}
-
-/// The lines of a second, counted from `began`.
-#[derive(Debug, Default)]
-struct Lines {
-    second: u64,
-    /// Those written and those suppressed.
-    count: u64,
+    /// The upper half: the second of the newest line, counted from `began`. The lower half: the lines in
+    /// that second.
+    current: AtomicU64,
+    /// Lines suppressed and not yet reported.
+    suppressed: AtomicU64,
 }
 
 impl LogThrottle {
     pub(crate) fn new() -> Self {
         Self {
             began: Instant::now(),
-            current: Mutex::default(),
+            current: AtomicU64::new(0),
+            suppressed: AtomicU64::new(0),
         }
     }
 
     /// True if a line may be written. Counts it in either case.
     pub(crate) fn admit(&self) -> bool {
         let second = self.began.elapsed().as_secs();
-        let mut current = self.current.lock();
-        if second > current.second {
-            current.report();
-            *current = Lines { second, count: 0 };
+        let taken = self.current.fetch_update(Relaxed, Relaxed, |current| {
+            if second > current >> 32 {
+                Some((second << 32) + 1)
+            } else {
+                let lines = current & u64::from(u32::MAX);
+                (lines < LINES_PER_SECOND_MAX).then_some(current + 1)
+            }
+        });
+        if taken.is_err() {
+            self.suppressed.fetch_add(1, Relaxed);
         }
-        current.count += 1;
-        current.count <= LINES_PER_SECOND_MAX
+        taken.is_ok()
     }
-}
 
-impl Lines {
-    /// Reports the suppressed lines.
-    fn report(&self) {
-        let count = self.count.saturating_sub(LINES_PER_SECOND_MAX);
+    /// Reports the lines suppressed in a past second. Called before every line.
+    pub(crate) fn report(&self) {
+        if self.suppressed.load(Relaxed) > 0
+            && self.began.elapsed().as_secs() > self.current.load(Relaxed) >> 32
+        {
+            self.report_all();
+        }
+    }
+
+    fn report_all(&self) {
+        let count = self.suppressed.swap(0, Relaxed);
         if count > 0 {
             tracing::info!(count, "further requests were refused, free or not served");
         }
@@ -59,7 +68,7 @@ impl Lines {
 impl Drop for LogThrottle {
     /// The last suppressed lines may have had no successor.
     fn drop(&mut self) {
-        self.current.get_mut().report();
+        self.report_all();
     }
 }
 

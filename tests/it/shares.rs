@@ -167,9 +167,9 @@ fn refused_connections_are_logged_once_a_minute_with_a_pseudonym_and_what_to_do(
         }
     });
     let [first, second] = warnings(&log);
-    assert!(first.contains("refused=1 "), "{first}");
+    assert!(first.contains("count=1 "), "{first}");
     // The other six of the first minute, and the first of the second.
-    assert!(second.contains("refused=7 "), "{second}");
+    assert!(second.contains("count=7 "), "{second}");
     let pseudonym = |line: &str| {
         let (_, rest) = line.split_once("busiest.network=\"").unwrap();
         rest.split_once('"').unwrap().0.to_owned()
@@ -203,7 +203,7 @@ fn the_cap_is_logged_with_the_busiest_network_and_what_to_do() {
     });
     let [line] = warnings(&log);
     for part in [
-        "connections=3 refused=0 busiest.network=\"",
+        "count=1 connections=3 busiest.network=\"",
         "busiest.connections=2",
         "--max-connections",
         "ss -tn",
