@@ -131,9 +131,7 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
         Ok(Invocation::RunWith(_)) => Ok(None),
         Err(error) => Err(error.to_string()),
     };
-    // Relative paths resolve as they do for the service.
-    std::env::set_current_dir(&flags.directory)
-        .map_err(|error| format!("its directory: {error}"))?;
+    wiring::enter(&flags.directory).map_err(|error| format!("its directory: {error}"))?;
     parsed
 }
 

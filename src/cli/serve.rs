@@ -273,8 +273,7 @@ impl AdminSide {
             let listener = Arc::new(UnixListener::from_std(socket.listener()?)?);
             let (uid, served) = (user_id(), Arc::clone(app));
             let flags = Arc::new(ServiceFlags {
-                // Empty if it is gone.
-                directory: std::env::current_dir().unwrap_or_default(),
+                directory: wiring::directory(),
                 words: args.given.words(),
             });
             let serving = move |stop| {

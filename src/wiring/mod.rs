@@ -266,6 +266,19 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
     }
 }
 
+/// The working directory, to which relative paths of flags refer; empty if it is gone.
+pub fn directory() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
+}
+
+/// Makes `directory` the working directory, so that relative paths resolve as they do for the service.
+///
+/// # Errors
+/// When it is gone or not accessible to this user.
+pub fn enter(directory: &Path) -> io::Result<()> {
+    std::env::set_current_dir(directory)
+}
+
 fn read_secret<T, E: Display>(
     flag: &str,
     path: Option<&Path>,

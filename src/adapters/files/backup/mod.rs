@@ -17,25 +17,5 @@
 mod restore;
 mod write;
 
-use std::fs;
-use std::path::Path;
-
 pub use restore::{Restored, replaced_files, restore};
 pub use write::{Written, write, write_file};
-
-use crate::adapters::files::data_dir::SECRET;
-use crate::adapters::files::open_error::OpenError;
-use crate::adapters::ledger::record::Verified;
-use crate::domain::Secret;
-
-/// The bytes of the secret in the directory at `path`, which must be that of its `verified` ledger.
-fn read_secret(path: &Path, verified: &Verified) -> Result<Vec<u8>, OpenError> {
-    let secret = path.join(SECRET);
-    let bytes = fs::read(&secret).map_err(OpenError::io("read", &secret))?;
-    let id = <[u8; 32]>::try_from(bytes.as_slice()).map(|bytes| Secret::new(bytes).id());
-    if id.ok().as_ref() == Some(&verified.head.secret) {
-        return Ok(bytes);
-    }
-    let foreign = "the secret is not the one that ledger.jsonl was recorded under";
-    Err(OpenError::Refused(foreign.to_owned()))
-}

@@ -22,7 +22,7 @@ use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
 use crate::adapters::ledger::{refusal, waiting_deliveries};
 use crate::domain::Channel;
 
-use super::read_secret;
+use super::write::read_secret;
 
 /// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

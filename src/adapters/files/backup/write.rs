@@ -13,8 +13,7 @@ use crate::adapters::files::part_file::PartFile;
 use crate::adapters::files::{Files, PRIVATE_FILE, if_there};
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, survey};
 use crate::adapters::ledger::refusal;
-
-use super::read_secret;
+use crate::domain::Secret;
 
 /// Most readings of a ledger that seems damaged: a running service may just have truncated a failed
 /// write.
@@ -145,4 +144,16 @@ fn open_ledger(path: &Path) -> Result<(File, Verified), OpenError> {
             Err(flaw) => return Err(refusal(path, flaw)),
         }
     }
+}
+
+/// The bytes of the secret in the directory at `path`, which must be that of its `verified` ledger.
+pub(super) fn read_secret(path: &Path, verified: &Verified) -> Result<Vec<u8>, OpenError> {
+    let secret = path.join(SECRET);
+    let bytes = fs::read(&secret).map_err(OpenError::io("read", &secret))?;
+    let id = <[u8; 32]>::try_from(bytes.as_slice()).map(|bytes| Secret::new(bytes).id());
+    if id.ok().as_ref() == Some(&verified.head.secret) {
+        return Ok(bytes);
+    }
+    let foreign = "the secret is not the one that ledger.jsonl was recorded under";
+    Err(OpenError::Refused(foreign.to_owned()))
 }
