@@ -185,7 +185,7 @@ pub(crate) fn survey(file: &File, required: Option<&Stamp>) -> io::Result<Survey
             }
             (Some(_), None) => {}
             (_, first) => {
-                flaw = first.or(Some(reader.number()));
+                flaw = first.or_else(|| Some(reader.number()));
                 // A bad line belongs to the batch after the last good one.
                 if damage.is_none() && latest_batch(&reader) > end.batch + 1 {
                     damage = Some("it is corrupt, and later lines were acknowledged".to_owned());
@@ -194,7 +194,7 @@ pub(crate) fn survey(file: &File, required: Option<&Stamp>) -> io::Result<Survey
         }
         last = line.map(|line| line.numbers);
     }
-    let flaw = (flaw.unwrap_or(reader.number()), damage);
+    let flaw = (flaw.unwrap_or_else(|| reader.number()), damage);
     let known = head.as_ref().ok().cloned();
     let judged = head.and_then(|head| judge(head, end, reader.offset(), flaw, required));
     let verdict = judged.map_err(|flaw| match flaw {
