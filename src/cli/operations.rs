@@ -102,7 +102,7 @@ pub(super) async fn questions(
     client: &Client,
 ) -> Result<Done, CommandError> {
     let columns = &QUESTION_COLUMNS;
-    list(&questions::LIST, json!({}), columns, form, client).await
+    list(questions::LIST, json!({}), columns, form, client).await
 }
 
 /// Runs a command about deliveries.

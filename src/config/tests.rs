@@ -12,7 +12,7 @@ fn load(flags: &[&str]) -> Result<Args, clap::Error> {
     let words = ["landing-api", "--data-dir", "var"];
     match Invocation::load(words.iter().chain(flags))? {
         Invocation::Serve(args) => Ok(*args),
-        other => panic!("{other:?}"),
+        other @ (Invocation::Operate { .. } | Invocation::RunWith(_)) => panic!("{other:?}"),
     }
 }
 

@@ -154,10 +154,13 @@ impl Mailing {
             }
             Err(MailError::Refused(error)) => (Fault::Recipient, error, None),
             Err(MailError::Later(error)) => (Fault::Moment, error, None),
-            Err(MailError::Unclear { code, error }) => match self.judge.judge(to, code) {
-                Fault::Recipient if code < 500 => (Fault::Moment, error, None),
-                fault => (fault, error, Some(code)),
-            },
+            Err(MailError::Unclear { code, error }) => {
+                let fault = self.judge.judge(to, code);
+                match fault == Fault::Recipient && code < 500 {
+                    true => (Fault::Moment, error, None),
+                    false => (fault, error, Some(code)),
+                }
+            }
             Err(MailError::Denied(error)) => (self.judge.judge_denied(to), error, None),
             Err(MailError::Account(error)) => (Fault::Account, error, None),
         };
