@@ -80,7 +80,7 @@ const CRATES: [(&str, &[&str]); 14] = [
         ],
     ),
     ("SystemTime::now", &["adapters/system.rs"]),
-    ("std::fs", &["adapters/"]),
+    ("std::fs", &["adapters/", "metrics/process.rs"]),
     (
         "std::env",
         &["main.rs", "wiring/", "config/mod.rs", "cli/settings.rs"],

@@ -51,14 +51,17 @@ impl Compactor {
                 let plan = self.writer.lock().prepare_compaction()?;
                 Ok(plan.copy(&self.is_stopped)?)
             });
-            *outcome = caught(|| self.writer.lock().end_compaction(copied));
+            *outcome = match copied {
+                Err(_) if self.is_stopped.load(SeqCst) => Err(closed()),
+                copied => caught(|| self.writer.lock().end_compaction(copied)),
+            };
         }
         outcome.clone()
     }
 
     /// Begins a compaction if it is worthwhile. A failure affects nobody.
     pub(super) fn compact_if_due(self: &Arc<Self>) {
-        if !self.writer.lock().take_due() {
+        if self.last.is_locked() || !self.writer.lock().take_due() {
             return;
         }
         let compactor = Arc::clone(self);

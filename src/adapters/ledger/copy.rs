@@ -29,8 +29,8 @@ const RETENTION_MS: u64 = 400 * 86_400_000;
 /// Longest tail, in bytes, that is left to the writer.
 const TAIL_BYTES_MAX: u64 = 64 * 1024;
 
-/// Events per batch of a copy, usually 1 MiB: sign-ups wait for the disk during its sync.
-const BATCH_EVENTS: usize = 4096;
+/// Length of a copy's batch, in bytes: sign-ups wait for the disk during its sync.
+const BATCH_BYTES: usize = 1024 * 1024;
 
 /// The source of a generation.
 pub(super) struct CopyPlan {
@@ -76,11 +76,13 @@ impl CopyPlan {
         let from = Arc::clone(&copy.from);
         let states = from.states(copied, is_kept);
         copy.append(states.map(|state| Ok(Event::Created(state?.1))), is_stopped)?;
-        while copy.from.end() - copy.copied > TAIL_BYTES_MAX {
+        loop {
             copy.copy_tail(is_stopped)?;
+            if copy.from.end() - copy.copied <= TAIL_BYTES_MAX {
+                check_stopped(is_stopped)?;
+                return Ok(copy);
+            }
         }
-        check_stopped(is_stopped)?;
-        Ok(copy)
     }
 }
 
@@ -159,6 +161,7 @@ impl Copy {
         is_stopped: &AtomicBool,
     ) -> Result<(), Flaw> {
         let mut draft = Draft::new(&self.generation);
+        let mut bytes = 0;
         for event in events {
             check_stopped(is_stopped)?;
             match event? {
@@ -167,9 +170,11 @@ impl Copy {
                 Event::Created(state) | Event::Changed(state) => draft.put(state)?,
                 Event::Removed(identity) => drop(draft.remove(identity)?),
             }
-            if draft.len() == BATCH_EVENTS {
+            bytes += draft.last_bytes();
+            if bytes >= BATCH_BYTES {
                 draft.write(&mut self.ledger)?;
                 draft = Draft::new(&self.generation);
+                bytes = 0;
             }
         }
         Ok(draft.write(&mut self.ledger)?)

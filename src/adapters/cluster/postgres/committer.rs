@@ -88,7 +88,8 @@ impl Committer {
         if !matches!(stored, Err(StoreError::Overloaded)) {
             return answer(batch, stored);
         }
-        for row in batch {
+        let awaited = |(_, waiting): &(_, PendingSignUp)| !waiting.answer.is_closed();
+        for row in batch.into_iter().filter(awaited) {
             let row = Batch::from([row]);
             let stored = self.store(&row, ROW_LOCK).await;
             answer(row, stored);

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
+use futures_util::{Stream, TryStreamExt as _};
 use redis::{AsyncCommands as _, ScanOptions, cmd};
 
 use crate::domain::{Decision, PolicyName, Quota, Timestamp};
@@ -184,6 +184,7 @@ async fn scan(
     let keys = connection.multiplexed.scan_options(options).await;
     let keys = keys.map_err(failure)?;
     let keys = keys.try_filter(|key: &Vec<u8>| ready(parse_key(key).is_some()));
-    let pages = keys.chunks(KEYS_PER_STEP);
-    Ok(pages.map(|page| page.into_iter().collect::<Result<_, _>>().map_err(failure)))
+    // After an error, the library would ask for the same page again.
+    let pages = keys.try_chunks(KEYS_PER_STEP);
+    Ok(pages.map_err(|error| failure(error.1)))
 }

@@ -88,9 +88,20 @@ impl Connection {
         within(GREETING_DEADLINE, "greeting", begun).await
     }
 
-    /// EHLO, and the relay's extensions.
-    pub(super) async fn hello(&mut self, name: &str) -> Result<Reply, Fault> {
-        self.command(&format!("EHLO {name}"), 2).await
+    /// EHLO, or HELO if the relay does not know EHLO and no extension is needed.
+    pub(super) async fn hello(
+        &mut self,
+        name: &str,
+        needs_extensions: bool,
+    ) -> Result<Reply, Fault> {
+        match self.command(&format!("EHLO {name}"), 2).await {
+            // 521 and 554 mean that there is no service.
+            Err(Fault::Answer(Reply {
+                code: 500..=520 | 522..=553,
+                ..
+            })) if !needs_extensions => self.command(&format!("HELO {name}"), 2).await,
+            greeted => greeted,
+        }
     }
 
     /// TLS after STARTTLS. The relay is greeted again afterwards: nothing that it said in clear counts any more.

@@ -105,7 +105,8 @@ impl SmtpMailSender {
         let is_secure = relay.security == RelaySecurity::Tls;
         let mut connection = Connection::greeted(stream, is_secure.then_some(&self.tls)).await?;
         let starts_tls = relay.security == RelaySecurity::StartTls;
-        let mut hello = connection.hello(&self.hello).await?;
+        let needs_extensions = starts_tls || relay.user.is_some();
+        let mut hello = connection.hello(&self.hello, needs_extensions).await?;
         // On this machine, TLS is used only if the relay accepts no password without it.
         let has_log_in = relay.user.is_none() || hello.extension("AUTH").is_some();
         let is_needed = !is_secure && !has_log_in && hello.extension("STARTTLS").is_some();
@@ -115,7 +116,7 @@ impl SmtpMailSender {
                 return Err(Fault::Unusable(why.to_owned()));
             }
             connection = connection.start_tls(&self.tls).await?;
-            hello = connection.hello(&self.hello).await?;
+            hello = connection.hello(&self.hello, needs_extensions).await?;
         }
         if let (Some(user), Some(password_file)) = (&relay.user, &self.settings.password_file) {
             let password = password_file.read().await.map_err(Fault::Unusable)?;
