@@ -26,9 +26,10 @@ fn told(kind: Option<&str>, names: &str, cause: Option<String>, detail: Option<&
 
 /// The failure of an order for `names` in words: for each name that it blames, or for all.
 pub(super) fn by_name(names: &str, error: &Error) -> Vec<(String, String)> {
-    let of_names = match error {
-        Error::Api(problem) => problem.subproblems.as_slice(),
-        _ => &[],
+    let of_names = if let Error::Api(problem) = error {
+        problem.subproblems.as_slice()
+    } else {
+        &[]
     };
     let blamed = of_names.iter().filter_map(|of_name| {
         let name = of_name.identifier.as_ref()?.authorized(false).to_string();
