@@ -25,7 +25,8 @@ use rustls::ServerConfig;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::domain::certificate_order::order_due;
+use crate::domain::certificate_order::{LastOrder, order_due};
+use crate::domain::is_same_host;
 use crate::domain::text::in_words;
 use crate::domain::time::Timestamp;
 use crate::metrics::CertificateOrder;
@@ -33,7 +34,6 @@ use crate::metrics::CertificateOrder;
 use self::answers::Answers;
 use self::http::AcmeHttp;
 use self::kept::{Kept, State};
-use self::problem::error_in_words;
 
 use crate::adapters::outbound::Roots;
 use crate::adapters::outbound::probe::unheard_ipv6;
@@ -145,13 +145,19 @@ impl AcmeCertificate {
 
     /// Time of the next order.
     pub fn next_order(&self, now: Timestamp) -> Timestamp {
+        let last = self.state.lock().last();
+        self.due(&self.settings.names, last, now)
+    }
+
+    /// When an order for these names is due.
+    fn due(&self, names: &[String], last: Option<LastOrder>, now: Timestamp) -> Timestamp {
         let state = self.state.lock();
         let of_authority = state.issued_by.as_ref() == Some(&state.directory);
-        let covers = |held: &Certificate| state.names.iter().all(|name| held.is_for(name));
+        let covers = |held: &Certificate| names.iter().all(|name| held.is_for(name));
         let wanted =
             |held: &Certificate| (of_authority && covers(held)).then(|| held.validity.clone());
         let validity = self.answers.of_certificate(wanted).flatten();
-        order_due(validity.as_ref(), state.last(), self.jitter, now)
+        order_due(validity.as_ref(), last, self.jitter, now)
     }
 
     /// Orders a certificate, and uses it from the next connection on.
@@ -166,7 +172,7 @@ impl AcmeCertificate {
         });
         // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
         let ordered = match begun.await {
-            Ok(()) => self.certificate().await,
+            Ok(()) => self.certificate(now).await,
             Err(error) => Err(format!(
                 "nothing is ordered, because it cannot be stored: {}",
                 words(&error)
@@ -174,12 +180,14 @@ impl AcmeCertificate {
         };
         self.answers.proofs.write().clear();
         match ordered {
-            Ok((pem, certificate)) => {
+            Ok((pem, certificate, left_out)) => {
                 *self.answers.certificate.write() = Some(certificate);
                 let state = self.change(|state| {
                     state.issued_by = Some(state.directory.clone());
-                    state.failures = 0;
-                    state.error = None;
+                    if left_out.is_none() {
+                        state.failures = 0;
+                    }
+                    state.error = left_out;
                 });
                 let kept = self.blocking(move |kept| {
                     kept.keep_certificate(&pem)?;
@@ -195,8 +203,6 @@ impl AcmeCertificate {
                 })
             }
             Err(why) => {
-                // The file that stores it has a size limit.
-                let why: String = why.chars().take(REASON_MAX).collect();
                 // If this fails, the stored order stays, which is marked as failed.
                 let _ = self.update(|state| state.error = Some(why.clone())).await;
                 Err(why)
@@ -225,27 +231,45 @@ impl AcmeCertificate {
         done.unwrap_or_else(|panic| Err(io::Error::other(panic)))
     }
 
-    /// A matching chain and key, in PEM.
-    async fn certificate(&self) -> Result<(String, Certificate), String> {
-        let ordered = timeout(DEADLINE, self.ordered()).await;
-        let late = "the authority did not finish the order in time";
-        let ordered = ordered.unwrap_or_else(|_elapsed| Err(Failure::Words(late.to_owned())));
-        let pem = ordered.map_err(|failure| match failure {
-            Failure::Acme(error) => error_in_words(&self.settings.names.join(", "), &error),
-            Failure::Proof(_) | Failure::Words(_) => failure.to_string(),
-        })?;
+    /// A matching chain and key, in PEM, and the reason why names were left out: if some fail, the certificate is for
+    /// the others, unless the one in use is already for them. Authorities issue few for the same names.
+    async fn certificate(
+        &self,
+        now: Timestamp,
+    ) -> Result<(String, Certificate, Option<String>), String> {
+        let mut names = self.settings.names.clone();
+        let mut left_out: Option<String> = None;
+        let pem = loop {
+            let all = names.join(", ");
+            let failed = match timeout(DEADLINE, self.ordered(&names)).await {
+                Ok(Ok(pem)) => break pem,
+                Ok(Err(Failure::Names(failed))) => failed,
+                Ok(Err(Failure::Acme(error))) => problem::by_name(&all, &error),
+                Ok(Err(failure)) => vec![(all, failure.to_string())],
+                Err(_elapsed) => problem::by_name(&all, &Error::Timeout(None)),
+            };
+            let asked = names.len();
+            names.retain(|name| !failed.iter().any(|(bad, _)| is_same_host(bad, name)));
+            let reasons = failed.into_iter().map(|(_, why)| why);
+            let why = left_out.into_iter().chain(reasons).collect::<Vec<_>>();
+            // The file that stores it has a size limit.
+            let why = why.join("; ").chars().take(REASON_MAX).collect();
+            if names.is_empty() || names.len() == asked || self.due(&names, None, now) > now {
+                return Err(why);
+            }
+            left_out = Some(why);
+        };
         let of_authority = |why| format!("the authority's certificate {why}");
         let certificate = parse(&pem).map_err(of_authority)?;
-        let mut names = self.settings.names.iter();
-        match names.find(|name| !certificate.is_for(name)) {
+        match names.iter().find(|name| !certificate.is_for(name)) {
             Some(name) => Err(of_authority(format!("is not for {name}"))),
-            None => Ok((pem, certificate)),
+            None => Ok((pem, certificate, left_out)),
         }
     }
 
-    async fn ordered(&self) -> Result<String, Failure> {
-        let names = self.settings.names.iter();
-        let identifiers: Vec<_> = names.map(|name| Identifier::Dns(name.clone())).collect();
+    async fn ordered(&self, names: &[String]) -> Result<String, Failure> {
+        let identifiers = names.iter().map(|name| Identifier::Dns(name.clone()));
+        let identifiers: Vec<_> = identifiers.collect();
         let account = self.account().await?;
         let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
         self.prove(&mut order).await?;
@@ -256,7 +280,7 @@ impl AcmeCertificate {
             }
             Err(error) => return Err(error.into()),
         }
-        let mut params = CertificateParams::new(self.settings.names.as_slice())?;
+        let mut params = CertificateParams::new(names)?;
         params.distinguished_name = DistinguishedName::new();
         let key = KeyPair::generate()?;
         let request = params.serialize_request(&key)?;
@@ -322,6 +346,9 @@ enum Failure {
     Acme(#[from] Error),
     #[error(transparent)]
     Proof(#[from] rcgen::Error),
+    /// Each with its reason.
+    #[error("some names failed")]
+    Names(Vec<(String, String)>),
     #[error("{0}")]
     Words(String),
 }
@@ -338,11 +365,12 @@ async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
         };
         if let Some(problem) = state.challenges.iter().find_map(|one| one.error.as_ref()) {
             let cause = unheard_ipv6(&name, listen).await;
-            failed.push(problem::in_words(&name, problem, cause));
+            let words = problem::in_words(&name, problem, cause);
+            failed.push((name, words));
         }
     }
     match of_order {
-        _ if !failed.is_empty() => Failure::Words(failed.join("; ")),
+        _ if !failed.is_empty() => Failure::Names(failed),
         Some(problem) => Error::Api(problem).into(),
         None => Failure::Words("the authority refused the order without a reason".to_owned()),
     }

@@ -24,17 +24,24 @@ fn told(kind: Option<&str>, names: &str, cause: Option<String>, detail: Option<&
     format!("{words} (the authority: {detail})")
 }
 
-/// The problem of an order for `names`: of each name that it blames, or of all.
-fn of_order(names: &str, problem: &Problem) -> String {
-    let blamed = problem.subproblems.iter().filter_map(|of_name| {
+/// The failure of an order for `names` in words: for each name that it blames, or for all.
+pub(super) fn by_name(names: &str, error: &Error) -> Vec<(String, String)> {
+    let of_names = if let Error::Api(problem) = error {
+        problem.subproblems.as_slice()
+    } else {
+        &[]
+    };
+    let blamed = of_names.iter().filter_map(|of_name| {
         let name = of_name.identifier.as_ref()?.authorized(false).to_string();
         let (kind, detail) = (of_name.r#type.as_deref(), of_name.detail.as_deref());
-        Some(told(kind, &name, None, detail))
+        let words = told(kind, &name, None, detail);
+        Some((name, words))
     });
-    match blamed.collect::<Vec<_>>().join("; ") {
-        nobody if nobody.is_empty() => in_words(names, problem, None),
-        blamed => blamed,
+    let blamed: Vec<_> = blamed.collect();
+    if blamed.is_empty() {
+        return vec![(names.to_owned(), error_in_words(names, error))];
     }
+    blamed
 }
 
 fn advice(kind: &str, names: &str) -> String {
@@ -70,10 +77,9 @@ fn advice(kind: &str, names: &str) -> String {
     }
 }
 
-/// The failure in words.
-pub(super) fn error_in_words(names: &str, error: &Error) -> String {
+fn error_in_words(names: &str, error: &Error) -> String {
     match error {
-        Error::Api(problem) => of_order(names, problem),
+        Error::Api(problem) => in_words(names, problem, None),
         Error::Json(_) => "the authority's response is not ACME: see --acme-directory".to_owned(),
         Error::Timeout(_) => "the authority did not finish the order in time".to_owned(),
         Error::Other(other) => format!("the authority cannot be reached: {}", root_cause(&**other)),
