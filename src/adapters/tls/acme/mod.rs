@@ -244,7 +244,12 @@ impl AcmeCertificate {
             let failed = match timeout(DEADLINE, self.ordered(&names)).await {
                 Ok(Ok(pem)) => break pem,
                 Ok(Err(Failure::Names(failed))) => failed,
-                Ok(Err(Failure::Acme(error))) => problem::by_name(&all, &error),
+                Ok(Err(Failure::Acme(error))) => {
+                    if problem::is_of_account(&error) {
+                        self.change(|state| state.account = None);
+                    }
+                    problem::by_name(&all, &error)
+                }
                 Ok(Err(failure)) => vec![(all, failure.to_string())],
                 Err(_elapsed) => problem::by_name(&all, &Error::Timeout(None)),
             };

@@ -8,6 +8,18 @@ use crate::domain::quoted;
 /// Prefix of problem types (RFC 8555, section 6.7).
 const TYPES: &str = "urn:ietf:params:acme:error:";
 
+/// The type of the problem that the account is unknown, without the prefix.
+const NO_ACCOUNT: &str = "accountDoesNotExist";
+
+/// True if the authority does not know the account any more.
+pub(super) fn is_of_account(error: &Error) -> bool {
+    let Error::Api(problem) = error else {
+        return false;
+    };
+    let kind = problem.r#type.as_deref().unwrap_or_default();
+    kind.strip_prefix(TYPES) == Some(NO_ACCOUNT)
+}
+
 /// The problem with `names` in words, with the solution; or `cause` if there is one.
 pub(super) fn in_words(names: &str, problem: &Problem, cause: Option<String>) -> String {
     let (kind, detail) = (problem.r#type.as_deref(), problem.detail.as_deref());
@@ -65,9 +77,8 @@ fn advice(kind: &str, names: &str) -> String {
             "the authority requires an external account, which is not supported here".to_owned()
         }
         "userActionRequired" => "the authority's terms have changed".to_owned(),
-        "accountDoesNotExist" => {
-            "the authority does not know the account: remove acme.json to create a new one"
-                .to_owned()
+        NO_ACCOUNT => {
+            "the authority does not know the account: the next order creates a new one".to_owned()
         }
         "serverInternal" => "the authority has an internal error".to_owned(),
         other => {
