@@ -4,7 +4,8 @@
 //! A file `questions` of `data/assistant/` has the samples of a language, a line each, under the title of the
 //! section that answers them, and under headings with `-` if none does. One that two sections answer is under
 //! both. A file `words` has the stop words of a language, its question words, vague words, synonyms, and messages
-//! that are no question.
+//! that are no question. Among the synonyms ☎, ⌚, ⌂ and ⚑ are the marks of a telephone number, hours, an address and
+//! a year.
 
 use std::collections::BTreeMap;
 

@@ -129,9 +129,16 @@ async fn the_operators_pages_answer_in_other_words_than_theirs_without_a_hint() 
     assert_eq!(wrongly_answered(&site, IN_OTHER_WORDS).await, "");
 }
 
-/// A page with passages that are easily mistaken for each other.
+/// A page whose address, number and hours appear without the words for them, and with passages that are easily
+/// mistaken for each other.
 const NURSERY: &str = "# Harrow Nursery\n\n\
     We raise herbs and trees.\n\n\
+    ## Over the bridge\n\n\
+    Chapel Road 31, Lower Harrow.\n\n\
+    ## Maud Ferris\n\n\
+    0555 620 118, or at the gate.\n\n\
+    ## In the season\n\n\
+    From 9 to 18, then the gate is locked.\n\n\
     ## Bringing plants to you\n\n\
     The lorry with the plants comes on Thursdays.\n\n\
     ## Planting\n\n\
@@ -140,6 +147,8 @@ const NURSERY: &str = "# Harrow Nursery\n\n\
     Bring blunt ones in autumn.\n\n\
     ## Knives\n\n\
     Bring blunt ones in spring.\n\n\
+    ## The first tree\n\n\
+    Maud planted it in 1931.\n\n\
     ## Abroad\n\n\
     To Spain, France and Italy there is no lorry: foreign countries are too far.\n\n\
     ## Advice\n\n\
@@ -147,7 +156,11 @@ const NURSERY: &str = "# Harrow Nursery\n\n\
 
 /// What is asked, and what the answer tells; nothing where a refusal is right.
 const OF_NURSERY: &str = "
+what's your address? | Chapel Road 31
+what's your telephone number? | 0555 620 118
+opening hours | From 9 to 18
 could you plant it for me? | dig the hole
+when were you founded? | in 1931
 do you do sharpening? |
 how can I book? |
 do I need no appointment? | Without an appointment
@@ -158,7 +171,7 @@ how deep do your people dig the hole for the plants? |
 ";
 
 #[tokio::test]
-async fn what_is_not_clear_is_refused() {
+async fn what_is_not_clear_is_refused_and_numbers_are_recognised_by_their_form() {
     let site = render(&[("nursery.md", NURSERY)]).unwrap();
     assert_eq!(wrongly_answered(&site, OF_NURSERY).await, "");
 }

@@ -8,6 +8,7 @@
 //! | `own_index` | the operator's own pages, found by their terms |
 //! | `features` | what texts are compared by: features, stems, n-grams |
 //! | `terms` | what a text is about, with the words that mean the same |
+//! | `shapes` | telephone numbers, hours, addresses and years, recognised by their form |
 //! | `quotation` | a passage as an answer |
 
 mod features;
@@ -16,6 +17,7 @@ mod own_index;
 mod passage_index;
 mod passages;
 mod quotation;
+mod shapes;
 mod terms;
 
 pub use passages::PassageModelClient;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::domain::{AssistantTexts, Language};
 
 use crate::adapters::model::search::features::{folded, stem, words};
+use crate::adapters::model::search::shapes;
 
 /// The most words of a phrase among the synonyms.
 const PHRASE_WORDS_MAX: usize = 4;
@@ -146,7 +147,7 @@ impl Terms {
         for text in texts {
             let phrases = self.terms(text).into_iter().map(|term| term.groups);
             let marks = text.chars().filter(|c| !c.is_alphanumeric());
-            let marks = marks.map(String::from);
+            let marks = marks.chain(shapes::marks(text)).map(String::from);
             let marks = marks.filter_map(|mark| self.groups.get(&mark).cloned());
             for group in phrases.chain(marks).flatten() {
                 *topics.groups.entry(group).or_default() += 1;

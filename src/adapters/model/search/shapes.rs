@@ -1,0 +1,139 @@
+//! Telephone numbers, hours, addresses and years in a text, recognised by their form.
+
+use std::ops::RangeInclusive;
+
+/// A telephone number has at least this many digits.
+const PHONE_DIGITS_MIN: usize = 7;
+/// Words between two hours.
+const UNTIL: [&str; 9] = ["to", "till", "until", "bis", "à", "a", "al", "-", "–"];
+/// A house number has at most this many bytes: `12a`.
+const HOUSE_NUMBER_LEN_MAX: usize = 4;
+/// The first half of a British postcode has at most this many bytes: `EC1A`.
+const OUTWARD_CODE_LEN_MAX: usize = 4;
+/// A number in this range is taken for a year.
+const YEARS: RangeInclusive<u16> = 1700..=2099;
+
+/// The marks of what `text` contains, as in the synonyms of `data/assistant/words.*.txt`.
+pub(super) fn marks(text: &str) -> impl Iterator<Item = char> {
+    let words: Vec<_> = text.split_whitespace().collect();
+    let marks = [
+        ('☎', has_phone(text)),
+        ('⌚', has_hours(&words)),
+        ('⌂', has_address(&words)),
+        ('⚑', words.iter().any(|word| is_year(word))),
+    ];
+    let found = marks.into_iter().filter(|(_, is_there)| *is_there);
+    found.map(|(mark, _)| mark)
+}
+
+fn has_phone(text: &str) -> bool {
+    let mut runs = text.split(|c| !"0123456789 +()/-".contains(c));
+    runs.any(|run| {
+        let is_begun = run.trim_start().starts_with(['0', '+', '(']);
+        is_begun && run.matches(char::is_numeric).count() >= PHONE_DIGITS_MIN
+    })
+}
+
+/// `9 to 18` or `9am–5pm`, but neither `9-17` nor `2 to 4`, which may count anything.
+fn has_hours(words: &[&str]) -> bool {
+    let spaced = words.windows(3).filter_map(|words| match words {
+        [from, until, to] if UNTIL.contains(until) => Some((*from, *to)),
+        _ => None,
+    });
+    let joined = words.iter().filter(|word| word.contains([':', '.', 'm']));
+    let joined = joined.filter_map(|word| word.split_once(['-', '–']));
+    let mut spans = spaced.chain(joined);
+    spans.any(|(from, to)| {
+        let hours = hour(from).zip(hour(to));
+        hours.is_some_and(|(from, to)| from.abs_diff(to) > 2)
+    })
+}
+
+/// The hour that `word` begins with, 0 to 24.
+fn hour(word: &str) -> Option<u8> {
+    let number = word.split(|c: char| !c.is_ascii_digit()).next()?;
+    let rest = word.strip_prefix(number)?;
+    let is_hour = rest.is_empty() || rest.starts_with([':', '.', 'h', ',', ';', 'a', 'p']);
+    let hour: u8 = number.parse().ok()?;
+    let hour = if rest.contains("pm") {
+        hour % 12 + 12
+    } else {
+        hour
+    };
+    (is_hour && hour <= 24).then_some(hour)
+}
+
+/// `31 Chapel Road,`, `Chapel Road 31,` or a British postcode.
+fn has_address(words: &[&str]) -> bool {
+    let is_name = |word: &str| word.chars().count() > 2 && word.starts_with(char::is_uppercase);
+    let is_number =
+        |word: &str| word.len() <= HOUSE_NUMBER_LEN_MAX && word.starts_with(char::is_numeric);
+    let has_number_first = words.windows(3).any(|words| {
+        matches!(words, [number, name, last]
+            if is_number(number) && is_name(name) && is_name(last) && last.ends_with(','))
+    });
+    let mut pairs = words.iter().zip(words.iter().skip(1));
+    has_number_first
+        || pairs.any(|(first, second)| {
+            let has_number = second.strip_suffix(',').is_some_and(is_number);
+            is_name(first) && has_number || is_postcode(first, second)
+        })
+}
+
+/// `LK4 2PT`
+fn is_postcode(outward: &str, inward: &str) -> bool {
+    let inward = inward.trim_end_matches(['.', ',', ';']);
+    outward.len() <= OUTWARD_CODE_LEN_MAX
+        && outward.starts_with(char::is_uppercase)
+        && outward.contains(char::is_numeric)
+        && matches!(inward.as_bytes(), [b'0'..=b'9', b'A'..=b'Z', b'A'..=b'Z'])
+}
+
+fn is_year(word: &str) -> bool {
+    let year = word.trim_end_matches(['.', ',', ';', ':', ')']).parse();
+    year.is_ok_and(|year: u16| YEARS.contains(&year))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phone_numbers_hours_addresses_and_years_are_recognised_by_their_form() {
+        for (text, expected) in [
+            ("Call 0555 014 220 or come by.", "☎"),
+            ("+49 (0)551 12-34", "☎"),
+            ("daily from 9 to 18", "⌚"),
+            ("von 8.30 bis 14 Uhr", "⌚"),
+            ("Mon-Fri 8am to 6pm", "⌚"),
+            ("Lunch and dinner, 12pm–10pm", "⌚"),
+            ("Saturdays 10:30–16:00.", "⌚"),
+            ("The Old Mill, Larkhill LK4 2PT.", "⌂"),
+            ("Our stall is at EC1A 1BB", "⌂"),
+            ("We have baked here since 1978.", "⚑"),
+            ("de 10h à 19h, sauf lundi", "⌚"),
+            ("Chapel Road 31, Lower Harrow", "⌂"),
+            ("at 4 Weir Lane, Oldbrook", "⌂"),
+            (
+                "Quay 9, in the rope store, 9:00 – 17:00, 0555 731 190",
+                "☎⌚⌂",
+            ),
+        ] {
+            assert_eq!(marks(text).collect::<String>(), expected, "{text}");
+        }
+        for text in [
+            "",
+            "It costs 1,650 pounds, 2500000 in all.",
+            "04105 Lindenau",
+            "two to 4 days, 2 to 4 people, 19 to 380 millilitres",
+            "Ab 500 Euro in zwölf Raten",
+            "9 to",
+            "for ages 5-16, 2.5-4 metres, 1978a, 3000 litres, 5 am",
+            "LK42P lk4 2PT LK14 22PTS",
+            "+++",
+            "é 1, 2,",
+        ] {
+            assert_eq!(marks(text).collect::<String>(), "", "{text}");
+        }
+    }
+}
