@@ -75,14 +75,14 @@ impl Drop for LogThrottle {
 /// Minimum interval between log lines about connections.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Events of which at most one a minute is logged, because anybody can cause them.
+/// Allows one log line a minute about events that anybody can cause, and counts them.
 #[derive(Debug, Default)]
-pub(crate) struct Unlogged {
+pub(crate) struct MinuteThrottle {
     /// The events since the last log line, and its time.
     events: Mutex<(u64, Option<Instant>)>,
 }
 
-impl Unlogged {
+impl MinuteThrottle {
     /// Counts an event. Returns the number since the last log line, if another one is due.
     pub(crate) fn count(&self) -> Option<u64> {
         let (count, logged_at) = &mut *self.events.lock();

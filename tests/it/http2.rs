@@ -44,15 +44,29 @@ pub(crate) fn get(path: &str) -> Vec<u8> {
     block
 }
 
+/// The head of a POST of JSON.
+pub(crate) fn post(path: &str) -> Vec<u8> {
+    let mut block = [get(path), field("content-type", "application/json")].concat();
+    block[0] = 0x83;
+    block
+}
+
+/// A header, never indexed.
+pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
+    assert!(name.len() < 127 && value.len() < 127);
+    let [name_length, length] = [name, value].map(|text| u8::try_from(text.len()).unwrap());
+    [
+        &[0x10, name_length],
+        name.as_bytes(),
+        &[length],
+        value.as_bytes(),
+    ]
+    .concat()
+}
+
 /// Header `number`, never indexed.
 pub(crate) fn header(number: usize, value: &str) -> Vec<u8> {
-    let name = format!("x-{number:03}");
-    let mut field = vec![0x10, 5];
-    field.extend_from_slice(name.as_bytes());
-    assert!(value.len() < 127);
-    field.push(u8::try_from(value.len()).unwrap());
-    field.extend_from_slice(value.as_bytes());
-    field
+    field(&format!("x-{number:03}"), value)
 }
 
 impl Connection {
@@ -78,6 +92,15 @@ impl Connection {
         assert_eq!(kind, SETTINGS);
         let setting = payload.chunks(6).find(|setting| setting[..2] == [0, 3]);
         Some(u32::from_be_bytes(setting?[2..].try_into().unwrap()))
+    }
+
+    /// Answers pings until the server closes the connection.
+    pub(crate) async fn pong(&mut self) {
+        while let Some((kind, flags, _, payload)) = self.frame().await {
+            if kind == PING && flags & ACK == 0 {
+                let _ = self.0.write_all(&frame(PING, ACK, 0, &payload)).await;
+            }
+        }
     }
 
     /// The next frame: kind, flags, stream and payload; `None` at the end.
@@ -118,12 +141,6 @@ async fn a_head_has_as_many_headers_as_on_http_1_and_16_kib_of_them() {
     }
 }
 
-/// The name `host` as a literal that is never indexed.
-fn host(value: &str) -> Vec<u8> {
-    let length = u8::try_from(value.len()).unwrap();
-    [&[0x10, 4][..], b"host", &[length], value.as_bytes()].concat()
-}
-
 #[tokio::test]
 async fn a_request_says_which_host_it_is_for_and_once() {
     const OK: u8 = 0x88;
@@ -131,7 +148,7 @@ async fn a_request_says_which_host_it_is_for_and_once() {
     let authority = get("/api/v1/health");
     // Without its last field.
     let none = authority.strip_suffix(b"\x01\x01a").unwrap().to_vec();
-    let [a, upper, b, bad, empty] = ["a", "A", "b", "a b", ""].map(host);
+    let [a, upper, b, bad, empty] = ["a", "A", "b", "a b", ""].map(|value| field("host", value));
     for (block, status) in [
         (authority.clone(), OK),
         ([&*authority, &a].concat(), OK),

@@ -79,6 +79,8 @@ async fn every_code_has_a_page() {
             "{path}"
         );
     }
+    let page = app.send(Call::get("/problems/rate_limited")).await;
+    assert!(page.text().contains("<code>Retry-After</code>"));
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, field, frame, post};
 use crate::openai::server_before;
 use crate::openai::upstream::{self, Script, Upstream, piece};
 use crate::site::{facts, render};
@@ -368,6 +369,24 @@ async fn a_reader_that_stalls_is_given_up_and_its_connection_closed() {
     assert!(!rest.ends_with(b"0\r\n\r\n"), "it must not look whole");
     assert!(began.elapsed() <= 2 * ServerLimits::default().idle_deadline);
     feeder.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_whose_window_stays_full_is_disconnected_however_silent_the_model_is() {
+    let (model, steps) = puppet();
+    let server = Server::start(Setup::with_model(model.clone()), ServerLimits::default()).await;
+    // Less than the first event.
+    let mut connection = Connection::begin(&server, 16).await;
+    let block = [post(PATH), field("accept", "text/event-stream")].concat();
+    let head = frame(HEADERS, END_HEADERS, 1, &block);
+    let body = frame(DATA, END_STREAM, 1, HELLO.as_bytes());
+    connection.send([head, body].concat()).await;
+    assert!(steps.send(say("one")).await.is_ok());
+    let (began, stall) = (Instant::now(), ServerLimits::default().idle_deadline);
+    connection.pong().await;
+    let elapsed = began.elapsed();
+    assert!((stall..=2 * stall).contains(&elapsed), "{elapsed:?}");
+    model.ended.acquire().await.unwrap().forget();
 }
 
 #[tokio::test(start_paused = true)]

@@ -240,7 +240,8 @@ impl Variant {
     }
 }
 
-/// Whether `If-None-Match` matches `etag` by weak comparison (RFC 9110, section 13.1.2). Our tags have no commas.
+/// True if `If-None-Match` matches `etag` by weak comparison (RFC 9110, section 13.1.2). Lists are split at commas,
+/// which our tags never contain.
 fn has(request: &HeaderMap, etag: &str) -> bool {
     let lists = request.get_all(IF_NONE_MATCH).into_iter();
     let tags = lists.flat_map(|list| list.as_bytes().split(|&byte| byte == b','));

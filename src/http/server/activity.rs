@@ -8,7 +8,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
-use http_body_util::{BodyExt as _, Either};
+use futures_util::stream;
+use http_body_util::{BodyExt as _, Either, StreamBody};
 use hyper::body::{Body, Bytes, Incoming};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -22,10 +23,14 @@ use crate::http::request::body::BodyError;
 /// smaller.
 const PROGRESS_BYTES: usize = 64;
 
-/// Maximum bytes that a client may send between two requests or parts of bodies: on HTTP/2, all heads that have
-/// arrived and a window of body data are read before the next one counts. More is a flood of frames that request
-/// nothing (CVE-2019-9512, CVE-2019-9515).
+/// Maximum bytes that a client may send between two requests, besides those that are credited: on HTTP/2, all heads
+/// that have arrived and a window of body data are read before the next request counts. More is a flood of frames
+/// that request nothing (CVE-2019-9512, CVE-2019-9515).
 const IDLE_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes credited per part of a streamed response: some clients acknowledge each one with two `WINDOW_UPDATE` frames,
+/// over TLS in a record each.
+const PART_BYTES: usize = 128;
 
 /// Size of the largest response that is written in one piece.
 const JOINED_BYTES_MAX: usize = 4096;
@@ -37,11 +42,11 @@ pub(crate) struct Activity {
     opened: Instant,
     /// Milliseconds after `opened`.
     last_ms: AtomicU64,
-    /// Requests without a response yet, and streams.
+    /// Requests without a response yet, and responses whose next part isn't ready.
     waiting: AtomicUsize,
     /// The socket's send buffer is full: the client doesn't read.
     is_blocked: AtomicBool,
-    /// Bytes received since the last request or part of a body.
+    /// Bytes received since the last request, less those credited. Above the maximum, the client has flooded.
     idle_bytes: AtomicUsize,
     /// Unbounded for a trusted proxy, which passes on no flood.
     idle_bytes_max: usize,
@@ -68,11 +73,12 @@ impl Activity {
 
     /// Counts a request until the guard is dropped.
     pub(crate) fn begin_request(self: &Arc<Self>) -> ActivityGuard {
-        self.forgive();
+        self.credit(usize::MAX);
         self.begin()
     }
 
-    /// The body of a request, each part of which counts like another request.
+    /// The body of a request. Its bytes are credited twice, because a short part can come in a frame that is larger
+    /// than its content.
     pub(super) fn received(
         self: &Arc<Self>,
         body: Incoming,
@@ -81,12 +87,18 @@ impl Activity {
             return Either::Left(body);
         }
         let activity = Arc::clone(self);
-        Either::Right(body.inspect_frame(move |_frame| activity.forgive()))
+        Either::Right(body.inspect_frame(move |frame| {
+            activity.credit(2 * frame.data_ref().map_or(0, Bytes::len));
+        }))
     }
 
-    /// The bytes received so far had a purpose.
-    fn forgive(&self) {
-        self.idle_bytes.store(0, Ordering::Relaxed);
+    /// So many of the bytes received had a purpose. A flood stays one.
+    fn credit(&self, bytes: usize) {
+        let less = |idle: usize| (idle <= self.idle_bytes_max).then(|| idle.saturating_sub(bytes));
+        // An error is a flood.
+        let _ = self
+            .idle_bytes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// The connection waits for the service until the guard is dropped.
@@ -183,15 +195,27 @@ impl Activity {
 pub(crate) struct ActivityGuard(Arc<Activity>);
 
 impl ActivityGuard {
-    /// The body of the response. The connection waits for the service until a stream has ended.
+    /// The body of the response. The connection waits for the service while the next part of a stream isn't ready.
+    /// HTTP/2 polls a stream only if the client takes more.
     pub(super) fn sending(
         self,
         body: ReplyBody,
     ) -> impl Body<Data = Bytes, Error = BodyError> + Send + use<> {
         match body {
             Either::Left(whole) => Either::Left(whole),
-            Either::Right(stream) => {
-                Either::Right(stream.inspect_frame(move |_frame| self.0.forgive()))
+            Either::Right(mut stream) => {
+                let activity = Arc::clone(&self.0);
+                let mut waiting = Some(self);
+                Either::Right(StreamBody::new(stream::poll_fn(move |context| {
+                    let polled = Pin::new(&mut stream).poll_frame(context);
+                    if polled.is_ready() {
+                        waiting = None;
+                        activity.credit(PART_BYTES);
+                    } else {
+                        waiting.get_or_insert_with(|| activity.begin());
+                    }
+                    polled
+                })))
             }
         }
     }
@@ -361,8 +385,21 @@ mod tests {
         assert!(!activity.has_flooded());
         assert!(activity.read(1).is_err());
         assert!(activity.has_flooded());
+        // A request that is read at the same moment.
+        drop(activity.begin_request());
+        assert!(activity.has_flooded());
         let trusted = Activity::new(true);
         trusted.read(1 << 40).unwrap();
+    }
+
+    #[test]
+    fn credit_is_for_bytes_already_received() {
+        let activity = Activity::new(false);
+        activity.credit(IDLE_BYTES_MAX);
+        activity.read(IDLE_BYTES_MAX).unwrap();
+        activity.credit(2);
+        activity.read(2).unwrap();
+        assert!(activity.read(1).is_err());
     }
 
     #[tokio::test(start_paused = true)]
@@ -374,6 +411,7 @@ mod tests {
         sink.send("part", b"1").await.unwrap();
         let mut body = Box::pin(request.sending(Either::Right(Box::new(stream))));
         assert!(body.frame().await.is_some());
+        assert!(!activity.is_waiting(), "for the client to take more");
         assert!(body.frame().now_or_never().is_none());
         let mut idle = pin!(activity.idle(REST, STALL));
         for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! TLS handshakes: their deadline, the negotiated version of HTTP, and their metrics.
+//! The first bytes of a connection, and TLS handshakes: their deadline, the negotiated version of HTTP, and their metrics.
 
 use std::io;
 use std::sync::Arc;
@@ -110,7 +110,10 @@ impl Handshakes {
             let offered = begun.client_hello().alpn();
             offered.is_some_and(|mut names| names.any(|name| name == protocol))
         };
-        let is_proof = |tls: &&Arc<ServerConfig>| tls.alpn_protocols.iter().any(|it| offers(it));
+        let is_proof = |tls: &&Arc<ServerConfig>| {
+            let mut protocols = tls.alpn_protocols.iter();
+            protocols.any(|protocol| offers(protocol))
+        };
         if let Some(tls) = self.proof.as_ref().filter(is_proof) {
             let mut stream = begun.into_stream(Arc::clone(tls)).await?;
             // The protocol ends here (RFC 8737, section 3).

@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::http::log_throttle::Unlogged;
+use crate::http::log_throttle::MinuteThrottle;
 use crate::http::server::connection::{Common, Connection, Speaks};
 use crate::http::server::handshake::Handshakes;
 pub use crate::http::server::limits::{STOP_GRACE, ServerLimits};
@@ -91,7 +91,7 @@ pub async fn serve(
             places: Arc::clone(&places),
             limits,
             speaks,
-            failures: Unlogged::default(),
+            failures: MinuteThrottle::default(),
             stop: stopping.clone(),
         }),
         connections: &connections,
@@ -139,7 +139,7 @@ struct Acceptor<'a> {
 impl Acceptor<'_> {
     /// Never ends.
     async fn run(self, listener: &TcpListener) {
-        let failures = Unlogged::default();
+        let failures = MinuteThrottle::default();
         loop {
             match listener.accept().await {
                 Ok((stream, peer)) => self.begin(stream, peer.ip()).await,

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::domain::{Network, Pseudonym};
 
-use crate::http::log_throttle::Unlogged;
+use crate::http::log_throttle::MinuteThrottle;
 use crate::http::server::activity::Activity;
 use crate::http::server::limits::ServerLimits;
 use crate::http::server::shares::{Shares, eighth};
@@ -33,8 +33,10 @@ pub(crate) struct Places {
     by_network: Mutex<HashMap<Network, Vec<Arc<Activity>>>>,
     /// The HTTP/2 connections.
     pub(crate) http2: Arc<Shares>,
-    /// Connections that were refused, or that others were closed for.
-    unlogged: Unlogged,
+    /// Connections that were refused.
+    refused: MinuteThrottle,
+    /// Connections for which no slot was free.
+    delayed: MinuteThrottle,
 }
 
 impl Places {
@@ -48,7 +50,8 @@ impl Places {
                 .unwrap_or_else(|| eighth(all)),
             by_network: Mutex::default(),
             http2: Shares::new(limits.http2_connections_max),
-            unlogged: Unlogged::default(),
+            refused: MinuteThrottle::default(),
+            delayed: MinuteThrottle::default(),
         }
     }
 
@@ -65,6 +68,7 @@ impl Places {
         if network.is_some_and(|network| self.held_by(network) >= self.per_network) {
             self.warn(
                 &state.app,
+                &self.refused,
                 "a network holds its share of the connections and further ones of it are refused: if \
                  it is your proxy, name it with --trusted-proxy, else raise \
                  --max-connections-per-network if its clients need more",
@@ -85,16 +89,18 @@ impl Places {
 
     /// Waits for a free slot. Never returns `None`, because the semaphore is never closed.
     async fn free(&self, app: &App) -> Option<OwnedSemaphorePermit> {
+        if let Ok(free) = Arc::clone(&self.free).try_acquire_owned() {
+            return Some(free);
+        }
+        self.warn(
+            app,
+            &self.delayed,
+            "all connections are taken, and for each further one an idle one of the network that has most \
+             is closed: `ss -tn` shows whose they are; stop that network before it reaches the service, \
+             or raise --max-connections",
+        );
         loop {
-            if self.free.available_permits() == 0 {
-                self.warn(
-                    app,
-                    "all connections are taken, and for each further one an idle one of the network \
-                     that has most is closed: `ss -tn` shows whose they are; stop that network before \
-                     it reaches the service, or raise --max-connections",
-                );
-                self.evict();
-            }
+            self.evict();
             let free = Arc::clone(&self.free).acquire_owned();
             if let Ok(free) = timeout(EVICTION_INTERVAL, free).await {
                 return free.ok();
@@ -102,9 +108,9 @@ impl Places {
         }
     }
 
-    /// Logs `message`, with the number of connections that it was true of.
-    fn warn(&self, app: &App, message: &'static str) {
-        let Some(count) = self.unlogged.count() else {
+    /// Counts a connection. If a line is due, logs `message` with the number of connections since the last one.
+    fn warn(&self, app: &App, throttle: &MinuteThrottle, message: &'static str) {
+        let Some(count) = throttle.count() else {
             return;
         };
         let busiest = self.busiest();

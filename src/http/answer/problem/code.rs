@@ -15,9 +15,9 @@ pub struct ProblemKind {
     pub oauth: &'static str,
     /// A short title that never varies.
     pub title: &'static str,
-    /// What happened, for the page.
+    /// The explanation, in Markdown.
     pub meaning: &'static str,
-    /// What the client can do.
+    /// Advice for the client, in Markdown.
     pub resolution: &'static str,
 }
 
@@ -72,7 +72,7 @@ codes! {
         title: "Quota exceeded",
         meaning: "This visitor has used all free messages. The quota is a sliding window: each \
          message is given back one window after it was sent.",
-        resolution: "Wait the number of seconds in Retry-After, then send the message again.",
+        resolution: "Wait the number of seconds in `Retry-After`, then send the message again.",
     }
     ClaimNotEnabled "claim_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Claiming is not enabled",
@@ -83,7 +83,7 @@ codes! {
         title: "Conflicting credentials",
         meaning: "The request has more than one credential, and they differ, so the service \
          cannot tell who is calling.",
-        resolution: "Send one credential, as Authorization: Bearer or as X-API-Key, or none.",
+        resolution: "Send one credential, as `Authorization: Bearer` or as `X-API-Key`, or none.",
     }
     HandlerTimeout "handler_timeout" SERVICE_UNAVAILABLE {
         title: "Response took too long",
@@ -95,37 +95,37 @@ codes! {
         title: "Registration method not enabled",
         meaning: "Agents register anonymously here; identity assertions are not accepted. The \
          assertion was not read.",
-        resolution: "Send {\"type\":\"anonymous\"} instead.",
+        resolution: "Send `{\"type\":\"anonymous\"}` instead.",
     }
     InternalError "internal_error" INTERNAL_SERVER_ERROR {
         title: "Internal error",
-        meaning: "Something went wrong inside the service. The request id, in instance and in \
-         X-Request-Id, leads the operator to the log line.",
+        meaning: "Something went wrong inside the service. The request id, in `instance` and in \
+         `X-Request-Id`, leads the operator to the log line.",
         resolution: "Try again later. If it happens again, send the operator the request id.",
     }
     InvalidClient "invalid_client" UNAUTHORIZED, own_oauth_error {
         title: "Invalid client",
         meaning: "The client id or the client secret is missing, wrong, expired or revoked.",
-        resolution: "Send the client_id and client_secret of one registration, or register again with \
-         POST /agent/auth.",
+        resolution: "Send the `client_id` and `client_secret` of one registration, or register again \
+         with `POST /agent/auth`.",
     }
     InvalidScope "invalid_scope" BAD_REQUEST, own_oauth_error {
         title: "Invalid scope",
-        meaning: "The requested scope does not exist. The only scope is public.",
-        resolution: "Request the scope public, or omit scope.",
+        meaning: "The requested scope does not exist. The only scope is `public`.",
+        resolution: "Request the scope `public`, or omit `scope`.",
     }
     InvalidToken "invalid_token" UNAUTHORIZED, own_oauth_error {
         title: "Invalid credential",
         meaning: "The credential in the request is malformed, unknown, expired or revoked. No \
          endpoint requires one.",
-        resolution: "Omit the credential, create a new key with POST /api/v1/keys, or register again \
-         with POST /agent/auth.",
+        resolution: "Omit the credential, create a new key with `POST /api/v1/keys`, or register again \
+         with `POST /agent/auth`.",
     }
     IssuerNotEnabled "issuer_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Issuer not enabled",
         meaning: "The service trusts no identity provider, so none can revoke a credential. The \
          logout token was not read.",
-        resolution: "Revoke the credential itself: send it as token in a form.",
+        resolution: "Revoke the credential itself: send it as `token` in a form.",
     }
     LimiterUnavailable "limiter_unavailable" SERVICE_UNAVAILABLE {
         title: "Rate limiter unavailable",
@@ -135,14 +135,14 @@ codes! {
     MalformedBody "malformed_body" BAD_REQUEST {
         title: "Unreadable body",
         meaning: "The request body ended early, or its framing is invalid.",
-        resolution: "Send the complete body, with the correct Content-Length or chunked encoding.",
+        resolution: "Send the complete body, with the correct `Content-Length` or chunked encoding.",
     }
     MalformedHead "malformed_head" BAD_REQUEST {
         title: "Invalid request head",
-        meaning: "The Host header is missing, repeated or not a host name, or differs from HTTP/2's \
-         :authority; or the transfer coding is not chunked; or there are more than 100 headers.",
-        resolution: "Send one Host, such as example.com or example.com:8080, send the body with \
-         Content-Length or as chunked, and send at most 100 headers.",
+        meaning: "The `Host` header is missing, repeated or not a host name, or differs from HTTP/2's \
+         `:authority`; or the transfer coding is not `chunked`; or there are more than 100 headers.",
+        resolution: "Send one `Host`, such as `example.com` or `example.com:8080`, send the body with \
+         `Content-Length` or as `chunked`, and send at most 100 headers.",
     }
     MalformedJson "malformed_json" BAD_REQUEST {
         title: "Body is not JSON",
@@ -152,7 +152,7 @@ codes! {
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED {
         title: "Method not allowed",
         meaning: "The path exists, but does not support this method.",
-        resolution: "Use one of the methods in the Allow header.",
+        resolution: "Use one of the methods in the `Allow` header.",
     }
     ModelUnavailable "model_unavailable" SERVICE_UNAVAILABLE {
         title: "Assistant unavailable",
@@ -163,7 +163,7 @@ codes! {
     NetworkBlocked "network_blocked" FORBIDDEN {
         title: "Network blocked",
         meaning: "The operator has blocked the network this request comes from. Nothing was done, and \
-        nothing was counted.",
+         nothing was counted.",
         resolution: "If you think this is a mistake, contact the operator outside this API.",
     }
     NewsletterUnavailable "newsletter_unavailable" SERVICE_UNAVAILABLE {
@@ -180,8 +180,8 @@ codes! {
     }
     OriginNotAllowed "origin_not_allowed" FORBIDDEN {
         title: "Origin not allowed",
-        meaning: "The request comes from a web page whose origin, according to the Origin header, may \
-         not call this endpoint.",
+        meaning: "The request comes from a web page whose origin, according to the `Origin` header, \
+         may not call this endpoint.",
         resolution: "Call it from a program, or ask the operator to allow the page's origin.",
     }
     Overloaded "overloaded" SERVICE_UNAVAILABLE {
@@ -196,9 +196,9 @@ codes! {
     }
     RateLimited "rate_limited" TOO_MANY_REQUESTS {
         title: "Quota exceeded",
-        meaning: "Too many requests in a sliding window. violated-policies lists the policies \
-         that refused the request; RateLimit-Policy shows their quotas.",
-        resolution: "Wait the number of seconds in Retry-After, then send the request again.",
+        meaning: "Too many requests in a sliding window. `violated-policies` lists the policies \
+         that refused the request; `RateLimit-Policy` shows their quotas.",
+        resolution: "Wait the number of seconds in `Retry-After`, then send the request again.",
     }
     RequestTimeout "request_timeout" REQUEST_TIMEOUT {
         title: "Body sent too slowly",
@@ -217,47 +217,47 @@ codes! {
     }
     UnsupportedApiVersion "unsupported_api_version" BAD_REQUEST {
         title: "Unsupported API version",
-        meaning: "The Service-API-Version header is repeated, or its value is not v1, the only version \
-         there is.",
-        resolution: "Send Service-API-Version: v1, or omit the header.",
+        meaning: "The `Service-API-Version` header is repeated, or its value is not `v1`, the only \
+         version there is.",
+        resolution: "Send `Service-API-Version: v1`, or omit the header.",
     }
     UnsupportedCredentialType "unsupported_credential_type" BAD_REQUEST, own_oauth_error {
         title: "Credential type not supported",
         meaning: "Registered agents get an access token. No other type of credential is available.",
-        resolution: "Request access_token, or omit requested_credential_type. For an API key, use POST \
-         /api/v1/keys.",
+        resolution: "Request `access_token`, or omit `requested_credential_type`. For an API key, use \
+         `POST /api/v1/keys`.",
     }
     UnsupportedGrantType "unsupported_grant_type" BAD_REQUEST, own_oauth_error {
         title: "Grant type not supported",
-        meaning: "The token endpoint supports one grant: client_credentials.",
-        resolution: "Send grant_type=client_credentials with the client_id and client_secret of a \
-         registration.",
+        meaning: "The token endpoint supports one grant: `client_credentials`.",
+        resolution: "Send `grant_type=client_credentials` with the `client_id` and `client_secret` of \
+         a registration.",
     }
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE {
         title: "Media type not supported",
-        meaning: "The Content-Type is not the one this endpoint expects, or it is missing on a request \
-         from a page of another origin. The token and revocation endpoints expect \
-         application/x-www-form-urlencoded, all others application/json.",
-        resolution: "Send the body in the format the endpoint expects, with a matching Content-Type.",
+        meaning: "The `Content-Type` is not the one this endpoint expects, or it is missing on a \
+         request from a page of another origin. The token and revocation endpoints expect \
+         `application/x-www-form-urlencoded`, all others `application/json`.",
+        resolution: "Send the body in the format the endpoint expects, with a matching `Content-Type`.",
     }
     UnsupportedResponseType "unsupported_response_type" BAD_REQUEST, own_oauth_error {
         title: "Response type not supported",
         meaning: "Nobody can sign in here, so there is nothing to authorize. This endpoint never \
          redirects.",
-        resolution: "Register with POST /agent/auth; the response contains an access token.",
+        resolution: "Register with `POST /agent/auth`; the response contains an access token.",
     }
     ValidationFailed "validation_failed" BAD_REQUEST {
         title: "Invalid request",
-        meaning: "The request was understood, but some fields are invalid. errors lists each of them \
-         by JSON Pointer (RFC 6901), with an explanation and a code: required, type, length, format, \
-         enum, unknown_member or duplicate_member.",
-        resolution: "Correct the fields listed in errors and send the request again.",
+        meaning: "The request was understood, but some fields are invalid. `errors` lists each of them \
+         by JSON Pointer (RFC 6901), with an explanation and a code: `required`, `type`, `length`, \
+         `format`, `enum`, `unknown_member` or `duplicate_member`.",
+        resolution: "Correct the fields listed in `errors` and send the request again.",
     }
     VerifiedEmailNotEnabled "verified_email_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Registration method not enabled",
         meaning: "Agents register anonymously here; email addresses are not verified. No email was \
          sent.",
-        resolution: "Send {\"type\":\"anonymous\"} instead.",
+        resolution: "Send `{\"type\":\"anonymous\"}` instead.",
     }
     WorkerFailing "worker_failing" SERVICE_UNAVAILABLE {
         title: "Background work is failing",

@@ -59,7 +59,7 @@ impl Problem {
 
     /// A problem whose detail is the meaning of its code.
     pub(crate) fn of(code: Code) -> Self {
-        Self::new(code, code.kind().meaning)
+        Self::new(code, plain(code.kind().meaning))
     }
 
     /// A fault of the service itself.
@@ -142,7 +142,7 @@ impl Problem {
                 error.pointer, error.detail, error.code
             ));
         }
-        lines.push(kind.resolution.to_owned());
+        lines.push(plain(kind.resolution));
         if self.decision.is_refused()
             && let Some(standing) = self.decision.binding()
         {
@@ -174,7 +174,7 @@ impl Problem {
             status: kind.status.as_u16(),
             detail: &self.detail,
             code: kind.name,
-            resolution: kind.resolution,
+            resolution: plain(kind.resolution),
             instance: format!("urn:uuid:{id}"),
             errors: &self.errors,
             violated_policies: decision
@@ -216,7 +216,7 @@ struct ProblemDetails<'a> {
     status: u16,
     detail: &'a str,
     code: &'a str,
-    resolution: &'a str,
+    resolution: String,
     instance: String,
     #[serde(skip_serializing_if = "<[Invalid]>::is_empty")]
     errors: &'a [Invalid],
@@ -228,6 +228,11 @@ struct ProblemDetails<'a> {
     error: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_description: Option<String>,
+}
+
+/// A text of the table without its only Markdown.
+fn plain(markdown: &str) -> String {
+    markdown.replace('`', "")
 }
 
 /// The characters that RFC 6749 has in a description: ASCII without quotation marks and backslashes.
@@ -244,12 +249,18 @@ mod tests {
     use super::*;
     use crate::http::request::request_id::RequestIds;
 
+    fn id() -> RequestId {
+        let ids = RequestIds::new([0; 16]);
+        ids.next(&ids.of_connection())
+    }
+
+    fn body(problem: &Problem) -> Vec<u8> {
+        problem.body("", id(), &Decision::default(), Area::OAuth)
+    }
+
     /// `error` and `error_description` of an answer.
     fn members(problem: &Problem) -> (String, String) {
-        let ids = RequestIds::new([0; 16]);
-        let id = ids.next(&ids.of_connection());
-        let body = problem.body("", id, &Decision::default(), Area::OAuth);
-        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body(problem)).unwrap();
         let member = |name: &str| body[name].as_str().unwrap().to_owned();
         (member("error"), member("error_description"))
     }
@@ -260,6 +271,15 @@ mod tests {
         let (error, description) = members(&Problem::new(Code::RateLimited, detail));
         assert_eq!(error, "rate_limited");
         assert_eq!(description, "The 'agents' policy: ? ??~");
+    }
+
+    #[test]
+    fn no_markdown_is_sent() {
+        for code in Code::ALL {
+            let problem = Problem::of(code);
+            assert!(!body(&problem).contains(&b'`'), "{code:?}");
+            assert!(!problem.words(id()).contains('`'), "{code:?}");
+        }
     }
 
     #[test]
