@@ -6,7 +6,7 @@
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`cluster`] | all of these and `RateLimiter` | PostgreSQL, and Redis or Valkey: everything that only several nodes need |
-//! | [`files`] | `BlockList`, `CountStore` | files of the data directory; also the directory itself, backups, and files named by flags |
+//! | [`files`] | `BlockList`, `CountStore`, `QuestionStore` | files of the data directory; also the directory itself, backups, and files named by flags |
 //! | [`system`] | `Clock`, `Entropy` | the operating system; also the user and the limit on open files |
 //!
 //! | Module | Shared by the above, or used by `main` |

@@ -30,8 +30,7 @@ pub fn supervise<W: Future<Output = ()> + Send + 'static>(
     tokio::spawn(keep_running(worker, Arc::clone(metrics), stop.clone(), run))
 }
 
-/// The same without a task of its own.
-pub async fn keep_running<W: Future<Output = ()> + Send>(
+async fn keep_running<W: Future<Output = ()> + Send>(
     worker: Worker,
     metrics: Arc<Metrics>,
     stop: CancellationToken,

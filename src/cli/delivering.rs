@@ -1,4 +1,4 @@
-//! Delivering pending events and emails while the service runs.
+//! Background work while the service runs: deliveries, expiry, and saving unanswered questions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::usecases::opt_in::expire_unconfirmed;
 /// Interval of a worker's look at its queue.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Interval of removing expired records.
+/// Interval of removing expired data and saving questions.
 const TRIM_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// After this many rounds, addresses are erased from the files: within a day.
@@ -136,8 +136,8 @@ async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
     }
 }
 
-/// Removes old failed deliveries, erases refused and expired addresses from the files, and stores unanswered
-/// questions, until `stop` is cancelled.
+/// Drops old failed deliveries and expired keys, erases refused and expired contacts from the files, and saves
+/// unanswered questions, until `stop` is cancelled.
 async fn trim(app: Arc<App>, stop: CancellationToken) {
     // The start has finished all earlier erasures.
     let mut rounds = ERASING_ROUNDS;
@@ -159,6 +159,9 @@ async fn trim(app: Arc<App>, stop: CancellationToken) {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "dropped failed deliveries"),
             Err(error) => tracing::warn!(%error, "cannot drop failed deliveries"),
+        }
+        if let Err(error) = app.maintenance.drop_expired().await {
+            tracing::warn!(%error, "cannot drop expired keys");
         }
         pause(TRIM_INTERVAL, &stop).await;
     }

@@ -52,7 +52,7 @@ impl Sender {
     /// Parses `NAME <ADDRESS>` or an address alone.
     ///
     /// # Errors
-    /// Says that it is neither.
+    /// The expected form, in words, when it is neither.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let (name, address) = match text.strip_suffix('>') {
             Some(text) => text.rsplit_once('<').ok_or(NO_SENDER)?,

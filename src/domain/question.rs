@@ -5,7 +5,7 @@ use super::hourly_counts::Hour;
 use super::language::Language;
 use super::time::Timestamp;
 
-/// Characters of a question that are stored.
+/// Maximum length of a stored question, in characters.
 const LENGTH_MAX: usize = 300;
 
 /// Digits of the shortest number that is masked: shorter than a telephone number, longer than a year.
@@ -19,7 +19,7 @@ const SEPARATORS: &str = " -–./()+";
 pub struct Question {
     /// The exact time would lead to the request in the log, which names its client.
     pub hour: Hour,
-    /// That of the visitor's page.
+    /// Language of the visitor's page.
     pub language: Language,
     pub text: String,
 }

@@ -2,11 +2,11 @@
 //! requests; everything else is recorded where it happens. `/metrics`, `status` and the hourly counts read
 //! them.
 //!
-//! [`process`] has the kernel's numbers of the process, `histogram` the counter types, [`workers`] the
+//! [`process`] has the kernel's numbers of the process, `values` the counter types, [`workers`] the
 //! health of the background tasks.
 
-mod histogram;
 pub mod process;
+mod values;
 pub mod workers;
 
 use parking_lot::Mutex;
@@ -19,8 +19,8 @@ use crate::domain::{
     Channel, ChannelPause, Counted, Counts, Decision, PolicyName, Timestamp, macros::names,
 };
 
-pub use self::histogram::{Counter, Histogram, Latest};
 use self::process::{DiskSpace, disk_space};
+pub use self::values::{Counter, Histogram, Latest};
 use self::workers::WorkerMetrics;
 
 /// Upper bounds of durations, in microseconds.
@@ -188,7 +188,7 @@ pub struct LedgerMetrics {
     pub durations: Histogram,
     /// Batches that failed.
     pub failed: Counter,
-    /// Length of the ledger.
+    /// Length of the ledger, in bytes.
     pub bytes: Latest<u64>,
 }
 

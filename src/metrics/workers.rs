@@ -5,7 +5,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::histogram::Counter;
+use super::values::Counter;
 use crate::domain::macros::names;
 
 /// A worker that holds acknowledged work makes the service unhealthy after it has failed for this long.
@@ -20,7 +20,8 @@ names! {
         Mail => "mail",
         /// Expires contacts that were not confirmed in time.
         Upkeep => "upkeep",
-        /// Drops deliveries that failed long ago, and erases refused and expired contacts from the files.
+        /// Drops old failed deliveries and expired keys, erases refused and expired contacts from the files, and saves
+        /// unanswered questions.
         Trimming => "trimming",
         /// Stores the hourly counts.
         Counts => "counts",

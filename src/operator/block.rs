@@ -50,7 +50,7 @@ pub(super) async fn remove(request: OperatorRequest) -> Result<Answer, OperatorE
         return Err(OperatorError::Input(flag.to_owned()));
     }
     if !blocks.remove(network).await? {
-        let other = "this exact network is not blocked: `block list` shows all blocks";
+        let other = "this exact network is not blocked; see the list of blocks";
         return Err(OperatorError::NotFound(other.to_owned()));
     }
     let result = "removed";

@@ -10,8 +10,8 @@
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
 //! | `families` | the table of metrics |
 //!
-//! An operation is a name and a function, joined in `operate`, and works the same for every caller. Only the operator can call it,
-//! so nothing here is rate-limited, and failures report their cause.
+//! An operation is a name and a function, joined in `operate`, and works the same for every caller. Only the operator
+//! can call it, so nothing here is rate-limited, and failures report their cause.
 
 pub mod agents;
 pub mod block;

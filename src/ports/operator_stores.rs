@@ -4,9 +4,7 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 
-use crate::domain::{
-    Block, BlockedNetwork, Conversation, Counts, Hour, HourlyCounts, Question, Timestamp,
-};
+use crate::domain::{Block, BlockedNetwork, Counts, Hour, HourlyCounts, Question, Timestamp};
 
 use super::StoreError;
 
@@ -39,13 +37,13 @@ pub trait CountStore: Send + Sync {
 /// Stores the questions that the assistant could not answer, if the operator wants that.
 #[async_trait]
 pub trait QuestionStore: Send + Sync {
-    /// Notes the newest question, without waiting. One that is noted for this hour already is dropped.
-    fn note(&self, conversation: &Conversation, now: Timestamp);
+    /// Adds a question, without waiting. One with the same text in the same hour is dropped.
+    fn add(&self, question: Question);
 
     /// The questions, oldest first.
     fn list(&self) -> Vec<Question>;
 
-    /// Stores durably what was noted, and erases what has expired: everything if no question is to be stored.
+    /// Stores durably what was added, and erases what has expired: everything if no question is to be stored.
     async fn save(&self, now: Timestamp) -> Result<(), StoreError>;
 }
 
@@ -57,6 +55,11 @@ pub trait StoreMaintenance: Send + Sync {
 
     /// Erases contacts that refused or expired from the store's files.
     async fn finish_erasures(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Deletes keys and revocations that expired long ago. By default nothing: a compaction drops them.
+    async fn drop_expired(&self) -> Result<(), StoreError> {
         Ok(())
     }
 

@@ -23,7 +23,7 @@ impl Locales {
     /// Reads the messages.
     ///
     /// # Errors
-    /// When one is not a template.
+    /// When a message is not a valid template.
     pub(super) fn read() -> Result<Self, minijinja::Error> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);

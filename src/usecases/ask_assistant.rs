@@ -1,6 +1,8 @@
 //! Asking the landing assistant, within the visitor's quota.
 
-use crate::domain::{Client, Conversation, Decision, PolicyName, QuotaToken, Subject, Timestamp};
+use crate::domain::{
+    Client, Conversation, Decision, PolicyName, Question, QuotaToken, Subject, Timestamp,
+};
 use crate::metrics::{Counter, LastError};
 use crate::ports::{
     Admission, AnswerSink, Entropy, LimiterError, ModelClient, ModelError, ModelPermit, NotingSink,
@@ -205,7 +207,8 @@ async fn ask(
     }
     outcome.0 = match &reply {
         Ok(_) if noting.is_unanswered() => {
-            assistant.questions.note(conversation, meter.clock.now());
+            let question = Question::new(conversation, meter.clock.now());
+            assistant.questions.add(question);
             &counters.unanswered
         }
         Ok(_) => &counters.answered,

@@ -231,7 +231,7 @@ fn model() -> (PassageModelClient, Vec<Passage>) {
 
 fn model_of(facts: &SiteFacts) -> (PassageModelClient, Vec<Passage>) {
     let site = render(facts);
-    let passages = site.passages.to_vec();
+    let passages = site.passages.clone();
     (
         PassageModelClient::new(&passages, &site.assistant_texts),
         passages,

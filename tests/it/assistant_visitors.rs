@@ -108,7 +108,7 @@ async fn score(list: &List) -> Score {
         let reply = ask(&model, question).await;
         let end = reply.lines().last().unwrap_or_default();
         let url = end.split_once(": ").map(|(_, url)| url);
-        let url = url.filter(|url| site.passages.iter().any(|it| it.url == *url));
+        let url = url.filter(|url| site.passages.iter().any(|passage| passage.url == *url));
         let is_right = match (expected, url) {
             ("-", url) => url.is_none(),
             (sections, Some(url)) => sections.split('|').any(|section| {

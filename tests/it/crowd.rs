@@ -1,4 +1,4 @@
-//! Who gives way when connections are scarce.
+//! Idle connections closed for new ones when all are in use.
 
 use landing_api::http::server::ServerLimits;
 use tokio::io::AsyncWriteExt as _;

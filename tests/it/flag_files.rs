@@ -28,7 +28,7 @@ fn parse(flags: &[&str]) -> Args {
     let words = ["landing-api", "--data-dir", "unused"];
     match Invocation::load(words.iter().chain(flags)).unwrap() {
         Invocation::Serve(args) => *args,
-        other => panic!("{other:?}"),
+        other @ (Invocation::Operate { .. } | Invocation::RunWith(_)) => panic!("{other:?}"),
     }
 }
 

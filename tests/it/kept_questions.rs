@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use landing_api::adapters::files::questions::FileQuestionStore;
 use landing_api::adapters::model::PassageModelClient;
+use landing_api::domain::Question;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::ports::QuestionStore;
@@ -50,7 +51,8 @@ impl Files {
     }
 }
 
-fn conversation(text: &str) -> Conversation {
+/// The newest of a conversation.
+fn question(text: &str, now: Timestamp) -> Question {
     let message = |role, text: &str| Message {
         role,
         content: Content::parse(text.to_owned()).unwrap(),
@@ -60,11 +62,16 @@ fn conversation(text: &str) -> Conversation {
         message(Role::Assistant, "no"),
     ];
     let newest = [message(Role::User, text)];
-    Conversation::parse(earlier.into_iter().chain(newest).collect()).unwrap()
+    let messages = earlier.into_iter().chain(newest).collect();
+    Question::new(&Conversation::parse(messages).unwrap(), now)
 }
 
 fn texts(store: &FileQuestionStore) -> Vec<String> {
-    store.list().into_iter().map(|it| it.text).collect()
+    store
+        .list()
+        .into_iter()
+        .map(|question| question.text)
+        .collect()
 }
 
 fn chat(text: &str) -> Call {
@@ -102,6 +109,11 @@ async fn what_the_search_does_not_find_is_stored_without_who_asked() {
     }
     let question =
         json!({"asked_at": "2026-11-21T12:00:00.000Z", "language": "de", "text": UNANSWERED});
+    assert_eq!(rows(&app).await, json!([question]));
+    // The same words on a page in another language, in the same hour.
+    let body = json!({"messages": [{"role": "user", "content": UNANSWERED}]});
+    let french = Call::post("/api/v1/assistant/chat?lang=fr", body.to_string());
+    assert_eq!(app.send(french).await.status, 200);
     assert_eq!(rows(&app).await, json!([question]));
     // Nothing waits for the disk.
     assert!(files.is_empty());
@@ -143,7 +155,7 @@ async fn addresses_and_numbers_are_masked_before_anything_is_stored() {
     let files = Files::new();
     let store = files.open(30);
     let text = "I am ada@example.com,\n+49 170 1234567: \u{1b}[31m?";
-    store.note(&conversation(text), NOW);
+    store.add(question(text, NOW));
     store.save(NOW).await.unwrap();
     assert_eq!(texts(&store), ["I am [email] +[number]: \u{1b}[31m?"]);
     assert!(files.text().contains("\\u001b[31m?") && !files.text().contains("ada"));
@@ -153,8 +165,8 @@ async fn addresses_and_numbers_are_masked_before_anything_is_stored() {
 async fn a_restart_finds_them_and_each_is_erased_when_it_expires() {
     let files = Files::new();
     let store = files.open(30);
-    store.note(&conversation("old"), NOW);
-    store.note(&conversation("new"), NOW.plus_ms(DAY_MS));
+    store.add(question("old", NOW));
+    store.add(question("new", NOW.plus_ms(DAY_MS)));
     store.save(NOW).await.unwrap();
     let (store, log) = logged(|| files.open(30));
     assert_eq!((texts(&store).len(), &*log), (2, ""));
@@ -172,11 +184,11 @@ async fn a_restart_finds_them_and_each_is_erased_when_it_expires() {
 async fn without_the_flag_all_are_erased() {
     let files = Files::new();
     let store = files.open(30);
-    store.note(&conversation("stored"), NOW);
+    store.add(question("stored", NOW));
     store.save(NOW).await.unwrap();
     fs::copy(&files.path, files.path.with_extension("new")).unwrap();
     let off = files.open(0);
-    off.note(&conversation("not stored"), NOW);
+    off.add(question("not stored", NOW));
     // A command reads the directory and changes nothing.
     assert_eq!(texts(&off), ["stored"]);
     off.save(NOW).await.unwrap();
@@ -190,7 +202,7 @@ async fn the_oldest_go_when_there_are_too_many() {
     let store = files.open(30);
     let long = "ä".repeat(1990);
     for number in 0..1001 {
-        store.note(&conversation(&format!("{number} {long}")), NOW);
+        store.add(question(&format!("{number} {long}"), NOW));
     }
     let stored = texts(&store);
     assert_eq!(stored.len(), 1000);
@@ -224,7 +236,7 @@ async fn a_file_that_cannot_be_read_is_one_line_and_is_left_alone() {
         let told = "line 2 is not a question: correct or remove it";
         assert!(log.contains("WARN") && log.contains(told), "{log}");
         assert!(log.contains(files.path.to_str().unwrap()), "{log}");
-        store.note(&conversation("lost"), NOW);
+        store.add(question("lost", NOW));
         store.save(NOW).await.unwrap();
         assert_eq!((files.text(), texts(&store)), (damaged, Vec::new()));
         // The operator wants none of them any more.
@@ -265,7 +277,7 @@ async fn a_disk_that_takes_nothing_costs_the_visitor_nothing() {
 async fn a_clock_that_is_set_back_erases_nothing() {
     let files = Files::new();
     let store = files.open(30);
-    store.note(&conversation("later"), NOW);
+    store.add(question("later", NOW));
     store.save(Timestamp::from_ms(1)).await.unwrap();
     assert_eq!(texts(&store), ["later"]);
 }

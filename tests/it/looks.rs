@@ -55,7 +55,10 @@ fn a_logo_takes_the_place_of_the_icon() {
     }
     assert_eq!(document(&with_logo(SVG.as_bytes()), "/icon.svg"), SVG);
     let site = Site::render(&with_logo(&other), &problem::pages(), &[], &[]).unwrap();
-    let icon = site.documents.iter().find(|it| it.path == "/icon.png");
+    let icon = site
+        .documents
+        .iter()
+        .find(|document| document.path == "/icon.png");
     assert_eq!(icon.unwrap().representations[0].body, other);
 }
 
@@ -89,7 +92,10 @@ fn a_colour_is_that_of_pages_elements_and_icon() {
     let mut purple = facts();
     purple.settings.accent = Some(Accent::parse("#7a1fa2").unwrap());
     let site = Site::render(&purple, &problem::pages(), std::slice::from_ref(&own), &[]).unwrap();
-    let style = site.documents.iter().find(|it| it.path == "/style.css");
+    let style = site
+        .documents
+        .iter()
+        .find(|document| document.path == "/style.css");
     assert_eq!(text(&style.unwrap().representations[0]), own.text);
 }
 
@@ -115,11 +121,15 @@ fn an_introduction_is_what_the_home_page_begins_with_and_the_assistant_knows_it(
         text: "# Cranes of {{ service_name_md }}\n\nWe build <b>cranes</b>.\n\n## Since 1899\n\nIn the harbour.".to_owned(),
     };
     let site = Site::render(&facts(), &problem::pages(), &[introduction], &[]).unwrap();
-    let home = site.documents.iter().find(|it| it.path == "/").unwrap();
+    let home = site
+        .documents
+        .iter()
+        .find(|document| document.path == "/")
+        .unwrap();
     for form in home
         .representations
         .iter()
-        .filter(|it| it.media_type.starts_with("text/html"))
+        .filter(|form| form.media_type.starts_with("text/html"))
     {
         let page = text(form);
         assert!(page.contains(">Cranes of Landing API</h1>"), "{page}");
@@ -136,7 +146,7 @@ fn an_introduction_is_what_the_home_page_begins_with_and_the_assistant_knows_it(
     let is_there = |title: &str| {
         site.passages
             .iter()
-            .any(|it| it.is_own && it.title == title)
+            .any(|passage| passage.is_own && passage.title == title)
     };
     assert!(is_there("Cranes of Landing API") && is_there("Since 1899"));
 }
@@ -166,10 +176,14 @@ fn the_chat_offers_headings_of_the_operators_pages_in_their_language_or_the_ques
     ];
     let home = |facts: &SiteFacts, tag: &str| {
         let site = Site::render(facts, &problem::pages(), &files, &[]).unwrap();
-        let page = site.documents.iter().find(|it| it.path == "/").unwrap();
+        let page = site
+            .documents
+            .iter()
+            .find(|document| document.path == "/")
+            .unwrap();
         let mut forms = page.representations.iter();
         let lang = format!("<html lang=\"{tag}\"");
-        let form = forms.find(|it| text(it).contains(&lang)).unwrap();
+        let form = forms.find(|form| text(form).contains(&lang)).unwrap();
         text(form).to_owned()
     };
     let mut facts_of_shop = facts();
@@ -211,7 +225,12 @@ fn a_site_with_pages_of_its_own_does_not_speak_of_the_service_in_their_place() {
     let site = Site::render(&facts(), &problem::pages(), &[file], &[]).unwrap();
     let page = |path: &str| {
         let mut all = site.documents.iter();
-        text(&all.find(|it| it.path == path).unwrap().representations[0]).to_owned()
+        text(
+            &all.find(|document| document.path == path)
+                .unwrap()
+                .representations[0],
+        )
+        .to_owned()
     };
     let help = page("/help.md");
     for part in ["free", "no tracking", "API", "key", "log in"] {
@@ -219,8 +238,8 @@ fn a_site_with_pages_of_its_own_does_not_speak_of_the_service_in_their_place() {
         assert!(!help.contains(part), "{part}: {help}");
     }
     assert!(help.contains("our newsletter form stores"), "{help}");
-    let mut services = site.passages.iter().filter(|it| !it.is_own);
-    assert!(services.all(|it| it.url.contains("/help")));
+    let mut services = site.passages.iter().filter(|passage| !passage.is_own);
+    assert!(services.all(|passage| passage.url.contains("/help")));
 }
 
 #[test]

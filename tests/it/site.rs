@@ -103,7 +103,11 @@ fn every_document_is_filled_whatever_is_configured() {
     for facts in variants() {
         let site = render(&facts);
         assert!(site.passages.len() >= 20);
-        let paths: HashSet<_> = site.documents.iter().map(|it| &it.path).collect();
+        let paths: HashSet<_> = site
+            .documents
+            .iter()
+            .map(|document| &document.path)
+            .collect();
         assert_eq!(paths.len(), site.documents.len());
         for (path, text) in texts(&site) {
             assert!(text.len() > 10, "{path}");
@@ -150,8 +154,8 @@ fn every_path_in_the_guide_is_a_real_one() {
     // A slash that begins no path of the service: JSON Pointers and prefix lengths.
     const OTHERS: [&str; 4] = ["/email", "/messages/0/content", "/64", "/56"];
     let site = render(&facts());
-    let documents = site.documents.iter().map(|it| &*it.path);
-    let endpoints = ENDPOINTS.iter().flat_map(|it| it.paths);
+    let documents = site.documents.iter().map(|document| &*document.path);
+    let endpoints = ENDPOINTS.iter().flat_map(|endpoint| endpoint.paths);
     let areas = AREAS.split(' ');
     let paths: HashSet<_> = documents.chain(endpoints.copied()).chain(areas).collect();
     let guide = include_str!("../../data/guide.md").replace("{{ base_url }}", " ");

@@ -170,12 +170,12 @@ const CLAIMS: [Claim; 21] = [
         words: [
             "What you write in the chat is answered here and goes to nobody else. Questions that the chat finds no \
              answer to are stored for 30 days",
-            "geht an niemanden sonst. Fragen, auf die der Chat keine Antwort findet, werden gespeichert und nach 30 \
-             Tagen gelöscht",
+            "geht an niemanden sonst. Fragen, auf die der Chat keine Antwort findet, werden 30 Tage lang \
+             gespeichert",
             "n’est transmis à personne d’autre. Les questions auxquelles le chat ne trouve pas de réponse sont \
-             conservées, puis supprimées au bout de 30 jours",
-            "no se envía a nadie más. Las preguntas para las que el chat no encuentra respuesta se guardan y se \
-             borran al cabo de 30 días",
+             conservées pendant 30 jours",
+            "no se envía a nadie más. Las preguntas para las que el chat no encuentra respuesta se guardan \
+             durante 30 días",
         ],
         is_true: stores_questions,
     },
@@ -193,9 +193,9 @@ const CLAIMS: [Claim; 21] = [
         path: "/",
         words: [
             "Questions it can’t answer are stored for 30 days",
-            "werden gespeichert und nach 30 Tagen gelöscht",
-            "puis supprimées au bout de 30 jours",
-            "se borran al cabo de 30 días",
+            "Unbeantwortete Fragen werden 30 Tage lang gespeichert",
+            "restées sans réponse sont conservées 30 jours",
+            "Las preguntas sin respuesta se guardan durante 30 días",
         ],
         is_true: stores_questions,
     },
@@ -287,7 +287,7 @@ const CLAIMS_OF_HELP: [Claim; 3] = [
         path: "/help",
         words: [
             "without a record of who asked, and deleted automatically after 30 days",
-            "werden nach 30 Tagen automatisch gelöscht",
+            "ohne Angabe der Person gespeichert und nach 30 Tagen automatisch gelöscht",
             "supprimées automatiquement au bout de 30 jours",
             "se borran automáticamente al cabo de 30 días",
         ],
@@ -305,30 +305,34 @@ fn combinations() -> Vec<Settings> {
         });
         all = [all.clone(), changed.collect()].concat();
     };
-    vary(|it| it.keeps_consent_ip = true);
-    vary(|it| it.has_model = true);
-    vary(|it| it.questions_kept_days = 30);
-    vary(|it| it.opt_in_ms = Some(7 * DAY_MS));
-    vary(|it| it.reveal_existing = RevealExisting::Always);
-    vary(|it| it.policies.set(PolicyName::Assistant, None));
+    vary(|settings| settings.keeps_consent_ip = true);
+    vary(|settings| settings.has_model = true);
+    vary(|settings| settings.questions_kept_days = 30);
+    vary(|settings| settings.opt_in_ms = Some(7 * DAY_MS));
+    vary(|settings| settings.reveal_existing = RevealExisting::Always);
+    vary(|settings| settings.policies.set(PolicyName::Assistant, None));
     let ways = SignUpsGo::ALL.into_iter().flat_map(|sign_ups| {
         let of_way = all.clone().into_iter().map(move |settings| Settings {
             sign_ups,
             ..settings
         });
-        of_way.filter(|it| it.opt_in_ms.is_none() || stores(it))
+        of_way.filter(|settings| settings.opt_in_ms.is_none() || stores(settings))
     });
     ways.collect()
 }
 
 /// The text of the page at `path` in `language`.
 fn page(site: &Site, path: &str, language: Language) -> String {
-    let document = site.documents.iter().find(|it| it.path == path).unwrap();
+    let document = site
+        .documents
+        .iter()
+        .find(|document| document.path == path)
+        .unwrap();
     let mut forms = document
         .representations
         .iter()
         .filter(|form| form.media_type == HTML);
-    let form = forms.find(|form| form.language.is_none_or(|it| it == language));
+    let form = forms.find(|form| form.language.is_none_or(|own| own == language));
     text(form.unwrap()).to_owned()
 }
 
@@ -342,7 +346,10 @@ fn no_page_says_what_a_flag_makes_false() {
         let site = render(&facts);
         for language in Language::ALL {
             for claim in CLAIMS.iter().chain(&CLAIMS_OF_HELP) {
-                let at = Language::ALL.iter().position(|it| *it == language).unwrap();
+                let at = Language::ALL
+                    .iter()
+                    .position(|known| *known == language)
+                    .unwrap();
                 let words = claim.words[at];
                 let is_told = page(&site, claim.path, language).contains(words);
                 let is_true = (claim.is_true)(&facts.settings);

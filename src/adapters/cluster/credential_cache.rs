@@ -150,7 +150,8 @@ struct Answer<V> {
     asked_at: Timestamp,
 }
 
-/// The latest results. When there are too many, all are dropped: without a search, and each is looked up once more.
+/// The latest results. When there are too many, all are dropped: finding the oldest would cost more than looking
+/// each up again.
 #[derive(Default)]
 struct Answers<V> {
     known: HashMap<Fingerprint, Answer<V>>,

@@ -2,7 +2,7 @@
 //!
 //! | Module | Implements | Over |
 //! |---|---|---|
-//! | [`postgres`] | `ContactStore`, `KeyIssuer`, `RevocationList`, `CountStore`, `StoreMaintenance` | a PostgreSQL database |
+//! | [`postgres`] | `ContactStore`, `KeyIssuer`, `RevocationList`, `DeliveryQueue`, `CountStore`, `StoreMaintenance` | a PostgreSQL database |
 //! | [`credential_cache`] | `KeyIssuer`, `RevocationList` | those of the database, cached for a while |
 //! | [`redis`] | `RateLimiter` | Redis or Valkey |
 //! | `answers` | | the limit of both engines' responses |

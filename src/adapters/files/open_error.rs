@@ -45,7 +45,7 @@ pub enum OpenError {
         line: u64,
         reason: String,
     },
-    /// Any other problem.
+    /// The directory or the backup is refused, for the reason in the text.
     #[error("{0}")]
     Refused(String),
 }

@@ -13,10 +13,12 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
-use crate::domain::{Conversation, Hour, Language, Question, Timestamp};
+use crate::domain::{Hour, Language, Question, Timestamp};
 use crate::ports::{QuestionStore, StoreError};
 
-use crate::adapters::files::{SystemFiles, read_small, remove_for_good, store_error, write_whole};
+use crate::adapters::files::{
+    SystemFiles, json_lines, read_small, remove_for_good, store_error, write_whole,
+};
 
 /// Maximum number of stored questions. A new one replaces the oldest.
 const QUESTIONS_MAX: usize = 1000;
@@ -35,7 +37,7 @@ pub struct FileQuestionStore {
 
 impl FileQuestionStore {
     /// The questions in the file at `path`, which is created with the first one. A file that cannot be read is left
-    /// alone with a warning, and nothing is stored; unless no question is to be stored anyway.
+    /// alone with a warning, and nothing is stored. With 0 days it is removed by the next save.
     pub fn open(path: PathBuf, kept_days: u64) -> Self {
         let read = read(&path);
         if let Err(error) = &read {
@@ -52,24 +54,23 @@ impl FileQuestionStore {
     }
 
     /// The lines of the file. Expired questions are dropped.
-    fn lines(&self, now: Hour) -> String {
+    fn lines(&self, now: Hour) -> io::Result<String> {
         let mut questions = self.questions.lock();
         questions.retain(|question| now.hours_since(question.hour) < 24 * self.kept_days);
-        let lines = questions.iter().map(|question| {
+        json_lines(questions.iter().map(|question| {
             let (hour, language) = (question.hour.name(), question.language.tag());
-            let line = json!({"hour": hour, "language": language, "text": question.text});
-            format!("{line}\n")
-        });
-        lines.collect()
+            json!({"hour": hour, "language": language, "text": question.text})
+        }))
     }
 }
 
 #[async_trait]
 impl QuestionStore for FileQuestionStore {
-    fn note(&self, conversation: &Conversation, now: Timestamp) {
-        let question = Question::new(conversation, now);
+    fn add(&self, question: Question) {
         let mut questions = self.questions.lock();
-        if self.kept_days > 0 && !questions.contains(&question) {
+        let is_stored =
+            |stored: &Question| stored.hour == question.hour && stored.text == question.text;
+        if self.kept_days > 0 && !questions.iter().any(is_stored) {
             questions.push_back(question);
             let excess = questions.len().saturating_sub(QUESTIONS_MAX);
             questions.drain(..excess);
@@ -83,10 +84,11 @@ impl QuestionStore for FileQuestionStore {
     async fn save(&self, now: Timestamp) -> Result<(), StoreError> {
         let (path, lines) = (self.path.clone(), self.lines(Hour::of(now)));
         let saved = spawn_blocking(move || {
+            let lines = lines?;
             if !lines.is_empty() {
                 return write_whole(&SystemFiles, &path, lines.as_bytes());
             }
-            // The other one is what a crash left of a write.
+            // Left over if a crash interrupted a write.
             remove_for_good(&SystemFiles, &path.with_extension("new"))?;
             remove_for_good(&SystemFiles, &path)
         });

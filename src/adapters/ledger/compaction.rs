@@ -1,4 +1,4 @@
-//! Compactions: a thread copies the current state of the ledger in parallel to the writer. The writer waits while
+//! Compactions: a thread copies the current state of the ledger in parallel with the writer. The writer waits while
 //! the events since are added, and the copy replaces the ledger.
 
 use std::sync::Arc;

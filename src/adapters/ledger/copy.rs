@@ -1,9 +1,9 @@
 //! The next generation of the ledger, while it is written next to the running one.
 //!
-//! It begins with one line for each identity that was not removed, in the order of creation, and continues with
-//! the events since the copy was begun. Left out are keys with their revocations, and revocations of tokens,
-//! [`RETENTION_MS`] after they expired. A crash at any point leaves one complete ledger under the name: the copy
-//! is written to another file, synced, and renamed.
+//! It begins with one line for each identity that was not removed, in the order of creation, and continues with the
+//! events since the copy was begun. Keys and revoked registrations are left out [`RETENTION_MS`] after they
+//! expired. A crash at any point leaves one complete ledger under the name: the copy is written to another file,
+//! synced, and renamed.
 //!
 //! A wrong clock must not delete a valid key or make a revoked token valid again. So the time is that of the last
 //! event, not the clock's, and expired entries are kept for longer than a clock is likely to be wrong.

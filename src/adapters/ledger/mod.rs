@@ -4,12 +4,12 @@
 //! **Lookups** read it: a table in memory has the place of each identity's last event (`table`, `generation`).
 //! A start builds the table, since it reads every line anyway.
 //!
-//! **A commit.** Changes wait in a bounded queue. One thread takes all waiting changes as a batch (`store`, `writer`): it decides them in order, where changes of one batch see each other (`draft`), appends
-//! their events to the ledger, syncs once, shows them to lookups, and only then replies. So a change is durable
-//! before it is acknowledged, and concurrent changes share a sync. A failed write or sync is never taken for
-//! success: the ledger is truncated to its last acknowledged length, and every change is refused until that and
-//! a trial write succeed. Changes are also refused while another program has moved, replaced or edited the
-//! ledger's file, because anything appended would be lost.
+//! **A commit.** Changes wait in a bounded queue. One thread takes all waiting changes as a batch (`store`, `writer`):
+//! it decides them in order, where changes of one batch see each other (`draft`), appends their events to the ledger,
+//! syncs once, shows them to lookups, and only then replies. So a change is durable before it is acknowledged, and
+//! concurrent changes share a sync. A failed write or sync is never taken for success: the ledger is truncated to its
+//! last acknowledged length, and every change is refused until that and a trial write succeed. Changes are also refused
+//! while another program has moved, replaced or edited the ledger's file, because anything appended would be lost.
 //!
 //! **A start** (`open`) verifies every line of the ledger. Bytes that it truncates are kept next to the ledger
 //! in `ledger.cut.1`, a damaged ledger in `ledger.damaged.1`:
@@ -24,10 +24,10 @@
 //! | a new secret | the ledger is compacted |
 //! | an unfinished erasure | the kept files are removed, and the ledger is compacted |
 //!
-//! **A compaction** writes a new generation of the ledger with the current state of each identity. A thread
-//! copies it in parallel to the writer (`copy`, `compaction`). The writer only waits while the events since are added
-//! and the copy is renamed into place. A compaction is due when there are more superfluous lines than others, and is postponed if the disk has no
-//! room for it.
+//! **A compaction** writes a new generation of the ledger with the current state of each identity. A thread copies it
+//! in parallel with the writer (`copy`, `compaction`). The writer only waits while the events since are added and the
+//! copy is renamed into place. A compaction is due when there are more superfluous lines than others, and is postponed
+//! if the disk has no room for it.
 //!
 //! **An erasure** (`erasure`) removes an address from every file: from the ledger by a compaction, which also
 //! removes the files kept next to it (`kept_files`). The operator's request is answered after that; for contacts
@@ -37,7 +37,7 @@
 //! **Deliveries** (`deliveries`) are due until a line says that they were made or failed. An index in memory
 //! has the due ones (`delivery_index`).
 //!
-//! **A list** reads the generation in order, up to its end at the time of the request, in parallel to the writer. A
+//! **A list** reads the generation in order, up to its end at the time of the request, in parallel with the writer. A
 //! compaction may replace the generation meanwhile.
 
 mod compaction;

@@ -158,6 +158,13 @@ async fn a_contact_is_shown_with_its_proof() {
     ] {
         assert!(shown.text.contains(part), "{part}: {}", shown.text);
     }
+    // An address typed by hand may lack the parameter.
+    let alone = link.strip_suffix("&proof=true").unwrap();
+    let without_proof = desk.get(&login, &format!("/contacts/show{alone}")).await;
+    assert_eq!(without_proof.status, 200);
+    check_markup("contact without proof", &without_proof.text);
+    assert!(!without_proof.text.contains("<dt>Origin</dt>"));
+    assert!(without_proof.text.contains(&link.replace('&', "&amp;")));
     for (query, status) in [
         ("", 400),
         ("?email=nobody", 400),

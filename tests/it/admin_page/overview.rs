@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
+use landing_api::domain::delivery::Channel;
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
 use landing_api::metrics::LastError;
 use landing_api::operator::operate;
@@ -12,7 +13,7 @@ use landing_api::ports::{ModelError, StoreError};
 
 use super::{Desk, Login, Shown, Visit};
 use crate::harness::{Call, NOW, Setup};
-use crate::twins::ScriptedModelClient;
+use crate::twins::{ScriptedMailSender, ScriptedModelClient};
 
 /// Counts so many hours ago.
 async fn count(desk: &Desk, hours_ago: u64, counted: Counted, number: u64) {
@@ -144,6 +145,33 @@ async fn contacts_and_imports_are_counted() {
     assert!(shown.contains("<dt>Contacts</dt><dd>unknown</dd>"));
     assert!(!shown.contains("the next issue"));
     assert!(shown.contains("<dt>Storage</dt><dd>not writable</dd>"));
+}
+
+#[tokio::test]
+async fn confirmations_are_a_percentage_of_the_emails_only_as_far_as_they_can_be() {
+    let desk = Desk::over(Setup {
+        mail: Some(Arc::new(ScriptedMailSender::default())),
+        ..Setup::default()
+    });
+    let login = desk.sign_in().await;
+    let metrics = &desk.app.metrics;
+    metrics.deliveries.of(Channel::Mail).made.add(8);
+    // Reloads, and scanners of emails.
+    metrics.confirmations.shown.add(20);
+    metrics.confirmations.given.add(6);
+    for confirmed in ["6 <small>75%</small>", "9"] {
+        let shown = overview(&desk, &login, "").await.text;
+        for (name, value) in [
+            ("Confirmation emails sent since start", "8"),
+            ("Confirmation links opened", "20"),
+            ("Subscriptions confirmed", confirmed),
+        ] {
+            let row = format!("<dt>{name}</dt><dd>{value}</dd>");
+            assert!(shown.contains(&row), "{row}: {shown}");
+        }
+        // Of emails sent before the start.
+        metrics.confirmations.given.add(3);
+    }
 }
 
 #[tokio::test]

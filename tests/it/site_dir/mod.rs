@@ -183,7 +183,7 @@ async fn a_file_of_the_same_name_replaces_one_of_the_service() {
 
 #[tokio::test]
 async fn what_the_assistant_is_told_follows_a_replaced_page() {
-    let passages = |files: &[(&str, &str)]| render(files).unwrap().passages.to_vec();
+    let passages = |files: &[(&str, &str)]| render(files).unwrap().passages.clone();
     let cranes = passages(&[("index.md", "# Cranes\n\nBig ones.")]);
     assert_eq!(cranes[0].text, "Big ones.");
     let is_of_developers = |it: &Passage| it.url.contains("/docs");
@@ -282,7 +282,7 @@ async fn a_page_may_stand_in_the_navigation() {
     // It is no hint for the assistant, and stands in no Markdown.
     assert!(!body(&app, "/about.md").await.contains("navigation"));
     let site = render(&files).unwrap();
-    let mut examples = site.passages.iter().flat_map(|it| &it.examples);
+    let mut examples = site.passages.iter().flat_map(|passage| &passage.examples);
     assert!(examples.clone().count() > 0);
     assert!(examples.all(|example| !example.contains("navigation:")));
 }
@@ -320,7 +320,7 @@ async fn no_page_takes_the_place_of_anything_else() {
     let openapi = get(&app, "/openapi.json").await.json();
     let operations = openapi["paths"].as_object().unwrap().keys().cloned();
     let site = render(&[]).unwrap();
-    let documents = site.documents.iter().map(|it| it.path.clone());
+    let documents = site.documents.iter().map(|document| document.path.clone());
     let mut checked = 0;
     for path in operations.chain(documents) {
         let first = path.split('/').nth(1).unwrap();

@@ -51,14 +51,18 @@ async fn visitors_of_a_shop_are_answered_from_its_pages_or_shown_its_headings() 
     for (name, questions, right_min) in SHOPS {
         let site = shop(name);
         let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
-        let own: Vec<_> = site.passages.iter().filter(|it| it.is_own).collect();
+        let own: Vec<_> = site
+            .passages
+            .iter()
+            .filter(|passage| passage.is_own)
+            .collect();
         let (mut right, mut wrong, mut refused) = (0, Vec::new(), Vec::new());
         for [fact, question] in rows(questions) {
             let reply = ask(&model, question).await;
             let proposed = proposed(&site, &reply);
             for topic in &proposed {
                 assert!(
-                    own.iter().any(|it| it.title == *topic),
+                    own.iter().any(|passage| passage.title == *topic),
                     "{question}: {reply}"
                 );
             }

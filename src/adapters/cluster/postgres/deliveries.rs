@@ -49,12 +49,6 @@ const RETRY: &str = "UPDATE delivery SET due_at = now(), attempts = 0, dead_at =
 const DROP_DEAD: &str = "DELETE FROM delivery USING settings WHERE dead_at <= now() - $1::bigint * interval '1 ms' OR id IN \
          (SELECT id FROM delivery WHERE dead_at IS NOT NULL ORDER BY dead_at DESC OFFSET $2) RETURNING place";
 
-/// Deletes keys and revocations that expired more than 400 days ago: as long as in the ledger (`RETENTION_MS`), by the
-/// server's clock. So a node whose clock is ahead deletes nothing that others still need.
-const DROP_EXPIRED: &str = "WITH keys AS \
-         (DELETE FROM api_key WHERE expires_at <= now() - interval '400 days') \
-     DELETE FROM revocation WHERE expires_at <= now() - interval '400 days'";
-
 const STANDING: &str = "SELECT count(*) FILTER (WHERE dead_at IS NULL), \
          min(queued_at) FILTER (WHERE dead_at IS NULL), count(dead_at), \
          EXISTS (SELECT FROM held_channel WHERE channel = $1) \
@@ -142,7 +136,6 @@ impl DeliveryQueue for PostgresStore {
         Ok(!rows.is_empty())
     }
 
-    /// Every node does so every hour, so this also deletes expired keys.
     async fn drop_dead(&self, _now: Timestamp) -> Result<u64, StoreError> {
         let kept_max = i64::try_from(Delivery::DEAD_KEPT_MAX).unwrap_or(i64::MAX);
         let values: Parameters<'_> = &[
@@ -150,7 +143,6 @@ impl DeliveryQueue for PostgresStore {
             (&kept_max, Type::INT8),
         ];
         let dropped = self.change(DROP_DEAD, values).await?;
-        self.ask_apart(DROP_EXPIRED, &[]).await?;
         Ok(dropped.len() as u64)
     }
 

@@ -7,8 +7,7 @@ use async_trait::async_trait;
 use tokio::time::timeout;
 use tokio_postgres::types::Type;
 
-use crate::domain::Timestamp;
-use crate::ports::{Compaction, DeliveryQueue as _, StoreError, StoreMaintenance};
+use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
 use super::address::{NODE_PREFIX, PostgresSettings};
 use super::connection::{Parameters, PostgresConnection, VERSION};
@@ -131,16 +130,22 @@ impl Filling {
     }
 }
 
+/// Deletes keys and revocations that expired more than 400 days ago: as long as in the ledger (`RETENTION_MS`), by the
+/// server's clock. So a node whose clock is ahead deletes nothing that others still need.
+const DROP_EXPIRED: &str = "WITH keys AS \
+         (DELETE FROM api_key WHERE expires_at <= now() - interval '400 days') \
+     DELETE FROM revocation WHERE expires_at <= now() - interval '400 days'";
+
 const NODES: &str = "SELECT count(DISTINCT application_name) FROM pg_stat_activity \
      WHERE datname = current_database() AND starts_with(application_name, $1)";
 
 #[async_trait]
 impl StoreMaintenance for PostgresStore {
-    /// Deletes expired rows, and lets the server free the space of deleted ones. Nothing waits for it.
+    /// Deletes expired keys and revocations, and lets the server free the space of deleted ones. Nothing waits for it.
     async fn compact(&self) -> Result<Compaction, StoreError> {
         let connection = DedicatedConnection::open(&self.connector).await?;
         let (entries_before, bytes_before) = size(&connection).await?;
-        self.drop_dead(Timestamp::default()).await?;
+        self.drop_expired().await?;
         connection.vacuum(&TABLES.join(", ")).await?;
         let (entries_after, bytes_after) = size(&connection).await?;
         Ok(Compaction {
@@ -149,6 +154,10 @@ impl StoreMaintenance for PostgresStore {
             bytes_before,
             bytes_after,
         })
+    }
+
+    async fn drop_expired(&self) -> Result<(), StoreError> {
+        self.ask_apart(DROP_EXPIRED, &[]).await.map(drop)
     }
 
     /// None if no connection has the name: then the URLs or a pooler set another one.

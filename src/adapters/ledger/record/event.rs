@@ -18,7 +18,7 @@ use super::entry::{ContactEntry, DeliveryEntry, KeyEntry, RevocationEntry, Store
 pub(crate) enum Event {
     /// The first state of an identity.
     Created(State),
-    /// A later one.
+    /// A later state.
     Changed(State),
     Removed(Identity),
 }
@@ -40,7 +40,7 @@ impl Event {
         }
     }
 
-    /// The same by value.
+    /// Like [`Self::state`], by value.
     pub(crate) fn into_state(self) -> Option<State> {
         match self {
             Self::Created(state) | Self::Changed(state) => Some(state),
@@ -173,7 +173,7 @@ pub(crate) enum Identity {
     Delivery(Hex<16>),
     Key(Hex<32>),
     Revocation(Hex<32>),
-    /// Only leads to a contact.
+    /// An unsubscribe token, which leads to a contact; never written.
     #[serde(skip)]
     Token(Hex<16>),
 }

@@ -1,4 +1,4 @@
-//! Counters and distributions, in plain atomics, and values that are replaced.
+//! Counters, distributions and latest values.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
