@@ -43,10 +43,12 @@ pub(super) async fn check(
     goes_out: bool,
     form: OutputForm,
 ) -> Result<Done, CommandError> {
-    if let Some(dir) = args.data_dir.as_deref() {
-        become_owner(dir)?;
-    }
     let mut findings = Findings::default();
+    if let Some(dir) = args.data_dir.as_deref()
+        && let Err(error) = become_owner(dir)
+    {
+        findings.add("user", warning(format!("checking as root: {error}")));
+    }
     let of_service = flags_of_service(args).await;
     findings.add(
         "flags",
@@ -122,6 +124,8 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     if !is_running || !args.given.are_only("--data-dir") {
         return Ok(None);
     }
+    // Files from the flags would be read, and keys sent, with rights that the service does not have.
+    data_dir::refuse_foreign(dir).map_err(|error| error.to_string())?;
     let service = Client::There(dir.clone());
     let asked = service.one(FLAGS, json!({})).await;
     let flags: ServiceFlags = asked.map_err(|error| error.to_string())?;

@@ -38,6 +38,9 @@ pub(super) async fn run(
                 if !is_about_one {
                     return print_policies(output, &rows);
                 }
+                if rows.is_empty() {
+                    return output.line("Every limit that counts this client or address is off.");
+                }
                 print_clients(output, &rows, true)?;
                 // All rows are about the same client.
                 let mut clients = rows.iter().flat_map(|row| &row.clients);

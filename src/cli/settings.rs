@@ -5,7 +5,7 @@ use std::env;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::adapters::files::operator_file;
@@ -15,8 +15,11 @@ use super::input::unreadable;
 use super::outcome::CommandError;
 
 const FORM: &str = "must be NAME=VALUE, such as LANDING_SERVICE_NAME=Example";
-const SIGNS: &str =
-    "the value must have no backslashes, and end with the next quote if it begins with one";
+const QUOTES: &str = "backslashes are not supported, and a value that begins with a quote must end with the \
+                      same quote";
+
+/// Variables besides settings that root's commands pass on to the owner of the data directory.
+const TERMINAL: [&str; 5] = ["PATH", "LANG", "TERM", "NO_COLOR", "COLUMNS"];
 
 /// Runs this command again with the settings of `file`, except those that the environment has. Returns only if
 /// that fails.
@@ -25,13 +28,19 @@ pub fn run_with(file: &Path) -> CommandError {
         Ok(settings) => settings.into_iter(),
         Err(error) => return error,
     };
-    let settings = settings.filter(|(name, _)| env::var_os(name).is_none());
+    let settings = settings.filter(|(name, _)| is_setting(name) && env::var_os(name).is_none());
     // No other file is read then.
-    again(|command| command.envs(settings).env("LANDING_ENV_FILE", ""))
+    let mut command = Command::new(program());
+    replace(command.envs(settings).env("LANDING_ENV_FILE", ""))
+}
+
+/// True for the service's own variables: others, such as `LD_PRELOAD`, would change more than its settings.
+fn is_setting(name: &str) -> bool {
+    name.starts_with("LANDING_") || name.starts_with("SSL_CERT_")
 }
 
 fn read(file: &Path) -> Result<Vec<(String, String)>, CommandError> {
-    let bytes = operator_file::read_bytes(file).map_err(|error| {
+    let bytes = operator_file::read_trusted(file).map_err(|error| {
         let cure = match error.kind() == io::ErrorKind::PermissionDenied {
             true => "; run the command as root or as the service's user, or pass --data-dir",
             false => "",
@@ -44,20 +53,45 @@ fn read(file: &Path) -> Result<Vec<(String, String)>, CommandError> {
 
 /// Runs this command again as the owner of `data_dir` if root runs it: with the rights of the service, which may be
 /// unable to read what root can.
+///
+/// # Errors
+/// When the system has no `setpriv`.
 pub(super) fn become_owner(data_dir: &Path) -> Result<(), CommandError> {
-    match data_dir.metadata() {
-        Ok(found) if user_id() == 0 && found.uid() != 0 => {
-            Err(again(|command| command.uid(found.uid()).gid(found.gid())))
-        }
-        Ok(_) | Err(_) => Ok(()),
+    let Ok(found) = data_dir.metadata() else {
+        return Ok(());
+    };
+    let owner = found.uid();
+    if user_id() != 0 || owner == 0 {
+        return Ok(());
     }
+    let asked = Command::new("id").args(["-g", &owner.to_string()]).output();
+    let (group, groups) = match asked {
+        Ok(known) if known.status.success() => {
+            let group = String::from_utf8_lossy(&known.stdout).trim().to_owned();
+            (group, "--init-groups")
+        }
+        // A user without a name, as in a container, is in no other groups.
+        Ok(_) | Err(_) => (found.gid().to_string(), "--clear-groups"),
+    };
+    let kept = env::vars_os().filter(|(name, _)| {
+        let name = name.to_string_lossy();
+        is_setting(&name) || name.starts_with("LC_") || TERMINAL.contains(&name.as_ref())
+    });
+    let mut command = Command::new("setpriv");
+    command.env_clear().envs(kept).arg(groups);
+    command.args([format!("--reuid={owner}"), format!("--regid={group}")]);
+    Err(replace(command.arg(program())))
 }
 
-/// Replaces this process. Returns only if that fails.
-fn again(change: impl FnOnce(&mut Command) -> &mut Command) -> CommandError {
-    let program = env::current_exe().unwrap_or_else(|_unknown| "landing-api".into());
-    let error = change(Command::new(&program).args(env::args_os().skip(1))).exec();
-    CommandError::Failed(format!("cannot run {}: {error}", program.display()))
+fn program() -> PathBuf {
+    env::current_exe().unwrap_or_else(|_unknown| "landing-api".into())
+}
+
+/// Replaces this process by `command` with its arguments. Returns only if that fails.
+fn replace(command: &mut Command) -> CommandError {
+    let error = command.args(env::args_os().skip(1)).exec();
+    let program = command.get_program().display();
+    CommandError::Failed(format!("cannot run {program}: {error}"))
 }
 
 /// Reads variables as systemd does, without its escapes.
@@ -82,16 +116,16 @@ fn parse(text: &str) -> Result<Vec<(String, String)>, String> {
             value.remove(0);
             // A value in quotes may have several lines.
             while !value.ends_with(quote) {
-                let (line, _) = lines.next().ok_or_else(|| wrong(SIGNS))?;
+                let (line, _) = lines.next().ok_or_else(|| wrong(QUOTES))?;
                 value = format!("{value}\n{}", line.trim_end());
             }
             value.pop();
             if value.contains(quote) {
-                return Err(wrong(SIGNS));
+                return Err(wrong(QUOTES));
             }
         }
         if value.contains(['\\', '\0']) {
-            return Err(wrong(SIGNS));
+            return Err(wrong(QUOTES));
         }
         settings.push((name.to_owned(), value));
     }
@@ -128,11 +162,11 @@ mod tests {
             ("\n=1\n", FORM),
             ("# x\nexport A=1\n", FORM),
             ("A=1\nB-C=1\n", FORM),
-            ("\nA=\"open\nB=1\n", SIGNS),
-            ("\nA=\"\n", SIGNS),
-            ("\nA='one' 'two'\n", SIGNS),
-            ("\nA=a\\nb\n", SIGNS),
-            ("\nA=\0\n", SIGNS),
+            ("\nA=\"open\nB=1\n", QUOTES),
+            ("\nA=\"\n", QUOTES),
+            ("\nA='one' 'two'\n", QUOTES),
+            ("\nA=a\\nb\n", QUOTES),
+            ("\nA=\0\n", QUOTES),
         ] {
             assert_eq!(parse(text), Err(format!("line 2: {told}")), "{text:?}");
         }

@@ -118,9 +118,8 @@ pub struct Args {
     )]
     suggestions: Vec<String>,
 
-    /// Days to store questions that the search of your pages could not answer, without anything about who asked, for
-    /// `landing-api questions list`; 0 stores none and erases those stored before
-    #[arg(help_heading = "Site")]
+    /// Days to store questions that the search of your pages could not answer, without a record of who asked;
+    /// `landing-api questions list` shows them. 0 stores none and erases those stored before
     #[arg(
         long,
         value_name = "DAYS",

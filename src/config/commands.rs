@@ -481,7 +481,7 @@ pub struct Whose {
     #[arg(long, value_name = "KEY", conflicts_with = "ip")]
     pub key: Option<String>,
 
-    /// Email address that the client of --ip signs up; without --ip, what counts over all networks
+    /// Email address: with --ip, the limit on that pair; alone, the limits on the address over all networks
     #[arg(long, value_name = "ADDRESS", value_parser = values::email, conflicts_with = "key")]
     pub email: Option<String>,
 }
@@ -493,7 +493,7 @@ pub struct Whose {
     .multiple(true)
     .required(true))]
 pub struct ResetLimits {
-    /// Only this limit; without --ip or --key, for everyone
+    /// Only this limit; without --ip, --email or --key, for everyone
     #[arg(long, value_name = "NAME", value_parser = values::policy)]
     pub policy: Option<String>,
 

@@ -349,7 +349,7 @@ fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
 /// creates there.
 ///
 /// # Errors
-/// When it does, or when its owner cannot be read.
+/// When the directory belongs to another user, or its owner cannot be read.
 pub fn refuse_foreign(path: &Path) -> Result<(), OpenError> {
     let metadata = fs::metadata(path).map_err(OpenError::io("open", path))?;
     let owner = metadata.uid();

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tokio::task::spawn_blocking;
 
+use crate::adapters::system::user_id;
+
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
@@ -15,6 +17,8 @@ const NOT_REGULAR: &str = "is not a regular file";
 const EMPTY: &str = "is empty";
 const EXPOSED: &str = "can be read by other users: run chmod 600 on it, or make root its owner and let a \
                        group read it";
+const FOREIGN: &str =
+    "can be changed by other users: make root its owner, and run chmod go-w on it";
 
 /// The text of a regular file of up to 64 KiB, without white space at its ends.
 ///
@@ -30,6 +34,19 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// When it cannot be read, or is larger.
 pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     read_open(open(path)?, FILE_BYTES_MAX)
+}
+
+/// Like [`read_bytes`], for a file that only root or this user may change.
+///
+/// # Errors
+/// As for [`read_bytes`], and when others may change it.
+pub fn read_trusted(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let metadata = file.metadata()?;
+    if ![0, user_id()].contains(&metadata.uid()) || metadata.mode() & 0o022 != 0 {
+        return Err(io::Error::other(FOREIGN));
+    }
+    read_open(file, FILE_BYTES_MAX)
 }
 
 /// Like [`read_bytes`], for certificates of many authorities: up to 16 MiB.

@@ -103,6 +103,12 @@ fn a_stopped_directory_keeps_windows_longer_than_the_command_knows() {
     let mut off = command("limits show", dir.path());
     Ran::of(off.env("LANDING_LIMIT", "keys=off,newsletter-ip=1/1s")).done();
     assert_eq!(used(run(HERE, dir.path()), "keys"), 1);
+    let mut off = command("limits show --email ada@example.com", dir.path());
+    let shown = Ran::of(off.env("LANDING_LIMIT", "mail=off")).done().out;
+    assert_eq!(
+        shown,
+        "Every limit that counts this client or address is off.\n"
+    );
     let reset = run("limits reset --yes --policy keys", dir.path());
     assert_eq!(reset.out, "Windows reset  1\n");
     let service = Program::start(program::command(dir.path()).args(long));

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 use super::{feed, stopped_house};
-use crate::program::{Ran, landing_api, private_dir};
+use crate::program::{Program, Ran, landing_api, private_dir};
 
 /// Runs a command with this file of settings, and these variables.
 fn run_with(file: &Path, words: &str, variables: &[(&str, &str)]) -> Ran {
@@ -23,10 +23,15 @@ fn a_command_without_a_data_directory_takes_the_settings_of_the_service() {
     let (house, dir) = (stopped_house(), private_dir());
     feed("contacts import -", &house.path, "ada@example.com\n").done();
     let file = dir.path().join("landing-api.env");
-    let settings = "# The service's.\nLANDING_LIMIT=\"keys=7/1h\"\nLANDING_DATA_DIR=";
+    // Other variables could do more than the service's settings.
+    let settings =
+        "# The service's.\nLD_PRELOAD=/missing.so\nLANDING_LIMIT=\"keys=7/1h\"\nLANDING_DATA_DIR=";
     fs::write(&file, format!("{settings}{}\n", house.path.display())).unwrap();
+    set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
     let run = |words, variables: &[_]| run_with(&file, words, variables);
-    assert_eq!(run("contacts count", &[]).done().out, "1\n");
+    let counted = run("contacts count", &[]).done();
+    assert_eq!(counted.out, "1\n");
+    assert!(!counted.err.contains("missing.so"), "{counted:?}");
     let shown = run("limits show", &[]).done().out;
     assert!(shown.contains("  7/1h  "), "{shown}");
     // The environment counts more, and flags count most.
@@ -54,16 +59,26 @@ fn a_file_of_settings_that_cannot_be_used_is_told_in_a_line() {
         ("", 2, "no data directory"),
         ("\u{1}\n", 2, "line 1: must be NAME=VALUE"),
         ("\nA=1\nLANDING_DATA_DIR\n", 2, "line 3: must be NAME=VALUE"),
-        ("A='1\n", 2, "line 1: the value must have no backslashes"),
+        ("A='1\n", 2, "line 1: backslashes are not supported"),
         ("A=1\n", 2, "no data directory: set --data-dir DIR"),
         ("LANDING_DATA_DIR=d\nLANDING_LIMIT=x\n", 2, "--limit"),
         (&"x".repeat(65_537), 1, "is larger than 65536 bytes"),
     ] {
         fs::write(&file, text).unwrap();
+        set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
         run_with(&file, "status", &[]).refused(status, told);
+    }
+    fs::write(&file, "LANDING_DATA_DIR=d\n").unwrap();
+    for mode in [0o620, 0o602] {
+        set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let exposed = run_with(&file, "status", &[]);
+        exposed.refused_in_a_line(1, "can be changed by other users");
     }
     if geteuid().is_root() {
         set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        chown(&file, Some(65_534), None).unwrap();
+        run_with(&file, "status", &[]).refused_in_a_line(1, "make root its owner");
+        chown(&file, Some(0), None).unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         let mut command = landing_api(&["status"]);
         let command = command.uid(65_534).gid(65_534);
@@ -80,14 +95,51 @@ fn root_checks_as_the_owner_of_the_data_directory() {
     let (dir, other) = (private_dir(), private_dir());
     let key = other.path().join("key");
     fs::write(&key, "sk").unwrap();
-    set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
-    chown(dir.path(), Some(65_534), Some(65_534)).unwrap();
-    let flags = ["--listen=127.0.0.1:0", "--model=m", "--model-key-file"];
-    let mut command = landing_api(&["check", "--model-url=http://127.0.0.1:9/v1"]);
-    let command = command.args(flags).arg(&key).arg("--data-dir");
-    let ran = Ran::of(command.arg(dir.path()));
-    assert_eq!(ran.status, Some(2), "{ran:?}");
+    // That the directory has root's group gives no rights of that group.
+    set_permissions(&key, Permissions::from_mode(0o640)).unwrap();
+    chown(&key, Some(0), Some(0)).unwrap();
+    set_permissions(other.path(), Permissions::from_mode(0o755)).unwrap();
+    chown(dir.path(), Some(65_534), Some(0)).unwrap();
+    let check = |variables: &[(&str, &str)]| {
+        let flags = ["--listen=127.0.0.1:0", "--model=m", "--model-key-file"];
+        let mut command = landing_api(&["check", "--model-url=http://127.0.0.1:9/v1"]);
+        let command = command.args(flags).arg(&key).arg("--data-dir");
+        let ran = Ran::of(command.arg(dir.path()).envs(variables.iter().copied()));
+        assert_eq!(ran.status, Some(2), "{ran:?}");
+        ran
+    };
+    let ran = check(&[("LD_PRELOAD", "/missing.so")]);
     assert!(ran.out.contains("is private to user 65534"), "{ran:?}");
     // That user cannot read root's file.
     assert!(ran.out.contains("permission denied"), "{ran:?}");
+    // The first process tells of it, and it goes no further.
+    assert_eq!(ran.err.matches("missing.so").count(), 1, "{ran:?}");
+    let ran = check(&[("PATH", "/missing")]);
+    assert!(
+        ran.out.contains("checking as root: cannot run setpriv"),
+        "{ran:?}"
+    );
+    assert!(ran.out.contains("run as 65534"), "{ran:?}");
+}
+
+#[test]
+fn flags_of_another_users_service_are_not_used() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let (dir, service) = Program::fresh(&[]);
+    set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let socket = dir.path().join("admin.sock");
+    set_permissions(&socket, Permissions::from_mode(0o777)).unwrap();
+    let mut command = landing_api(&["check", "--data-dir"]);
+    let command = command.arg(dir.path());
+    let ran = Ran::of(command.uid(65_534).gid(65_534));
+    let told = "the service's cannot be read: ";
+    assert!(ran.out.contains(told), "{ran:?}");
+    assert!(
+        ran.out
+            .contains("belongs to user 0: run the command as that user"),
+        "{ran:?}"
+    );
+    service.stopped();
 }
