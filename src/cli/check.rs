@@ -62,7 +62,6 @@ pub(super) async fn check(
     );
     let of_service = of_service.ok().flatten();
     let args = of_service.as_deref().unwrap_or(args);
-    let interrupt = CancellationToken::new();
     let settings = args.settings(args.listen);
     let site = wiring::site(args, &settings, &problem::pages());
     let made = site.as_ref().map(|_site| "all documents can be rendered");
@@ -78,14 +77,14 @@ pub(super) async fn check(
     if args.speaks_tls() {
         findings.add("certificate", certificate(args));
     }
-    findings.add("sign-ups", sign_ups(args, &interrupt));
+    findings.add("sign-ups", sign_ups(args));
     findings.add("mail", network::mail(args, goes_out).await);
     let mut is_running = false;
     if let Some(dir) = args.data_dir.as_deref() {
         let inspected = inspect(dir);
         findings.add("data directory", directory(dir, &inspected));
-        let blocks = FileBlockList::open(Some(dir.join(data_dir::BLOCKS)), Vec::new());
-        if let Err(error) = blocks {
+        let blocks = dir.join(data_dir::BLOCKS);
+        if let Err(error) = FileBlockList::open(Some(blocks), Vec::new()) {
             findings.add("blocks", failed(error));
         }
         let connected = admin_socket::connect(dir);
@@ -140,13 +139,13 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
 }
 
 /// Destination of sign-ups.
-fn sign_ups(args: &Args, interrupt: &CancellationToken) -> Checked {
+fn sign_ups(args: &Args) -> Checked {
     let place = match args.engines.store {
         Some(_) => "the database",
         None => "the data directory",
     };
     let told = "the webhook's URL and secret are valid";
-    let webhook = wiring::newsletter_webhook(args, interrupt);
+    let webhook = wiring::newsletter_webhook(args, &CancellationToken::new());
     let goes = webhook.map(|webhook| match webhook {
         (None, None) => format!("are stored in {place}"),
         (Some(_), _) => {
