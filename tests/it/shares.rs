@@ -198,10 +198,13 @@ fn the_cap_is_logged_with_the_busiest_network_and_what_to_do() {
             server.connect_from(OTHER).await,
             server.connect_from(OTHER).await,
         ];
+        // Refused, and counted apart.
+        assert!(server.served_from(OTHER).await.is_none());
         // It is served, because another is closed.
         assert!(server.served_from(ONE).await.is_some());
     });
-    let [line] = warnings(&log);
+    let [refused, line] = warnings(&log);
+    assert!(refused.contains("count=1 "), "{refused}");
     for part in [
         "count=1 connections=3 busiest.network=\"",
         "busiest.connections=2",
