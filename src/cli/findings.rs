@@ -22,7 +22,7 @@ pub(super) fn ok(text: impl Into<String>) -> Checked {
 
 /// Possibly unintended.
 pub(super) fn warning(text: impl Into<String>) -> Checked {
-    Checked("warning", NOTE, text.into())
+    Checked("warning", NOTE, in_words(&text.into()))
 }
 
 /// Broken.
