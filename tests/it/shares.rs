@@ -1,5 +1,6 @@
 //! What one network may hold of the connections and of the model's turns.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,15 +36,21 @@ fn few() -> ServerLimits {
 
 impl Server {
     pub(crate) async fn connect_from(&self, address: &str) -> Connection {
+        self.reach_from(address).await.unwrap()
+    }
+
+    async fn reach_from(&self, address: &str) -> io::Result<Connection> {
         let socket = TcpSocket::new_v4().unwrap();
         let local: SocketAddr = format!("{address}:0").parse().unwrap();
         socket.bind(local).unwrap();
-        Connection(BufReader::new(socket.connect(self.address).await.unwrap()))
+        let stream = socket.connect(self.address).await?;
+        Ok(Connection(BufReader::new(stream)))
     }
 
     /// Connects and gives the connection if it is served.
     pub(crate) async fn served_from(&self, address: &str) -> Option<Connection> {
-        let mut connection = self.connect_from(address).await;
+        // A refused connection is reset, perhaps before this side knows that it is there.
+        let mut connection = self.reach_from(address).await.ok()?;
         connection.is_served().await.then_some(connection)
     }
 

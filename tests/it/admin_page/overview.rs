@@ -198,7 +198,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
     for bad in ["", "yesterday", "%3Cb%3E"] {
         let refused = put_away(bad).await;
         assert_eq!(refused.status, 400, "{bad}");
-        assert!(refused.text.contains("at must be a time"), "{bad}");
+        assert!(refused.text.contains("At must be a time"), "{bad}");
     }
     // What has happened meanwhile was not seen.
     desk.app.metrics.last_error.set(warn("the disk is full"));
