@@ -67,8 +67,8 @@ pub use image::{Logo, SiteImage};
 use openapi::Description;
 use page::Page;
 use page_writer::PageWriter;
-use site_file::FileRole;
 pub use site_file::SiteFile;
+use site_file::{FileRole, page_and_language};
 use skill::Skill;
 use templates::Templates;
 use tools::Toolbox;
@@ -197,6 +197,12 @@ impl Site {
         let base_url = &facts.settings.base_url;
         let has_own_pages = has_own_pages(&facts.settings, &own_paths, &replaced);
         templates.context = context! { has_own_pages, ..templates.context.clone() };
+        if has_own_pages {
+            templates.languages.retain(|language| {
+                let is_of = |file: &SiteFile| page_and_language(&file.name).1 == Some(*language);
+                *language == Language::default() || files.iter().any(is_of)
+            });
+        }
         let own_pages = own_paths
             .iter()
             .map(|(path, name)| Page::read(&templates, path, name, &Language::ALL, &context! {}))

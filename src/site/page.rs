@@ -143,12 +143,11 @@ impl Page {
         let body = templates.fill_in(text.language, layout, article)?;
         let body = with_form(templates, text.language, body)?;
         let languages = self.texts.iter().map(|text| text.language);
-        let language = |lang: Language| context! { tag => lang.tag(), name => lang.name() };
         let frame = context! {
             title => lead.title.as_str(),
             description => text.description(),
             here => self.path.as_str(),
-            languages => languages.map(language).collect::<Vec<_>>(),
+            languages => templates.language_links(languages),
             markdown_path => Value::from_safe_string(self.markdown_path()),
             body => Value::from_safe_string(body.clone()),
             ..values.clone()

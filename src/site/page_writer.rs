@@ -51,15 +51,13 @@ impl PageWriter {
         let templates = &self.templates;
         let values = Value::from(Serde(values));
         let body = templates.fill_in(language, layout, values)?;
-        let languages: &[Language] = path.map_or(&[], |_path| &Language::ALL);
-        let languages = languages.iter();
-        let languages = languages.map(|lang| context! { tag => lang.tag(), name => lang.name() });
+        let languages = path.iter().flat_map(|_path| Language::ALL);
         // The frame always has all its values, even empty ones.
         let frame = context! {
             title => templates.text(language, title)?,
             description => "",
             here => path.unwrap_or_default(),
-            languages => languages.collect::<Vec<_>>(),
+            languages => templates.language_links(languages),
             markdown_path => "",
             body => Value::from_safe_string(body),
             ..self.values.clone()

@@ -59,6 +59,8 @@ pub(super) struct Templates {
     pub(super) context: Value,
     /// The operator's pages in the frame's navigation: language, path and words.
     navigation: Vec<(Language, [String; 2])>,
+    /// The languages that pages link to.
+    pub(super) languages: Vec<Language>,
     verbatim: Vec<(&'static str, String)>,
     pub(super) scripts: Scripts,
     pub(super) images: Images,
@@ -110,6 +112,7 @@ impl Templates {
         Ok(Self {
             context: context! { ..paths, ..super::context::context(facts) },
             navigation: Vec::new(),
+            languages: Language::ALL.to_vec(),
             environment,
             locales,
             verbatim,
@@ -121,6 +124,13 @@ impl Templates {
     /// Lists these pages in the frame.
     pub(super) fn navigate(&mut self, entries: impl Iterator<Item = (Language, [String; 2])>) {
         self.navigation = entries.collect();
+    }
+
+    /// The links of a page to itself in others of its `languages`.
+    pub(super) fn language_links(&self, languages: impl Iterator<Item = Language>) -> Vec<Value> {
+        let linked = languages.filter(|language| self.languages.contains(language));
+        let link = |lang: Language| context! { tag => lang.tag(), name => lang.name() };
+        linked.map(link).collect()
     }
 
     /// Number of the first line of the template `name` that contains `text`.

@@ -228,6 +228,26 @@ async fn a_page_has_a_file_for_each_language() {
 }
 
 #[tokio::test]
+async fn pages_link_to_the_languages_that_own_pages_have() {
+    let german = [("about.md", ABOUT), ("about.de.md", "# Über uns\n")];
+    for (files, languages) in [
+        (&[][..], &["en", "de", "fr", "es"][..]),
+        (&[("about.md", ABOUT)], &[]),
+        (&german, &["en", "de"]),
+    ] {
+        let app = app(files);
+        for path in ["/", "/help", "/newsletter"] {
+            let html = body(&app, path).await;
+            for tag in ["en", "de", "fr", "es"] {
+                let link = format!("<a href=\"{path}?lang={tag}\"");
+                let is_linked = languages.contains(&tag);
+                assert_eq!(html.contains(&link), is_linked, "{path} {tag} {files:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn html_and_braces_can_be_shown() {
     let text = "# T\n\n<script>x</script> {% raw %}{{ not filled }}{% endraw %}";
     let html = body(&app(&[("a.md", text)]), "/a").await;
