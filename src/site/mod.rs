@@ -67,8 +67,8 @@ pub use image::{Logo, SiteImage};
 use openapi::Description;
 use page::Page;
 use page_writer::PageWriter;
+use site_file::FileRole;
 pub use site_file::SiteFile;
-use site_file::{FileRole, page_and_language};
 use skill::Skill;
 use templates::Templates;
 use tools::Toolbox;
@@ -196,13 +196,7 @@ impl Site {
         let mut templates = Templates::new(facts, files, Images::read(images)?)?;
         let base_url = &facts.settings.base_url;
         let has_own_pages = has_own_pages(&facts.settings, &own_paths, &replaced);
-        templates.context = context! { has_own_pages, ..templates.context.clone() };
-        if has_own_pages {
-            templates.languages.retain(|language| {
-                let is_of = |file: &SiteFile| page_and_language(&file.name).1 == Some(*language);
-                *language == Language::default() || files.iter().any(is_of)
-            });
-        }
+        templates.adapt(has_own_pages, files);
         let own_pages = own_paths
             .iter()
             .map(|(path, name)| Page::read(&templates, path, name, &Language::ALL, &context! {}))

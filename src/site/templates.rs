@@ -60,7 +60,7 @@ pub(super) struct Templates {
     /// The operator's pages in the frame's navigation: language, path and words.
     navigation: Vec<(Language, [String; 2])>,
     /// The languages that pages link to.
-    pub(super) languages: Vec<Language>,
+    languages: Vec<Language>,
     verbatim: Vec<(&'static str, String)>,
     pub(super) scripts: Scripts,
     pub(super) images: Images,
@@ -124,6 +124,17 @@ impl Templates {
     /// Lists these pages in the frame.
     pub(super) fn navigate(&mut self, entries: impl Iterator<Item = (Language, [String; 2])>) {
         self.navigation = entries.collect();
+    }
+
+    /// Adapts the pages to the operator's `files`: they link to the languages of their own pages, if there are any.
+    pub(super) fn adapt(&mut self, has_own_pages: bool, files: &[SiteFile]) {
+        self.context = context! { has_own_pages, ..self.context.clone() };
+        if has_own_pages {
+            self.languages.retain(|language| {
+                let is_of = |file: &SiteFile| page_and_language(&file.name).1 == Some(*language);
+                *language == Language::default() || files.iter().any(is_of)
+            });
+        }
     }
 
     /// The links of a page to itself in others of its `languages`.
