@@ -1,7 +1,7 @@
 //! Hourly counts: what a restart finds, and what is done about files that cannot be read.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +11,11 @@ use landing_api::domain::time::Timestamp;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{CountStore, StoreError};
 use rustix::process::Signal;
-use tempfile::TempDir;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::contracts::count_store::counts;
-use crate::fixtures::{logged, logged_async, make_fifo};
+use crate::fixtures::{OneFile, logged, logged_async, make_fifo};
 use crate::harness::NOW;
 use crate::program::{Program, command};
 use crate::twins::{ManualClock, MemoryCountStore};
@@ -24,34 +23,8 @@ use crate::twins::{ManualClock, MemoryCountStore};
 /// When a minute's counts have been kept.
 const MINUTE: Duration = Duration::from_millis(60_010);
 
-/// A directory for each test, with a file of counts in it.
-struct Files {
-    root: TempDir,
-    path: PathBuf,
-}
-
-impl Files {
-    fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path().join("counts.jsonl");
-        Self { root, path }
-    }
-
-    fn open(&self) -> FileCountStore {
-        FileCountStore::open(&self.path)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.root).unwrap();
-        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
-        let mut names: Vec<_> = entries.map(|it| name(it).into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    fn text(&self) -> String {
-        fs::read_to_string(&self.path).unwrap()
-    }
+fn open(files: &OneFile) -> FileCountStore {
+    FileCountStore::open(&files.path)
 }
 
 async fn all(store: &dyn CountStore) -> Vec<HourlyCounts> {
@@ -64,8 +37,8 @@ async fn all(store: &dyn CountStore) -> Vec<HourlyCounts> {
 
 #[tokio::test]
 async fn a_restart_finds_what_was_counted() {
-    let files = Files::new();
-    let store = files.open();
+    let files = OneFile::named("counts.jsonl");
+    let store = open(&files);
     let now = Hour::of(NOW);
     let (earlier, last) = (now.minus(24 * 25), now.minus(1));
     for (hour, number) in [(now, 3), (earlier, 4), (last, 0), (now, 5)] {
@@ -77,7 +50,7 @@ async fn a_restart_finds_what_was_counted() {
     sum.add_all(&counts(5));
     assert_eq!(before[2].counts, sum);
     drop(store);
-    let (store, log) = logged(|| files.open());
+    let (store, log) = logged(|| open(&files));
     assert_eq!(all(&store).await, before);
     assert_eq!(log, "");
     assert_eq!(files.text().lines().count(), 3);
@@ -85,7 +58,7 @@ async fn a_restart_finds_what_was_counted() {
 
 #[tokio::test]
 async fn the_file_has_a_line_an_hour_and_nothing_that_is_too_old() {
-    let files = Files::new();
+    let files = OneFile::named("counts.jsonl");
     let now = Hour::of(NOW);
     let line = format!(
         "{{\"hour\":\"{}\",\"counts\":{{\"keys\":1}}}}\n",
@@ -94,7 +67,7 @@ async fn the_file_has_a_line_an_hour_and_nothing_that_is_too_old() {
     let old = line.replace(&now.name(), &now.minus(KEPT_HOURS + 1).name());
     // Several lines of one hour are added up.
     fs::write(&files.path, old + &line.repeat(3)).unwrap();
-    let (store, log) = logged(|| files.open());
+    let (store, log) = logged(|| open(&files));
     assert_eq!(log, "");
     let mut one = Counts::default();
     one.add(Counted::Keys, 1);
@@ -102,17 +75,17 @@ async fn the_file_has_a_line_an_hour_and_nothing_that_is_too_old() {
         store.add(now, &one).await.unwrap();
         assert_eq!(files.text(), line.replace(":1}", &format!(":{count}}}")));
     }
-    assert_eq!(all(&files.open()).await, all(&store).await);
+    assert_eq!(all(&open(&files)).await, all(&store).await);
 }
 
 #[tokio::test]
 async fn four_hundred_days_of_a_busy_site_are_two_and_a_half_megabytes() {
-    let files = Files::new();
+    let files = OneFile::named("counts.jsonl");
     let mut busy = Counts::default();
     for counted in Counted::ALL {
         busy.add(counted, 12_000);
     }
-    let store = files.open();
+    let store = open(&files);
     store.add(Hour::of(NOW), &busy).await.unwrap();
     let hours = (0..KEPT_HOURS).map(|before| Hour::of(NOW).minus(before).name());
     let one = files.text();
@@ -121,7 +94,7 @@ async fn four_hundred_days_of_a_busy_site_are_two_and_a_half_megabytes() {
     let length = text.len();
     assert!((2_000_000..2_750_000).contains(&length), "{length}");
     fs::write(&files.path, &text).unwrap();
-    let (store, log) = logged(|| files.open());
+    let (store, log) = logged(|| open(&files));
     assert_eq!((all(&store).await.len(), log.as_str()), (9600, ""));
     let next = Hour::of(NOW.plus_ms(3_600_000));
     store.add(next, &busy).await.unwrap();
@@ -143,12 +116,12 @@ async fn bad_lines_are_set_aside_and_the_others_kept() {
         // The end of a write that was broken off.
         "{\"hour\":\"2026-11-21T13\",\"counts\":{\"keys\":1}}",
     ] {
-        let files = Files::new();
-        files.open().add(Hour::of(NOW), &good).await.unwrap();
+        let files = OneFile::named("counts.jsonl");
+        open(&files).add(Hour::of(NOW), &good).await.unwrap();
         let whole = files.text();
         let damaged = format!("{whole}{bad}");
         fs::write(&files.path, &damaged).unwrap();
-        let (store, log) = logged(|| files.open());
+        let (store, log) = logged(|| open(&files));
         let is_told = log.contains("WARN") && log.contains("bad_lines=1");
         assert!(is_told, "{bad}: {log}");
         let found = all(&store).await;
@@ -156,7 +129,7 @@ async fn bad_lines_are_set_aside_and_the_others_kept() {
         assert_eq!(files.names(), ["counts.bad.1", "counts.jsonl"], "{bad}");
         let kept = fs::read_to_string(files.path.with_extension("bad.1")).unwrap();
         assert_eq!((kept, files.text()), (damaged, whole), "{bad}");
-        let (_, log) = logged(|| files.open());
+        let (_, log) = logged(|| open(&files));
         assert_eq!(log, "", "{bad}");
     }
 }
@@ -172,9 +145,9 @@ async fn a_file_that_is_none_of_ours_is_set_aside() {
         make_fifo,
     ];
     for make in makes {
-        let files = Files::new();
+        let files = OneFile::named("counts.jsonl");
         make(&files.path);
-        let (store, log) = logged(|| files.open());
+        let (store, log) = logged(|| open(&files));
         let is_told = log.contains("WARN") && log.contains("counts.bad.1");
         assert!(is_told, "{log}");
         assert_eq!(all(&store).await, []);
@@ -185,10 +158,10 @@ async fn a_file_that_is_none_of_ours_is_set_aside() {
 
 #[tokio::test]
 async fn counts_of_a_later_version_are_passed_over() {
-    let files = Files::new();
+    let files = OneFile::named("counts.jsonl");
     let text = "{\"hour\":\"2026-11-21T12\",\"counts\":{\"tokens\":7,\"keys\":5}}\n";
     fs::write(&files.path, text).unwrap();
-    let (store, log) = logged(|| files.open());
+    let (store, log) = logged(|| open(&files));
     let found = all(&store).await;
     assert_eq!(found[0].counts.get(Counted::Keys), 5);
     assert_eq!(found[0].counts.get(Counted::Requests), 0);
@@ -197,8 +170,8 @@ async fn counts_of_a_later_version_are_passed_over() {
 
 #[tokio::test]
 async fn what_cannot_be_written_is_not_counted_yet() {
-    let files = Files::new();
-    let store = files.open();
+    let files = OneFile::named("counts.jsonl");
+    let store = open(&files);
     let now = Hour::of(NOW);
     for is_begun in [false, true] {
         let before = all(&store).await;
@@ -217,7 +190,7 @@ async fn what_cannot_be_written_is_not_counted_yet() {
     // Both were counted, though the file was not there for the second.
     let mut sum = counts(1);
     sum.add_all(&counts(1));
-    assert_eq!(all(&files.open()).await[0].counts, sum);
+    assert_eq!(all(&open(&files)).await[0].counts, sum);
     // A data directory that was moved away is not begun anew in its place.
     let moved = files.root.path().join("data");
     let store = FileCountStore::open(&moved.join("counts.jsonl"));

@@ -490,6 +490,35 @@ pub(crate) fn policies(quota: &str) -> Policies {
     policies
 }
 
+/// A directory with one file that a test reads and writes.
+pub(crate) struct OneFile {
+    pub(crate) root: TempDir,
+    pub(crate) path: PathBuf,
+}
+
+impl OneFile {
+    pub(crate) fn named(name: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join(name);
+        Self { root, path }
+    }
+
+    /// The names in the directory, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.root).unwrap();
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let mut names: Vec<_> = entries
+            .map(|entry| name(entry).into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn text(&self) -> String {
+        fs::read_to_string(&self.path).unwrap()
+    }
+}
+
 /// One for the host `host` of 10.0.0.0/8.
 pub(crate) fn charge(policy: PolicyName, quota: &str, host: u32) -> Charge<'static> {
     let [_, b, c, d] = host.to_be_bytes();

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use landing_api::adapters::files::questions::FileQuestionStore;
@@ -12,10 +12,9 @@ use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::ports::QuestionStore;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::commands::run;
-use crate::fixtures::{logged, make_fifo};
+use crate::fixtures::{OneFile, logged, make_fifo};
 use crate::harness::{Call, NOW, Setup, TestApp};
 use crate::operator::ask;
 use crate::program::{Program, command};
@@ -26,29 +25,8 @@ use crate::twins::ScriptedModelClient;
 const UNANSWERED: &str = "What is the capital of Mongolia?";
 const HOUR: &str = "2026-11-21T12";
 
-struct Files {
-    root: TempDir,
-    path: PathBuf,
-}
-
-impl Files {
-    fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path().join("questions.jsonl");
-        Self { root, path }
-    }
-
-    fn open(&self, kept_days: u64) -> FileQuestionStore {
-        FileQuestionStore::open(self.path.clone(), kept_days)
-    }
-
-    fn text(&self) -> String {
-        fs::read_to_string(&self.path).unwrap()
-    }
-
-    fn is_empty(&self) -> bool {
-        fs::read_dir(&self.root).unwrap().next().is_none()
-    }
+fn open(files: &OneFile, kept_days: u64) -> FileQuestionStore {
+    FileQuestionStore::open(files.path.clone(), kept_days)
 }
 
 /// The newest of a conversation.
@@ -96,8 +74,8 @@ async fn rows(app: &TestApp) -> Value {
 
 #[tokio::test]
 async fn what_the_search_does_not_find_is_stored_without_who_asked() {
-    let files = Files::new();
-    let app = app(files.open(30));
+    let files = OneFile::named("questions.jsonl");
+    let app = app(open(&files, 30));
     for text in [
         "How do I unsubscribe?",
         "thanks",
@@ -116,7 +94,7 @@ async fn what_the_search_does_not_find_is_stored_without_who_asked() {
     assert_eq!(app.send(french).await.status, 200);
     assert_eq!(rows(&app).await, json!([question]));
     // Nothing waits for the disk.
-    assert!(files.is_empty());
+    assert!(files.names().is_empty());
     app.app.questions.save(NOW).await.unwrap();
     let line = json!({"hour": HOUR, "language": "de", "text": UNANSWERED});
     assert_eq!(files.text(), format!("{line}\n"));
@@ -133,13 +111,13 @@ async fn nothing_is_stored_by_default_or_of_a_model() {
     let off = app(FileQuestionStore::default());
     assert_eq!(off.send(chat(UNANSWERED)).await.status, 200);
     assert_eq!(rows(&off).await, json!([]));
-    let files = Files::new();
+    let files = OneFile::named("questions.jsonl");
     let site = render(&facts());
     let search = PassageModelClient::new(&site.passages, &site.assistant_texts);
     let failed = landing_api::ports::ModelError::NotStarted("away".to_owned());
     let model = ScriptedModelClient::new([Ok("Ulan Bator".to_owned()), Err(failed)]);
     let setup = Setup {
-        questions: Arc::new(files.open(30)),
+        questions: Arc::new(open(&files, 30)),
         model_fallback: Some(Arc::new(search.as_fallback())),
         ..Setup::with_model(Arc::new(model))
     };
@@ -152,8 +130,8 @@ async fn nothing_is_stored_by_default_or_of_a_model() {
 
 #[tokio::test]
 async fn addresses_and_numbers_are_masked_before_anything_is_stored() {
-    let files = Files::new();
-    let store = files.open(30);
+    let files = OneFile::named("questions.jsonl");
+    let store = open(&files, 30);
     let text = "I am ada@example.com,\n+49 170 1234567: \u{1b}[31m?";
     store.add(question(text, NOW));
     store.save(NOW).await.unwrap();
@@ -163,12 +141,12 @@ async fn addresses_and_numbers_are_masked_before_anything_is_stored() {
 
 #[tokio::test]
 async fn a_restart_finds_them_and_each_is_erased_when_it_expires() {
-    let files = Files::new();
-    let store = files.open(30);
+    let files = OneFile::named("questions.jsonl");
+    let store = open(&files, 30);
     store.add(question("old", NOW));
     store.add(question("new", NOW.plus_ms(DAY_MS)));
     store.save(NOW).await.unwrap();
-    let (store, log) = logged(|| files.open(30));
+    let (store, log) = logged(|| open(&files, 30));
     assert_eq!((texts(&store).len(), &*log), (2, ""));
     let last = NOW.plus_ms(30 * DAY_MS - 1);
     store.save(last).await.unwrap();
@@ -177,29 +155,29 @@ async fn a_restart_finds_them_and_each_is_erased_when_it_expires() {
     assert_eq!(texts(&store), ["new"]);
     assert_eq!(files.text().lines().count(), 1);
     store.save(last.plus_ms(DAY_MS + 1)).await.unwrap();
-    assert!(files.is_empty());
+    assert!(files.names().is_empty());
 }
 
 #[tokio::test]
 async fn without_the_flag_all_are_erased() {
-    let files = Files::new();
-    let store = files.open(30);
+    let files = OneFile::named("questions.jsonl");
+    let store = open(&files, 30);
     store.add(question("stored", NOW));
     store.save(NOW).await.unwrap();
     fs::copy(&files.path, files.path.with_extension("new")).unwrap();
-    let off = files.open(0);
+    let off = open(&files, 0);
     off.add(question("not stored", NOW));
     // A command reads the directory and changes nothing.
     assert_eq!(texts(&off), ["stored"]);
     off.save(NOW).await.unwrap();
-    assert!(files.is_empty() && texts(&off).is_empty());
+    assert!(files.names().is_empty() && texts(&off).is_empty());
     off.save(NOW).await.unwrap();
 }
 
 #[tokio::test]
 async fn the_oldest_go_when_there_are_too_many() {
-    let files = Files::new();
-    let store = files.open(30);
+    let files = OneFile::named("questions.jsonl");
+    let store = open(&files, 30);
     let long = "ä".repeat(1990);
     for number in 0..1001 {
         store.add(question(&format!("{number} {long}"), NOW));
@@ -209,11 +187,11 @@ async fn the_oldest_go_when_there_are_too_many() {
     assert!(stored[0].starts_with("1 ") && stored[999].starts_with("1000 "));
     assert!(stored.iter().all(|text| text.chars().count() == 300));
     store.save(NOW).await.unwrap();
-    assert_eq!(texts(&files.open(30)), stored);
+    assert_eq!(texts(&open(&files, 30)), stored);
     // The largest file that can come of it is read again.
     let widest = json!({"hour": HOUR, "language": "de", "text": "\u{1b}".repeat(300)});
     fs::write(&files.path, format!("{widest}\n").repeat(1000)).unwrap();
-    assert_eq!(texts(&files.open(30)).len(), 1000);
+    assert_eq!(texts(&open(&files, 30)).len(), 1000);
 }
 
 #[tokio::test]
@@ -228,10 +206,10 @@ async fn a_file_that_cannot_be_read_is_one_line_and_is_left_alone() {
         "{\"hour\":\"2026-11-21T12\",\"language\":\"de\",\"text\":7}\n",
         "{\"hour\":\"2026-11-21T12\",\"language\":\"de\",\"te",
     ] {
-        let files = Files::new();
+        let files = OneFile::named("questions.jsonl");
         let damaged = format!("{good}\n{bad}");
         fs::write(&files.path, &damaged).unwrap();
-        let (store, log) = logged(|| files.open(30));
+        let (store, log) = logged(|| open(&files, 30));
         assert_eq!(log.lines().count(), 1, "{log}");
         let told = "line 2 is not a question: correct or remove it";
         assert!(log.contains("WARN") && log.contains(told), "{log}");
@@ -240,8 +218,8 @@ async fn a_file_that_cannot_be_read_is_one_line_and_is_left_alone() {
         store.save(NOW).await.unwrap();
         assert_eq!((files.text(), texts(&store)), (damaged, Vec::new()));
         // The operator wants none of them any more.
-        files.open(0).save(NOW).await.unwrap();
-        assert!(files.is_empty());
+        open(&files, 0).save(NOW).await.unwrap();
+        assert!(files.names().is_empty());
     }
     let makes: [fn(&Path); 4] = [
         |path| fs::write(path, b"\xff\n").unwrap(),
@@ -250,9 +228,9 @@ async fn a_file_that_cannot_be_read_is_one_line_and_is_left_alone() {
         make_fifo,
     ];
     for make in makes {
-        let files = Files::new();
+        let files = OneFile::named("questions.jsonl");
         make(&files.path);
-        let (store, log) = logged(|| files.open(30));
+        let (store, log) = logged(|| open(&files, 30));
         assert_eq!(log.lines().count(), 1, "{log}");
         store.save(NOW).await.unwrap();
         assert!(files.path.exists());
@@ -261,7 +239,7 @@ async fn a_file_that_cannot_be_read_is_one_line_and_is_left_alone() {
 
 #[tokio::test]
 async fn a_disk_that_takes_nothing_costs_the_visitor_nothing() {
-    let files = Files::new();
+    let files = OneFile::named("questions.jsonl");
     let moved = files.root.path().join("data");
     let path = moved.join("questions.jsonl");
     let app = app(FileQuestionStore::open(path.clone(), 30));
@@ -275,8 +253,8 @@ async fn a_disk_that_takes_nothing_costs_the_visitor_nothing() {
 
 #[tokio::test]
 async fn a_clock_that_is_set_back_erases_nothing() {
-    let files = Files::new();
-    let store = files.open(30);
+    let files = OneFile::named("questions.jsonl");
+    let store = open(&files, 30);
     store.add(question("later", NOW));
     store.save(Timestamp::from_ms(1)).await.unwrap();
     assert_eq!(texts(&store), ["later"]);
