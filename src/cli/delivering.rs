@@ -1,4 +1,4 @@
-//! Background work while the service runs: deliveries, expiry, and saving unanswered questions.
+//! Background work while the service runs: deliveries, expiry, hourly counts, and saving unanswered questions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::adapters::files::counts::record_hourly;
 use crate::adapters::supervisor::supervise;
 use crate::app::App;
 use crate::domain::Channel;
@@ -45,6 +46,17 @@ impl Delivering {
         let trimmed = Arc::clone(app);
         let trimming = move |stop| trim(Arc::clone(&trimmed), stop);
         let mut workers = vec![supervise(Worker::Trimming, metrics, &stop, trimming)];
+        let counted = Arc::clone(app);
+        let counting = move |stop| {
+            let App {
+                counts,
+                metrics,
+                clock,
+                ..
+            } = &*counted;
+            record_hourly(counts.clone(), metrics.clone(), clock.clone(), stop)
+        };
+        workers.push(supervise(Worker::Counts, metrics, &stop, counting));
         if let Some(webhook) = app.webhook.clone() {
             let app = Arc::clone(app);
             let telling = move |stop| tell_webhook(Arc::clone(&app), Arc::clone(&webhook), stop);
@@ -63,7 +75,7 @@ impl Delivering {
         Self { stop, workers }
     }
 
-    /// Stops them. Deliveries in flight that don't end soon are due again at the next start.
+    /// Stops them, which stores the last counts. Deliveries in flight that don't end soon are due again at the next start.
     pub(super) async fn finish(self) {
         self.stop.cancel();
         let finished = async {
@@ -73,7 +85,9 @@ impl Delivering {
             }
         };
         if timeout(FINISH_DEADLINE, finished).await.is_err() {
-            tracing::warn!("deliveries in flight were interrupted and will be repeated");
+            tracing::warn!(
+                "background work was interrupted: deliveries in flight will be repeated"
+            );
         }
     }
 }

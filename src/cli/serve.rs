@@ -14,7 +14,6 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket::AdminSocket;
-use crate::adapters::files::counts::HourlyCounting;
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::model::openai::SLOW_READER_GRACE;
 use crate::adapters::outbound::webhook;
@@ -122,7 +121,6 @@ pub async fn serve_until_stopped(
         model_fallback: wiring::model_fallback(args, &site),
         ..app
     });
-    let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
     let delivering = Delivering::start(&app);
     let admin = AdminSide::start(args, &app, sockets.admin)?;
     let service = Arc::new(public_service(args, app, &site));
@@ -146,7 +144,6 @@ pub async fn serve_until_stopped(
     serve(listeners, service, limits, stop, interrupt).await;
     admin.stop().await;
     delivering.finish().await;
-    counting.finish().await;
     Ok(())
 }
 

@@ -1,28 +1,26 @@
-//! [`BlockList`] over a file in the data directory, rewritten as a whole at each change. Its first line counts
-//! the others, so that a lost one is noticed; each of them is a network and the time when it was blocked:
+//! [`BlockList`] over a file in the data directory. Each line is a network and the time when it was blocked:
 //!
 //! ```text
-//! 1
 //! {"network":"192.0.2.0/24","since":"2026-11-25T16:02:11.000Z"}
 //! ```
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use async_trait::async_trait;
-use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
-use tokio::task::spawn_blocking;
 
 use crate::domain::{Block, BlockedAddresses, BlockedNetwork, Timestamp};
 use crate::ports::{BlockList, StoreError};
 
 use crate::adapters::files::open_error::OpenError;
-use crate::adapters::files::{SystemFiles, json_lines, read_small, store_error, write_whole};
+use crate::adapters::files::small_file::{
+    SmallFile, ToLines, in_background, json_lines, read_lines,
+};
 
 /// Largest file that is read: about ten times as many networks as the operator may block.
 pub(crate) const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -33,17 +31,13 @@ pub struct FileBlockList(Arc<BlockFile>);
 
 #[derive(Debug, Default)]
 struct BlockFile {
-    /// Without a path nothing can be added.
-    path: Option<PathBuf>,
     of_flags: Vec<BlockedNetwork>,
-    /// True if anything is blocked. Checked before the lock, whose counter all cores would write to.
+    /// True once anything was blocked. Checked before the lock, whose counter all cores would write to.
     has_blocks: AtomicBool,
-    blocks: RwLock<Blocks>,
-    /// Held while the file is written.
-    writing: Mutex<()>,
+    blocks: SmallFile<Blocks>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Blocks {
     added: BTreeMap<BlockedNetwork, Timestamp>,
     /// Networks from flags and added ones.
@@ -65,16 +59,19 @@ impl FileBlockList {
     /// network that the operator has blocked.
     pub fn open(path: Option<PathBuf>, of_flags: Vec<BlockedNetwork>) -> Result<Self, OpenError> {
         let added = match &path {
-            Some(path) => read(path).map_err(OpenError::io("read", path))?,
-            None => BTreeMap::new(),
+            Some(path) => read_lines(path, FILE_BYTES_MAX, "a blocked network", parse)
+                .map_err(OpenError::io("read", path))?,
+            None => Vec::new(),
         };
-        let blocks = Blocks::new(&of_flags, added);
+        let mut blocks = Blocks {
+            added: added.into_iter().collect(),
+            addresses: BlockedAddresses::default(),
+        };
+        blocks.unite(&of_flags);
         Ok(Self(Arc::new(BlockFile {
-            path,
             of_flags,
             has_blocks: AtomicBool::new(!blocks.addresses.is_empty()),
-            blocks: RwLock::new(blocks),
-            writing: Mutex::default(),
+            blocks: SmallFile::new(path, blocks),
         })))
     }
 
@@ -83,8 +80,16 @@ impl FileBlockList {
         change: impl FnOnce(&mut BTreeMap<BlockedNetwork, Timestamp>) -> bool + Send + 'static,
     ) -> Result<bool, StoreError> {
         let file = Arc::clone(&self.0);
-        let changed = spawn_blocking(move || file.change(change)).await;
-        changed.map_err(|error| StoreError::Unavailable(format!("blocks: {error}")))?
+        let changing = move || {
+            file.blocks.change(|blocks| {
+                let is_changed = change(&mut blocks.added);
+                blocks.unite(&file.of_flags);
+                let has_blocks = !blocks.addresses.is_empty();
+                file.has_blocks.fetch_or(has_blocks, Relaxed);
+                is_changed
+            })
+        };
+        in_background("blocks", changing).await
     }
 }
 
@@ -122,82 +127,23 @@ impl BlockList for FileBlockList {
     }
 }
 
-impl BlockFile {
-    /// Writes the changed networks to the file, and only then applies them.
-    fn change(
-        &self,
-        change: impl FnOnce(&mut BTreeMap<BlockedNetwork, Timestamp>) -> bool,
-    ) -> Result<bool, StoreError> {
-        let _writing = self.writing.lock();
-        let mut added = self.blocks.read().added.clone();
-        if !change(&mut added) {
-            return Ok(false);
-        }
-        let Some(path) = &self.path else {
-            let missing = "blocks are stored in a data directory: use --data-dir, or start the service with --block";
-            return Err(StoreError::Unavailable(missing.to_owned()));
-        };
-        write(path, &added).map_err(|error| store_error("blocks", &error))?;
-        let mut blocks = self.blocks.write();
-        *blocks = Blocks::new(&self.of_flags, added);
-        self.has_blocks.store(!blocks.addresses.is_empty(), Relaxed);
-        Ok(true)
-    }
-}
-
 impl Blocks {
-    fn new(of_flags: &[BlockedNetwork], added: BTreeMap<BlockedNetwork, Timestamp>) -> Self {
-        let networks = added.keys().chain(of_flags).copied();
-        Self {
-            addresses: networks.collect(),
-            added,
-        }
+    fn unite(&mut self, of_flags: &[BlockedNetwork]) {
+        self.addresses = self.added.keys().chain(of_flags).copied().collect();
     }
 }
 
-fn read(path: &Path) -> io::Result<BTreeMap<BlockedNetwork, Timestamp>> {
-    let Some(text) = read_small(path, FILE_BYTES_MAX)? else {
-        return Ok(BTreeMap::new());
-    };
-    let mut lines = (1..).zip(text.lines()).peekable();
-    // Without a count the file was made by the operator.
-    let count = lines
-        .peek()
-        .and_then(|(_, line)| line.parse::<usize>().ok());
-    lines.next_if(|_| count.is_some());
-    let added: BTreeMap<_, _> = lines
-        .map(|(number, line)| {
-            parse(line).ok_or_else(|| {
-                let bad = format!("line {number} is not a blocked network: correct or remove it");
-                io::Error::new(io::ErrorKind::InvalidData, bad)
-            })
-        })
-        .collect::<io::Result<_>>()?;
-    let wrong = match count {
-        None if text.is_empty() => "it is empty: restore it, or remove it".to_owned(),
-        Some(count) if count != added.len() => {
-            let found = added.len();
-            format!(
-                "it has {found} blocked networks, but line 1 counts {count}: restore it, or correct line 1"
-            )
-        }
-        None | Some(_) => return Ok(added),
-    };
-    Err(io::Error::new(io::ErrorKind::InvalidData, wrong))
+impl ToLines for Blocks {
+    fn to_lines(&self) -> io::Result<String> {
+        json_lines(self.added.iter().map(|(network, since)| BlockLine {
+            network: network.to_string(),
+            since: since.to_rfc3339(),
+        }))
+    }
 }
 
 fn parse(line: &str) -> Option<(BlockedNetwork, Timestamp)> {
     let line: BlockLine = serde_json::from_str(line).ok()?;
     let network = BlockedNetwork::parse(&line.network).ok()?;
     Some((network, Timestamp::parse(&line.since)?))
-}
-
-/// Writes the first line, and one line per network.
-fn write(path: &Path, added: &BTreeMap<BlockedNetwork, Timestamp>) -> io::Result<()> {
-    let lines = added.iter().map(|(network, since)| BlockLine {
-        network: network.to_string(),
-        since: since.to_rfc3339(),
-    });
-    let text = format!("{}\n{}", added.len(), json_lines(lines)?);
-    write_whole(&SystemFiles, path, text.as_bytes())
 }

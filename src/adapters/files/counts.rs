@@ -8,49 +8,37 @@
 //!
 //! Each minute with counts replaces the file: 400 days of a busy site take 2.5 MB.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::metrics::Metrics;
-use crate::metrics::workers::Worker;
 use crate::ports::{Clock, CountStore, StoreError};
 
-use crate::adapters::files::{
-    Files as _, SystemFiles, json_lines, numbered, read_small, store_error, write_whole,
+use crate::adapters::files::small_file::{
+    SmallFile, ToLines, in_background, json_lines, read_lines,
 };
-use crate::adapters::supervisor::supervise;
+use crate::adapters::files::{Files as _, SystemFiles};
 
 /// A process that is killed loses the counts since the last write.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Deadline for storing the last counts.
-const FINISH_DEADLINE: Duration = Duration::from_secs(1);
-
 /// Our own files are at most a fifth of this.
 pub(crate) const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
+type Hours = BTreeMap<Hour, Counts>;
+
 /// Hourly counts in a file.
 #[derive(Clone, Debug)]
-pub struct FileCountStore(Arc<CountFile>);
-
-#[derive(Debug)]
-struct CountFile {
-    path: PathBuf,
-    hours: Mutex<BTreeMap<Hour, Counts>>,
-    /// Held while the file is written.
-    writing: Mutex<()>,
-}
+pub struct FileCountStore(Arc<SmallFile<Hours>>);
 
 /// A line of the file. Counts of a later version are skipped, and lines of one hour are added up.
 #[derive(Serialize, Deserialize)]
@@ -61,18 +49,28 @@ struct CountLine {
 }
 
 impl FileCountStore {
-    /// The counts in the file at `path`, which is created with the first counts. A file that cannot be read
-    /// completely is set aside with a warning.
+    /// The counts in the file at `path`, which is created with the first counts. A file that cannot be read is set
+    /// aside with a warning, and counting starts from scratch.
     pub fn open(path: &Path) -> Self {
-        let mut hours = BTreeMap::new();
-        if let Err(error) = load(path, &mut hours) {
-            tracing::warn!(%error, path = %path.display(), "hourly counts cannot be read");
+        let mut hours = Hours::new();
+        match read_lines(path, FILE_BYTES_MAX, "an hour with its counts", parse) {
+            Ok(lines) => {
+                for (hour, counts) in lines {
+                    hours.entry(hour).or_default().add_all(&counts);
+                }
+            }
+            Err(error) => {
+                let aside = path.with_extension("bad");
+                let is_moved = SystemFiles.rename(path, &aside).is_ok();
+                tracing::warn!(
+                    %error,
+                    path = %path.display(),
+                    is_moved,
+                    "hourly counts cannot be read and start from scratch; their file is moved to counts.bad"
+                );
+            }
         }
-        Self(Arc::new(CountFile {
-            path: path.to_owned(),
-            hours: Mutex::new(hours),
-            writing: Mutex::default(),
-        }))
+        Self(Arc::new(SmallFile::new(Some(path.to_owned()), hours)))
     }
 }
 
@@ -80,78 +78,42 @@ impl FileCountStore {
 impl CountStore for FileCountStore {
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
         let (file, counts) = (Arc::clone(&self.0), *counts);
-        let added = spawn_blocking(move || file.add(hour, &counts)).await;
-        added.map_err(|error| StoreError::Unavailable(format!("counts: {error}")))?
+        let adding = move || {
+            file.change(|hours| {
+                hours.entry(hour).or_default().add_all(&counts);
+                *hours = hours.split_off(&hour.minus(KEPT_HOURS).next());
+                true
+            })
+        };
+        in_background("counts", adding).await.map(drop)
     }
 
     async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError> {
         if since >= until {
             return Ok(Vec::new());
         }
-        let hours = self.0.hours.lock();
+        let hours = self.0.read();
         let within = hours.range(since..until);
         let listed = within.map(|(&hour, &counts)| HourlyCounts { hour, counts });
         Ok(listed.collect())
     }
 }
 
-impl CountFile {
-    /// Writes the new counts to the file, and only then adds them. Its directory is not created: somebody may have
-    /// moved the data directory away, and may move it back.
-    fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
-        let _writing = self.writing.lock();
-        let mut hours = self.hours.lock().clone();
-        hours.entry(hour).or_default().add_all(counts);
-        hours = hours.split_off(&hour.minus(KEPT_HOURS).next());
-        write(&self.path, &hours).map_err(|error| store_error("counts", &error))?;
-        *self.hours.lock() = hours;
-        Ok(())
-    }
-}
-
-/// Reads the file at `path` into `hours`. A file with bad lines is set aside, and replaced by the readable part.
-fn load(path: &Path, hours: &mut BTreeMap<Hour, Counts>) -> io::Result<()> {
-    let mut bad_lines = 0_usize;
-    match read_small(path, FILE_BYTES_MAX) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => bad_lines = 1,
-        text => {
-            for line in text?.unwrap_or_default().split_inclusive('\n') {
-                match parse(line) {
-                    Some((hour, counts)) => hours.entry(hour).or_default().add_all(&counts),
-                    None => bad_lines += 1,
-                }
+impl ToLines for Hours {
+    fn to_lines(&self) -> io::Result<String> {
+        json_lines(self.iter().map(|(hour, counts)| {
+            let counted = counts.iter().filter(|(_, number)| *number > 0);
+            let counts = counted.map(|(counted, number)| (counted.as_str().to_owned(), number));
+            CountLine {
+                hour: hour.name(),
+                counts: counts.collect(),
             }
-        }
+        }))
     }
-    if bad_lines > 0 {
-        let kept = numbered(path, "bad");
-        SystemFiles.rename(path, &kept)?;
-        tracing::warn!(
-            bad_lines,
-            kept = %kept.display(),
-            "hourly counts were set aside; the readable part is kept"
-        );
-        if !hours.is_empty() {
-            write(path, hours)?;
-        }
-    }
-    Ok(())
-}
-
-fn write(path: &Path, hours: &BTreeMap<Hour, Counts>) -> io::Result<()> {
-    let lines = hours.iter().map(|(hour, counts)| {
-        let counted = counts.iter().filter(|(_, number)| *number > 0);
-        let counts = counted.map(|(counted, number)| (counted.as_str().to_owned(), number));
-        CountLine {
-            hour: hour.name(),
-            counts: counts.collect(),
-        }
-    });
-    write_whole(&SystemFiles, path, json_lines(lines)?.as_bytes())
 }
 
 fn parse(line: &str) -> Option<(Hour, Counts)> {
-    let line: CountLine = serde_json::from_str(line.strip_suffix('\n')?).ok()?;
+    let line: CountLine = serde_json::from_str(line).ok()?;
     let mut counts = Counts::default();
     for (name, number) in line.counts {
         if let Some(counted) = Counted::from_name(&name) {
@@ -159,36 +121,6 @@ fn parse(line: &str) -> Option<(Hour, Counts)> {
         }
     }
     Some((Hour::from_name(&line.hour)?, counts))
-}
-
-/// The task that stores hourly counts.
-#[derive(Debug)]
-pub struct HourlyCounting {
-    stop: CancellationToken,
-    task: JoinHandle<()>,
-}
-
-impl HourlyCounting {
-    pub fn start(
-        counts: &Arc<dyn CountStore>,
-        metrics: &Arc<Metrics>,
-        clock: &Arc<dyn Clock>,
-    ) -> Self {
-        let stop = CancellationToken::new();
-        let (counts, counted, clock) = (counts.clone(), metrics.clone(), clock.clone());
-        let task = supervise(Worker::Counts, metrics, &stop, move |stop| {
-            record_hourly(counts.clone(), counted.clone(), clock.clone(), stop)
-        });
-        Self { stop, task }
-    }
-
-    /// Stops it and stores the last counts, unless the store does not respond.
-    pub async fn finish(self) {
-        self.stop.cancel();
-        if timeout(FINISH_DEADLINE, self.task).await.is_err() {
-            tracing::warn!("the store does not respond: the counts of the last minute are lost");
-        }
-    }
 }
 
 /// Adds the counts of `metrics` to the hour once a minute, and a last time when `stop` is cancelled. After a
@@ -199,7 +131,6 @@ pub async fn record_hourly(
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
 ) {
-    let mut is_failing = false;
     while !stop.is_cancelled() {
         tokio::select! {
             () = sleep(INTERVAL) => {}
@@ -210,17 +141,8 @@ pub async fn record_hourly(
             continue;
         }
         match counts.add(Hour::of(clock.now()), &new).await {
-            Ok(()) => {
-                metrics.set_counted(&new);
-                if std::mem::take(&mut is_failing) {
-                    tracing::info!("hourly counts are stored again");
-                }
-            }
-            Err(error) if !is_failing => {
-                is_failing = true;
-                tracing::warn!(%error, "hourly counts cannot be stored");
-            }
-            Err(_) => {}
+            Ok(()) => metrics.set_counted(&new),
+            Err(error) => tracing::warn!(%error, "hourly counts cannot be stored"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The data directory: its lock, and the secret in it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,9 @@ use crate::adapters::admin_socket;
 use crate::adapters::files::block_list;
 use crate::adapters::files::counts;
 use crate::adapters::files::open_error::OpenError;
-use crate::adapters::files::remove_any;
-use crate::adapters::files::secret_file::{self, SecretFile};
+use crate::adapters::files::operator_file::read_secret_bytes;
 use crate::adapters::files::{
-    Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, close_to_others, if_there, is_irregular,
+    Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, close_to_others, if_there, remove_any,
     remove_for_good, sync_parent, write_whole,
 };
 use crate::adapters::ledger::record::{LEDGER, Ledger, preview};
@@ -48,14 +47,12 @@ pub const QUESTIONS: &str = "questions.jsonl";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 /// The file by which the operator accepts the loss of damaged lines.
 pub(crate) const ACCEPT_DAMAGE: &str = "accept-damage";
-/// The file by which the operator accepts the loss of the ledger.
-pub(crate) const ACCEPT_EMPTY: &str = "accept-empty";
+/// The files that the operator creates for a single start.
+const ACCEPTANCES: [&str; 2] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE];
 
-const ACCEPTANCES: [&str; 3] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE, ACCEPT_EMPTY];
-
-/// The entries of a data directory that must be regular files: otherwise a start is refused. Replacements and files
-/// that were set aside have the name of the entry with another extension.
-const FILES: [&str; 11] = [
+/// The entries of a data directory. Replacements and files that were set aside have the name of the entry with another
+/// extension.
+pub const ENTRIES: [&str; 13] = [
     LOCK,
     LEDGER,
     SECRET,
@@ -64,13 +61,12 @@ const FILES: [&str; 11] = [
     QUESTIONS,
     "held-webhook",
     "held-mail",
-    ACCEPT_NEW_SECRET,
-    ACCEPT_DAMAGE,
-    ACCEPT_EMPTY,
+    WINDOWS,
+    COUNTS,
+    TLS,
+    RESTORING,
+    admin_socket::NAME,
 ];
-
-/// The other entries.
-const OTHERS: [&str; 5] = [WINDOWS, COUNTS, TLS, RESTORING, admin_socket::NAME];
 
 /// The entries whose sizes `status` shows.
 const MEASURED: [&str; 3] = [LEDGER, WINDOWS, COUNTS];
@@ -82,11 +78,6 @@ pub(crate) const BACKED_UP: [(&str, u64); 4] = [
     (COUNTS, counts::FILE_BYTES_MAX),
     (BLOCKS, block_list::FILE_BYTES_MAX),
 ];
-
-/// The names of all entries.
-pub fn entry_names() -> impl Iterator<Item = &'static str> {
-    FILES.into_iter().chain(OTHERS)
-}
 
 /// The file that holds a channel of deliveries, in the directory at `path`.
 pub(crate) fn held(path: &Path, channel: Channel) -> PathBuf {
@@ -147,7 +138,7 @@ impl DataDir {
     /// # Errors
     /// As [`DataDir::open`]; and when it is not a data directory, or belongs to another user.
     pub fn open_existing(path: &Path) -> Result<Self, OpenError> {
-        if !path.join(LEDGER).exists() && !path.join(SECRET).exists() {
+        if !is_data_dir(path) {
             return Err(OpenError::NoDataDir(path.to_path_buf()));
         }
         refuse_foreign(path)?;
@@ -160,7 +151,7 @@ impl DataDir {
     /// # Errors
     /// As [`DataDir::open_existing`].
     pub fn make(path: &Path) -> Result<bool, OpenError> {
-        if path.join(LEDGER).exists() || path.join(SECRET).exists() {
+        if is_data_dir(path) {
             return Ok(false);
         }
         if path.exists() {
@@ -175,12 +166,6 @@ impl DataDir {
 
     pub fn secret(&self) -> &Secret {
         &self.secret
-    }
-
-    /// The secret's file, checked every `interval`.
-    pub(crate) fn secret_file(&self, files: &Arc<dyn Files>, interval: Duration) -> SecretFile {
-        let path = self.path.join(SECRET);
-        SecretFile::new(Arc::clone(files), path, self.secret.clone(), interval)
     }
 
     /// The lock, which lasts as long as any clone of it.
@@ -204,29 +189,26 @@ impl DataDir {
         directory: &Path,
         entropy: &dyn Entropy,
     ) -> Result<Secret, OpenError> {
-        let path = directory.join(SECRET);
-        let ledger = directory.join(LEDGER);
+        let (path, ledger) = (directory.join(SECRET), directory.join(LEDGER));
         let preview = preview(&ledger).map_err(OpenError::io("read", &ledger))?;
-        if preview.is_none() {
+        let is_begun = preview.is_some();
+        if !is_begun {
             refuse_if_lost(directory)?;
         }
-        let is_begun = preview.is_some();
-        let is_accepted = exists(&directory.join(ACCEPT_NEW_SECRET))?;
-        let found = secret_file::read(&path)?;
-        if let Some(preview) = preview.filter(|preview| preview.has_events && !is_accepted) {
-            let refused = match (&found, preview.head) {
-                (None, _) => Some([
-                    "is missing, but ledger.jsonl contains events recorded under it",
-                    "restore it from a backup, or accept a new one",
-                ]),
-                (Some(secret), Some(head)) if head.secret != secret.id() => Some([
-                    "is not the secret that ledger.jsonl was recorded under",
-                    "restore the right one from a backup, or accept this one",
-                ]),
-                (Some(_), _) => None,
-            };
-            if let Some(problem) = refused {
-                return Err(refused_secret(directory, problem));
+        let found = read_secret(&path)?;
+        if let Some(preview) = preview.filter(|preview| preview.has_events)
+            && !exists(&directory.join(ACCEPT_NEW_SECRET))?
+        {
+            match (&found, preview.head) {
+                (None, _) => {
+                    let problem = "is missing, but ledger.jsonl contains events recorded under it";
+                    return Err(refused_secret(directory, problem));
+                }
+                (Some(secret), Some(head)) if head.secret != secret.id() => {
+                    let problem = "is not the secret that ledger.jsonl was recorded under";
+                    return Err(refused_secret(directory, problem));
+                }
+                (Some(_), _) => {}
             }
         }
         let is_new = found.is_none();
@@ -241,6 +223,26 @@ impl DataDir {
         }
         Ok(secret)
     }
+}
+
+/// True if a service has used the directory at `path`.
+fn is_data_dir(path: &Path) -> bool {
+    path.join(LEDGER).exists() || path.join(SECRET).exists()
+}
+
+/// Reads the secret at `path`, if there is one.
+fn read_secret(path: &Path) -> Result<Option<Secret>, OpenError> {
+    let read = if_there(read_secret_bytes(path)).map_err(OpenError::io("read", path))?;
+    let secret = read.map(|bytes| {
+        let found = bytes.len();
+        bytes.try_into().map(Secret::new).map_err(|_wrong_length| {
+            let name = path.display();
+            OpenError::Refused(format!(
+                "{name} holds {found} bytes instead of 32: restore it from a backup, or remove it"
+            ))
+        })
+    });
+    secret.transpose()
 }
 
 /// The open files that hold a node's lock until they are dropped.
@@ -265,7 +267,6 @@ pub fn lock_node(path: &Path) -> Result<NodeLock, OpenError> {
 /// Creates the directory at `path` if it is missing, and locks it.
 fn prepare(files: &dyn Files, path: &Path) -> Result<NodeLock, OpenError> {
     create_private(files, path).map_err(OpenError::io("create", path))?;
-    refuse_irregular(path)?;
     let lock = lock(path)?;
     tighten(path);
     Ok(lock)
@@ -299,50 +300,32 @@ fn size(path: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Refuses a secret with a `problem`, unless the operator follows the `advice`.
-fn refused_secret(directory: &Path, [problem, advice]: [&str; 2]) -> OpenError {
+fn refused_secret(directory: &Path, problem: &str) -> OpenError {
     let (secret, accept) = (directory.join(SECRET), directory.join(ACCEPT_NEW_SECRET));
     OpenError::Refused(format!(
-        "{} {problem}: {advice} with `touch {}` and start again (all quota cookies and agents' tokens \
-         become invalid, no earlier sign-up is recognised as the same client's, and imports no longer \
-         skip erased addresses; contacts and keys stay)",
+        "{} {problem}: restore the right one from a backup, or accept another one with `touch {}` and \
+         start again (all quota cookies and agents' tokens become invalid, no earlier sign-up is \
+         recognised as the same client's, and imports no longer skip erased addresses; contacts and keys \
+         stay)",
         secret.display(),
         accept.display()
     ))
 }
 
-/// Fails if there is evidence of an earlier ledger, unless the operator accepted its loss.
+/// Fails if there is evidence of an earlier ledger.
 fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
-    let accept = directory.join(ACCEPT_EMPTY);
     let traces = [RESTORING, SECRET, MARK].map(|name| directory.join(name));
     let found = traces.iter().find(|trace| trace.symlink_metadata().is_ok());
     let Some(evidence) = found else {
         return Ok(());
     };
-    if exists(&accept)? {
-        tracing::warn!("the loss of the ledger was accepted: starting with an empty one");
-        return Ok(());
-    }
     Err(OpenError::Refused(format!(
         "{} is missing or empty, but {} shows that there was one: is the volume mounted? Restore it from a \
-         backup, or create an empty one with `touch {}` and start again (all contacts and keys are then lost)",
+         backup, or move {RESTORING}, {SECRET} and {MARK} away to start with an empty one (all contacts \
+         and keys are then lost)",
         directory.join(LEDGER).display(),
         evidence.display(),
-        accept.display()
     )))
-}
-
-/// Fails if `directory` is not a directory, or if an entry that is opened later is not a regular file.
-fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
-    if !directory.is_dir() {
-        let error = io::ErrorKind::NotADirectory.into();
-        return Err(OpenError::io("open", directory)(error));
-    }
-    let mut paths = FILES.into_iter().map(|name| directory.join(name));
-    match paths.find(|path| is_irregular(path)) {
-        Some(path) => Err(OpenError::irregular(&path)),
-        None => Ok(()),
-    }
 }
 
 /// Fails if the directory at `path` belongs to another user, who could not read the files that this user
@@ -381,7 +364,8 @@ pub(crate) fn create_private(files: &dyn Files, path: &Path) -> io::Result<()> {
 /// Locks the directory and the file `lock` in it. The directory, because `lock` can be removed and
 /// created again; the file, because some file systems cannot lock directories.
 pub(crate) fn lock(path: &Path) -> Result<NodeLock, OpenError> {
-    let directory = File::open(path).map_err(OpenError::io("open", path))?;
+    // A path that ends with a dot is a directory's: opening a pipe would block.
+    let directory = File::open(path.join(".")).map_err(OpenError::io("open", path))?;
     match take(&directory) {
         Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path.to_path_buf())),
         Ok(()) | Err(TryLockError::Error(_)) => {}
@@ -418,29 +402,25 @@ pub(crate) fn exists(path: &Path) -> Result<bool, OpenError> {
 /// Denies other users access to the service's files in `directory` and to the directory itself: an orchestrator
 /// may open a volume to a group at each mount. Another user's files only cause a warning.
 fn tighten(directory: &Path) {
-    let is_ours = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut kept = entry_names().filter(|name| !ACCEPTANCES.contains(name));
-        // Files that were set aside have another extension.
-        path.is_file() && kept.any(|kept| kept.split('.').next() == name.split('.').next())
-    };
     let list = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<_> = list(directory)
-        .map(|entry| entry.path())
-        .filter(is_ours)
-        .collect();
-    let tls = directory.join(TLS);
-    paths.extend(list(&tls).map(|entry| entry.path()));
-    paths.push(tls);
+    let is_ours = |entry: &DirEntry| {
+        let name = entry.file_name();
+        let stem = name.as_encoded_bytes().split(|byte| *byte == b'.').next();
+        let stems = ENTRIES.map(|ours| ours.as_bytes().split(|byte| *byte == b'.').next());
+        // sled makes its directory, and the files in it.
+        name != WINDOWS && stems.contains(&stem)
+    };
+    let ours = list(directory).filter(is_ours);
+    let paths = ours
+        .chain(list(&directory.join(TLS)))
+        .map(|entry| entry.path());
     // Without a secret, the directory may not be ours.
-    paths.extend(
-        directory
-            .join(SECRET)
-            .exists()
-            .then(|| directory.to_path_buf()),
-    );
+    let whole = directory
+        .join(SECRET)
+        .exists()
+        .then(|| directory.to_owned());
     let mut closed = 0;
-    for path in paths.into_iter().filter(|path| path.exists()) {
+    for path in paths.chain(whole) {
         match close_to_others(&path) {
             Ok(is_closed) => closed += u32::from(is_closed),
             Err(error) => {

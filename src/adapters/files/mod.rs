@@ -5,8 +5,7 @@
 //! | [`data_dir`] | the data directory with lock and secret; a node's directory, which has only the lock |
 //! | [`open_error`] | reasons why it cannot be opened |
 //! | [`inspection`] | the data directory as other processes see it |
-//! | `secret_file` | the secret's file, checked while the service runs |
-//! | [`block_list`], [`counts`], [`questions`] | blocked networks, hourly counts, and unanswered questions |
+//! | [`block_list`], [`counts`], [`questions`] | blocked networks, hourly counts, and unanswered questions, in a `small_file` each |
 //! | [`backup`] | archives of a data directory, written while the service runs, and restored |
 //! | [`operator_file`], [`site_dir`] | files named by flags, such as secrets, and those of the site |
 
@@ -20,16 +19,14 @@ pub mod operator_file;
 pub mod part_file;
 pub(crate) mod pem;
 pub mod questions;
-pub(crate) mod secret_file;
 pub mod site_dir;
+mod small_file;
 
 use std::fmt::Debug;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-
-use serde::Serialize;
 
 use crate::ports::StoreError;
 
@@ -60,22 +57,6 @@ pub(crate) fn store_error(what: &str, error: &io::Error) -> StoreError {
         true => StoreError::Full(reason),
         false => StoreError::Unavailable(reason),
     }
-}
-
-/// The text of a small file, if there is one.
-///
-/// # Errors
-/// When it cannot be read. [`io::ErrorKind::InvalidData`] if it is not a regular file, is too long or is not UTF-8.
-pub(crate) fn read_small(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
-    let Some(metadata) = if_there(fs::metadata(path))? else {
-        return Ok(None);
-    };
-    // Opening a pipe could block forever.
-    if !metadata.is_file() || metadata.len() > bytes_max {
-        let reason = format!("not a regular file of at most {bytes_max} bytes");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
-    }
-    fs::read_to_string(path).map(Some)
 }
 
 /// Removes a file, or a directory with its contents, if it exists.
@@ -162,9 +143,6 @@ pub struct SystemFiles;
 
 impl Files for SystemFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        if is_irregular(path) {
-            return Err(io::Error::other("it is not a regular file"));
-        }
         // An existing file may be accessible to others, or be a link.
         if_there(fs::remove_file(path))?;
         let file = OpenOptions::new()
@@ -235,11 +213,6 @@ pub(crate) fn file_id(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
-/// True if there is something at `path` that is not a regular file. Opening it could block forever.
-pub(crate) fn is_irregular(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
-}
-
 /// `path` with `extension` and the lowest unused number.
 pub(crate) fn numbered(path: &Path, extension: &str) -> PathBuf {
     let name = |number: u32| path.with_extension(format!("{extension}.{number}"));
@@ -254,16 +227,6 @@ pub(crate) fn write_whole(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::R
     let mut file = files.create(&beside)?;
     append_whole(file.as_mut(), bytes)?;
     publish(files, file.as_mut(), &beside, path)
-}
-
-/// One line of JSON for each row.
-fn json_lines(rows: impl IntoIterator<Item = impl Serialize>) -> io::Result<String> {
-    let mut text = String::new();
-    for row in rows {
-        text += &serde_json::to_string(&row)?;
-        text.push('\n');
-    }
-    Ok(text)
 }
 
 /// Renames the complete `file` from `beside` to `path`, durably.

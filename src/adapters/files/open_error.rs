@@ -60,12 +60,4 @@ impl OpenError {
             source,
         }
     }
-
-    /// There is a FIFO, a directory, a device or a socket in place of a file. Opening it could block forever.
-    pub(super) fn irregular(path: &Path) -> Self {
-        let path = path.display();
-        Self::Refused(format!(
-            "{path} is not a regular file: move it away and start again"
-        ))
-    }
 }

@@ -6,19 +6,17 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
 
 use crate::domain::{Hour, Language, Question, Timestamp};
 use crate::ports::{QuestionStore, StoreError};
 
-use crate::adapters::files::{
-    SystemFiles, json_lines, read_small, remove_for_good, store_error, write_whole,
-};
+use crate::adapters::files::small_file::{in_background, json_lines, read_lines};
+use crate::adapters::files::{SystemFiles, remove_for_good, write_whole};
 
 /// Maximum number of stored questions. A new one replaces the oldest.
 const QUESTIONS_MAX: usize = 1000;
@@ -39,7 +37,7 @@ impl FileQuestionStore {
     /// The questions in the file at `path`, which is created with the first one. A file that cannot be read is left
     /// alone with a warning, and nothing is stored. With 0 days it is removed by the next save.
     pub fn open(path: PathBuf, kept_days: u64) -> Self {
-        let read = read(&path);
+        let read = read_lines(&path, FILE_BYTES_MAX, "a question", parse);
         if let Err(error) = &read {
             tracing::warn!(%error, path = %path.display(), "unanswered questions cannot be read");
             if kept_days > 0 {
@@ -49,7 +47,7 @@ impl FileQuestionStore {
         Self {
             path,
             kept_days,
-            questions: Mutex::new(read.unwrap_or_default()),
+            questions: Mutex::new(read.unwrap_or_default().into()),
         }
     }
 
@@ -83,7 +81,7 @@ impl QuestionStore for FileQuestionStore {
 
     async fn save(&self, now: Timestamp) -> Result<(), StoreError> {
         let (path, lines) = (self.path.clone(), self.lines(Hour::of(now)));
-        let saved = spawn_blocking(move || {
+        in_background("questions", move || {
             let lines = lines?;
             if !lines.is_empty() {
                 return write_whole(&SystemFiles, &path, lines.as_bytes());
@@ -91,19 +89,9 @@ impl QuestionStore for FileQuestionStore {
             // Left over if a crash interrupted a write.
             remove_for_good(&SystemFiles, &path.with_extension("new"))?;
             remove_for_good(&SystemFiles, &path)
-        });
-        let saved = saved.await.unwrap_or_else(|error| Err(error.into()));
-        saved.map_err(|error| store_error("questions", &error))
+        })
+        .await
     }
-}
-
-fn read(path: &Path) -> io::Result<VecDeque<Question>> {
-    let text = read_small(path, FILE_BYTES_MAX)?.unwrap_or_default();
-    let questions = (1..).zip(text.lines()).map(|(number, line)| {
-        let bad = || format!("line {number} is not a question: correct or remove it");
-        parse(line).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, bad()))
-    });
-    questions.collect()
 }
 
 fn parse(line: &str) -> Option<Question> {

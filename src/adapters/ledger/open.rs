@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::adapters::files::data_dir::{
-    ACCEPT_DAMAGE, ACCEPT_EMPTY, DataDir, MARK, exists, held, mark_held,
-};
+use crate::adapters::files::data_dir::{ACCEPT_DAMAGE, DataDir, MARK, exists, held, mark_held};
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{
     Files, SystemFiles, append_whole, is_full, numbered, remove_for_good,
@@ -32,8 +30,6 @@ pub struct Tuning {
     pub waiting_changes_max: usize,
     /// Interval at which an idle writer checks that the ledger is in place and writable.
     pub look_interval: Duration,
-    /// Interval at which a writer checks that the secret is in place.
-    pub secret_interval: Duration,
     /// A compaction is due when there are more superfluous lines than others, and more than this.
     pub superfluous_min: u64,
     /// The file system of the ledger.
@@ -46,7 +42,6 @@ impl Default for Tuning {
         Self {
             waiting_changes_max: 8192,
             look_interval: Duration::from_secs(1),
-            secret_interval: Duration::from_secs(60),
             superfluous_min: 65_536,
             files: Arc::new(SystemFiles),
             metrics: Arc::new(Metrics::new([])),
@@ -54,7 +49,7 @@ impl Default for Tuning {
     }
 }
 
-/// Opens the ledger. The acceptance of damage, of a new secret or of a loss is withdrawn.
+/// Opens the ledger. The acceptance of damage or of a new secret is withdrawn.
 pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, OpenError> {
     let refused = |flaw| refusal(data_dir.path(), flaw);
     let (ledger, is_copy) = open_ledger(data_dir, &tuning.files)?;
@@ -76,7 +71,6 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         metrics: Arc::clone(&tuning.metrics),
         now: Timestamp::default(),
         mark: Mark::new(Arc::clone(&tuning.files), data_dir.path().join(MARK)),
-        secret: data_dir.secret_file(&tuning.files, tuning.secret_interval),
     };
     if is_new_secret || has_forgotten {
         match compact(&mut writer, secret) {
@@ -130,12 +124,6 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
     let unfinished = unfinished(&path);
     remove_for_good(files.as_ref(), &unfinished).map_err(OpenError::io("remove", &unfinished))?;
     let mark = data_dir.path().join(MARK);
-    let forget_mark =
-        || remove_for_good(files.as_ref(), &mark).map_err(OpenError::io("remove", &mark));
-    if exists(&data_dir.path().join(ACCEPT_EMPTY))? {
-        // The mark belongs to a lost ledger.
-        forget_mark()?;
-    }
     let found = mark::read(&mark).map_err(OpenError::io("read", &mark))?;
     let is_copy = found.as_ref().is_none_or(|(_, is_here)| !is_here);
     let stamp = found.map(|(stamp, _)| stamp);
@@ -161,7 +149,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
             let secret = data_dir.secret().id();
             let ledger = salvage(files, &path, secret, &kept);
             let ledger = ledger.map_err(|flaw| refusal(data_dir.path(), flaw))?;
-            forget_mark()?;
+            remove_for_good(files.as_ref(), &mark).map_err(OpenError::io("remove", &mark))?;
             Ok((ledger, is_copy))
         }
         Err(flaw) => Err(refusal(data_dir.path(), flaw)),

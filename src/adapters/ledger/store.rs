@@ -244,7 +244,6 @@ fn run(compactor: &Arc<Compactor>, receiver: &Receiver<Waiting>, look_interval: 
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        compactor.writer.lock().look_after_secret();
         shared.set_busy_since(None);
     }
 }

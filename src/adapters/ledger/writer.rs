@@ -9,7 +9,6 @@ use std::vec::IntoIter;
 
 use tokio::time::Instant;
 
-use crate::adapters::files::secret_file::SecretFile;
 use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::{Compaction, StoreError};
@@ -57,7 +56,6 @@ pub(super) struct LedgerWriter {
     pub(super) now: Timestamp,
     /// Records the durable length of the ledger.
     pub(super) mark: Mark,
-    pub(super) secret: SecretFile,
 }
 
 impl LedgerWriter {
@@ -89,13 +87,6 @@ impl LedgerWriter {
     pub(super) fn look_after(&mut self) {
         let repaired = caught(|| self.repair());
         self.shared.set_write_error(repaired.err());
-    }
-
-    /// Checks the secret now and then, unless the directory was replaced.
-    pub(super) fn look_after_secret(&mut self) {
-        if self.secret.is_due() && self.check_place().is_ok() {
-            self.secret.look_after();
-        }
     }
 
     /// Decides, appends, shows. After an error nothing was recorded.
@@ -235,7 +226,6 @@ impl LedgerWriter {
     /// Marks the end of the ledger for the last time.
     pub(super) fn finish(&mut self) -> Result<(), StoreError> {
         self.repair()?;
-        self.secret.look_after();
         Ok(self.mark.write(&self.ledger).map_err(Flaw::Io)?)
     }
 }

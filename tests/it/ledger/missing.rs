@@ -1,12 +1,9 @@
-//! A ledger that is lost is never replaced by an empty one behind the operator's back, and what is no
-//! file is never opened.
+//! A ledger that is lost is never replaced by an empty one behind the operator's back.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
 
 use landing_api::adapters::files::data_dir::DataDir;
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::contents;
 use crate::fixtures::{House, logged};
@@ -30,7 +27,7 @@ async fn a_missing_or_empty_ledger_is_refused_beside_anything_that_tells_of_one(
             let before = contents(&house.path);
             let refusal = house.refusal();
             let missing = "ledger.jsonl is missing or empty";
-            for words in [missing, kept[0], "touch", "accept-empty"] {
+            for words in [missing, kept[0], "from a backup", "secret and mark away"] {
                 assert!(refusal.contains(words), "no {words}: {refusal}");
             }
             assert_eq!(contents(&house.path), before, "something was changed");
@@ -39,25 +36,16 @@ async fn a_missing_or_empty_ledger_is_refused_beside_anything_that_tells_of_one(
 }
 
 #[tokio::test]
-async fn an_empty_ledger_can_be_accepted_for_one_start() {
-    for is_crash in [false, true] {
-        let house = House::lived_in(["ada"]).await;
-        fs::remove_file(house.file("ledger.jsonl")).unwrap();
-        fs::write(house.file("accept-empty"), "").unwrap();
-        if is_crash {
-            // The ledger is begun, and then the process ends.
-            DataDir::open(&house.path, &SeededEntropy::default()).unwrap();
-            assert!(house.file("accept-empty").exists());
-        }
-        let opened = house.open();
-        assert!(!house.file("accept-empty").exists());
-        opened.assert_has(&[], &["ada"]).await;
-        opened.sign_up("bob").await.unwrap();
-        opened.stop();
-        house.open().assert_has(&["bob"], &["ada"]).await;
-        fs::remove_file(house.file("ledger.jsonl")).unwrap();
-        assert!(house.refusal().contains("accept-empty"));
+async fn without_what_tells_of_it_a_start_begins_with_an_empty_one() {
+    let house = House::lived_in(["ada"]).await;
+    for name in ["ledger.jsonl", "secret", "mark"] {
+        fs::remove_file(house.file(name)).unwrap();
     }
+    let opened = house.open();
+    opened.assert_has(&[], &["ada"]).await;
+    opened.sign_up("bob").await.unwrap();
+    opened.stop();
+    house.open().assert_has(&["bob"], &["ada"]).await;
 }
 
 #[tokio::test]
@@ -85,27 +73,6 @@ async fn a_first_start_that_ended_half_way_needs_nobody() {
         opened.sign_up("ada").await.unwrap();
         opened.stop();
         house.open().assert_has(&["ada"], &[]).await;
-    }
-}
-
-#[tokio::test]
-async fn what_is_no_regular_file_is_refused_at_once() {
-    type Make = fn(&std::path::Path);
-    let kinds: [Make; 3] = [
-        |path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap(),
-        |path| fs::create_dir(path).unwrap(),
-        |path| drop(UnixListener::bind(path).unwrap()),
-    ];
-    let names = "ledger.jsonl secret lock mark accept-damage accept-empty accept-new-secret";
-    for name in names.split(' ') {
-        for make in kinds {
-            let house = House::lived_in(["ada"]).await;
-            let _ = fs::remove_file(house.file(name));
-            make(&house.file(name));
-            let refusal = house.refusal();
-            let words = format!("{name} is not a regular file");
-            assert!(refusal.contains(&words), "{refusal}");
-        }
     }
 }
 

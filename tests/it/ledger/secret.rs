@@ -1,13 +1,10 @@
-//! The secret: made once, never replaced behind the operator's back, and written again if it is removed.
+//! The secret: made once, and never replaced behind the operator's back.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::time::Duration;
-
-use landing_api::adapters::ledger::Tuning;
 
 use super::contents;
-use crate::fixtures::{House, Opened, eventually, logged, make_fifo};
+use crate::fixtures::House;
 
 fn replace_secret(house: &House, bytes: &[u8], mode: u32) {
     fs::write(house.file("secret"), bytes).unwrap();
@@ -122,92 +119,9 @@ async fn a_secret_of_the_wrong_length_is_refused_and_one_open_to_others_is_close
     if rustix::process::geteuid().is_root() {
         replace_secret(&house, &right, 0o640);
         chown(house.file("secret"), Some(1), None).unwrap();
-        check_refused(&house, &["(mode 0640): run `chmod 600"]);
-    }
-}
-
-/// Stops the store, and hands out what is logged of the secret.
-fn stopped(opened: Opened) -> Vec<String> {
-    let ((), log) = logged(|| opened.stop());
-    let lines = log.lines().filter(|line| line.contains("secret"));
-    lines.map(str::to_owned).collect()
-}
-
-#[tokio::test]
-async fn a_secret_that_is_removed_under_the_store_is_written_again_while_it_runs_and_at_the_stop() {
-    for is_at_the_stop in [false, true] {
-        let house = House::new();
-        let mut tuning = Tuning::default();
-        if !is_at_the_stop {
-            tuning.look_interval = Duration::from_millis(1);
-            tuning.secret_interval = Duration::from_millis(1);
-        }
-        let opened = house.try_open(tuning).unwrap();
-        opened.sign_up("ada").await.unwrap();
-        let secret = fs::read(house.file("secret")).unwrap();
-        fs::remove_file(house.file("secret")).unwrap();
-        if !is_at_the_stop {
-            eventually("the secret", || house.file("secret").exists()).await;
-        }
-        let told = stopped(opened);
-        assert_eq!(told.len(), usize::from(is_at_the_stop), "{told:?}");
-        assert!(told.iter().all(|line| line.contains("it is restored")));
-        assert_eq!(fs::read(house.file("secret")).unwrap(), secret);
-        let mode = fs::metadata(house.file("secret")).unwrap().permissions();
-        assert_eq!(mode.mode() & 0o777, 0o600);
-        house.open_quietly().assert_has(&["ada"], &[]).await;
-    }
-}
-
-#[tokio::test]
-async fn whatever_else_is_in_the_place_of_the_secret_is_left_alone_and_told_of() {
-    for (act, told) in [
-        (
-            (|house| replace_secret(house, &[9; 32], 0o600)) as fn(&House),
-            "it differs from the one in use",
-        ),
-        (
-            |house| replace_secret(house, &[9; 31], 0o600),
-            "holds 31 bytes",
-        ),
-        (|house| replace_secret(house, &[], 0o600), "holds 0 bytes"),
-        (
-            |house| {
-                fs::remove_file(house.file("secret")).unwrap();
-                make_fifo(&house.file("secret"));
-            },
-            "regular file",
-        ),
-    ] {
-        let (house, opened) = House::with(["ada"]).await;
-        act(&house);
-        let before = fs::metadata(house.file("secret"))
-            .unwrap()
-            .modified()
-            .unwrap();
-        let lines = stopped(opened);
-        assert!(
-            lines.len() == 1 && lines[0].contains(told),
-            "{told}: {lines:?}"
+        check_refused(
+            &house,
+            &["secret", "can be read by other users: run chmod 600"],
         );
-        assert!(
-            lines[0].contains("the next start would be refused"),
-            "{lines:?}"
-        );
-        let after = fs::metadata(house.file("secret"))
-            .unwrap()
-            .modified()
-            .unwrap();
-        assert_eq!(after, before, "{told}");
-        house.refusal();
     }
-}
-
-#[tokio::test]
-async fn no_secret_is_written_into_another_directory() {
-    let (house, opened) = House::with(["ada"]).await;
-    fs::rename(&house.path, house.path.with_extension("aside")).unwrap();
-    fs::create_dir(&house.path).unwrap();
-    opened.store.close().unwrap_err();
-    assert!(!house.file("secret").exists());
 }

@@ -1,0 +1,106 @@
+//! Small files of JSON lines: read whole, and replaced whole at each change.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use serde::Serialize;
+use tokio::task::spawn_blocking;
+
+use crate::ports::StoreError;
+
+use crate::adapters::files::{SystemFiles, if_there, store_error, write_whole};
+
+/// A value in memory and in a file.
+#[derive(Debug, Default)]
+pub(super) struct SmallFile<T> {
+    /// Without a path nothing can be changed.
+    path: Option<PathBuf>,
+    value: RwLock<T>,
+    /// Held while the file is written.
+    writing: Mutex<()>,
+}
+
+/// A value's lines, as [`json_lines`] makes them.
+pub(super) trait ToLines {
+    fn to_lines(&self) -> io::Result<String>;
+}
+
+impl<T: Clone + ToLines> SmallFile<T> {
+    pub(super) const fn new(path: Option<PathBuf>, value: T) -> Self {
+        Self {
+            path,
+            value: RwLock::new(value),
+            writing: Mutex::new(()),
+        }
+    }
+
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.value.read()
+    }
+
+    /// Writes the changed value to the file, and only then shows it. `change` returns whether it changed anything. The
+    /// directory is not created: somebody may have moved the data directory away, and may move it back.
+    pub(super) fn change(&self, change: impl FnOnce(&mut T) -> bool) -> io::Result<bool> {
+        let _writing = self.writing.lock();
+        let mut value = self.value.read().clone();
+        if !change(&mut value) {
+            return Ok(false);
+        }
+        let path = self.path.as_ref();
+        let path =
+            path.ok_or_else(|| io::Error::other("there is no data directory: use --data-dir"))?;
+        write_whole(&SystemFiles, path, value.to_lines()?.as_bytes())?;
+        *self.value.write() = value;
+        Ok(true)
+    }
+}
+
+/// Does `work` on a file of `what` where it may block.
+pub(super) async fn in_background<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = spawn_blocking(work).await;
+    let done = done.unwrap_or_else(|panic| Err(panic.into()));
+    done.map_err(|error| store_error(what, &error))
+}
+
+/// The parsed lines of the file at `path`, each of which is `what`; none if it is missing.
+///
+/// # Errors
+/// When it cannot be read. [`io::ErrorKind::InvalidData`] if it is not a regular file, is too long or is not UTF-8, or
+/// for the first line that `parse` refuses.
+pub(super) fn read_lines<T>(
+    path: &Path,
+    bytes_max: u64,
+    what: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> io::Result<Vec<T>> {
+    let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let Some(metadata) = if_there(fs::metadata(path))? else {
+        return Ok(Vec::new());
+    };
+    // Opening a pipe could block forever.
+    if !metadata.is_file() || metadata.len() > bytes_max {
+        let why = format!("not a regular file of at most {bytes_max} bytes");
+        return Err(invalid(why));
+    }
+    let text = fs::read_to_string(path)?;
+    let lines = (1..).zip(text.lines()).map(|(number, line)| {
+        let refused = || invalid(format!("line {number} is not {what}: correct or remove it"));
+        parse(line).ok_or_else(refused)
+    });
+    lines.collect()
+}
+
+/// One line of JSON for each row.
+pub(super) fn json_lines(rows: impl IntoIterator<Item = impl Serialize>) -> io::Result<String> {
+    let mut text = String::new();
+    for row in rows {
+        text += &serde_json::to_string(&row)?;
+        text.push('\n');
+    }
+    Ok(text)
+}
