@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +13,7 @@ use crate::adapters::tls::acme::AcmeCertificate;
 use crate::config::{Args, EngineArgs};
 use crate::domain::in_words;
 use crate::metrics::Metrics;
-use crate::operator::status::{SHOW, StatusReport};
+use crate::operator::status::SHOW;
 use crate::site::Site;
 use crate::wiring::{self, OwnCertificate, engines};
 
@@ -251,11 +252,10 @@ async fn webhook(args: &Args) -> Checked {
 /// Reports a channel that the running service has paused.
 async fn paused(args: &Args) -> Option<Checked> {
     let client = Client::open(args, false).await.ok()?;
-    let status: StatusReport = client.one(SHOW, serde_json::json!({})).await.ok()?;
-    let mut queues = status.queues.into_iter();
-    let (until, reason) = queues.find_map(|queue| queue.paused_until.zip(queue.pause_reason))?;
-    let reason = in_words(&reason);
-    Some(failed(format!("sending is paused until {until}: {reason}")))
+    let status: Value = client.one(SHOW, serde_json::json!({})).await.ok()?;
+    let mut queues = status.get("queues")?.as_array()?.iter();
+    let paused = queues.find(|queue| queue.get("paused_until").is_some_and(Value::is_string))?;
+    Some(failed(in_words(paused.get("halt")?.as_str()?)))
 }
 
 /// Checks the email account, with a connection if `asks`.

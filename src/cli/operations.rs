@@ -114,7 +114,8 @@ pub(super) async fn queue(command: QueueCommand, client: &Client) -> Result<Done
         QueueCommand::Show { id, form } => (queue::SHOW, json!({"id": id}), &DELIVERY[..], form),
         QueueCommand::Retry { id, all, form } => {
             let params = json!({"id": id, "all": all});
-            (queue::RETRY, params, &[("Due now", "retried")][..], form)
+            let members = &[("Due now", "retried"), RESULT[0]][..];
+            (queue::RETRY, params, members, form)
         }
         QueueCommand::Drop { id, consent } => {
             obtain(consent, "drop this delivery, so that it is never sent").await?;

@@ -1,11 +1,9 @@
 //! Printing, for people or as JSON.
 
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
-use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use indicatif::{HumanCount, HumanDuration};
 use serde::Serialize;
 use textwrap::core::display_width;
 use textwrap::termwidth;
@@ -14,6 +12,8 @@ use crate::config::OutputForm;
 use crate::domain::{in_words, printable};
 
 use super::outcome::{CommandError, Done};
+
+pub(super) use crate::operator::words::{grouped, minute as short_minute, plural, span};
 
 const HEADING: Style = Style::new().bold();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -201,28 +201,6 @@ pub fn report(error: &CommandError) {
 pub(super) fn short_time(rfc3339: &str) -> String {
     let seconds = rfc3339.get(.."2026-11-23T08:30:00".len());
     seconds.unwrap_or(rfc3339).replace('T', " ")
-}
-
-/// The same without seconds.
-pub(super) fn short_minute(rfc3339: &str) -> String {
-    let minutes = rfc3339.get(.."2026-11-23T08:30".len());
-    minutes.unwrap_or(rfc3339).replace('T', " ")
-}
-
-/// A number with separators, such as 1,234,567.
-pub(super) fn grouped(number: u64) -> String {
-    HumanCount(number).to_string()
-}
-
-/// A number of things, such as `1 contact` or `2 contacts`.
-pub(super) fn plural(number: u64, noun: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", grouped(number))
-}
-
-/// A duration in the largest unit that is precise enough, such as `6 minutes`.
-pub(super) fn span(seconds: u64) -> String {
-    HumanDuration(Duration::from_secs(seconds)).to_string()
 }
 
 #[cfg(test)]

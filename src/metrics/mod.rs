@@ -23,20 +23,34 @@ use self::process::{DiskSpace, disk_space};
 pub use self::values::{Counter, Histogram, Latest};
 use self::workers::WorkerMetrics;
 
-/// Upper bounds of durations, in microseconds.
-const DURATION_BOUNDS_US: &[u64] = &[
-    50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000,
-    60_000_000,
-];
-
 /// Longest wait while another caller reads the disk's size.
 const DISK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Name of the engine of the limits.
 pub const LIMITS_ENGINE: &str = "limits";
 
-/// Upper bounds of batch sizes. The last is the largest possible batch.
-const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// Counters of one kind of event by outcome, whose name in `/metrics` is that of the field.
+macro_rules! outcomes {
+    (
+        $(#[$of_set:meta])*
+        $set:ident { $($(#[$of_outcome:meta])* $outcome:ident,)+ }
+        $(and { $($(#[$of_other:meta])* $other:ident: $type:ty,)+ })?
+    ) => {
+        $(#[$of_set])*
+        #[derive(Debug, Default)]
+        pub struct $set {
+            $($(#[$of_outcome])* pub $outcome: Counter,)+
+            $($($(#[$of_other])* pub $other: $type,)+)?
+        }
+
+        impl $set {
+            /// Each number with the name of its outcome.
+            pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($outcome), self.$outcome.get())),+].into_iter()
+            }
+        }
+    };
+}
 
 names! {
     /// Outcomes of requests.
@@ -67,7 +81,7 @@ impl StatusClass {
 pub struct EndpointMetrics {
     /// The endpoint's name in the log.
     pub name: &'static str,
-    /// Time from the request's head to the response's head, in microseconds.
+    /// Time from the request's head to the response's head.
     pub durations: Histogram,
     classes: [Counter; StatusClass::ALL.len()],
 }
@@ -79,86 +93,80 @@ impl EndpointMetrics {
     }
 }
 
-/// The charges to one policy.
-#[derive(Debug, Default)]
-pub struct PolicyMetrics {
-    /// Accepted charges.
-    pub admitted: Counter,
-    /// Refused charges.
-    pub refused: Counter,
-    /// Refunded charges.
-    pub refunded: Counter,
+outcomes! {
+    /// The charges to one policy.
+    PolicyMetrics { admitted, refused, refunded, }
 }
 
-/// Chat turns by outcome.
-#[derive(Debug, Default)]
-pub struct ModelMetrics {
-    /// Answered.
-    pub answered: Counter,
-    /// The assistant said that it knows no answer.
-    pub unanswered: Counter,
-    /// Not started: too many concurrent turns, or the breaker is open.
-    pub not_started: Counter,
-    /// The upstream failed or returned nothing usable.
-    pub unusable: Counter,
-    /// The model failed after it had started.
-    pub failed: Counter,
-    /// The visitor disconnected, or the deadline passed.
-    pub abandoned: Counter,
-    pub last_error: Latest<LastError>,
-}
-
-impl ModelMetrics {
-    /// Each number with the name of its outcome.
-    pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        [
-            ("answered", self.answered.get()),
-            ("unanswered", self.unanswered.get()),
-            ("not_started", self.not_started.get()),
-            ("unusable", self.unusable.get()),
-            ("failed", self.failed.get()),
-            ("abandoned", self.abandoned.get()),
-        ]
-        .into_iter()
+outcomes! {
+    /// Chat turns.
+    ModelMetrics {
+        answered,
+        /// The assistant said that it knows no answer.
+        unanswered,
+        /// Too many concurrent turns, or the breaker is open.
+        not_started,
+        /// The upstream failed or returned nothing usable.
+        unusable,
+        /// The model failed after it had started.
+        failed,
+        /// The visitor disconnected, or the deadline passed.
+        abandoned,
+    } and {
+        last_error: Latest<LastError>,
     }
 }
 
-/// Sign-ups passed on to a provider.
-#[derive(Debug, Default)]
-pub struct WebhookMetrics {
-    /// Confirmed by the provider.
-    pub delivered: Counter,
-    pub failed: Counter,
-    /// Not sent: too many were in flight.
-    pub overloaded: Counter,
+outcomes! {
+    /// Sign-ups passed on to a provider.
+    WebhookMetrics {
+        /// Confirmed by the provider.
+        delivered,
+        failed,
+        /// Not sent: too many were in flight.
+        overloaded,
+    }
 }
 
-/// Unconfirmed contacts by what became of them.
-#[derive(Debug, Default)]
-pub struct ConfirmationMetrics {
-    /// The confirmation page was shown.
-    pub shown: Counter,
-    pub given: Counter,
-    pub refused: Counter,
-    /// Neither confirmed nor refused in time.
-    pub expired: Counter,
+outcomes! {
+    /// Unconfirmed contacts by what became of them.
+    ConfirmationMetrics {
+        /// The confirmation page was shown.
+        shown,
+        given,
+        refused,
+        /// Neither confirmed nor refused in time.
+        expired,
+    }
 }
 
-/// Deliveries by channel.
-#[derive(Debug, Default)]
-pub struct DeliveryMetrics([DeliveryCounters; Channel::ALL.len()]);
+outcomes! {
+    /// Attempts to deliver on one channel.
+    DeliveryCounters {
+        made,
+        /// Not delivered, temporarily or permanently.
+        failed,
+        /// Failed for good, after the last attempt or at once.
+        given_up,
+    } and {
+        /// The latest pause, which may be over.
+        pause: Latest<ChannelPause>,
+    }
+}
 
-/// Attempts by outcome.
-#[derive(Debug, Default)]
-pub struct DeliveryCounters {
-    /// Delivered.
-    pub made: Counter,
-    /// Not delivered, temporarily or permanently.
-    pub failed: Counter,
-    /// Failed for good, after the last attempt or at once.
-    pub given_up: Counter,
-    /// The latest pause, which may be over.
-    pub pause: Latest<ChannelPause>,
+outcomes! {
+    /// TLS handshakes of the service's built-in TLS.
+    TlsMetrics {
+        completed,
+        /// By the fault of the client or the service.
+        failed,
+        timed_out,
+    } and {
+        /// Validity of the certificate in use.
+        validity: Latest<Range<Timestamp>>,
+        /// The last order; none without ACME.
+        order: Latest<CertificateOrder>,
+    }
 }
 
 impl DeliveryCounters {
@@ -168,52 +176,34 @@ impl DeliveryCounters {
     }
 }
 
+/// Deliveries by channel.
+#[derive(Debug, Default)]
+pub struct DeliveryMetrics {
+    webhook: DeliveryCounters,
+    mail: DeliveryCounters,
+}
+
 impl DeliveryMetrics {
     /// The counters of a channel.
     pub fn of(&self, channel: Channel) -> &DeliveryCounters {
-        let [webhook, mail] = &self.0;
         match channel {
-            Channel::Webhook => webhook,
-            Channel::Mail => mail,
+            Channel::Webhook => &self.webhook,
+            Channel::Mail => &self.mail,
         }
     }
 }
 
 /// The ledger's batches.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LedgerMetrics {
-    /// Changes per batch.
-    pub batches: Histogram,
-    /// Time until each batch was durable, in microseconds.
+    /// Changes in all batches.
+    pub changes: Counter,
+    /// Time until each batch was durable.
     pub durations: Histogram,
     /// Batches that failed.
     pub failed: Counter,
     /// Length of the ledger, in bytes.
     pub bytes: Latest<u64>,
-}
-
-impl Default for LedgerMetrics {
-    fn default() -> Self {
-        Self {
-            batches: Histogram::new(BATCH_BOUNDS),
-            durations: Histogram::new(DURATION_BOUNDS_US),
-            failed: Counter::default(),
-            bytes: Latest::default(),
-        }
-    }
-}
-
-/// TLS handshakes of the service's built-in TLS.
-#[derive(Debug, Default)]
-pub struct TlsMetrics {
-    pub completed: Counter,
-    /// Handshakes that failed at the client or the service.
-    pub failed: Counter,
-    pub timed_out: Counter,
-    /// Validity of the certificate in use.
-    pub validity: Latest<Range<Timestamp>>,
-    /// The last order; none without ACME.
-    pub order: Latest<CertificateOrder>,
 }
 
 /// The last order of the service's certificate, and the next one.
@@ -227,18 +217,6 @@ pub struct CertificateOrder {
     pub error: Option<String>,
     /// Time of the next one.
     pub next_at: Timestamp,
-}
-
-impl TlsMetrics {
-    /// Each number with the name of its outcome.
-    pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        [
-            ("completed", self.completed.get()),
-            ("failed", self.failed.get()),
-            ("timed_out", self.timed_out.get()),
-        ]
-        .into_iter()
-    }
 }
 
 /// The health of an engine that several processes share.
@@ -328,7 +306,7 @@ impl Metrics {
     pub fn new(endpoints: impl IntoIterator<Item = &'static str>) -> Self {
         let endpoint = |name| EndpointMetrics {
             name,
-            durations: Histogram::new(DURATION_BOUNDS_US),
+            durations: Histogram::default(),
             classes: Default::default(),
         };
         Self {
@@ -390,7 +368,7 @@ impl Metrics {
         if let Some(requests) = endpoint.classes.get(class as usize) {
             requests.increase();
         }
-        endpoint.durations.record_duration(duration);
+        endpoint.durations.record(duration);
     }
 
     /// Records the charges of a request, or the policies that refused it.
@@ -417,8 +395,8 @@ impl Metrics {
 
     /// Records a batch of this many changes that the ledger has made durable.
     pub fn record_commit(&self, changes: usize, duration: Duration) {
-        self.ledger.batches.record(changes as u64);
-        self.ledger.durations.record_duration(duration);
+        self.ledger.changes.add(changes as u64);
+        self.ledger.durations.record(duration);
     }
 
     /// The difference between the totals and the hourly counts.

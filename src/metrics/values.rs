@@ -48,50 +48,44 @@ impl<T: Clone> Latest<T> {
     }
 }
 
-/// The distribution of a whole number.
-#[derive(Debug)]
+/// Upper bounds of durations, in microseconds.
+const BOUNDS_US: [u64; 14] = [
+    50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000,
+    60_000_000,
+];
+
+/// The distribution of a duration.
+#[derive(Debug, Default)]
 pub struct Histogram {
-    bounds: &'static [u64],
     /// One more than there are bounds: the last bucket is unbounded.
-    buckets: Box<[Counter]>,
-    sum: Counter,
+    buckets: [Counter; BOUNDS_US.len() + 1],
+    sum_us: Counter,
 }
 
 impl Histogram {
-    pub(super) fn new(bounds: &'static [u64]) -> Self {
-        Self {
-            bounds,
-            buckets: (0..=bounds.len()).map(|_| Counter::default()).collect(),
-            sum: Counter::default(),
-        }
-    }
-
-    pub(super) fn record(&self, value: u64) {
-        let index = self.bounds.iter().take_while(|max| **max < value).count();
+    pub(super) fn record(&self, duration: Duration) {
+        let value_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        let index = BOUNDS_US.iter().take_while(|max| **max < value_us).count();
         if let Some(bucket) = self.buckets.get(index) {
             bucket.increase();
         }
-        self.sum.add(value);
+        self.sum_us.add(value_us);
     }
 
-    pub(super) fn record_duration(&self, duration: Duration) {
-        self.record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
-    }
-
-    /// The number of values in each bucket and its upper bound, which the last one lacks. Each value counts
-    /// in one bucket only.
+    /// The number of durations in each bucket and its upper bound in microseconds, which the last one lacks. Each
+    /// duration counts in one bucket only.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
-        let bounds = self.bounds.iter().copied().map(Some).chain([None]);
+        let bounds = BOUNDS_US.into_iter().map(Some).chain([None]);
         bounds.zip(self.buckets.iter().map(Counter::get))
     }
 
-    /// The number of values.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.buckets().map(|(_, count)| count).sum()
     }
 
-    /// The sum of the values.
-    pub fn sum(&self) -> u64 {
-        self.sum.get()
+    /// Their sum in microseconds.
+    pub fn sum_us(&self) -> u64 {
+        self.sum_us.get()
     }
 }

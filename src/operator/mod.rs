@@ -9,6 +9,7 @@
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
 //! | `families` | the table of metrics |
+//! | [`words`] | numbers and times for people |
 //!
 //! An operation is a name and a function, joined in `operate`, and works the same for every caller. Only the operator
 //! can call it, so nothing here is rate-limited, and failures report their cause.
@@ -32,6 +33,7 @@ pub mod queue;
 pub mod sessions;
 pub mod socket;
 pub mod status;
+pub mod words;
 
 use futures_util::future::BoxFuture;
 

@@ -1,16 +1,12 @@
 //! Pending deliveries.
 
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::domain::{
-    Channel, ChannelPause, Delivery, DeliveryId, EmailAddress, QueueStanding, Timestamp,
-};
+use crate::domain::{Channel, Delivery, DeliveryId, EmailAddress, Timestamp};
 
 use super::operation::{Answer, OperatorError, OperatorRequest, Params};
+use super::words::minute;
 
 pub const LIST: &str = "queue list";
 pub const SHOW: &str = "queue show";
@@ -19,37 +15,82 @@ pub const DROP: &str = "queue drop";
 pub const HOLD: &str = "queue hold";
 pub const RELEASE: &str = "queue release";
 
+/// Why no delivery of a channel is attempted.
+#[derive(Clone)]
+pub(super) struct Halt {
+    channel: Channel,
+    pub(super) words: String,
+    /// When it ends by itself.
+    until: Option<Timestamp>,
+}
+
+impl Halt {
+    /// That of a channel that the operator has paused (`is_held`), or whose server is unusable.
+    pub(super) fn of(app: &App, channel: Channel, is_held: bool, now: Timestamp) -> Option<Self> {
+        let name = match channel {
+            Channel::Webhook => "webhook",
+            Channel::Mail => "email",
+        };
+        let (words, until) = if is_held {
+            (format!("{name} on hold until `queue release`"), None)
+        } else {
+            let pause = app.metrics.deliveries.of(channel).pause_at(now)?;
+            let until = minute(&pause.until.to_rfc3339());
+            let words = format!("{name} paused until {until} UTC: {}", pause.reason);
+            (words, Some(pause.until))
+        };
+        Some(Self {
+            channel,
+            words,
+            until,
+        })
+    }
+
+    async fn all(app: &App, now: Timestamp) -> Result<Vec<Self>, OperatorError> {
+        let mut halts = Vec::new();
+        for channel in Channel::ALL {
+            let is_held = app.deliveries.standing(channel).await?.is_held;
+            halts.extend(Self::of(app, channel, is_held, now));
+        }
+        Ok(halts)
+    }
+}
+
 /// A delivery:
 ///
 /// - `id`, `channel`, `kind` (the event type), and `email`, the address in it
 /// - `state`: `waiting` or `given up`
-/// - `queued_at` and `due_at`, when the next attempt is due, if one is; in RFC 3339
-/// - `attempts`, and `last_error`: of the last failed attempt, or else the reason of the channel's pause
-fn row(delivery: &Delivery, app: &App, now: Timestamp) -> Value {
+/// - `queued_at` and `due_at`, when the next attempt is due, if that is known; in RFC 3339
+/// - `attempts`, and `last_error`: why its channel is halted, and the error of the last failed attempt
+fn row(delivery: &Delivery, halts: &[Halt]) -> Value {
     let is_dead = delivery.dead_at.is_some();
-    let channel = app.metrics.deliveries.of(delivery.kind.channel());
-    let pause = channel.pause_at(now).filter(|_| !is_dead);
-    let paused_until = pause.as_ref().map(|pause| pause.until).unwrap_or_default();
-    let paused = pause.map(|pause| format!("paused: {}", pause.reason));
-    let due_at = delivery.due_at.max(paused_until).to_rfc3339();
+    let channel = delivery.kind.channel();
+    let mut halts = halts.iter().filter(|_| !is_dead);
+    let halt = halts.find(|halt| halt.channel == channel);
+    let due_at = match halt {
+        Some(halt) => halt.until.map(|until| until.max(delivery.due_at)),
+        None => Some(delivery.due_at).filter(|_| !is_dead),
+    };
+    let errors = [halt.map(|halt| &halt.words), delivery.last_error.as_ref()];
+    let errors: Vec<_> = errors.into_iter().flatten().map(String::as_str).collect();
     json!({
         "id": delivery.id.to_string(),
-        "channel": delivery.kind.channel().as_str(),
+        "channel": channel.as_str(),
         "kind": delivery.kind.as_str(),
         "state": if is_dead { "given up" } else { "waiting" },
         "queued_at": delivery.queued_at.to_rfc3339(),
-        "due_at": (!is_dead).then_some(due_at),
+        "due_at": due_at.map(Timestamp::to_rfc3339),
         "attempts": delivery.attempts,
-        "last_error": delivery.last_error.clone().or(paused),
+        "last_error": (!errors.is_empty()).then(|| errors.join("; last error: ")),
         "email": delivery.email.as_ref().map(EmailAddress::as_str),
     })
 }
 
 pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let halts = Halt::all(&request.app, request.app.clock.now()).await?;
     let pages = request.app.deliveries.list().await?;
     tracing::info!(command = LIST, "operator");
-    let (app, now) = (Arc::clone(&request.app), request.app.clock.now());
-    Answer::rows(pages, move |delivery| row(delivery, &app, now))
+    Answer::rows(pages, move |delivery| row(delivery, &halts))
 }
 
 /// Shows the delivery `id` with its body.
@@ -57,7 +98,8 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
     let id = id(&request.params)?.ok_or_else(missing)?;
     let found = request.app.deliveries.find(id).await?;
     let delivery = found.ok_or_else(unknown)?;
-    let mut row = row(&delivery, &request.app, request.app.clock.now());
+    let halts = Halt::all(&request.app, request.app.clock.now()).await?;
+    let mut row = row(&delivery, &halts);
     if let Some(fields) = row.as_object_mut() {
         fields.insert("body".to_owned(), delivery.body.into());
     }
@@ -67,22 +109,34 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
 /// Makes the delivery `id` due now, or with `all` every one that failed or is not due yet. Ends a pause of
 /// the email account.
 pub(super) async fn retry(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let (app, now) = (&request.app, request.app.clock.now());
     let id = id(&request.params)?;
     if id.is_none() && !request.params.is_set("all") {
         return Err(missing());
     }
-    let count = request
-        .app
-        .deliveries
-        .retry(id, request.app.clock.now())
-        .await?;
-    let mail = request.app.metrics.deliveries.of(Channel::Mail);
+    let count = app.deliveries.retry(id, now).await?;
+    let mail = app.metrics.deliveries.of(Channel::Mail);
+    let was_paused = mail.pause_at(now).is_some();
     mail.pause.drop_if(|_pause| true);
     tracing::info!(command = RETRY, count, "operator");
     if id.is_some() && count == 0 {
         return Err(unknown());
     }
-    Answer::one(&json!({ "retried": count }))
+    let mut result = vec![
+        if was_paused {
+            "email is no longer paused"
+        } else {
+            "due now"
+        }
+        .to_owned(),
+    ];
+    result.extend(
+        Halt::all(app, now)
+            .await?
+            .into_iter()
+            .map(|halt| halt.words),
+    );
+    Answer::one(&json!({ "retried": count, "result": result.join("; ") }))
 }
 
 /// Drops the delivery `id`.
@@ -136,41 +190,4 @@ fn unknown() -> OperatorError {
     let none =
         "no delivery has this id: it was delivered or dropped; `queue list` shows the others";
     OperatorError::NotFound(none.to_owned())
-}
-
-/// State of a channel's queue, as printed by `status --json`.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct QueueRow {
-    pub channel: String,
-    /// Number of pending deliveries.
-    pub waiting: u64,
-    /// When the oldest of them was created, in RFC 3339.
-    pub oldest_at: Option<String>,
-    /// Number of failed deliveries still stored.
-    pub given_up: u64,
-    /// True if the operator has paused the channel.
-    pub is_held: bool,
-    /// End of an automatic pause, in RFC 3339, because the other side refuses deliveries.
-    pub paused_until: Option<String>,
-    /// The other side's words.
-    pub pause_reason: Option<String>,
-}
-
-impl QueueRow {
-    /// The row of a channel.
-    pub(super) fn new(
-        channel: Channel,
-        standing: &QueueStanding,
-        pause: Option<ChannelPause>,
-    ) -> Self {
-        Self {
-            channel: channel.as_str().to_owned(),
-            waiting: standing.waiting,
-            oldest_at: standing.oldest.map(Timestamp::to_rfc3339),
-            given_up: standing.dead,
-            is_held: standing.is_held,
-            paused_until: pause.as_ref().map(|pause| pause.until.to_rfc3339()),
-            pause_reason: pause.map(|pause| pause.reason),
-        }
-    }
 }

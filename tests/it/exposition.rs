@@ -94,7 +94,7 @@ landing_api_ledger_commit_duration_seconds_bucket{le="0.0025"} 0
 landing_api_ledger_commit_duration_seconds_bucket{le="0.005"} 1
 landing_api_ledger_commit_duration_seconds_bucket{le="+Inf"} 1
 landing_api_ledger_commit_duration_seconds_sum 0.004
-landing_api_ledger_batch_changes_sum 3
+landing_api_ledger_changes_total 3
 landing_api_request_duration_seconds_count{endpoint="health"} 1
 landing_api_build_info{version="0.1.0"} 1
 "#;

@@ -8,7 +8,6 @@
 //! | `answer` | responses and failures |
 //! | `origin` | detection of requests from elsewhere |
 //! | `list` | a page of a long list, searched |
-//! | `overview`, `series` | activity as bar charts |
 //!
 //! A page is a row of `PAGES`: operations, and the template that shows their answers. A change takes two
 //! steps: a page that announces the effect, and its form, which carries a token of the session.
@@ -18,9 +17,7 @@
 mod answer;
 mod list;
 mod origin;
-mod overview;
 mod pages;
-mod series;
 mod views;
 pub mod web;
 
@@ -47,7 +44,7 @@ use crate::domain::Timestamp;
 
 use super::operation::{Lines, OperatorError, OperatorRequest, Params};
 use super::sessions::{SESSION_LIFETIME_S, Session, Sessions};
-use super::{contact_csv, contacts, exposition, operate, status};
+use super::{contact_csv, contacts, exposition, operate};
 
 pub use self::answer::PageBody;
 use self::answer::PageError;
@@ -173,7 +170,7 @@ impl AdminPage {
         let methods = match view {
             View::Change(_) => "GET, HEAD, POST",
             View::PutAway | View::SignOut => "POST",
-            View::Overview | View::Page(..) | View::Export => "GET, HEAD",
+            View::Page(..) | View::Export => "GET, HEAD",
         };
         if !methods.split(", ").any(|method| head.method == method) {
             return Err(not_allowed(methods));
@@ -243,11 +240,6 @@ struct PageRequest {
 impl PageRequest {
     async fn answer(self) -> PageAnswer {
         match self.view {
-            View::Overview => {
-                let status = self.ask(status::SHOW).await?;
-                let counts = overview::values(&self.page.app, &self.params, self.now).await;
-                self.fill(context! { status => Serde(&status), ..counts })
-            }
             View::Page(operations, list) => {
                 let mut values = serde_json::Map::new();
                 for (name, operation) in *operations {
@@ -348,8 +340,15 @@ impl PageRequest {
     /// The page, with `values` and the values shared by all templates.
     fn fill(&self, values: Rendered) -> PageAnswer {
         let path = self.path;
-        let passes_on = self.page.app.settings.passes_sign_ups_on();
-        let values = context! { path, passes_on, params => Serde(&self.params), ..values };
+        let settings = &self.page.app.settings;
+        let values = context! {
+            path,
+            params => Serde(&self.params),
+            passes_on => settings.passes_sign_ups_on(),
+            service_name => settings.service_name.as_str(),
+            base_url => settings.base_url.as_str(),
+            ..values
+        };
         let template = match path {
             "/" => "overview.html".to_owned(),
             path => path.replacen('/', "", 1).replace('/', "-") + ".html",

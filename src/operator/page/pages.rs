@@ -10,7 +10,6 @@ use super::list::ListMembers;
 /// The content of a page, or the effect of its form. The template is named after the path: that of
 /// `/keys/revoke` is `keys-revoke.html`.
 pub(super) enum View {
-    Overview,
     /// Answers of operations, each under its name, and a list, searched and sorted.
     Page(
         &'static [(&'static str, &'static str)],
@@ -40,7 +39,7 @@ pub(super) struct Change {
 
 /// The pages: path and content.
 pub(super) static PAGES: &[(&str, View)] = &[
-    ("/", View::Overview),
+    ("/", View::Page(&[STATUS], None)),
     ("/contacts", View::Page(&[], Some(&CONTACTS))),
     ("/contacts/show", View::Page(&[CONTACT], None)),
     ("/contacts/export", View::Export),

@@ -1,12 +1,10 @@
-//! The templates of the admin page, and their filters: numbers and times for people.
+//! The templates of the admin page, and the filters of their charts.
 
-use indicatif::{HumanBytes, HumanCount};
-use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
-use minijinja::{Environment, Error, UndefinedBehavior, context};
+use minijinja::{Environment, Error, context};
 
-use crate::domain::Timestamp;
 use crate::operator::sessions::Session;
+use crate::operator::words::templates;
 
 macro_rules! source {
     ($name:literal) => {
@@ -71,20 +69,10 @@ impl Views {
     /// # Errors
     /// When one of them does not parse, which is a bug.
     pub(super) fn new() -> Result<Self, Error> {
-        let mut environment = Environment::new();
-        let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
-        environment.set_syntax(syntax?);
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
         // All names end in `.html`, so that every value is escaped.
-        for (name, source) in SOURCES {
-            environment.add_template(name, source)?;
-        }
-        environment.add_filter("grouped", grouped);
+        let mut environment = templates(SOURCES)?;
+        environment.add_filter("axis_end", axis_end);
         environment.add_filter("short", short);
-        environment.add_filter("size", size);
-        environment.add_filter("span", span);
-        environment.add_filter("minute", minute);
-        environment.add_filter("ago", ago);
         Ok(Self(environment))
     }
 
@@ -111,19 +99,16 @@ impl Views {
     }
 }
 
-/// Time from one instant to `now`, both in RFC 3339.
-fn ago(at: &str, now: &str) -> String {
-    let [at, now] = [at, now].map(|time| Timestamp::parse(time).unwrap_or_default());
-    match now.ms_since(at) / 1000 {
-        0 => "just now".to_owned(),
-        seconds => format!("{} ago", span(seconds)),
+/// A round even number that is at least `most`.
+fn axis_end(most: u128) -> u128 {
+    let mut power = 1;
+    loop {
+        let fitting = [2, 4, 6, 8, 10].map(|digit| digit * power);
+        if let Some(end) = fitting.into_iter().find(|end| most <= *end) {
+            return end;
+        }
+        power *= 10;
     }
-}
-
-/// An instant in RFC 3339 to the minute, as in `2026-11-21 12:00`.
-fn minute(rfc3339: &str) -> String {
-    let minute = rfc3339.get(..16).unwrap_or_default();
-    minute.replace('T', " ")
 }
 
 /// `value` in at most four digits and a letter.
@@ -138,56 +123,122 @@ fn short(value: u128) -> String {
     text.trim_end().to_owned()
 }
 
-/// `value` with a comma after every three digits.
-fn grouped(value: u64) -> String {
-    HumanCount(value).to_string()
-}
-
-/// A size in bytes.
-fn size(number: u64) -> String {
-    HumanBytes(number).to_string()
-}
-
-/// A duration, rounded up to its unit.
-fn span(seconds: u64) -> String {
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds.div_ceil(60)),
-        7200..172_800 => format!("{} h", seconds.div_ceil(3600)),
-        172_800.. => format!("{} days", seconds.div_ceil(86_400)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use roxmltree::Document;
+    use serde_json::json;
+
     use super::*;
 
+    /// The chart of these values, one an hour.
+    fn chart(values: &[u64]) -> String {
+        let rows = values.iter().enumerate();
+        let rows =
+            rows.map(|(hour, value)| json!({"hour": format!("2026-11-21T{hour:02}"), "n": value}));
+        let rows = minijinja::value::Serde(rows.collect::<Vec<_>>());
+        let values =
+            context! { rows, by => "hour", counted => "n", name => "Sign-ups <all> \"&\"" };
+        Views::new()
+            .unwrap()
+            .fill("plot.html", "", None, values)
+            .unwrap()
+    }
+
+    /// The description, the names on the axes, and the bars.
+    fn drawn(values: &[u64]) -> (String, Vec<String>, Vec<[f64; 4]>) {
+        let chart = chart(values);
+        let document = Document::parse(&chart).unwrap();
+        let root = document.root_element();
+        assert_eq!(root.attribute("role"), Some("img"));
+        let labels = root.attribute("aria-labelledby").unwrap().split(' ');
+        let named: Vec<_> = labels
+            .map(|id| {
+                root.children()
+                    .find(|node| node.attribute("id") == Some(id))
+            })
+            .map(|node| node.unwrap().text().unwrap().to_owned())
+            .collect();
+        assert_eq!(named[0], "Sign-ups <all> \"&\" by hour");
+        let elements = |name| root.children().filter(move |node| node.has_tag_name(name));
+        let texts = elements("text").map(|node| node.text().unwrap().to_owned());
+        let texts: Vec<String> = texts.collect();
+        let rects = elements("rect").map(|rect| {
+            let number = |name| rect.attribute(name).unwrap().parse().unwrap();
+            ["x", "y", "width", "height"].map(number)
+        });
+        let rects: Vec<[f64; 4]> = rects.collect();
+        for [x, y, width, height] in &rects {
+            assert!(*x >= 42.0 && x + width <= 338.01, "{x} {width}");
+            assert!(*y >= 9.94 && y + height <= 146.06);
+            assert!(*height >= 1.0 && *width > 0.0);
+        }
+        (named[1].clone(), texts, rects)
+    }
+
     #[test]
-    fn numbers_are_short_on_axes_and_grouped_elsewhere() {
-        for (value, on_axis, elsewhere) in [
-            (0, "0", "0"),
-            (999, "999", "999"),
-            (1000, "1k", "1,000"),
-            (1500, "1.5k", "1,500"),
-            (60_000, "60k", "60,000"),
-            (1_234_567, "1.2M", "1,234,567"),
+    fn a_plot_without_data_is_empty_and_well_formed() {
+        let (description, texts, rects) = drawn(&[0; 24]);
+        assert_eq!(texts[..3], ["0", "1", "2"]);
+        let hours = ["03:00", "07:00", "11:00", "15:00", "19:00", "23:00"];
+        assert_eq!(texts[3..], hours);
+        assert_eq!(rects, Vec::<[f64; 4]>::new());
+        assert_eq!(description, "2026-11-21 00:00 to 2026-11-21 23:00: none.");
+    }
+
+    #[test]
+    fn one_point_is_one_bar() {
+        let (_, texts, rects) = drawn(&[5]);
+        assert_eq!(texts, ["0", "3", "6", "00:00"]);
+        assert_eq!(rects.len(), 1);
+    }
+
+    #[test]
+    fn bars_are_as_high_as_their_numbers() {
+        let (_, _, rects) = drawn(&[1, 10, 0, 5]);
+        let heights: Vec<_> = rects.iter().map(|[_, _, _, height]| *height).collect();
+        assert_eq!(heights, [13.6, 136.0, 68.0]);
+        let (description, _, _) = drawn(&[1, 7000, 0, 7000]);
+        assert!(
+            description.ends_with(": 14,001 in total, peak 7,000 (2026-11-21 03:00)."),
+            "{description}"
+        );
+    }
+
+    #[test]
+    fn huge_numbers_fit() {
+        let (_, texts, rects) = drawn(&[u64::MAX, 1, u64::MAX]);
+        assert_eq!(texts[..3], ["0", "10E", "20E"]);
+        assert_eq!(rects.len(), 3);
+        assert_eq!(drawn(&vec![u64::MAX; 1000]).2.len(), 1000);
+    }
+
+    #[test]
+    fn axes_end_at_round_numbers() {
+        for (most, end) in [
+            (0, 2),
+            (1, 2),
+            (2, 2),
+            (3, 4),
+            (9, 10),
+            (11, 20),
+            (61, 80),
+            (1_000_001, 2_000_000),
         ] {
-            assert_eq!(short(value.into()), on_axis);
-            assert_eq!(grouped(value), elsewhere);
+            assert_eq!(axis_end(most), end, "{most}");
         }
     }
 
     #[test]
-    fn lengths_of_time_are_short() {
-        for (seconds, text) in [
-            (1, "1 s"),
-            (119, "119 s"),
-            (121, "3 min"),
-            (7200, "2 h"),
-            (86_400, "24 h"),
-            (172_801, "3 days"),
+    fn numbers_on_axes_are_short() {
+        for (value, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1k"),
+            (1500, "1.5k"),
+            (60_000, "60k"),
+            (1_234_567, "1.2M"),
         ] {
-            assert_eq!(span(seconds), text);
+            assert_eq!(short(value), text);
         }
     }
 }

@@ -216,10 +216,13 @@ async fn an_account_at_fault_is_looked_at_again_and_all_mails_leave_once_it_is_f
             assert_eq!(mail["paused_until"], until.to_rfc3339());
             let words = mail["pause_reason"].as_str().unwrap();
             assert!(words.starts_with(['5', '4']), "{words}");
+            let minute = until.to_rfc3339()[..16].replace('T', " ");
+            let halt = format!("email paused until {minute} UTC: {words}");
+            assert_eq!(mail["halt"], halt);
             let rows = ask(&app, "queue list", json!({})).await.unwrap();
             assert_eq!(rows.as_array().unwrap().len(), 12);
             for row in rows.as_array().unwrap() {
-                assert_eq!(row["last_error"], format!("paused: {words}"));
+                assert_eq!(row["last_error"], mail["halt"]);
                 assert_eq!(row["due_at"], until.to_rfc3339());
             }
             app.clock.advance_ms(minutes * 60_000);
