@@ -26,6 +26,7 @@ use super::client::Client;
 use super::findings::{Checked, Findings, failed, ok, warning};
 use super::network;
 use super::outcome::{CommandError, Done};
+use super::output::span;
 use super::settings::become_owner;
 
 /// Minimum free disk space without a warning.
@@ -216,9 +217,9 @@ fn disk(free_bytes: u64) -> Checked {
 fn clock(inspected: &Inspected) -> Checked {
     let behind_ms = inspected.behind_ledger_ms.unwrap_or_default();
     if behind_ms > CLOCK_LAG_MAX_MS {
-        let behind_s = behind_ms / 1000;
+        let behind = span(behind_ms / 1000);
         return failed(format!(
-            "{behind_s} s behind the newest event of the ledger; set it, and enable NTP"
+            "{behind} behind the newest event of the ledger; set it, and enable NTP"
         ));
     }
     match is_clock_synchronized() {

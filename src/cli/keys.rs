@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::{Consent, KeysCommand, NamedKeys, OutputForm};
-use crate::operator::keys::{self, KeyAnswer};
+use crate::operator::keys;
 
 use super::client::Client;
 use super::input::{obtain, read_lines};
@@ -62,7 +62,7 @@ async fn name(
         };
         obtain(consent, &format!("revoke {keys} for good")).await?;
     }
-    let answers: Vec<KeyAnswer> = client.one(operation, json!({"key": names})).await?;
+    let answers: Vec<Value> = client.one(operation, json!({"key": names})).await?;
     let mut output = Output::new(form);
     if output.is_json {
         for answer in &answers {
@@ -79,7 +79,10 @@ async fn name(
         output.table(&columns, &rows)?;
     }
     output.flush()?;
-    let unknown = answers.iter().filter(|answer| answer.key.is_none()).count();
+    let unknown = answers
+        .iter()
+        .filter(|answer| answer.get("key").is_none_or(Value::is_null))
+        .count();
     if unknown == answers.len() {
         return Err(CommandError::Failed(
             "no such key: `keys list` shows all ids".to_owned(),
@@ -91,14 +94,17 @@ async fn name(
     })
 }
 
-fn row(answer: &KeyAnswer) -> Vec<String> {
-    let key = answer.key.as_ref();
-    let expires = key.map(|key| short_minute(&key.expires_at));
-    let label = key.and_then(|key| key.label.clone());
+fn row(answer: &Value) -> Vec<String> {
+    let text = |pointer| {
+        answer
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     vec![
-        answer.id.clone(),
-        answer.result.clone(),
-        expires.unwrap_or_default(),
-        label.unwrap_or_default(),
+        text("/id").to_owned(),
+        text("/result").to_owned(),
+        short_minute(text("/key/expires_at")),
+        text("/key/label").to_owned(),
     ]
 }

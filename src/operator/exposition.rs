@@ -9,7 +9,7 @@ use hyper::{Method, Response, StatusCode};
 use crate::app::App;
 
 use super::families;
-use super::page::{PageBody, asset};
+use super::page::{PageBody, reply};
 use super::status::Status;
 
 /// Prometheus's text format, which every scraper reads.
@@ -18,42 +18,32 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// The response to a request for one of these paths; `None` for any other.
 pub async fn respond(app: &Arc<App>, head: &Parts) -> Option<Response<PageBody>> {
-    let is_read = matches!(head.method, Method::GET | Method::HEAD);
-    let answer = match head.uri.path() {
-        "/metrics" if is_read => answer(
-            StatusCode::OK,
-            PROMETHEUS,
-            families::text(&Status::of(app).await),
-        ),
-        "/live" if is_read => plain(StatusCode::OK, "live\n"),
-        "/ready" if is_read => ready(app).await,
+    if !matches!(head.method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    let (status, media_type, text) = match head.uri.path() {
+        "/metrics" => {
+            let text = families::text(&Status::of(app).await);
+            (StatusCode::OK, PROMETHEUS, text)
+        }
+        "/live" => (StatusCode::OK, PLAIN, "live\n".to_owned()),
+        "/ready" => match fault(app) {
+            None => (StatusCode::OK, PLAIN, "ready\n".to_owned()),
+            Some(fault) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, fault.to_owned()),
+        },
         _ => return None,
     };
-    Some(answer)
-}
-
-/// Readiness for requests: the stores are writable, and the service is not stopping.
-async fn ready(app: &App) -> Response<PageBody> {
-    if app.metrics.is_stopping() {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
-    }
-    if app.takes_writes() {
-        return plain(StatusCode::OK, "ready\n");
-    }
-    plain(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the store is not writable; see the log\n",
-    )
-}
-
-fn plain(status: StatusCode, text: &str) -> Response<PageBody> {
-    answer(status, PLAIN, text.to_owned())
-}
-
-fn answer(status: StatusCode, media_type: &'static str, text: String) -> Response<PageBody> {
-    let mut response = asset(media_type, text);
-    *response.status_mut() = status;
+    let mut response = reply(status, media_type, text);
     let no_store = HeaderValue::from_static("no-store");
     response.headers_mut().insert(CACHE_CONTROL, no_store);
-    response
+    Some(response)
+}
+
+/// Why the service is not ready for requests, if it isn't.
+fn fault(app: &App) -> Option<&'static str> {
+    if app.metrics.is_stopping() {
+        return Some("stopping\n");
+    }
+    let is_ready = app.takes_writes();
+    (!is_ready).then_some("the store is not writable; see the log\n")
 }

@@ -1,9 +1,9 @@
 //! API keys.
 
 use futures_util::StreamExt as _;
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::domain::{KeyName, KeyRecord, Timestamp};
+use crate::domain::{KeyName, KeyRecord, Label, Timestamp};
 use crate::ports::{KeyIssuer, StoreError};
 use crate::usecases::revoke::revoke_key;
 
@@ -13,61 +13,32 @@ pub const LIST: &str = "keys list";
 pub const CHECK: &str = "keys check";
 pub const REVOKE: &str = "keys revoke";
 
-/// A key. Times are in RFC 3339.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct KeyRow {
-    pub id: String,
-    pub label: Option<String>,
-    /// `active`, `expired` or `revoked`.
-    pub state: String,
-    pub issued_at: String,
-    pub expires_at: String,
-    pub revoked_at: Option<String>,
-}
-
-impl KeyRow {
-    fn of(record: &KeyRecord, now: Timestamp) -> Self {
-        Self {
-            id: record.id.to_string(),
-            label: record.label.as_ref().map(|label| label.as_str().to_owned()),
-            state: record.state(now).as_str().to_owned(),
-            issued_at: record.issued_at.to_rfc3339(),
-            expires_at: record.expires_at.to_rfc3339(),
-            revoked_at: record.revoked_at.map(Timestamp::to_rfc3339),
-        }
-    }
+/// A key, whose state is `active`, `expired` or `revoked`. Times are in RFC 3339.
+fn row(record: &KeyRecord, now: Timestamp) -> Value {
+    json!({
+        "id": record.id.to_string(),
+        "label": record.label.as_ref().map(Label::as_str),
+        "state": record.state(now).as_str(),
+        "issued_at": record.issued_at.to_rfc3339(),
+        "expires_at": record.expires_at.to_rfc3339(),
+        "revoked_at": record.revoked_at.map(Timestamp::to_rfc3339),
+    })
 }
 
 pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let now = request.app.clock.now();
     let pages = request.app.keys.list().await?;
     tracing::info!(command = LIST, "operator");
-    Answer::rows(pages, move |record| KeyRow::of(record, now))
+    Answer::rows(pages, move |record| row(record, now))
 }
 
 /// Result for an id that no key has.
 const UNKNOWN: &str = "unknown";
 
-/// State of one key, or outcome of its revocation.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct KeyAnswer {
-    /// The requested id.
-    pub id: String,
-    /// `unknown` if there is no key. For a check: `active`, `expired` or `revoked`. For a revocation:
-    /// `revoked`, `revoked before` or `expired before`.
-    pub result: String,
-    /// The key as it is now, if it exists.
-    pub key: Option<KeyRow>,
-}
-
-impl KeyAnswer {
-    fn new(name: &KeyName, result: &str, key: Option<KeyRow>) -> Self {
-        Self {
-            id: name.id.to_string(),
-            result: result.to_owned(),
-            key,
-        }
-    }
+/// The result for a requested id, and the key as it is now, if it exists.
+fn outcome(name: &KeyName, result: &str, key: Option<KeyRecord>, now: Timestamp) -> Value {
+    let key = key.map(|record| row(&record, now));
+    json!({ "id": name.id.to_string(), "result": result, "key": key })
 }
 
 /// Returns the state of the keys `key`: ids or whole keys.
@@ -75,33 +46,28 @@ pub(super) async fn check(request: OperatorRequest) -> Result<Answer, OperatorEr
     let now = request.app.clock.now();
     let mut answers = Vec::new();
     for name in names(&request)? {
-        let found = find(&*request.app.keys, &name).await?;
-        let row = found.map(|record| KeyRow::of(&record, now));
-        let state = row.as_ref().map(|row| row.state.clone());
-        answers.push(KeyAnswer::new(
-            &name,
-            state.as_deref().unwrap_or(UNKNOWN),
-            row,
-        ));
+        let key = find(&*request.app.keys, &name).await?;
+        let state = key.as_ref().map(|record| record.state(now).as_str());
+        answers.push(outcome(&name, state.unwrap_or(UNKNOWN), key, now));
     }
     Answer::one(&answers)
 }
 
-/// Revokes the keys `key`: ids or whole keys. Only active keys are revoked; others are unchanged.
+/// Revokes the keys `key`: ids or whole keys. Only active keys are revoked; the result for others is `revoked
+/// before` or `expired before`.
 pub(super) async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let keys = &*request.app.keys;
     let now = request.app.clock.now();
     let mut answers = Vec::new();
     for name in names(&request)? {
         let Some(record) = find(keys, &name).await? else {
-            answers.push(KeyAnswer::new(&name, UNKNOWN, None));
+            answers.push(outcome(&name, UNKNOWN, None, now));
             continue;
         };
         let (revocation, record) = revoke_key(keys, record, now).await?;
         let result = revocation.as_str();
-        let row = KeyRow::of(&record, now);
-        tracing::info!(command = REVOKE, key.id = row.id, result, "operator");
-        answers.push(KeyAnswer::new(&name, result, Some(row)));
+        tracing::info!(command = REVOKE, key.id = %record.id, result, "operator");
+        answers.push(outcome(&name, result, Some(record), now));
     }
     Answer::one(&answers)
 }

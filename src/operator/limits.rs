@@ -7,10 +7,9 @@ use serde_json::json;
 
 use crate::domain::{
     AccessToken, ApiKey, CountedBy, EmailAddress, Fingerprint, LimitKey, Network, PolicyName,
-    Pseudonym, Registration, SecretKeys, Standing, Subject, Timestamp,
+    Pseudonym, Registration, SecretKeys, Standing, Subject,
 };
-use crate::ports::{LimiterError, WindowSet};
-use crate::usecases::meter::Meter;
+use crate::ports::WindowSet;
 
 use super::operation::{Answer, OperatorError, OperatorRequest, Params};
 
@@ -45,131 +44,95 @@ pub struct ClientRow {
     pub reset_s: u64,
 }
 
-impl PolicyRow {
-    fn new(policy: PolicyName, meter: &Meter<'_>) -> Self {
-        Self {
-            policy: policy.as_str().to_owned(),
-            limit: meter.policies.quota(policy).map(|quota| quota.to_string()),
-            counts: policy.counted_by().as_str().to_owned(),
-            clients: Vec::new(),
-        }
-    }
-}
-
-impl ClientRow {
-    fn new(key: LimitKey, standing: &Standing, (keys, now): (&SecretKeys, Timestamp)) -> Self {
-        let name = Pseudonym::of_key(keys, key, now);
-        Self {
-            client: key.to_hex(),
-            name: name.map(|name| name.to_string()),
-            used: standing.used(),
-            remaining: standing.remaining(),
-            reset_s: standing.reset_s(),
-        }
-    }
-}
-
-/// Shows the remaining quotas of one client, given by `ip`, `ip` and `email`, `email` or `key`; or all policies with
-/// their `top` heaviest clients, optionally only `policy` or the policy of `client`.
+/// Shows the remaining quotas of one client, given by `ip`, `ip` and `email`, `email` or `key`, under each policy that
+/// counts it and is not off; or all policies with their `top` heaviest clients, optionally only `policy` or the
+/// policy of `client`.
 pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (app, params) = (&request.app, &request.params);
     let (meter, now) = (app.meter(), app.clock.now());
-    let email = email(params)?;
-    if let Some(identity) = ClientIdentity::of(params, email.as_ref(), &app.secrets)? {
-        return Answer::one(&left(meter, identity, (&app.secrets, now)).await?);
+    let client_row = |key: LimitKey, standing: &Standing| ClientRow {
+        client: key.to_hex(),
+        name: Pseudonym::of_key(&app.secrets, key, now).map(|name| name.to_string()),
+        used: standing.used(),
+        remaining: standing.remaining(),
+        reset_s: standing.reset_s(),
+    };
+    let policy_row = |policy: PolicyName, clients: Vec<ClientRow>| PolicyRow {
+        policy: policy.as_str().to_owned(),
+        limit: meter.policies.quota(policy).map(|quota| quota.to_string()),
+        counts: policy.counted_by().as_str().to_owned(),
+        clients,
+    };
+    let mut rows = Vec::new();
+    if let Some(identity) = Identity::of(params, &app.secrets)? {
+        let network = identity.network.unwrap_or(Network::Unknown);
+        for (policy, subject) in identity.subjects() {
+            for charge in meter.charges(network, &[(policy, subject)]) {
+                let decision = meter.limiter.peek(&[charge], now).await?;
+                let standings = decision.standings().iter();
+                let clients = standings.map(|standing| client_row(charge.key, standing));
+                rows.push(policy_row(policy, clients.collect()));
+            }
+        }
+        return Answer::one(&rows);
     }
     let client = client(params)?;
     let only = policy(params)?.or_else(|| client?.policy());
     let top = params.number("top").unwrap_or(TOP);
-    let mut rows = Vec::new();
-    for policy in PolicyName::ALL {
-        if only.is_some_and(|only| only != policy) {
-            continue;
-        }
-        let mut row = PolicyRow::new(policy, &meter);
+    let shown = PolicyName::ALL.into_iter();
+    for policy in shown.filter(|policy| only.is_none_or(|only| only == *policy)) {
+        let mut clients = Vec::new();
         if let Some(quota) = meter.policies.quota(policy) {
             let windows = meter.limiter.busiest(policy, quota, top, now).await?;
-            row.clients.extend(windows.iter().map(|window| {
+            clients.extend(windows.iter().map(|window| {
                 let standing = Standing {
                     policy,
                     quota,
                     usage: window.usage,
                     is_violated: window.usage.counted >= quota.count(),
                 };
-                ClientRow::new(window.key, &standing, (&app.secrets, now))
+                client_row(window.key, &standing)
             }));
         }
-        rows.push(row);
+        rows.push(policy_row(policy, clients));
     }
     Answer::one(&rows)
 }
 
-/// Remaining quota of `identity` under each policy that counts it. Policies that are off are left out.
-async fn left(
-    meter: Meter<'_>,
-    identity: ClientIdentity<'_>,
-    (keys, now): (&SecretKeys, Timestamp),
-) -> Result<Vec<PolicyRow>, LimiterError> {
-    let mut rows = Vec::new();
-    for (policy, subject) in identity.subjects() {
-        let network = match subject {
-            Subject::Network(network) | Subject::SignUp(network, _) | Subject::Prefix(network) => {
-                network
-            }
-            Subject::NetworkHash(_)
-            | Subject::Credential(_)
-            | Subject::Mailbox(_)
-            | Subject::Visitor(_)
-            | Subject::Everyone => Network::Unknown,
-        };
-        for charge in meter.charges(network, &[(policy, subject)]) {
-            let decision = meter.limiter.peek(&[charge], now).await?;
-            rows.extend(decision.standings().iter().map(|standing| PolicyRow {
-                clients: vec![ClientRow::new(charge.key, standing, (keys, now))],
-                ..PolicyRow::new(policy, &meter)
-            }));
-        }
-    }
-    Ok(rows)
-}
-
 /// Resets counts: of the client given by `ip`, `ip` and `email`, `email` or `key`, optionally only under `policy`; of
 /// the hash `client`; of all clients under `policy`; or, with `all`, everything.
+///
+/// A client's window that it shares with its neighbours stays: because the limiter is full, or, unless its policy is
+/// requested explicitly, because it is that of a prefix.
 pub(super) async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (app, params) = (&request.app, &request.params);
-    let policy = policy(params)?;
-    let email = email(params)?;
-    let identity = ClientIdentity::of(params, email.as_ref(), &app.secrets)?;
-    let windows = match (identity, client(params)?, policy) {
-        (Some(identity), None, only) => reset_identity(app.meter(), identity, only).await?,
-        (None, Some(client), None) => app.limiter.reset(WindowSet::Window(client)).await?,
-        (None, None, Some(policy)) => app.limiter.reset(WindowSet::Policy(policy)).await?,
-        (None, None, None) if params.is_set("all") => app.limiter.reset(WindowSet::All).await?,
+    let only = policy(params)?;
+    let identity = Identity::of(params, &app.secrets)?;
+    let sets = match (&identity, client(params)?, only) {
+        (Some(identity), None, only) => {
+            let subjects = identity.subjects().into_iter();
+            let own = subjects.filter(|(policy, _)| match only {
+                Some(only) => only == *policy,
+                None => policy.counted_by() != CountedBy::Prefix,
+            });
+            let key = &app.secrets.limiter;
+            own.map(|(policy, subject)| WindowSet::Window(LimitKey::new(key, policy, subject)))
+                .collect()
+        }
+        (None, Some(client), None) => vec![WindowSet::Window(client)],
+        (None, None, Some(policy)) => vec![WindowSet::Policy(policy)],
+        (None, None, None) if params.is_set("all") => vec![WindowSet::All],
         _ => {
             let whose = "say whose limits to reset".to_owned();
             return Err(OperatorError::Input(whose));
         }
     };
+    let mut windows = 0;
+    for set in sets {
+        windows += app.limiter.reset(set).await?;
+    }
     tracing::info!(command = RESET, windows, "operator");
     Answer::one(&json!({"windows": windows}))
-}
-
-/// A window that `identity` shares with its neighbours stays: because the limiter is full, or, unless its
-/// policy is requested explicitly, because it is that of a prefix.
-async fn reset_identity(
-    meter: Meter<'_>,
-    identity: ClientIdentity<'_>,
-    only: Option<PolicyName>,
-) -> Result<usize, LimiterError> {
-    let mut count = 0;
-    for (policy, subject) in identity.subjects() {
-        let is_shared = policy.counted_by() == CountedBy::Prefix;
-        if only.map_or(!is_shared, |only| only == policy) {
-            let key = LimitKey::new(meter.key, policy, subject);
-            count += meter.limiter.reset(WindowSet::Window(key)).await?;
-        }
-    }
-    Ok(count)
 }
 
 fn policy(params: &Params) -> Result<Option<PolicyName>, OperatorError> {
@@ -183,84 +146,69 @@ fn client(params: &Params) -> Result<Option<LimitKey>, OperatorError> {
     params.parsed("client", parse)
 }
 
-fn email(params: &Params) -> Result<Option<EmailAddress>, OperatorError> {
-    let parse =
-        |email: &str| EmailAddress::parse(email).map_err(|error| format!("the address {error}"));
-    params.parsed("email", parse)
-}
-
-/// A client that policies count.
-enum ClientIdentity<'a> {
-    /// A network without a credential.
-    Network(Network),
+/// A client that policies count: a network, a credential, an address over all networks, or an address signed up from
+/// a network.
+struct Identity {
+    network: Option<Network>,
+    email: Option<EmailAddress>,
     /// An API key, or an agent.
-    Credential(Fingerprint),
-    /// An address signed up from a network.
-    SignUp(Network, &'a EmailAddress),
-    /// An address, over all networks.
-    Address(&'a EmailAddress),
+    credential: Option<Fingerprint>,
 }
 
-impl<'a> ClientIdentity<'a> {
-    fn of(
-        params: &Params,
-        email: Option<&'a EmailAddress>,
-        secrets: &SecretKeys,
-    ) -> Result<Option<Self>, OperatorError> {
-        let parse = |ip: &str| {
-            let ip = ip.parse::<IpAddr>();
+impl Identity {
+    /// That of `ip`, `email` and `key`; `None` without any of them.
+    fn of(params: &Params, secrets: &SecretKeys) -> Result<Option<Self>, OperatorError> {
+        let email = params.parsed("email", |email| {
+            EmailAddress::parse(email).map_err(|error| format!("the address {error}"))
+        })?;
+        let network = params.parsed("ip", |ip| {
+            let ip = ip.parse::<IpAddr>().map(Network::from);
             ip.map_err(|_no_address| "ip must be an IP address")
-        };
-        if let Some(ip) = params.parsed("ip", parse)? {
-            let network = Network::from(ip);
-            return Ok(Some(match email {
-                Some(email) => Self::SignUp(network, email),
-                None => Self::Network(network),
-            }));
-        }
+        })?;
         let credential = params.parsed("key", |key| {
-            Self::of_credential(key, secrets).ok_or(
+            credential(key, secrets).ok_or(
                 "--key must be a whole API key, a token or a client id; the id of a key is not enough",
             )
         })?;
-        Ok(credential.or_else(|| email.map(Self::Address)))
-    }
-
-    /// The API key, the token or the client id of an agent.
-    fn of_credential(text: &str, secrets: &SecretKeys) -> Option<Self> {
-        let fingerprint = match ApiKey::parse(text) {
-            Some(key) => key.fingerprint(),
-            None => match AccessToken::decode(text, &secrets.access_token) {
-                Some(token) => token.registration().fingerprint(),
-                None => Registration::from_client_id(text)?.fingerprint(),
-            },
-        };
-        Some(Self::Credential(fingerprint))
+        let is_named = email.is_some() || network.is_some() || credential.is_some();
+        Ok(is_named.then_some(Self {
+            network,
+            email,
+            credential,
+        }))
     }
 
     /// The policies that count it, each with the subject it counts. Visitors of the assistant are counted by
     /// their cookies, which nobody can specify here.
     fn subjects(&self) -> Vec<(PolicyName, Subject<'_>)> {
+        let email = self.email.as_ref();
+        // With an address, only its policies are meant.
+        let network = self.network.filter(|_| email.is_none());
         let subject = |policy: PolicyName| {
-            let subject = match (self, policy.counted_by()) {
-                (
-                    Self::Network(network),
-                    CountedBy::Client | CountedBy::Visitor | CountedBy::Network,
-                ) => Subject::Network(*network),
-                (Self::Network(network), CountedBy::Prefix) => Subject::Prefix(*network),
-                (Self::Credential(fingerprint), CountedBy::Client | CountedBy::Visitor) => {
-                    Subject::Credential(fingerprint)
-                }
-                (Self::SignUp(network, email), CountedBy::SignUp) => {
-                    Subject::SignUp(*network, email)
-                }
-                (Self::SignUp(_, email) | Self::Address(email), CountedBy::Address) => {
-                    Subject::Mailbox(email)
-                }
-                _ => return None,
+            let subject = match policy.counted_by() {
+                CountedBy::SignUp => Subject::SignUp(self.network?, email?),
+                CountedBy::Address => Subject::Mailbox(email?),
+                CountedBy::Network => Subject::Network(network?),
+                CountedBy::Prefix => Subject::Prefix(network?),
+                CountedBy::Client | CountedBy::Visitor => match &self.credential {
+                    Some(credential) => Subject::Credential(credential),
+                    None => Subject::Network(network?),
+                },
+                CountedBy::Everyone => return None,
             };
             Some((policy, subject))
         };
         PolicyName::ALL.into_iter().filter_map(subject).collect()
     }
+}
+
+/// The API key, the token or the client id of an agent.
+fn credential(text: &str, secrets: &SecretKeys) -> Option<Fingerprint> {
+    if let Some(key) = ApiKey::parse(text) {
+        return Some(key.fingerprint());
+    }
+    if let Some(token) = AccessToken::decode(text, &secrets.access_token) {
+        return Some(token.registration().fingerprint());
+    }
+    Some(Registration::from_client_id(text)?.fingerprint())
 }

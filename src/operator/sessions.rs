@@ -17,14 +17,14 @@ const LINK_LIFETIME_MS: u64 = 10 * 60 * 1000;
 /// Lifetime of a session.
 pub(crate) const SESSION_LIFETIME_S: u64 = 12 * 60 * 60;
 
-/// Maximum number of links, and of sessions. The oldest one makes room for another.
-const LINKS_MAX: usize = 16;
-const SESSIONS_MAX: usize = 64;
+/// Maximum number of links and sessions. The oldest one makes room for another.
+const TOKENS_MAX: usize = 64;
 
 /// The random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
-const FORM_TOKEN: &str = "landing-api 2026-11 admin form token";
+const LINK: &str = "landing-api 2026-11 admin link";
+const SESSION: &str = "landing-api 2026-11 admin session";
 const ROOT: &str = "landing-api 2026-11 admin page root";
 
 /// The links and sessions.
@@ -32,8 +32,8 @@ pub struct Sessions {
     entropy: Arc<dyn Entropy>,
     /// Address of the page's listener.
     address: SocketAddr,
-    links: Mutex<TokenList<LINKS_MAX>>,
-    sessions: Mutex<TokenList<SESSIONS_MAX>>,
+    /// The hash of each token under its purpose, and its expiry.
+    tokens: Mutex<Vec<(blake3::Hash, Timestamp)>>,
 }
 
 hidden!(Sessions, Session);
@@ -48,49 +48,66 @@ impl Sessions {
         Self {
             entropy,
             address,
-            links: Mutex::default(),
-            sessions: Mutex::default(),
+            tokens: Mutex::default(),
         }
     }
 
     /// The URL of a new link, which is a secret until it is used, and its expiry.
     pub fn new_link(&self, now: Timestamp) -> (String, Timestamp) {
-        let token = self.new_token();
         let expires_at = now.plus_ms(LINK_LIFETIME_MS);
-        self.links.lock().add(&token, expires_at, now);
+        let token = self.add(LINK, expires_at, now);
         let url = format!("http://{}/login?link={token}", self.address);
         (url, expires_at)
     }
 
     /// True if a link with this token is valid. It stays valid.
     pub(crate) fn has_link(&self, token: &str, now: Timestamp) -> bool {
-        self.links.lock().contains(token, now)
+        self.contains(LINK, token, now)
     }
 
     /// Opens a session with a link, which it uses up. `None` if the link is invalid.
     pub(crate) fn open(&self, link: &str, now: Timestamp) -> Option<Session> {
-        if !self.links.lock().remove(link, now) {
-            return None;
-        }
-        let session = self.new_token();
+        let is_valid = self.remove(LINK, link, now);
         let expires_at = now.plus_ms(SESSION_LIFETIME_S * 1000);
-        self.sessions.lock().add(&session, expires_at, now);
-        Some(Session(session))
+        is_valid.then(|| Session(self.add(SESSION, expires_at, now)))
     }
 
     /// The open session with this token.
     pub(crate) fn find(&self, token: &str, now: Timestamp) -> Option<Session> {
-        let is_open = self.sessions.lock().contains(token, now);
+        let is_open = self.contains(SESSION, token, now);
         is_open.then(|| Session(token.to_owned()))
     }
 
     /// Ends a session.
     pub(crate) fn close(&self, session: &Session, now: Timestamp) {
-        self.sessions.lock().remove(&session.0, now);
+        self.remove(SESSION, &session.0, now);
     }
 
-    fn new_token(&self) -> String {
-        URL_SAFE_NO_PAD.encode(random::<TOKEN_BYTES>(&*self.entropy))
+    fn add(&self, purpose: &str, expires_at: Timestamp, now: Timestamp) -> String {
+        let token = URL_SAFE_NO_PAD.encode(random::<TOKEN_BYTES>(&*self.entropy));
+        let mut tokens = self.tokens.lock();
+        tokens.retain(|(_, expires_at)| now < *expires_at);
+        if tokens.len() == TOKENS_MAX {
+            tokens.remove(0);
+        }
+        tokens.push((hash(purpose, &token), expires_at));
+        token
+    }
+
+    fn contains(&self, purpose: &str, token: &str, now: Timestamp) -> bool {
+        let hash = hash(purpose, token);
+        let tokens = self.tokens.lock();
+        let mut valid = tokens.iter().filter(|(_, expires_at)| now < *expires_at);
+        valid.any(|(known, _)| *known == hash)
+    }
+
+    /// True if it was there and unexpired. Of two calls, only one returns true.
+    fn remove(&self, purpose: &str, token: &str, now: Timestamp) -> bool {
+        let hash = hash(purpose, token);
+        let mut tokens = self.tokens.lock();
+        tokens.retain(|(_, expires_at)| now < *expires_at);
+        let found = tokens.iter().position(|(known, _)| *known == hash);
+        found.map(|index| tokens.remove(index)).is_some()
     }
 }
 
@@ -101,59 +118,15 @@ impl Session {
     }
 
     /// The path prefix of the session's pages and its cookie: one that no other service on this host knows. A
-    /// cookie for `/` would be sent to all of them, whatever their port (RFC 6265, section 8.5).
+    /// cookie for `/` would be sent to all of them, whatever their port (RFC 6265, section 8.5). Only the owner of the
+    /// cookie can derive it, so nobody else can send its forms, and the cookie can't be derived from it.
     pub(crate) fn root(&self) -> String {
-        let hash = blake3::Hash::from_bytes(blake3::derive_key(ROOT, self.0.as_bytes()));
-        format!("/{}", &hash.to_hex()[..32])
-    }
-
-    /// The token in the session's forms. Only the owner of the cookie can derive it, and the cookie can't be
-    /// derived from it.
-    pub(crate) fn form_token(&self) -> String {
-        self.form_hash().to_hex().to_string()
-    }
-
-    /// True if `token` is [`Session::form_token`].
-    pub(crate) fn is_form_token(&self, token: &str) -> bool {
-        // Hashes are compared in constant time.
-        blake3::Hash::from_hex(token).is_ok_and(|given| given == self.form_hash())
-    }
-
-    fn form_hash(&self) -> blake3::Hash {
-        blake3::Hash::from_bytes(blake3::derive_key(FORM_TOKEN, self.0.as_bytes()))
+        format!("/{}", &hash(ROOT, &self.0).to_hex()[..32])
     }
 }
 
-/// Hashes of at most `MAX` tokens, with their expiry.
-#[derive(Default)]
-struct TokenList<const MAX: usize>(Vec<(blake3::Hash, Timestamp)>);
-
-impl<const MAX: usize> TokenList<MAX> {
-    fn add(&mut self, token: &str, expires_at: Timestamp, now: Timestamp) {
-        self.0.retain(|(_, expires_at)| now < *expires_at);
-        if self.0.len() == MAX {
-            self.0.remove(0);
-        }
-        self.0.push((hash(token), expires_at));
-    }
-
-    fn contains(&self, token: &str, now: Timestamp) -> bool {
-        let hash = hash(token);
-        let mut tokens = self.0.iter();
-        tokens.any(|(known, expires_at)| *known == hash && now < *expires_at)
-    }
-
-    /// True if it was there and unexpired.
-    fn remove(&mut self, token: &str, now: Timestamp) -> bool {
-        let was_good = self.contains(token, now);
-        let hash = hash(token);
-        self.0.retain(|(known, _)| *known != hash);
-        was_good
-    }
-}
-
-fn hash(token: &str) -> blake3::Hash {
-    blake3::hash(token.as_bytes())
+fn hash(purpose: &str, token: &str) -> blake3::Hash {
+    blake3::Hash::from_bytes(blake3::derive_key(purpose, token.as_bytes()))
 }
 
 #[cfg(test)]
@@ -235,30 +208,18 @@ mod tests {
     #[test]
     fn the_oldest_makes_room() {
         let sessions = sessions();
-        let links: Vec<_> = (0..=LINKS_MAX).map(|_| new_link(&sessions)).collect();
+        let links: Vec<_> = (0..=TOKENS_MAX).map(|_| new_link(&sessions)).collect();
         assert!(!sessions.has_link(&links[0], NOW));
         assert!(sessions.has_link(&links[1], NOW));
-        assert!(sessions.has_link(&links[LINKS_MAX], NOW));
+        assert!(sessions.has_link(&links[TOKENS_MAX], NOW));
     }
 
     #[test]
-    fn a_root_is_that_of_its_session_alone_and_tells_no_other_secret() {
+    fn a_root_is_that_of_its_session_alone() {
         let (one, other) = (Session("a".to_owned()), Session("b".to_owned()));
         let root = one.root();
         assert!(root.len() == 33 && root.starts_with('/'));
         assert_eq!(root, one.root());
         assert_ne!(root, other.root());
-        assert!(!one.form_token().contains(&root[1..]));
-    }
-
-    #[test]
-    fn a_form_token_is_that_of_its_session_alone() {
-        let (one, other) = (Session("a".to_owned()), Session("b".to_owned()));
-        let token = one.form_token();
-        assert!(one.is_form_token(&token));
-        assert!(!other.is_form_token(&token));
-        for bad in ["", "a", &token[1..], &format!("{token}0"), &"é".repeat(32)] {
-            assert!(!one.is_form_token(bad), "{bad}");
-        }
     }
 }

@@ -5,10 +5,7 @@ use std::error::Error;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Bytes};
-use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use hyper::{Response, StatusCode};
 use minijinja::context;
 
@@ -27,21 +24,15 @@ const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; base
      trusted-types 'none'";
 
 /// Headers of every response of the page.
-const HEADERS: [(HeaderName, &str); 7] = [
-    (CONTENT_SECURITY_POLICY, POLICY),
-    (REFERRER_POLICY, "no-referrer"),
-    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (CACHE_CONTROL, "no-store"),
+const HEADERS: [(&str, &str); 7] = [
+    ("content-security-policy", POLICY),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("cache-control", "no-store"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
     (
-        HeaderName::from_static("cross-origin-resource-policy"),
-        "same-origin",
-    ),
-    (
-        HeaderName::from_static("cross-origin-opener-policy"),
-        "same-origin",
-    ),
-    (
-        HeaderName::from_static("permissions-policy"),
+        "permissions-policy",
         "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     ),
 ];
@@ -71,16 +62,10 @@ impl PageError {
         if self.status.is_server_error() {
             tracing::warn!(error = %words, "the admin page cannot be shown");
         }
-        let filled = views.fill(
-            "message.html",
-            "",
-            session,
-            context! { kind => *kind, words },
-        );
-        let mut response = html(
-            self.status,
-            filled.unwrap_or_else(|error| error.to_string()),
-        );
+        let values = context! { kind => *kind, words };
+        let filled = views.fill("message.html", "", session, values);
+        let text = filled.unwrap_or_else(|error| error.to_string());
+        let mut response = html(self.status, text);
         if let Ok(methods) = HeaderValue::from_str(words)
             && *kind == "method"
         {
@@ -129,17 +114,17 @@ where
 
 /// A page.
 pub(super) fn html(status: StatusCode, html: String) -> Response<PageBody> {
-    let mut response = asset("text/html; charset=utf-8", html);
-    *response.status_mut() = status;
-    response
+    reply(status, "text/html; charset=utf-8", html)
 }
 
 /// A text, such as a file that is part of the program.
-pub(in crate::operator) fn asset(
+pub(in crate::operator) fn reply(
+    status: StatusCode,
     media_type: &'static str,
     text: impl Into<Bytes>,
 ) -> Response<PageBody> {
     let mut response = Response::new(whole(text));
+    *response.status_mut() = status;
     let media_type = HeaderValue::from_static(media_type);
     response.headers_mut().insert(CONTENT_TYPE, media_type);
     response
@@ -157,7 +142,12 @@ pub(super) fn see_other(path: &str) -> Response<PageBody> {
 
 /// Adds the headers of every response.
 pub(super) fn finish(mut response: Response<PageBody>, is_head: bool) -> Response<PageBody> {
-    let headers = HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    let headers = HEADERS.map(|(name, value)| {
+        (
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        )
+    });
     response.headers_mut().extend(headers);
     if is_head {
         *response.body_mut() = whole("");

@@ -1,7 +1,7 @@
 //! A page of a long list, searched and sorted. It is found in one pass over the list, with no more than the
 //! page in memory: the time grows with the list, whichever page it is, but the memory doesn't.
 //!
-//! A page begins after a row or ends before one, whichever rows were added or removed in the meantime.
+//! A page begins after a row, whichever rows were added or removed in the meantime.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,10 +45,8 @@ pub(super) struct Search {
     new_since: String,
     sorted_by: &'static str,
     is_ascending: bool,
-    /// True if the page ends at `edge`; otherwise it begins there.
-    is_before: bool,
-    /// Key of a row that is not on the page; `None` for the first page.
-    edge: Option<String>,
+    /// Key of the last row before the page; `None` for the first page.
+    after: Option<String>,
 }
 
 /// A page of the selected rows, for the template.
@@ -66,15 +64,14 @@ pub(super) struct Picked {
     new_days: u32,
     /// Value of the parameter.
     sort: String,
-    /// Parameters of the pages before and after, if any.
-    before: Option<String>,
+    /// Parameter of the next page, if any.
     after: Option<String>,
     /// Number of rows read when the time was up; `None` if it wasn't.
     cut_after: Option<usize>,
 }
 
 impl Search {
-    /// Selection by the parameters `q`, `days`, `sort`, `after` and `before`. The field to sort by begins
+    /// Selection by the parameters `q`, `days`, `sort` and `after`. The field to sort by begins
     /// with `-` for descending order.
     pub(super) fn new(params: &Params, members: &'static ListMembers, now: Timestamp) -> Self {
         let part = params.text("q").unwrap_or_default();
@@ -84,7 +81,6 @@ impl Search {
         let sort = params.text("sort").unwrap_or_default();
         let mut sorted = members.searched.iter().copied().chain([members.made_at]);
         let sorted_by = sorted.find(|member| *member == sort.trim_start_matches('-'));
-        let (after, before) = (params.text("after"), params.text("before"));
         Self {
             members,
             needle: part.trim().to_lowercase(),
@@ -92,8 +88,7 @@ impl Search {
             new_since: Timestamp::from_ms(new_since).to_rfc3339(),
             sorted_by: sorted_by.unwrap_or(members.made_at),
             is_ascending: sorted_by.is_some() && !sort.starts_with('-'),
-            is_before: after.is_none() && before.is_some(),
-            edge: after.or(before).map(str::to_owned),
+            after: params.text("after").map(str::to_owned),
         }
     }
 
@@ -111,10 +106,8 @@ impl Search {
         &self,
         mut list: Lines<OperatorError>,
     ) -> Result<Picked, OperatorError> {
-        // From the edge, the page has the rows with the smallest keys above it, or with the largest below.
-        let is_above = self.is_ascending != self.is_before;
         let mut page = BTreeMap::new();
-        let (mut total, mut new, mut found, mut beyond) = (0, 0, 0, 0);
+        let (mut total, mut new, mut found, mut skipped) = (0, 0, 0, 0);
         let mut cut_after = None;
         let began = Instant::now();
         while let Some(lines) = list.next().await {
@@ -128,14 +121,15 @@ impl Search {
                 }
                 found += 1;
                 let key = [text(&row, self.sorted_by), text(&row, self.members.id)].join("\n");
-                let edge = self.edge.as_ref();
-                if edge.is_some_and(|edge| key == *edge || (key > *edge) != is_above) {
+                let is_before =
+                    |after: &String| key == *after || (key > *after) != self.is_ascending;
+                if self.after.as_ref().is_some_and(is_before) {
+                    skipped += 1;
                     continue;
                 }
-                beyond += 1;
                 page.insert(key, row);
                 if page.len() > ROWS {
-                    let _farthest = if is_above {
+                    let _farthest = if self.is_ascending {
                         page.pop_last()
                     } else {
                         page.pop_first()
@@ -147,20 +141,14 @@ impl Search {
                 break;
             }
         }
-        let skipped = if self.is_before {
-            beyond - page.len()
-        } else {
-            found - beyond
-        };
         let has_more = skipped + page.len() < found;
         let (keys, mut rows): (Vec<_>, Vec<_>) = page.into_iter().unzip();
-        let (mut first, mut last) = (keys.first(), keys.last());
+        let mut last = keys.last();
         if !self.is_ascending {
             rows.reverse();
-            std::mem::swap(&mut first, &mut last);
+            last = keys.first();
         }
         Ok(Picked {
-            before: first.filter(|_| skipped > 0).cloned(),
             after: last.filter(|_| has_more).cloned(),
             rows,
             skipped,
@@ -237,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_row_is_on_one_page_in_each_order_forwards_and_back() {
+    async fn each_row_is_on_one_page_in_each_order() {
         for (sort, is_ascending) in [
             ("", true),
             ("-at", true),
@@ -257,14 +245,7 @@ mod tests {
                 let picked = pick(&format!("sort={sort}{begin}"), &mixed()).await;
                 assert_eq!(numbers(&picked), *page, "{sort} {index}");
                 assert_eq!((picked.skipped, picked.found), (index * 50, 121));
-                assert_eq!(picked.before.is_some(), index > 0);
                 assert_eq!(picked.after.is_some(), index < 2);
-                if index > 0 {
-                    let back = escaped(picked.before.as_deref());
-                    let back = pick(&format!("sort={sort}&before={back}"), &mixed()).await;
-                    assert_eq!(numbers(&back), pages[index - 1], "{sort} {index}");
-                    assert_eq!(back.skipped, (index - 1) * 50);
-                }
                 if index < 2 {
                     begin = format!("&after={}", escaped(picked.after.as_deref()));
                 }

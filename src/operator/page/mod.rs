@@ -10,9 +10,10 @@
 //! | `list` | a page of a long list, searched |
 //!
 //! A page is a row of `PAGES`: operations, and the template that shows their answers. A change takes two
-//! steps: a page that announces the effect, and its form, which carries a token of the session.
+//! steps: a page that announces the effect, and its form.
 //!
-//! The pages of a session are below a path of its own (`Session::root`), which its cookie is bound to.
+//! The pages of a session are below a path of its own (`Session::root`), which its cookie is bound to, and which
+//! no other page can address.
 
 mod answer;
 mod list;
@@ -48,7 +49,7 @@ use super::{contact_csv, contacts, exposition, operate};
 
 pub use self::answer::PageBody;
 use self::answer::PageError;
-pub(super) use self::answer::asset;
+pub(super) use self::answer::reply;
 use self::list::Search;
 use self::pages::{Change, PAGES, View};
 use self::views::{ICON, STYLE, Views};
@@ -59,14 +60,6 @@ const FORM_BYTES_MAX: usize = 16 * 1024;
 const FORM_DEADLINE: Duration = Duration::from_secs(10);
 
 const COOKIE_NAME: &str = "landing-admin";
-
-/// Purpose of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Serves {
-    All,
-    /// One request of a monitor: all other connections are in use.
-    Monitors,
-}
 
 type PageAnswer = Result<Response<PageBody>, PageError>;
 
@@ -95,7 +88,7 @@ impl AdminPage {
     }
 
     /// Answers one request.
-    pub async fn respond<B>(&self, request: Request<B>, serves: Serves) -> Response<PageBody>
+    pub async fn respond<B>(&self, request: Request<B>) -> Response<PageBody>
     where
         B: Body<Data = Bytes, Error: Error + Send + Sync> + Send + 'static,
     {
@@ -104,7 +97,7 @@ impl AdminPage {
         let now = self.app.clock.now();
         let found = self.session(&head, now);
         let session = found.as_ref().map(|(session, _)| session);
-        let answer = self.answer(&head, body, serves, found.as_ref(), now).await;
+        let answer = self.answer(&head, body, found.as_ref(), now).await;
         let response = answer.unwrap_or_else(|error| error.page(&self.views, session));
         answer::finish(response, is_head)
     }
@@ -129,7 +122,6 @@ impl AdminPage {
         &self,
         head: &Parts,
         body: PageBody,
-        serves: Serves,
         session: Option<&(Session, &str)>,
         now: Timestamp,
     ) -> PageAnswer {
@@ -143,20 +135,12 @@ impl AdminPage {
         if let Some(answer) = exposition::respond(&self.app, head).await {
             return Ok(answer);
         }
-        if serves == Serves::Monitors {
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            return Err(PageError::new(
-                status,
-                "full",
-                "too many connections are open",
-            ));
-        }
         let is_post = head.method == Method::POST;
         let is_get = matches!(head.method, Method::GET | Method::HEAD);
         let query = || Params::of_form(head.uri.query().unwrap_or_default());
         match head.uri.path() {
-            "/style.css" if is_get => return Ok(asset("text/css", STYLE)),
-            "/icon.svg" if is_get => return Ok(asset("image/svg+xml", ICON)),
+            "/style.css" if is_get => return Ok(reply(StatusCode::OK, "text/css", STYLE)),
+            "/icon.svg" if is_get => return Ok(reply(StatusCode::OK, "image/svg+xml", ICON)),
             "/style.css" | "/icon.svg" => return Err(not_allowed("GET, HEAD")),
             "/login" if is_get => return self.show_login(&query(), now),
             "/login" if is_post => return self.sign_in(&form(head, body).await?, now),
@@ -180,10 +164,6 @@ impl AdminPage {
         } else {
             query()
         };
-        let token = params.text("form_token").unwrap_or_default();
-        if is_post && !session.is_form_token(token) {
-            return Err(forbidden("form_token"));
-        }
         let request = PageRequest {
             page: self.clone(),
             session: session.clone(),
@@ -309,31 +289,19 @@ impl PageRequest {
 
     async fn export(&self) -> PageAnswer {
         let lines = self.run(contacts::LIST).await?;
-        let (media_type, disposition, pieces) = match self.params.text("format") {
-            Some("csv") => {
-                let header = stream::once(async { Ok(contact_csv::header()?) });
-                let rows = lines.map(|lines| Ok(contact_csv::of_json_lines(&lines?)?));
-                let disposition = "attachment; filename=\"contacts.csv\"";
-                let pieces = header.chain(rows).boxed();
-                ("text/csv; charset=utf-8", disposition, pieces)
-            }
-            Some("jsonl") => {
-                let disposition = "attachment; filename=\"contacts.jsonl\"";
-                ("application/jsonl", disposition, lines)
-            }
-            _ => {
-                let wrong = "The format must be csv or jsonl".to_owned();
-                return Err(OperatorError::Input(wrong).into());
-            }
-        };
+        let header = stream::once(async { Ok(contact_csv::header()?) });
+        let rows = lines.map(|lines| Ok(contact_csv::of_json_lines(&lines?)?));
+        let pieces = header.chain(rows);
         let frames = pieces.map_ok(Frame::data).map_err(|error: OperatorError| {
             tracing::error!(%error, "an answer to the operator was broken off");
             error.into()
         });
         let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-        headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static(disposition));
+        let media_type = HeaderValue::from_static("text/csv; charset=utf-8");
+        headers.insert(CONTENT_TYPE, media_type);
+        let disposition = HeaderValue::from_static("attachment; filename=\"contacts.csv\"");
+        headers.insert(CONTENT_DISPOSITION, disposition);
         Ok(response)
     }
 

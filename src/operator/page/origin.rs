@@ -1,7 +1,7 @@
 //! Requests that come from the admin page itself, or from somebody who opens it.
 //!
 //! A page elsewhere can send requests with the operator's cookie, or under a name of its own that resolves to
-//! this address (DNS rebinding). A form token stops it, too.
+//! this address (DNS rebinding). The path of a session, which nobody else knows, stops it, too.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -67,42 +67,37 @@ const CONTACT: (&str, &str) = ("contact", contacts::SHOW);
 const LIMITS: (&str, &str) = ("limits", limits::SHOW);
 const STATUS: (&str, &str) = ("status", status::SHOW);
 
-static CONTACTS: ListMembers = ListMembers {
-    operation: contacts::LIST,
-    id: "email",
-    made_at: "subscribed_at",
-    searched: &["email"],
-};
-static KEYS: ListMembers = ListMembers {
-    operation: keys::LIST,
-    id: "id",
-    made_at: "issued_at",
-    searched: &["id", "label"],
-};
-static AGENTS: ListMembers = ListMembers {
-    operation: agents::LIST_REVOKED,
-    id: "client_id",
-    made_at: "revoked_at",
-    searched: &["client_id"],
-};
-static BLOCKS: ListMembers = ListMembers {
-    operation: block::LIST,
-    id: "network",
-    made_at: "since",
-    searched: &["network"],
-};
-static QUESTIONS: ListMembers = ListMembers {
-    operation: questions::LIST,
-    id: "text",
-    made_at: "asked_at",
-    searched: &[],
-};
-static QUEUE: ListMembers = ListMembers {
-    operation: queue::LIST,
-    id: "id",
-    made_at: "queued_at",
-    searched: &["id", "state", "last_error"],
-};
+static CONTACTS: ListMembers = list(contacts::LIST, "email", "subscribed_at", &["email"]);
+static KEYS: ListMembers = list(keys::LIST, "id", "issued_at", &["id", "label"]);
+static AGENTS: ListMembers = list(
+    agents::LIST_REVOKED,
+    "client_id",
+    "revoked_at",
+    &["client_id"],
+);
+static BLOCKS: ListMembers = list(block::LIST, "network", "since", &["network"]);
+static QUESTIONS: ListMembers = list(questions::LIST, "text", "asked_at", &[]);
+static QUEUE: ListMembers = list(
+    queue::LIST,
+    "id",
+    "queued_at",
+    &["id", "state", "last_error"],
+);
+
+/// A list of `operation`, with the fields of its rows.
+const fn list(
+    operation: &'static str,
+    id: &'static str,
+    made_at: &'static str,
+    searched: &'static [&'static str],
+) -> ListMembers {
+    ListMembers {
+        operation,
+        id,
+        made_at,
+        searched,
+    }
+}
 
 static ERASE_CONTACT: Change = Change {
     fields: &["email"],

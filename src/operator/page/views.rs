@@ -92,7 +92,7 @@ impl Views {
             root => Value::from_safe_string(session.map(Session::root).unwrap_or_default()),
             menu => MENU.iter().map(|(path, name)| [*path, *name]).collect::<Vec<_>>(),
             version => env!("CARGO_PKG_VERSION"),
-            form_token => session.map(Session::form_token),
+            is_signed_in => session.is_some(),
         };
         let template = self.0.get_template(name)?;
         template.render(context! { ..values, ..frame })

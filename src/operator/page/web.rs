@@ -17,15 +17,10 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::operator::page::{AdminPage, Serves};
+use crate::operator::page::AdminPage;
 
-/// Maximum number of open connections: a few browsers and a monitor.
+/// Maximum number of open connections: a few browsers and a monitor. Further ones wait in the backlog.
 const CONNECTIONS_MAX: usize = 64;
-/// Additional connections for monitors, which must not mistake a busy page for a dead service. Further ones
-/// wait in the backlog.
-const MONITORS_MAX: usize = 8;
-/// Maximum duration of a monitor's connection.
-const MONITOR_MAX: Duration = Duration::from_secs(5);
 /// Deadline of a request's head, and maximum wait for one.
 const HEAD_DEADLINE: Duration = Duration::from_secs(15);
 /// Maximum time for which a client may not read its response.
@@ -42,8 +37,7 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// Answers browsers and monitors, until `stop` is cancelled.
 pub async fn serve_web(listener: Arc<TcpListener>, page: Arc<AdminPage>, stop: CancellationToken) {
-    let all = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let monitors = Arc::new(Semaphore::new(MONITORS_MAX));
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -55,21 +49,14 @@ pub async fn serve_web(listener: Arc<TcpListener>, page: Arc<AdminPage>, stop: C
             sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let (serves, place) = tokio::select! {
-            biased;
-            place = Arc::clone(&all).acquire_owned() => (Serves::All, place),
-            place = Arc::clone(&monitors).acquire_owned() => (Serves::Monitors, place),
+        let place = tokio::select! {
+            place = Arc::clone(&places).acquire_owned() => place,
             () = stop.cancelled() => break,
         };
         let (page, stop) = (Arc::clone(&page), stop.clone());
-        let connection_max = match serves {
-            Serves::All => CONNECTION_MAX,
-            Serves::Monitors => MONITOR_MAX,
-        };
         connections.spawn(async move {
-            let served = serve_connection(stream, page, serves, stop);
             // Fails only on timeout, which ends the connection.
-            let _ = timeout(connection_max, served).await;
+            let _ = timeout(CONNECTION_MAX, serve_connection(stream, page, stop)).await;
             drop(place);
         });
     }
@@ -88,19 +75,17 @@ pub async fn serve_web(listener: Arc<TcpListener>, page: Arc<AdminPage>, stop: C
 pub async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Send,
     page: Arc<AdminPage>,
-    serves: Serves,
     stop: CancellationToken,
 ) {
     let answer = service_fn(|request: Request<Incoming>| {
         let page = Arc::clone(&page);
-        async move { Ok::<_, Infallible>(page.respond(request, serves).await) }
+        async move { Ok::<_, Infallible>(page.respond(request).await) }
     });
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(STALL_MAX));
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .keep_alive(serves == Serves::All)
         .header_read_timeout(HEAD_DEADLINE)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX);

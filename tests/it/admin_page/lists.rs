@@ -59,8 +59,8 @@ async fn contacts_are_searched_by_part_of_the_address() {
             .unwrap_or_else(|| panic!("{part}: {first}"))
     };
     assert!(of("ada@lovelace.example") < of("n0119@example.com"));
-    assert!(of("contacts/export?format=csv") < of("<table"));
-    assert!(!first.contains("Previous 50"));
+    assert!(of("contacts/export?") < of("<table"));
+    assert!(!first.contains("First 50"));
     let mut seen = first.matches(row).count();
     let (mut page, mut pages) = (first, 1);
     while let Some(next) = link_to(&page, "Next 50") {
@@ -70,9 +70,9 @@ async fn contacts_are_searched_by_part_of_the_address() {
     }
     assert_eq!((seen, pages), (121, 3));
     assert!(page.contains("Contacts 101 to 121 of 121."));
-    let back = link_to(&page, "Previous 50").unwrap();
+    let back = link_to(&page, "First 50").unwrap();
     let back = desk.get(&login, &back).await.text;
-    assert!(back.contains("Contacts 51 to 100 of 121."));
+    assert!(back.contains("Contacts 1 to 50 of 121."));
     let beyond = contacts(&desk, &login, "?after=0").await;
     assert!(beyond.contains("No results on this page."));
 
@@ -206,13 +206,13 @@ async fn a_contact_is_erased_after_a_confirmation() {
 async fn a_store_that_fails_is_no_empty_list() {
     let (desk, login) = Desk::signed_in().await;
     desk.sign_up("ada@example.com").await;
-    let form = desk.form(&login, "email=ada%40example.com").await;
+    let form = "email=ada%40example.com";
     let failure = StoreError::Unavailable("the disk hums".to_owned());
     desk.app.contacts.fail_with(Some(failure));
     let shown = desk.get(&login, "/contacts").await;
     assert_eq!(shown.status, 503);
     assert!(shown.text.contains("the disk hums"));
-    let erase = Visit::post("/contacts/erase", &form).of(&login);
+    let erase = Visit::post("/contacts/erase", form).of(&login);
     assert_eq!(desk.send(erase).await.status, 503);
     desk.app.contacts.fail_with(None);
     assert!(desk.is_known("ada@example.com").await);
@@ -288,7 +288,7 @@ async fn an_agent_is_revoked_after_a_confirmation() {
     let client_id = Registration::new([7; 16], NOW).client_id();
     let field = format!("client_id={client_id}");
     let revoke = async |field: &str| desk.confirm(&login, "/agents/revoke", field).await;
-    let stolen = Visit::post("/agents/revoke", &desk.form(&login, &field).await)
+    let stolen = Visit::post("/agents/revoke", &field)
         .of(&login)
         .header("sec-fetch-site", "cross-site");
     assert_eq!(desk.send(stolen).await.status, 403);
@@ -323,7 +323,7 @@ async fn what_strangers_wrote_is_text() {
         "/keys?q=%22%3E%3Cimg%20src%3Dx%3E".to_owned(),
         "/?by=%22%3E%3Cimg%20src%3Dx%3E".to_owned(),
         "/contacts?days=%22%3E%3Cimg%3E&after=%22%3E%3Cimg%3E".to_owned(),
-        "/contacts?sort=%22%3E%3Cimg%3E&before=%22%3E%3Cimg%3E".to_owned(),
+        "/contacts?sort=%22%3E%3Cimg%3E&after=%22%3E%3Cimg%3E".to_owned(),
     ] {
         let shown = desk.get(&login, &path).await;
         assert_eq!(shown.status, 200, "{path}");
@@ -378,35 +378,18 @@ fn check_markup(path: &str, html: &str) {
 }
 
 #[tokio::test]
-async fn contacts_are_exported_as_files() {
+async fn contacts_are_exported_as_a_file() {
     let (desk, login) = Desk::signed_in().await;
     desk.sign_up("=1+1@example.com").await;
-    for (format, media_type, text) in [
-        (
-            "csv",
-            "text/csv; charset=utf-8",
-            "email,subscribed_at,last_seen_at,status,confirmed_at,source,consent_text,unsubscribe_url\r\n\
-             '=1+1@example.com,2026-11-21T12:00:00.000Z,2026-11-21T12:00:00.000Z,subscribed,,,,\r\n",
-        ),
-        (
-            "jsonl",
-            "application/jsonl",
-            "{\"email\":\"=1+1@example.com\",\"subscribed_at\":\"2026-11-21T12:00:00.000Z\",\
-             \"last_seen_at\":\"2026-11-21T12:00:00.000Z\",\"status\":\"subscribed\",\
-             \"confirmed_at\":null,\"source\":null,\"consent_text\":null,\"unsubscribe_url\":null}\n",
-        ),
-    ] {
-        let path = format!("/contacts/export?format={format}");
-        let shown = desk.get(&login, &path).await;
-        assert_eq!(shown.status, 200);
-        assert_eq!(shown.header("content-type"), Some(media_type));
-        let disposition = format!("attachment; filename=\"contacts.{format}\"");
-        assert_eq!(shown.header("content-disposition"), Some(&*disposition));
-        assert_eq!(shown.text, text);
-    }
-    for bad in ["", "?format=", "?format=xlsx"] {
-        let path = format!("/contacts/export{bad}");
-        let shown = desk.get(&login, &path).await;
-        assert_eq!(shown.status, 400, "{bad}");
-    }
+    let shown = desk.get(&login, "/contacts/export").await;
+    assert_eq!(shown.status, 200);
+    assert_eq!(
+        shown.header("content-type"),
+        Some("text/csv; charset=utf-8")
+    );
+    let disposition = "attachment; filename=\"contacts.csv\"";
+    assert_eq!(shown.header("content-disposition"), Some(disposition));
+    let text = "email,subscribed_at,last_seen_at,status,confirmed_at,source,consent_text,unsubscribe_url\r\n\
+                '=1+1@example.com,2026-11-21T12:00:00.000Z,2026-11-21T12:00:00.000Z,subscribed,,,,\r\n";
+    assert_eq!(shown.text, text);
 }

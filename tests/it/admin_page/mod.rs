@@ -14,7 +14,7 @@ use std::sync::Arc;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Method, Request, StatusCode};
-use landing_api::operator::page::{AdminPage, Serves};
+use landing_api::operator::page::AdminPage;
 use landing_api::operator::sessions::Sessions;
 
 use landing_api::domain::email::EmailAddress;
@@ -128,13 +128,6 @@ impl Shown {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
-
-    /// The token that the forms of the page carry.
-    fn form_token(&self) -> String {
-        let field = self.text.split_once("name=\"form_token\" value=\"");
-        let (_, rest) = field.unwrap();
-        rest.split('"').next().unwrap().to_owned()
-    }
 }
 
 impl Desk {
@@ -176,10 +169,7 @@ impl Desk {
             request = request.header(name, value);
         }
         let body = Full::new(Bytes::from(visit.body));
-        let response = self
-            .page
-            .respond(request.body(body).unwrap(), Serves::All)
-            .await;
+        let response = self.page.respond(request.body(body).unwrap()).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         let shown = Shown {
@@ -249,17 +239,10 @@ impl Desk {
         }
     }
 
-    /// `fields` with the form token of the session.
-    async fn form(&self, login: &Login, fields: &str) -> String {
-        let shown = self.get(login, "/").await;
-        format!("{fields}&form_token={}", shown.form_token())
-    }
-
     /// Sends the form of the confirmation page at `path`.
     async fn confirm(&self, login: &Login, path: &str, field: &str) -> Shown {
         let asked = self.get(login, &format!("{path}?{field}")).await;
         assert_eq!(asked.status, 200, "{}", asked.text);
-        let form = format!("{field}&form_token={}", asked.form_token());
-        self.send(Visit::post(path, &form).of(login)).await
+        self.send(Visit::post(path, field).of(login)).await
     }
 }

@@ -180,7 +180,7 @@ async fn the_last_warning_has_an_age_and_is_put_away_until_the_next() {
     let (_, at) = shown.split_once("name=\"at\" value=\"").unwrap();
     let at = at.split('"').next().unwrap();
     let put_away = async |at: &str| {
-        let form = desk.form(&login, &format!("at={at}")).await;
+        let form = format!("at={at}");
         desk.send(Visit::post("/warning/put-away", &form).of(&login))
             .await
     };
