@@ -66,7 +66,12 @@ pub(super) async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorE
         };
         let (revocation, record) = revoke_key(keys, record, now).await?;
         let result = revocation.as_str();
-        tracing::info!(command = REVOKE, key.id = %record.id, result, "operator");
+        tracing::info!(
+            command = REVOKE,
+            key.id = record.id.to_string(),
+            result,
+            "operator"
+        );
         answers.push(outcome(&name, result, Some(record), now));
     }
     Answer::one(&answers)
