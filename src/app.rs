@@ -84,7 +84,6 @@ impl App {
         Newsletter {
             contacts: &*self.contacts,
             provider: self.provider.as_deref(),
-            reveal: self.settings.reveal_existing,
             origin_key: &self.secrets.origin,
             entropy: &*self.entropy,
             notices: self.notices(),

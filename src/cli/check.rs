@@ -85,7 +85,7 @@ pub(super) async fn check(
         let inspected = inspect(dir);
         findings.add("data directory", directory(dir, &inspected));
         let blocks = dir.join(data_dir::BLOCKS);
-        if let Err(error) = FileBlockList::open(Some(blocks), Vec::new()) {
+        if let Err(error) = FileBlockList::open(Some(blocks)) {
             findings.add("blocks", failed(error));
         }
         let connected = admin_socket::connect(dir);

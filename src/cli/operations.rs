@@ -19,9 +19,8 @@ const AGENT_COLUMNS: [ListColumn; 3] = [
     ListColumn("Client id", "client_id", 0, Cell::Text),
 ];
 
-const BLOCK_COLUMNS: [ListColumn; 3] = [
+const BLOCK_COLUMNS: [ListColumn; 2] = [
     ListColumn("Since (UTC)", "since", 19, Cell::Time),
-    ListColumn("By", "by", 7, Cell::Text),
     ListColumn("Network", "network", 0, Cell::Text),
 ];
 
@@ -80,12 +79,6 @@ pub(super) async fn agents(command: AgentsCommand, client: &Client) -> Result<Do
 pub(super) async fn block(command: BlockCommand, client: &Client) -> Result<Done, CommandError> {
     let (operation, named) = match command {
         BlockCommand::List(form) => {
-            if !client.is_running() {
-                note(
-                    "no service is running: these are the networks of LANDING_BLOCK, not those of the \
-                     service's flags",
-                );
-            }
             return list(block::LIST, json!({}), &BLOCK_COLUMNS, form, client).await;
         }
         BlockCommand::Add(named) => (block::ADD, named),

@@ -126,7 +126,6 @@ pub async fn serve_until_stopped(
     let service = Arc::new(public_service(args, app, &site));
     let limits = ServerLimits {
         connections_max,
-        connections_per_network: args.connections_per_network.map(|most| most as usize),
         drain_deadline: args.drain_deadline(DEADLINES),
         ..ServerLimits::default()
     };

@@ -12,8 +12,8 @@ const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory"
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct AcmeArgs {
-    /// Domain to order a certificate for and keep renewed, such as api.example.com; it must resolve to this
-    /// machine, with port 443 leading to --listen; repeatable
+    /// Domain to order a certificate for; it must resolve to this machine, with port 443 leading to --listen;
+    /// repeatable
     #[arg(long = "https-domain", value_name = "NAME", value_parser = domain)]
     pub domains: Vec<String>,
 
@@ -21,7 +21,7 @@ pub struct AcmeArgs {
     #[arg(long = "acme-email", value_name = "ADDRESS", requires = "domains", value_parser = values::email)]
     pub email: Option<String>,
 
-    /// ACME directory URL of the authority [default: that of Let's Encrypt]
+    /// ACME directory of the authority [default: Let's Encrypt]
     #[arg(long = "acme-directory", value_name = "URL", requires = "domains", value_parser = directory)]
     pub directory: Option<String>,
 }

@@ -5,16 +5,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Parser, ValueEnum};
 use ipnet::IpNet;
 use tracing::Level;
 use url::{Host, Url};
 
-use crate::domain::{
-    Accent, BlockedNetwork, DAY_MS, Policies, PolicyName, Quota, RevealExisting, Settings,
-    SignUpsGo,
-};
+use crate::domain::{Accent, DAY_MS, Policies, PolicyName, Quota, Settings, SignUpsGo};
 
 use super::acme::AcmeArgs;
 use super::engines::EngineArgs;
@@ -26,6 +23,9 @@ use super::values::{self, WebhookUrl};
 /// The most questions that the home page offers.
 const SUGGESTIONS_MAX: usize = 6;
 
+/// Time to confirm a sign-up.
+const OPT_IN_MS: u64 = 7 * DAY_MS;
+
 /// The flags of the service.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, Parser)]
@@ -34,8 +34,8 @@ const SUGGESTIONS_MAX: usize = 6;
     version,
     about = "The back end of a marketing site in one binary",
     long_about = "The back end of a marketing site in one binary: newsletter sign-ups, an assistant with a \
-                  message quota, free API keys, and exact rate limits.\n\nAll data is stored in the data \
-                  directory or, with several nodes, in PostgreSQL and Redis."
+                  message quota, free API keys, and exact rate limits.\n\nEach flag can also be set by an \
+                  environment variable: --data-dir by LANDING_DATA_DIR, and so on."
 )]
 pub struct Args {
     /// Directory for all stored data; created if missing
@@ -47,17 +47,15 @@ pub struct Args {
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = values::address)]
     pub listen: SocketAddr,
 
-    /// Loopback address and port of the admin page, such as 127.0.0.1:9090; `landing-api admin link` prints a
-    /// login link [default: none, no admin page]
+    /// Loopback address and port of the admin page and metrics; `landing-api admin link` opens it
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::loopback)]
     pub admin_listen: Option<SocketAddr>,
 
-    /// PEM file with the HTTPS certificate and its chain, for --listen; reloaded when it changes [default:
-    /// none, plain HTTP]
+    /// PEM file with a certificate and its chain; reloaded when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
-    /// PEM file with the certificate's private key, readable only by its owner, or by a group if root owns it
+    /// PEM file with its private key, readable only by its owner, or by a group if root owns it
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
@@ -65,16 +63,15 @@ pub struct Args {
     #[command(flatten)]
     pub acme: AcmeArgs,
 
-    /// Address and port that redirect HTTP clients to --base-url, such as 0.0.0.0:80 [default: none]
+    /// Address and port that redirect HTTP clients to --base-url
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
     pub redirect_listen: Option<SocketAddr>,
 
-    /// Public origin of the service, without a path [default: that of --https-domain, or http:// or https://
-    /// and the listen address]
+    /// Public URL of the service, without a path [default: that of --https-domain or --listen]
     #[arg(long, value_name = "URL", value_parser = values::base_url)]
     pub base_url: Option<String>,
 
-    /// Service name shown by health and the documents
+    /// Name on pages, in emails and documents
     #[arg(long, value_name = "NAME", default_value = "Landing API", value_parser = values::name)]
     pub service_name: String,
 
@@ -82,34 +79,28 @@ pub struct Args {
     #[arg(long, value_name = "URL", value_parser = values::link)]
     pub erp_url: Option<String>,
 
-    /// URL of the imprint that every page links to, or a path on this site such as /imprint
+    /// Imprint that every page links to: a URL, or a path on this site
     #[arg(long, value_name = "URL", value_parser = values::page_link)]
     pub imprint_url: Option<String>,
 
-    /// URL of the privacy notice that every page links to, or a path on this site
+    /// Privacy notice that every page links to
     #[arg(long, value_name = "URL", value_parser = values::page_link)]
     pub privacy_url: Option<String>,
 
-    /// Directory with your own Markdown pages and replacements for the service's files
+    /// Directory with your own pages, images and logo
     #[arg(long, value_name = "DIR")]
     pub site_dir: Option<PathBuf>,
 
-    /// SVG or PNG logo, up to 64 KiB, shown next to the name on every page and in the browser tab [default: an
-    /// arrow]
-    #[arg(long, value_name = "FILE")]
-    pub site_logo: Option<PathBuf>,
-
-    /// Colour of links and buttons, such as '#0b665e', dark enough to read on light pages (WCAG AA); dark
-    /// pages use a lighter shade of it
+    /// Colour of links and buttons, such as '#0b665e', dark enough to read on light pages
     #[arg(long, value_name = "#RRGGBB", value_parser = Accent::parse)]
     accent: Option<Accent>,
 
-    /// Page, path of this site or email address that the assistant refers visitors to when it has no answer
+    /// Page or email address that the assistant offers when it has no answer
     #[arg(long, value_name = "URL|ADDRESS", value_parser = values::contact)]
     contact: Option<String>,
 
-    /// Question that the chat of the home page offers as a button; repeatable up to six times, one per line in the
-    /// environment [default: headings of your pages]
+    /// Question that the home page's chat offers as a button; repeatable up to six times [default: headings of your
+    /// pages]
     #[arg(
         long = "suggestion",
         value_name = "TEXT",
@@ -118,8 +109,7 @@ pub struct Args {
     )]
     suggestions: Vec<String>,
 
-    /// Days to store questions that the search of your pages could not answer, without a record of who asked;
-    /// `landing-api questions list` shows them. 0 stores none and erases those stored before
+    /// Days to store questions that your pages did not answer; `landing-api questions list` shows them
     #[arg(
         long,
         value_name = "DAYS",
@@ -128,42 +118,18 @@ pub struct Args {
     )]
     pub keep_questions: u64,
 
-    /// Markdown file with the title and introduction of the home page
-    #[arg(long, value_name = "FILE")]
-    pub site_intro: Option<PathBuf>,
-
-    /// Hide the developer pages from the navigation and the home page; they are still served
-    #[arg(long, value_parser = clap::builder::BoolishValueParser::new())]
+    /// Hide the developer pages from navigation and home page
+    #[arg(long, value_parser = BoolishValueParser::new())]
     hide_developers: bool,
 
+    /// Rate limit, such as newsletter=8/15m or keys=off; repeatable. `landing-api limits show` lists all
     #[arg(
         long,
-        help = values::limit_help(),
         value_name = "NAME=COUNT/WINDOW|off",
         value_delimiter = ',',
         value_parser = values::limit
     )]
     limit: Vec<(PolicyName, Option<Quota>)>,
-
-    /// Lifetime of issued keys: a number with s, m, h or d
-    #[arg(
-        long = "key-lifetime",
-        value_name = "TIME",
-        default_value = "90d",
-        value_parser = values::key_lifetime_ms
-    )]
-    pub(super) key_lifetime_ms: u64,
-
-    /// Reveal that an address is already signed up. never: to nobody; same-client: to the last four clients
-    /// that signed it up; always: to everyone
-    #[arg(
-        long,
-        value_name = "WHO",
-        default_value = "same-client",
-        value_parser = PossibleValuesParser::new(RevealExisting::ALL.map(RevealExisting::as_str))
-            .try_map(|word| RevealExisting::from_name(&word).ok_or("must be one of these"))
-    )]
-    pub(super) reveal_existing: RevealExisting,
 
     /// Store the IP address of each sign-up as proof of consent
     #[arg(
@@ -171,28 +137,19 @@ pub struct Args {
         value_name = "on|off",
         default_value = "off",
         action = ArgAction::Set,
-        value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+        value_parser = BoolishValueParser::new()
     )]
     consent_ip: bool,
 
-    /// Require confirmation by email
+    /// Confirm sign-ups by email (double opt-in)
     #[arg(long, value_enum, value_name = "HOW", default_value_t = OptInMode::Single)]
     opt_in: OptInMode,
-
-    /// Days to confirm a sign-up, counted from when the relay accepts its email; after that it is erased
-    #[arg(
-        long,
-        value_name = "DAYS",
-        default_value_t = 7,
-        value_parser = clap::value_parser!(u64).range(1..=90)
-    )]
-    opt_in_days: u64,
 
     /// The model that answers visitors, if it is not a search of the pages.
     #[command(flatten)]
     pub model: Option<ModelArgs>,
 
-    /// Origin whose pages may call the API from a browser, such as https://example.com; repeatable
+    /// Origin whose pages may call the API, such as https://example.com; repeatable
     #[arg(
         long = "allow-origin",
         value_name = "ORIGIN",
@@ -201,7 +158,7 @@ pub struct Args {
     )]
     pub allowed_origins: Vec<String>,
 
-    /// Network of proxies whose X-Forwarded-For header is trusted, such as 10.0.0.0/8 or 127.0.0.1; repeatable
+    /// Network of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8; repeatable
     #[arg(
         long = "trusted-proxy",
         value_name = "CIDR",
@@ -210,17 +167,7 @@ pub struct Args {
     )]
     pub trusted_proxies: Vec<IpNet>,
 
-    /// Network or address to block, such as 192.0.2.0/24; repeatable. `landing-api block add` needs no restart
-    #[arg(
-        long = "block",
-        value_name = "CIDR",
-        value_delimiter = ',',
-        value_parser = BlockedNetwork::parse
-    )]
-    pub blocked_networks: Vec<BlockedNetwork>,
-
-    /// How long browsers insist on https after a visit (HSTS): a number with s, m, h or d; sent only if
-    /// --base-url is an https URL
+    /// How long browsers insist on https after a visit, if --base-url is https
     #[arg(long, value_name = "TIME|off", default_value = "365d", value_parser = values::hsts_max_age)]
     hsts: values::HstsMaxAge,
 
@@ -238,8 +185,7 @@ pub struct Args {
     )]
     pub newsletter_webhook_mode: WebhookMode,
 
-    /// File with the secret that signs webhook requests: whsec_ and 24 to 64 bytes in Base64; with two, one per
-    /// line, both sign; readable only by its owner
+    /// File with the secret that signs webhook requests: whsec_ and Base64; two lines during a rotation
     #[arg(long, value_name = "FILE", requires = "newsletter_webhook")]
     pub newsletter_webhook_secret_file: Option<PathBuf>,
 
@@ -247,8 +193,7 @@ pub struct Args {
     #[command(flatten)]
     pub mail: Option<MailArgs>,
 
-    /// Maximum open connections, each using up to 32 KiB of memory; beyond it, each new one closes an idle one
-    /// of the network that has most. The open file limit is raised to fit
+    /// Maximum open connections, each using up to 32 KiB of memory; one network gets an eighth
     #[arg(
         long = "max-connections",
         value_name = "COUNT",
@@ -257,21 +202,11 @@ pub struct Args {
     )]
     pub connections_max: u32,
 
-    /// Maximum open connections per IPv4 address or IPv6 /56; --trusted-proxy networks are exempt [default: an
-    /// eighth of --max-connections]
-    #[arg(
-        long = "max-connections-per-network",
-        value_name = "COUNT",
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
-    )]
-    pub connections_per_network: Option<u32>,
-
     /// Where several nodes keep what they share.
     #[command(flatten)]
     pub engines: EngineArgs,
 
-    /// How long /livez returns 503 before a stop refuses connections, so that load balancers switch first: a
-    /// number with s or m, up to 1m
+    /// How long /livez returns 503 before a stop, so that load balancers switch first; up to 1m
     #[arg(
         long,
         value_name = "TIME",
@@ -490,13 +425,11 @@ impl Args {
             accent: self.accent,
             hides_developers: self.hide_developers,
             policies: self.policies(),
-            key_lifetime_ms: self.key_lifetime_ms,
-            reveal_existing: self.reveal_existing,
             keeps_consent_ip: self.consent_ip,
             has_model: self.model.is_some(),
             falls_back: self.falls_back(),
             questions_kept_days: self.keep_questions,
-            opt_in_ms: (self.opt_in == OptInMode::Double).then_some(self.opt_in_days * DAY_MS),
+            opt_in_ms: self.asks_to_confirm().then_some(OPT_IN_MS),
             sign_ups: self.sign_ups(),
             allowed_origins: self.allowed_origins.clone(),
             trusts_proxies: !self.trusted_proxies.is_empty(),

@@ -519,7 +519,7 @@ pub struct ResetLimits {
 /// A command about blocked networks.
 #[derive(Clone, Debug, Subcommand)]
 pub enum BlockCommand {
-    /// List blocked networks, including those of --block
+    /// List blocked networks
     List(OutputForm),
 
     /// Block every request of a network from now on

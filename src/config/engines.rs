@@ -28,38 +28,31 @@ hidden!(EngineUrl);
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EngineArgs {
-    /// PostgreSQL database for contacts, keys and revocations, such as
-    /// postgres://landing@db.example/landing?sslmode=require [default: the data directory]
+    /// PostgreSQL database for contacts and keys, such as postgres://landing@db.example/landing
     #[arg(long, global = true, hide_env_values = true, value_name = "URL")]
     pub store: Option<EngineUrl>,
 
-    /// File with the password for --store, not readable by other users
+    /// File with the password for --store
     #[arg(long, global = true, value_name = "FILE")]
     pub store_password_file: Option<PathBuf>,
 
-    /// PEM file with certificate authorities to trust for --store, in addition to the system's
+    /// PEM file with further certificate authorities for --store and --limits
     #[arg(long, global = true, value_name = "FILE")]
     pub store_ca: Option<PathBuf>,
 
-    /// Redis or Valkey for the rate limits, such as rediss://cache.example; needs --store [default: the data
-    /// directory]
+    /// Redis or Valkey for the rate limits, such as rediss://cache.example; needs --store
     #[arg(long, global = true, hide_env_values = true, value_name = "URL")]
     pub limits: Option<EngineUrl>,
 
-    /// File with the password for --limits, not readable by other users
+    /// File with the password for --limits
     #[arg(long, global = true, value_name = "FILE")]
     pub limits_password_file: Option<PathBuf>,
 
-    /// PEM file with certificate authorities to trust for --limits, in addition to the system's
-    #[arg(long, global = true, value_name = "FILE")]
-    pub limits_ca: Option<PathBuf>,
-
-    /// File with the secret shared by all nodes, not readable by other users: a line of 64 hexadecimal digits,
-    /// and optionally a second one whose tokens are accepted too. --store needs it
+    /// File with the secret shared by all nodes: 64 hexadecimal digits, and an earlier one on a second line
     #[arg(long, global = true, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
 
-    /// Number of nodes. While --limits is unavailable, each node takes its share of every limit
+    /// Number of nodes: while --limits is unavailable, each takes its share of every limit
     #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub nodes: Option<u32>,
 }
@@ -98,7 +91,6 @@ impl EngineArgs {
                 limits,
             ),
             (self.store_ca.is_some(), "--store-ca", store),
-            (self.limits_ca.is_some(), "--limits-ca", limits),
             (self.secret_file.is_some(), "--secret-file", store),
             (self.nodes.is_some(), "--nodes", limits),
         ] {

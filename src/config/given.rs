@@ -67,8 +67,8 @@ impl fmt::Display for GivenFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.0.iter().map(|flag| {
             let (name, value) = (&flag.name, flag.values.join(","));
-            // An @ ends a user and password. No log line holds a client's address.
-            if flag.is_secret || value.contains('@') || name == "--block" {
+            // An @ ends a user and password.
+            if flag.is_secret || value.contains('@') {
                 format!("{name}=(hidden)")
             } else if value.is_empty() {
                 name.clone()

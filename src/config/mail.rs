@@ -1,6 +1,6 @@
 //! The flags of the email account.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
@@ -12,8 +12,7 @@ use crate::domain::{Relay, RelaySecurity, Sender};
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
 pub struct MailArgs {
-    /// Mail relay: smtps://USER@HOST (TLS, port 465) or smtp://USER@HOST (STARTTLS, port 587); without TLS only
-    /// on this machine [default: none, no email is sent]
+    /// Mail relay: smtps://USER@HOST (TLS, port 465) or smtp://USER@HOST (STARTTLS, port 587)
     #[arg(
         long = "smtp-url",
         hide_env_values = true,
@@ -24,7 +23,7 @@ pub struct MailArgs {
     )]
     pub smtp_url: Relay,
 
-    /// File with the relay password, not readable by other users; read at each login
+    /// File with the relay password; read at each login
     #[arg(
         long = "smtp-password-file",
         value_name = "FILE",
@@ -32,7 +31,7 @@ pub struct MailArgs {
     )]
     pub smtp_password_file: Option<PathBuf>,
 
-    /// Sender of all emails, such as 'Example Ltd <news@example.com>'; without a name, --service-name
+    /// Sender of all emails, such as 'Example Ltd <news@example.com>'
     #[arg(
         long = "mail-from",
         value_name = "NAME <ADDRESS>",
@@ -41,11 +40,6 @@ pub struct MailArgs {
         value_parser = Sender::parse
     )]
     pub mail_from: Sender,
-
-    /// Host name or address in the greeting to the relay (EHLO), such as mail.example.com or [192.0.2.1]
-    /// [default: the sender's domain]
-    #[arg(long = "smtp-hello", value_name = "NAME", requires = "smtp_url", value_parser = hello)]
-    pub smtp_hello: Option<String>,
 }
 
 impl MailArgs {
@@ -87,24 +81,6 @@ fn relay(text: &str) -> Result<Relay, &'static str> {
         security,
         user: (!user.is_empty()).then(|| user.into_owned()),
     })
-}
-
-/// A host name, in ASCII, or an address literal (RFC 5321, section 4.1.3).
-fn hello(text: &str) -> Result<String, &'static str> {
-    const FORM: &str = "must be a host name such as mail.example.com, or an address such as [192.0.2.1] or \
-                        [IPv6:2001:db8::1]";
-    let literal = text
-        .strip_prefix('[')
-        .and_then(|text| text.strip_suffix(']'));
-    let is_address = literal.map(|literal| match literal.strip_prefix("IPv6:") {
-        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
-        None => literal.parse::<Ipv4Addr>().is_ok(),
-    });
-    match is_address.unwrap_or_else(|| text.parse::<IpAddr>().is_err()) {
-        true if literal.is_some() => Ok(text.to_owned()),
-        true => idna::domain_to_ascii_strict(text).map_err(|_wrong| FORM),
-        false => Err(FORM),
-    }
 }
 
 /// True if traffic to `host` stays on this machine.
@@ -173,38 +149,6 @@ mod tests {
             };
             assert_eq!(relay(text), Ok(expected), "{text}");
         }
-    }
-
-    #[test]
-    fn the_service_calls_itself_by_a_name_or_an_address() {
-        for (text, name) in [
-            ("mail.example.com", Some("mail.example.com")),
-            ("Mail.Example.com", Some("mail.example.com")),
-            ("bücher.example", Some("xn--bcher-kva.example")),
-            ("localhost", Some("localhost")),
-            ("[192.0.2.1]", Some("[192.0.2.1]")),
-            ("[IPv6:2001:db8::1]", Some("[IPv6:2001:db8::1]")),
-            ("[IPv6:::1]", Some("[IPv6:::1]")),
-            ("", None),
-            ("192.0.2.1", None),
-            ("2001:db8::1", None),
-            ("[2001:db8::1]", None),
-            ("[192.0.2.256]", None),
-            ("[]", None),
-            ("[mail.example.com]", None),
-            ("mail.example.com.", None),
-            ("mail..example.com", None),
-            ("-mail.example.com", None),
-            ("mail_1.example.com", None),
-            ("mail example", None),
-            ("mail.example.com:25", None),
-            ("a.example\r\nMAIL FROM:<a@b.example>", None),
-            ("ada@example.com", None),
-        ] {
-            assert_eq!(hello(text).ok().as_deref(), name, "{text:?}");
-        }
-        assert!(hello(&"a".repeat(64)).is_err());
-        assert!(hello(&["a"; 128].join(".")).is_err());
     }
 
     #[test]

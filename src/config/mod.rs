@@ -21,12 +21,12 @@ mod values;
 
 use std::env;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Id, Subcommand as _};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Subcommand as _};
 pub use clap_complete::Shell;
 use clap_mangen::Man;
 
@@ -52,17 +52,10 @@ const SETTINGS_FILE: &str = "/etc/landing-api/landing-api.env";
 const HELP_WIDTH: usize = 80;
 
 /// The flags that `-h` shows: those that most owners need.
+#[rustfmt::skip]
 const COMMON_FLAGS: [&str; 10] = [
-    "data-dir",
-    "listen",
-    "https-domain",
-    "service-name",
-    "site-dir",
-    "allow-origin",
-    "smtp-url",
-    "mail-from",
-    "opt-in",
-    "model-url",
+    "data-dir", "listen", "service-name", "https-domain", "allow-origin",
+    "opt-in", "smtp-url", "mail-from", "site-dir", "model-url",
 ];
 
 /// What the command line asks for.
@@ -155,7 +148,7 @@ fn command() -> clap::Command {
             Some(topic) => arg.help_heading(topic),
             None => arg,
         };
-        arg.env(variable).hide_short_help(!is_common)
+        arg.env(variable).hide_env(true).hide_short_help(!is_common)
     };
     let flags = Args::command().mut_args(with_variable);
     let with_flags = |command: clap::Command| {
@@ -177,7 +170,7 @@ fn command() -> clap::Command {
         .subcommands(commands)
         .max_term_width(HELP_WIDTH)
         .override_usage("landing-api --data-dir <DIR> [FLAGS]\n       landing-api <COMMAND>");
-    with_examples(command, "#")
+    with_examples(command, "#").after_long_help(examples("# --help"))
 }
 
 /// The topic of the flag with this variable, as in [`SETTINGS`].
@@ -194,19 +187,25 @@ fn topic(variable: &str) -> Option<&'static str> {
 
 /// `command` and all below it, each with the end of its help, found under `heading` in [`EXAMPLES`].
 fn with_examples(command: clap::Command, heading: &str) -> clap::Command {
-    let from_heading = EXAMPLES.lines().skip_while(|line| *line != heading);
-    let text = from_heading
-        .skip(1)
-        .take_while(|line| !line.starts_with('#'));
-    let text = text.collect::<Vec<_>>().join("\n");
+    let text = examples(heading);
     let command = command.mut_subcommands(|below| {
         let heading = format!("{heading} {}", below.get_name());
         with_examples(below, &heading)
     });
-    match text.trim_end() {
+    match text.as_str() {
         "" => command,
         text => command.after_help(text.to_owned()),
     }
+}
+
+/// The text under `heading` in [`EXAMPLES`].
+fn examples(heading: &str) -> String {
+    let from_heading = EXAMPLES.lines().skip_while(|line| *line != heading);
+    let lines = from_heading
+        .skip(1)
+        .take_while(|line| !line.starts_with('#'));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    text.trim_end().to_owned()
 }
 
 /// Fails if a service flag precedes a command, unless all commands accept it: those may appear anywhere.
@@ -235,52 +234,30 @@ pub fn completions(shell: Shell) -> Vec<u8> {
         .into_bytes()
 }
 
-/// The man page, with a section for each command.
+/// The man page, with the flags of the service and a list of the commands.
 ///
 /// # Errors
 /// Never, because it is written to memory.
 pub fn man_page() -> io::Result<Vec<u8>> {
-    let mut command = command();
-    command.build();
-    let mut page = Vec::new();
-    let top = Man::new(command.clone())
+    let (command, mut page) = (command(), Vec::new());
+    let man = Man::new(command.clone())
         .section("1")
         .manual("User Commands");
-    top.render_title(&mut page)?;
-    top.render_name_section(&mut page)?;
-    top.render_synopsis_section(&mut page)?;
-    top.render_description_section(&mut page)?;
-    top.render_options_section(&mut page)?;
-    let flags: Vec<_> = command.get_arguments().map(clap::Arg::get_id).collect();
-    add_commands(&command, &flags, &mut page)?;
-    Ok(page)
-}
-
-/// Adds the leaf commands under `parent`, without the `flags` described before.
-fn add_commands(parent: &clap::Command, flags: &[&Id], page: &mut Vec<u8>) -> io::Result<()> {
-    for command in parent.get_subcommands() {
-        if command.get_name() == "help" || command.is_hide_set() {
-            continue;
-        }
-        if command.has_subcommands() {
-            add_commands(command, flags, page)?;
-            continue;
-        }
-        let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
-        page.extend_from_slice(format!(".SH \"{}\"\n", name.to_uppercase()).as_bytes());
-        let hide_known = |arg: clap::Arg| {
-            let is_known = arg.is_hide_set() || flags.contains(&arg.get_id());
-            arg.hide(is_known)
-        };
-        let man = Man::new(command.clone().mut_args(hide_known));
-        let mut sections = Vec::new();
-        man.render_description_section(&mut sections)?;
-        man.render_synopsis_section(&mut sections)?;
-        man.render_options_section(&mut sections)?;
-        let sections = String::from_utf8_lossy(&sections).replace(".SH ", ".SS ");
-        page.extend_from_slice(sections.as_bytes());
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    writeln!(
+        page,
+        ".SH COMMANDS\nlanding\\-api COMMAND \\-\\-help describes one."
+    )?;
+    for command in command.get_subcommands() {
+        let (name, about) = (command.get_name(), command.get_about());
+        let about = about.map(ToString::to_string).unwrap_or_default();
+        writeln!(page, ".TP\n\\fB{name}\\fR\n{about}")?;
     }
-    Ok(())
+    Ok(page)
 }
 
 /// Hides the value of flags whose help hides it: a wrong value may hold a secret.

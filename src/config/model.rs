@@ -13,8 +13,7 @@ use crate::domain::macros::hidden;
 /// The model's flags. Without `--model-url`, giving any of the others is an error.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
 pub struct ModelArgs {
-    /// Base URL of an OpenAI-compatible API whose model answers visitors, such as http://127.0.0.1:11434/v1
-    /// [default: none, the assistant searches the pages]
+    /// Base URL of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1 [default: search the pages]
     #[arg(
         long = "model-url",
         hide_env_values = true,
@@ -35,7 +34,7 @@ pub struct ModelArgs {
     )]
     pub name: String,
 
-    /// File with the API key, not readable by other users
+    /// File with the API key
     #[arg(long = "model-key-file", value_name = "FILE", requires = "url")]
     pub key_file: Option<PathBuf>,
 
@@ -49,7 +48,7 @@ pub struct ModelArgs {
     )]
     pub timeout: Duration,
 
-    /// Maximum answers generated at once; further messages are refused and not charged
+    /// Maximum answers generated at once
     #[arg(
         long = "model-concurrency",
         value_name = "COUNT",
@@ -59,8 +58,7 @@ pub struct ModelArgs {
     )]
     pub concurrency: u16,
 
-    /// Extra field of each request to the model, such as max_tokens=400; repeatable, in the environment one per
-    /// line
+    /// Extra field of each request, such as max_tokens=400; repeatable
     #[arg(
         long = "model-param",
         hide_env_values = true,
@@ -71,8 +69,7 @@ pub struct ModelArgs {
     )]
     pub params: Vec<ModelParam>,
 
-    /// Drop everything up to the first closing tag, such as </think>, for servers that open the model's
-    /// thinking in the prompt
+    /// Drop everything up to the first closing tag, such as </think>
     #[arg(
         long = "model-thinks-first",
         requires = "url",
@@ -80,8 +77,7 @@ pub struct ModelArgs {
     )]
     pub thinks_first: bool,
 
-    /// Fallback while the model is unavailable. none: a 503; guide: search the pages, say so in the first line,
-    /// charge nothing
+    /// While the model is unavailable: a 503, or a search of the pages, free of charge
     #[arg(
         long = "model-fallback",
         value_name = "none|guide",

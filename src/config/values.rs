@@ -200,14 +200,6 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-pub(super) fn limit_help() -> String {
-    format!(
-        "Rate limit of one policy, such as newsletter=8/15m or keys=off; repeatable. Policies: {}. \
-         WINDOW is a number with s, m, h or d",
-        PolicyName::ALL.map(PolicyName::as_str).join(", ")
-    )
-}
-
 pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
     let (name, quota) = text
         .split_once('=')
@@ -255,11 +247,6 @@ pub(super) fn hsts_max_age(text: &str) -> Result<HstsMaxAge, String> {
     }
     let words = "off or a number with s, m, h or d, up to 3660d";
     time_ms(text, 0..=3660 * DAY_MS, words).map(|max_age_ms| Some(max_age_ms / 1000))
-}
-
-pub(super) fn key_lifetime_ms(text: &str) -> Result<u64, String> {
-    let words = "a number with s, m, h or d, from 1m to 3660d";
-    time_ms(text, 60_000..=3660 * DAY_MS, words)
 }
 
 pub(super) fn model_timeout(text: &str) -> Result<Duration, String> {

@@ -72,8 +72,7 @@ impl fmt::Debug for BlockedNetwork {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     pub network: BlockedNetwork,
-    /// When a command added it; `None` if a flag did.
-    pub since: Option<Timestamp>,
+    pub since: Timestamp,
 }
 
 /// Union of the blocked networks.

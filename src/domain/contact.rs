@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 use super::consent::{Confirmation, Consent, ContactStatus, LeaveToken};
 use super::delivery::Delivery;
 use super::email::EmailAddress;
-use super::macros::{bytes, names};
+use super::macros::bytes;
 use super::secret::MacKey;
 use super::time::{DAY_MS, Timestamp};
 
@@ -340,18 +340,6 @@ pub struct Remainder {
     pub file: String,
     /// The reason and the remedy, in one sentence for the operator, without any address.
     pub reason: String,
-}
-
-names! {
-    /// Clients that learn an address was signed up before. Others get the same response as for a new address.
-    pub enum RevealExisting {
-        /// Nobody.
-        Never => "never",
-        /// The last four clients that signed it up.
-        SameClient => "same-client",
-        /// Everybody.
-        Always => "always",
-    }
 }
 
 #[cfg(test)]

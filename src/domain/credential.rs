@@ -11,7 +11,7 @@ use std::fmt;
 
 use super::macros::{bytes, hidden, names};
 use super::text::Label;
-use super::time::Timestamp;
+use super::time::{DAY_MS, Timestamp};
 
 const PREFIX: &str = "lak_";
 const RANDOM_LEN: usize = 30;
@@ -24,6 +24,9 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 pub struct ApiKey(String);
 
 impl ApiKey {
+    /// How long a key is accepted.
+    pub const LIFETIME_MS: u64 = 90 * DAY_MS;
+
     /// Creates a key from random bytes drawn with `fill`, which overwrites the whole buffer.
     ///
     /// Bytes past the largest multiple of 62 are dropped, so that every character is equally

@@ -2,7 +2,6 @@
 //! spelling.
 
 use super::accent::Accent;
-use super::contact::RevealExisting;
 use super::macros::names;
 use super::policy::Policies;
 
@@ -42,10 +41,6 @@ pub struct Settings {
     /// True if the navigation and home page leave out the parts for developers.
     pub hides_developers: bool,
     pub policies: Policies,
-    /// The lifetime of an API key.
-    pub key_lifetime_ms: u64,
-    /// Clients that learn an address was signed up before.
-    pub reveal_existing: RevealExisting,
     /// True if the address of a client that signs up is stored with its consent.
     pub keeps_consent_ip: bool,
     /// True if the operator's model answers visitors, rather than a search of the guide.

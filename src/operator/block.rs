@@ -3,7 +3,7 @@
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
 
-use crate::domain::{Block, BlockedNetwork, Timestamp};
+use crate::domain::BlockedNetwork;
 
 use super::operation::{Answer, OperatorError, OperatorRequest, Params};
 
@@ -14,15 +14,14 @@ pub const REMOVE: &str = "block remove";
 /// Maximum number of blocked networks.
 const BLOCKS_MAX: usize = 10_000;
 
-/// Lists the blocked networks. `by` is `flag` or `command`; `since` is when a command added it, in RFC 3339.
+/// Lists the blocked networks; `since` is in RFC 3339.
 pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let blocks = request.app.blocks.list();
     tracing::info!(command = LIST, "operator");
     Answer::rows(stream::iter([Ok(blocks)]).boxed(), |block| {
         json!({
             "network": block.network.to_string(),
-            "by": block.since.map_or("flag", |_since| "command"),
-            "since": block.since.map(Timestamp::to_rfc3339),
+            "since": block.since.to_rfc3339(),
         })
     })
 }
@@ -44,11 +43,6 @@ pub(super) async fn add(request: OperatorRequest) -> Result<Answer, OperatorErro
 /// Removes the block of `network`. Another one may still cover some of its addresses.
 pub(super) async fn remove(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (blocks, network) = (&request.app.blocks, network(&request.params)?);
-    let is_of_flag = |block: &Block| block.network == network && block.since.is_none();
-    if blocks.list().iter().any(is_of_flag) {
-        let flag = "the network is blocked by --block: start the service without it";
-        return Err(OperatorError::Input(flag.to_owned()));
-    }
     if !blocks.remove(network).await? {
         let other = "this exact network is not blocked; see the list of blocks";
         return Err(OperatorError::NotFound(other.to_owned()));

@@ -6,8 +6,8 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::domain::{
-    AccessToken, Content, DAY_MS, EchoMessage, Label, Policies, PolicyName, Quota, Registration,
-    Settings, TimeUnit, chat, email,
+    AccessToken, ApiKey, Content, DAY_MS, EchoMessage, Label, Policies, PolicyName, Quota,
+    Registration, Settings, TimeUnit, chat, email,
 };
 
 use super::facts::{SiteFacts, quota_cookie_name};
@@ -33,12 +33,11 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         publisher => facts.publisher(),
         erp_url => settings.erp_url.as_deref(),
         cookie_name => quota_cookie_name(settings.is_https()),
-        key_lifetime => duration(settings.key_lifetime_ms / 1000),
-        key_lifetime_s => settings.key_lifetime_ms / 1000,
+        key_lifetime => duration(ApiKey::LIFETIME_MS / 1000),
+        key_lifetime_s => ApiKey::LIFETIME_MS / 1000,
         token_lifetime => duration(AccessToken::LIFETIME_MS / 1000),
         token_lifetime_s => AccessToken::LIFETIME_MS / 1000,
         registration_lifetime => duration(Registration::LIFETIME_MS / 1000),
-        reveal => settings.reveal_existing.as_str(),
         imprint_url => settings.imprint_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         privacy_url => settings.privacy_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         hides_developers => settings.hides_developers,

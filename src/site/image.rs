@@ -80,17 +80,16 @@ pub enum Logo {
 }
 
 impl Logo {
-    /// The logo in the content.
-    ///
-    /// # Errors
-    /// Says that it is neither.
-    pub fn parse(bytes: Vec<u8>) -> Result<Self, String> {
-        let logo = match media_type_within(&bytes) {
-            Some(SVG) => String::from_utf8(bytes).ok().map(Self::Svg),
-            Some(PNG) if imagesize::blob_size(&bytes).is_ok() => Some(Self::Png(bytes.into())),
-            Some(_) | None => None,
-        };
-        logo.ok_or_else(|| "is neither an SVG nor a PNG".to_owned())
+    /// The logo among `images`, by its name. [`Images::read`] checks their content.
+    pub fn among(images: &[SiteImage]) -> Option<Self> {
+        images.iter().find_map(|image| match image.name.as_str() {
+            "logo.svg" => {
+                let text = String::from_utf8_lossy(&image.bytes);
+                Some(Self::Svg(text.into_owned()))
+            }
+            "logo.png" => Some(Self::Png(image.bytes.clone())),
+            _ => None,
+        })
     }
 }
 

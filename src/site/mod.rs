@@ -161,9 +161,6 @@ fn roles(files: &[SiteFile]) -> Result<Roles<'_>, SiteError> {
     for file in files {
         match file.role()? {
             FileRole::Page(path) => own_paths.push((path, file.name.as_str())),
-            FileRole::Replacement if file.name == SiteFile::INTRODUCTION => {
-                replaced.push("index.md");
-            }
             FileRole::Replacement => replaced.push(file.name.as_str()),
             FileRole::Translation(page) => file.check_translation(&page, files)?,
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::{PolicyName, RevealExisting, Settings, SignUpsGo};
+use crate::domain::{PolicyName, Settings, SignUpsGo};
 
 /// A table of topics, facts and keys of messages.
 const STATEMENTS: &str = include_str!("../../data/statements.txt");
@@ -11,7 +11,7 @@ const STATEMENTS: &str = include_str!("../../data/statements.txt");
 /// A name in the table, and its truth under these settings.
 type Fact = (&'static str, fn(&Settings) -> bool);
 
-const FACTS: [Fact; 8] = [
+const FACTS: [Fact; 7] = [
     ("stores", stores),
     // A mail relay learns the address, too.
     ("shares", |settings| {
@@ -30,7 +30,6 @@ const FACTS: [Fact; 8] = [
     ("quota", |settings| {
         settings.policies.quota(PolicyName::Assistant).is_some()
     }),
-    ("tells", tells),
 ];
 
 /// The keys of the true statements, by topic.
@@ -59,11 +58,6 @@ fn rows() -> impl Iterator<Item = [&'static str; 3]> {
 
 fn stores(settings: &Settings) -> bool {
     !settings.passes_sign_ups_on()
-}
-
-/// True if everyone can learn which addresses are on the list.
-fn tells(settings: &Settings) -> bool {
-    settings.sign_ups == SignUpsGo::Kept && settings.reveal_existing == RevealExisting::Always
 }
 
 #[cfg(test)]

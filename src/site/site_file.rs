@@ -63,15 +63,12 @@ impl SiteFile {
     /// Name of the email that asks contacts to confirm.
     pub const CONFIRMATION: &str = "confirmation.md";
 
-    /// Name of the home page's title and introduction. File names in a folder have no slash.
-    pub const INTRODUCTION: &str = "parts/introduction.md";
-
     /// The role of the file.
     ///
     /// # Errors
     /// [`SiteError`] when its name is not valid for a page, or is reserved.
     pub(super) fn role(&self) -> Result<FileRole, SiteError> {
-        if REPLACEABLE.contains(&self.name.as_str()) || self.name == Self::INTRODUCTION {
+        if REPLACEABLE.contains(&self.name.as_str()) {
             return Ok(FileRole::Replacement);
         }
         let (original, language) = page_and_language(&self.name);

@@ -24,14 +24,13 @@ pub enum IssueError {
     Store(Decision, StoreError),
 }
 
-/// Issues a key that expires `lifetime_ms` from now.
+/// Issues a key.
 pub async fn issue_key(
     keys: &dyn KeyIssuer,
     entropy: &dyn Entropy,
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
-    lifetime_ms: u64,
     label: Option<Label>,
 ) -> Result<Issued, IssueError> {
     let subjects = [
@@ -46,7 +45,7 @@ pub async fn issue_key(
         id: key.id(),
         label,
         issued_at: now,
-        expires_at: now.plus_ms(lifetime_ms),
+        expires_at: now.plus_ms(ApiKey::LIFETIME_MS),
         revoked_at: None,
     };
     if let Err(error) = keys.issue(record.clone()).await {

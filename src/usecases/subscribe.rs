@@ -2,7 +2,7 @@
 
 use crate::domain::{
     Client, Consent, Decision, DeliveryKind, EmailAddress, LeaveToken, MacKey, Origin, OriginHash,
-    PolicyName, RevealExisting, SignUp, Subject, Subscription,
+    PolicyName, SignUp, Subject, Subscription,
 };
 use crate::metrics::Metrics;
 use crate::ports::{ContactStore, Entropy, LimiterError, NotifyError, SignUps, StoreError, random};
@@ -16,8 +16,6 @@ pub struct Newsletter<'a> {
     pub contacts: &'a dyn ContactStore,
     /// Receives the sign-ups in place of the store, if any.
     pub provider: Option<&'a dyn SignUps>,
-    /// Clients that learn an address was signed up before.
-    pub reveal: RevealExisting,
     /// Hashes the origin of a sign-up.
     pub origin_key: &'a MacKey,
     /// Random bytes for unsubscribe tokens.
@@ -94,7 +92,7 @@ pub async fn subscribe(
     let mut admission = meter
         .charge(network, &subjects, evidence.consent.at)
         .await?;
-    if !is_told(newsletter.reveal, client) {
+    if client.may_be_shared {
         // The pair's window would reveal that the address was signed up from this network a while ago.
         admission.decision = admission.decision.hiding(PolicyName::Newsletter);
     }
@@ -175,7 +173,7 @@ async fn keep(
     Ok(match newsletter.notices.webhook {
         Some(_) => Outcome::PassedOn,
         None => Outcome::Kept {
-            already_exists: reveal(newsletter.reveal, client, subscription),
+            already_exists: already_exists(client, subscription),
         },
     })
 }
@@ -209,17 +207,13 @@ fn origin(key: &MacKey, limiter_key: &MacKey, client: &Client) -> Origin {
     }
 }
 
-/// True if the client may learn about earlier sign-ups of an address.
-fn is_told(rule: RevealExisting, client: &Client) -> bool {
-    rule != RevealExisting::Never && !client.may_be_shared
-}
-
-fn reveal(rule: RevealExisting, client: &Client, subscription: Subscription) -> Option<bool> {
-    match subscription {
-        _ if !is_told(rule, client) => None,
-        Subscription::Created => Some(false),
-        Subscription::Renewed { by_same_client } => {
-            Some(by_same_client || rule == RevealExisting::Always)
+/// A client learns only of its own earlier sign-ups, and nothing if it may be several people.
+fn already_exists(client: &Client, subscription: Subscription) -> Option<bool> {
+    let by_same_client = matches!(
+        subscription,
+        Subscription::Renewed {
+            by_same_client: true
         }
-    }
+    );
+    (!client.may_be_shared).then_some(by_same_client)
 }

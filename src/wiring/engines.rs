@@ -1,6 +1,5 @@
 //! Opens the engines that several nodes share.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,10 +66,9 @@ fn store_settings(
     let url = args.store.as_ref().map_or("", |url| url.as_str());
     let address = PostgresAddress::parse(url).map_err(of(STORE))?;
     let file = args.store_password_file.as_deref();
-    let authorities = authorities("--store-ca", args.store_ca.as_deref())?;
     Ok(PostgresSettings {
         password_file: password_file("--store-password-file", file)?,
-        roots: roots_for(address.may_use_tls(), authorities).map_err(of(STORE))?,
+        roots: roots_for(address.may_use_tls(), authorities(args)?).map_err(of(STORE))?,
         address,
         tombstone_keys: secret.tombstone_keys(),
         secret_ids: secret.ids(),
@@ -92,11 +90,10 @@ fn limits_settings(
 ) -> Result<RedisSettings, StoresError> {
     let url = args.limits.as_ref().map_or("", |url| url.as_str());
     let file = args.limits_password_file.as_deref();
-    let authorities = authorities("--limits-ca", args.limits_ca.as_deref())?;
     Ok(RedisSettings {
         address: RedisAddress::parse(url).map_err(of(LIMITS))?,
         password_file: password_file("--limits-password-file", file)?,
-        roots: roots_for(url.starts_with("rediss"), authorities).map_err(of(LIMITS))?,
+        roots: roots_for(url.starts_with("rediss"), authorities(args)?).map_err(of(LIMITS))?,
         metrics,
     })
 }
@@ -112,8 +109,10 @@ pub fn check_flags(args: &EngineArgs) -> Result<(), StoresError> {
     Ok(())
 }
 
-/// The certificate authorities of an engine's provider.
-fn authorities(flag: &str, path: Option<&Path>) -> Result<Certificates, String> {
-    let read = path.map(|path| certificates_in(path).map_err(at(flag, path)));
-    Ok(read.transpose()?.unwrap_or_default())
+/// The certificate authorities of the engines' providers.
+fn authorities(args: &EngineArgs) -> Result<Certificates, String> {
+    match args.store_ca.as_deref() {
+        Some(path) => certificates_in(path).map_err(at("--store-ca", path)),
+        None => Ok(Vec::new()),
+    }
 }

@@ -33,7 +33,7 @@ use crate::config::{Args, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
 use crate::ports::{ModelClient, NullSink, SignUps, WebhookSender, random};
 use crate::site::image::is_image;
-use crate::site::{Logo, ProblemPage, Site, SiteError, SiteFacts, SiteFile, SiteImage};
+use crate::site::{Logo, ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
 
 /// The stores cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -58,32 +58,13 @@ impl From<String> for StoresError {
 
 /// The documents. Only the operator's own files can cause an error, and names and addresses too long for an email.
 pub fn site(args: &Args, settings: &Settings, problems: &[ProblemPage]) -> Result<Site, String> {
-    let logo = args.site_logo.as_ref().map(|path| {
-        let bytes = operator_file::read_bytes(path).map_err(|error| error.to_string());
-        bytes.and_then(Logo::parse).map_err(at("--site-logo", path))
-    });
+    let (files, images) = site_files(args)?;
+    let dir = args.site_dir.clone().unwrap_or_default();
     let facts = SiteFacts {
         settings: settings.clone(),
-        logo: logo.transpose()?,
+        logo: Logo::among(&images),
     };
-    let (mut files, images) = site_files(args)?;
-    if let Some(path) = &args.site_intro {
-        if files.iter().any(|file| file.name.starts_with("index.")) {
-            let why = "index.md in --site-dir replaces it: keep one of the two";
-            return Err(at("--site-intro", path)(why));
-        }
-        let name = SiteFile::INTRODUCTION.to_owned();
-        let text = operator_file::read(path).map_err(at("--site-intro", path))?;
-        files.push(SiteFile { name, text });
-    }
-    let dir = args.site_dir.clone().unwrap_or_default();
-    Site::render(&facts, problems, &files, &images).map_err(|error| match &args.site_intro {
-        Some(path) if [SiteFile::INTRODUCTION, "index.md"].contains(&&*error.name) => {
-            let name = path.display().to_string();
-            format!("--site-intro: {}", SiteError { name, ..error })
-        }
-        Some(_) | None => format!("--site-dir: {}: {error}", dir.display()),
-    })
+    Site::render(&facts, problems, &files, &images).map_err(at("--site-dir", &dir))
 }
 
 /// The texts and images of `--site-dir`.
@@ -211,7 +192,6 @@ pub fn mail_sender(args: &Args) -> Result<Option<Arc<SmtpMailSender>>, String> {
         relay: mail.smtp_url.clone(),
         password_file: password_file("--smtp-password-file", mail.smtp_password_file.as_deref())?,
         sender,
-        hello: mail.smtp_hello.clone(),
     };
     let has_tls = mail.smtp_url.security != RelaySecurity::Clear;
     let opened =

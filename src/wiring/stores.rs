@@ -81,7 +81,7 @@ impl Stores {
             (None, None) => return Err(OpenError::NoDataDir(Path::new("").to_owned()).into()),
         };
         let path = args.data_dir.as_deref().map(|dir| dir.join(BLOCKS));
-        let blocks = FileBlockList::open(path, args.blocked_networks.clone())?;
+        let blocks = FileBlockList::open(path)?;
         let path = args.data_dir.as_deref().map(|dir| dir.join(QUESTIONS));
         let questions = path.map(|path| FileQuestionStore::open(path, args.keep_questions));
         Ok(App {

@@ -113,7 +113,7 @@ fn refused(archive: &[u8]) -> String {
 async fn a_backup_of_a_running_service_is_restored_with_everything_in_it() {
     let house = House::new();
     let opened = furnished(&house).await;
-    let blocks = FileBlockList::open(Some(house.path.join(data_dir::BLOCKS)), Vec::new()).unwrap();
+    let blocks = FileBlockList::open(Some(house.path.join(data_dir::BLOCKS))).unwrap();
     assert_eq!(blocks.add(network("192.0.2.0/24"), START).await, Ok(true));
     let archive = backup(&house);
     opened.sign_up("later").await.unwrap();
@@ -137,7 +137,7 @@ async fn a_backup_of_a_running_service_is_restored_with_everything_in_it() {
         assert_eq!(found, mode, "{}", path.display());
     }
     assert_eq!(fs::read(other.file(COUNTS)).unwrap(), b"{}\n");
-    let restored = FileBlockList::open(Some(other.file(BLOCKS)), Vec::new()).unwrap();
+    let restored = FileBlockList::open(Some(other.file(BLOCKS))).unwrap();
     assert_eq!(restored.list(), blocks.list());
     assert!(!other.file("restoring").exists());
     let copy = other.open();

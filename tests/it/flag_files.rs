@@ -19,8 +19,6 @@ use crate::site::facts;
 const MODEL: [&str; 2] = ["--model-url=http://127.0.0.1:9/v1", "--model=m"];
 const MODEL_KEY: &str = "--model-key-file";
 const PROMPT: &str = "--assistant-prompt-file";
-const LOGO: &str = "--site-logo";
-const INTRO: &str = "--site-intro";
 const WEBHOOK: [&str; 1] = ["--newsletter-webhook=http://127.0.0.1:9/"];
 const WEBHOOK_SECRET: &str = "--newsletter-webhook-secret-file";
 
@@ -68,13 +66,7 @@ fn a_file_that_cannot_be_used_is_named_and_not_quoted() {
         (MODEL_KEY, "two words", 0o600, "must contain one key"),
         (MODEL_KEY, "sk-exposed", 0o644, "chmod 600"),
         (PROMPT, "\n", 0o644, "is empty"),
-        (LOGO, "", 0o644, "is neither an SVG nor a PNG"),
-        (LOGO, "<html>", 0o644, "is neither an SVG nor a PNG"),
-        (LOGO, "GIF89a", 0o644, "is neither an SVG nor a PNG"),
-        (LOGO, "\u{89}PNG", 0o644, "is neither an SVG nor a PNG"),
-        (LOGO, &"x".repeat(65_537), 0o644, "larger than"),
-        (INTRO, "\n", 0o644, "is empty"),
-        (INTRO, &"x".repeat(65_537), 0o644, "larger than"),
+        (PROMPT, &"x".repeat(65_537), 0o644, "larger than"),
         (WEBHOOK_SECRET, "", 0o600, "is empty"),
         (WEBHOOK_SECRET, GOOD, 0o660, "chmod 600"),
         (WEBHOOK_SECRET, GOOD, 0o604, "chmod 600"),
@@ -104,7 +96,7 @@ fn a_file_that_cannot_be_used_is_named_and_not_quoted() {
         let is_quoted = !content.is_empty() && complaint.contains(content);
         assert!(!is_quoted, "{flag}: {complaint}");
     }
-    for flag in [MODEL_KEY, PROMPT, LOGO, INTRO, WEBHOOK_SECRET] {
+    for flag in [MODEL_KEY, PROMPT, WEBHOOK_SECRET] {
         let complaint = complaint_of(flag, &dir.path().join("missing"));
         assert!(complaint.starts_with("No such file"), "{complaint}");
     }
@@ -116,15 +108,15 @@ fn a_pipe_or_a_device_is_no_file_and_holds_no_start_up() {
     let pipe = dir.path().join("pipe");
     // Nobody ever writes into it.
     make_fifo(&pipe);
-    for flag in [MODEL_KEY, PROMPT, LOGO, INTRO, WEBHOOK_SECRET] {
+    for flag in [MODEL_KEY, PROMPT, WEBHOOK_SECRET] {
         for file in [&*pipe, Path::new("/dev/zero"), dir.path()] {
             assert_eq!(complaint_of(flag, file), "is not a regular file");
         }
     }
 }
 
-/// An introduction and what is told of it.
-const INTRODUCTIONS: &str = r"
+/// A home page and what is told of it.
+const HOME_PAGES: &str = r"
 Hello                | , line 1: does not begin with a title, such as # Title
 ## Hello             | , line 1: does not begin with a title, such as # Title
 # A\n\n{{ nothing }}  | , line 3: undefined value
@@ -133,25 +125,29 @@ Hello                | , line 1: does not begin with a title, such as # Title
 ";
 
 #[test]
-fn a_faulty_introduction_is_named_with_its_line_and_one_beside_an_index_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("intro.md");
-    let shown = file.to_str().unwrap();
-    for [content, told] in rows(INTRODUCTIONS) {
-        write(&file, content.replace(r"\n", "\n")).unwrap();
-        let line = complaint(&[INTRO, shown]);
-        let expected = format!("{INTRO}: {shown}{told}");
+fn a_faulty_home_page_or_logo_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = folder.path().to_str().unwrap();
+    let complaint_of_folder = || complaint(&["--site-dir", shown]);
+    for [content, told] in rows(HOME_PAGES) {
+        let file = folder.path().join("index.md");
+        write(file, content.replace(r"\n", "\n")).unwrap();
+        let line = complaint_of_folder();
+        let expected = format!("--site-dir: {shown}: index.md{told}");
         assert!(line.starts_with(&expected), "{line} and not {expected}");
     }
-    write(&file, "# A").unwrap();
-    let folder = dir.path().join("site");
-    for name in ["index.md", "index.de.md"] {
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir(&folder).unwrap();
-        write(folder.join(name), "# B").unwrap();
-        let line = complaint(&[INTRO, shown, "--site-dir", folder.to_str().unwrap()]);
-        assert!(line.ends_with("keep one of the two"), "{line}");
-        assert!(line.starts_with(&format!("{INTRO}: ")), "{line}");
+    write(folder.path().join("index.md"), "# A").unwrap();
+    for (name, content) in [
+        ("logo.svg", &b"<html>"[..]),
+        ("logo.png", b"GIF89a"),
+        ("logo.png", b"\x89PNG"),
+    ] {
+        let file = folder.path().join(name);
+        write(&file, content).unwrap();
+        let line = complaint_of_folder();
+        let expected = format!("--site-dir: {shown}: {name}: ");
+        assert!(line.starts_with(&expected), "{line}");
+        std::fs::remove_file(file).unwrap();
     }
 }
 

@@ -15,7 +15,6 @@ use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::app::App;
 use landing_api::domain::chat::Conversation;
-use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::settings::{Settings, SignUpsGo};
@@ -50,7 +49,6 @@ pub(crate) const VISITOR: &str = "192.0.2.1";
 pub(crate) struct Setup {
     pub(crate) base_url: &'static str,
     pub(crate) policies: Policies,
-    pub(crate) reveal_existing: RevealExisting,
     pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) model_fallback: Option<Arc<dyn ModelClient>>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
@@ -77,7 +75,6 @@ impl Default for Setup {
         Self {
             base_url: "http://landing.example",
             policies: Policies::default(),
-            reveal_existing: RevealExisting::SameClient,
             model: Arc::new(ScriptedModelClient::default()),
             model_fallback: None,
             limiter: Arc::new(SledRateLimiter::in_memory(&Policies::default(), NOW)),
@@ -130,11 +127,6 @@ impl Setup {
         self
     }
 
-    pub(crate) fn revealing(mut self, existing: RevealExisting) -> Self {
-        self.reveal_existing = existing;
-        self
-    }
-
     /// Sets one policy, written as on the command line, or `off`.
     pub(crate) fn limit(mut self, name: &str, quota: &str) -> Self {
         let policy = PolicyName::from_name(name).unwrap();
@@ -159,7 +151,6 @@ impl Setup {
         Settings {
             base_url: self.base_url.to_owned(),
             policies: self.policies.clone(),
-            reveal_existing: self.reveal_existing,
             opt_in_ms: self.mail.as_ref().map(|_| 7 * DAY_MS),
             sign_ups: self.sign_ups(),
             allowed_origins: self.origins().collect(),

@@ -61,7 +61,7 @@ fn whatever_needs_the_disk_waits_for_it_elsewhere() {
         let (store, key, agent) = (&*opened.store, key_record(1, None), registration(1));
         store.issue(key.clone()).await.unwrap();
         RevocationList::revoke(store, &agent, START).await.unwrap();
-        let blocks = FileBlockList::open(Some(house.file("blocks.jsonl")), Vec::new()).unwrap();
+        let blocks = FileBlockList::open(Some(house.file("blocks.jsonl"))).unwrap();
         let counts = FileCountStore::open(&house.file("counts.jsonl"));
         let windows = Box::new(SledWindowStore::new(&house.file("windows")));
         let quotas = policies("3/60s");

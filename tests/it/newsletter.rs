@@ -1,6 +1,5 @@
 //! `POST /api/v1/newsletter` and its legacy alias.
 
-use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::email::EmailAddress;
 use landing_api::ports::{ContactStore, StoreError};
 use serde_json::{Value, json};
@@ -65,66 +64,44 @@ async fn only_the_client_that_signed_an_address_up_learns_that_it_is_there() {
 }
 
 #[tokio::test]
-async fn the_operator_decides_who_is_told() {
-    for (reveal_existing, [new, same, other]) in [
-        (RevealExisting::Never, [None; 3]),
-        (RevealExisting::SameClient, [false, true, false].map(Some)),
-        (RevealExisting::Always, [false, true, true].map(Some)),
-    ] {
-        let app = Setup::default().revealing(reveal_existing).start();
-        check_told(&app, ada(), new).await;
-        check_told(&app, ada(), same).await;
-        let elsewhere = ada().from("198.51.100.7");
-        check_told(&app, elsewhere, other).await;
-    }
-}
-
-#[tokio::test]
 async fn where_nothing_is_told_a_known_address_has_the_headers_of_a_new_one() {
-    let never = || Setup::default().revealing(RevealExisting::Never);
     // Others may sit behind a proxy that is not trusted.
     let proxied = |call: Call| call.header("x-forwarded-for", "198.51.100.7");
-    let unproxied = |call: Call| call;
-    for (setup, way) in [
-        (never as fn() -> Setup, unproxied as fn(Call) -> Call),
-        (Setup::default, proxied),
-    ] {
-        let limits = async |address: &str, is_failing: bool| {
-            let app = setup().start();
-            app.expect("200", way(ada())).await;
-            let failure = StoreError::Unavailable("gone".to_owned());
-            app.contacts.fail_with(is_failing.then_some(failure));
-            let reply = app.send(way(Call::sign_up(address))).await;
-            let headers = ["", "-policy", "-limit", "-remaining", "-reset"];
-            let headers =
-                headers.map(|it| reply.header(&format!("ratelimit{it}")).unwrap().to_owned());
-            (reply.status.as_u16(), headers)
-        };
-        for (is_failing, status) in [(false, 200), (true, 503)] {
-            let known = limits("ada@example.com", is_failing).await;
-            assert_eq!(known, limits("bob@example.com", is_failing).await);
-            assert_eq!(known.0, status);
-            assert!(known.1[0].starts_with("\"newsletter-ip\""), "{known:?}");
-        }
-        // The limit holds, and says so.
-        let app = setup().start();
-        for _ in 0..8 {
-            app.expect("200", way(ada())).await;
-        }
-        let refused = app.expect("429", way(ada())).await;
-        assert_eq!(refused.shown(), "newsletter 0");
+    let limits = async |address: &str, is_failing: bool| {
+        let app = TestApp::new();
+        app.expect("200", proxied(ada())).await;
+        let failure = StoreError::Unavailable("gone".to_owned());
+        app.contacts.fail_with(is_failing.then_some(failure));
+        let reply = app.send(proxied(Call::sign_up(address))).await;
+        let headers = ["", "-policy", "-limit", "-remaining", "-reset"];
+        let headers = headers.map(|end| {
+            let header = reply.header(&format!("ratelimit{end}"));
+            header.unwrap().to_owned()
+        });
+        (reply.status.as_u16(), headers)
+    };
+    for (is_failing, status) in [(false, 200), (true, 503)] {
+        let known = limits("ada@example.com", is_failing).await;
+        assert_eq!(known, limits("bob@example.com", is_failing).await);
+        assert_eq!(known.0, status);
+        assert!(known.1[0].starts_with("\"newsletter-ip\""), "{known:?}");
     }
+    // The limit holds, and says so.
+    let app = TestApp::new();
+    for _ in 0..8 {
+        app.expect("200", proxied(ada())).await;
+    }
+    let refused = app.expect("429", proxied(ada())).await;
+    assert_eq!(refused.shown(), "newsletter 0");
 }
 
 #[tokio::test]
 async fn nothing_is_told_behind_a_proxy_that_is_not_trusted() {
-    for reveal_existing in [RevealExisting::SameClient, RevealExisting::Always] {
-        let app = Setup::default().revealing(reveal_existing).start();
-        for header in ["x-forwarded-for", "forwarded", "x-real-ip"] {
-            for _ in 0..2 {
-                let call = ada().header(header, "198.51.100.7");
-                check_told(&app, call, None).await;
-            }
+    let app = TestApp::new();
+    for header in ["x-forwarded-for", "forwarded", "x-real-ip"] {
+        for _ in 0..2 {
+            let call = ada().header(header, "198.51.100.7");
+            check_told(&app, call, None).await;
         }
     }
 }

@@ -246,7 +246,6 @@ fn the_pages_say_the_truth_about_the_configuration() {
     other.settings.sign_ups = SignUpsGo::PassedOn;
     other.settings.imprint_url = Some("/imprint".to_owned());
     other.settings.privacy_url = Some("https://www.example.com/privacy".to_owned());
-    other.settings.key_lifetime_ms = 3_600_000;
     for policy in PolicyName::ALL {
         other.settings.policies.set(policy, None);
     }
@@ -254,7 +253,7 @@ fn the_pages_say_the_truth_about_the_configuration() {
     let other = told(&named);
     assert!(other.contains("Answers come from a language model"));
     assert!(other.contains("goes straight to our newsletter provider and isn’t stored here"));
-    assert!(other.contains("A key is valid for 1 hour."));
+    assert!(other.contains("A key is valid for 90 days."));
     assert!(other.contains("&#x2f;imprint\">Imprint</a>"));
     let help = document(&named, "/help");
     let link = "href=\"http://127.0.0.1:8080/imprint\"";

@@ -184,7 +184,7 @@ fn refused_connections_are_logged_once_a_minute_with_a_pseudonym_and_what_to_do(
     assert_eq!(pseudonym(first), pseudonym(second));
     assert_eq!(pseudonym(first).len(), 8);
     assert!(first.contains("busiest.connections=2"), "{first}");
-    for advice in ["--trusted-proxy", "--max-connections-per-network"] {
+    for advice in ["--trusted-proxy", "--max-connections"] {
         assert!(first.contains(advice), "{first}");
     }
 }

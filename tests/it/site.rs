@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use landing_api::config::Invocation;
 use landing_api::domain::accent::Accent;
-use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::settings::{Settings, SignUpsGo};
 use landing_api::http::answer::problem;
@@ -33,7 +32,6 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
     for policy in PolicyName::ALL {
         all_off.settings.policies.set(policy, None);
     }
-    all_off.settings.reveal_existing = RevealExisting::Always;
     let settings = Settings {
         base_url: "https://api.example.com".to_owned(),
         service_name: "A \"B\" & <C> *d* \\".to_owned(),
@@ -45,8 +43,6 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
         accent: Some(Accent::parse("#9e5f00").unwrap()),
         hides_developers: true,
         policies: Policies::default(),
-        key_lifetime_ms: 1000,
-        reveal_existing: RevealExisting::Never,
         keeps_consent_ip: false,
         is_base_url_given: true,
         has_model: true,

@@ -1,7 +1,6 @@
 //! What the pages say about stored data, held against the settings that they are made with: nothing that a flag makes
 //! false, in any language.
 
-use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::language::Language;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::settings::{Settings, SignUpsGo};
@@ -40,11 +39,7 @@ fn stores_questions(settings: &Settings) -> bool {
     settings.questions_kept_days > 0 && !settings.has_model
 }
 
-fn tells(settings: &Settings) -> bool {
-    settings.sign_ups == SignUpsGo::Kept && settings.reveal_existing == RevealExisting::Always
-}
-
-const CLAIMS: [Claim; 21] = [
+const CLAIMS: [Claim; 20] = [
     Claim {
         path: "/help",
         words: [
@@ -247,17 +242,7 @@ const CLAIMS: [Claim; 21] = [
             "Personne ne peut vérifier ici",
             "Nadie puede comprobar aquí",
         ],
-        is_true: |settings| !tells(settings),
-    },
-    Claim {
-        path: "/help",
-        words: [
-            "learns whether it was on the list",
-            "erfährt, ob sie schon auf der Liste stand",
-            "apprend si elle était déjà sur la liste",
-            "averigua si ya estaba en la lista",
-        ],
-        is_true: tells,
+        is_true: |_settings| true,
     },
 ];
 
@@ -309,7 +294,6 @@ fn combinations() -> Vec<Settings> {
     vary(|settings| settings.has_model = true);
     vary(|settings| settings.questions_kept_days = 30);
     vary(|settings| settings.opt_in_ms = Some(7 * DAY_MS));
-    vary(|settings| settings.reveal_existing = RevealExisting::Always);
     vary(|settings| settings.policies.set(PolicyName::Assistant, None));
     let ways = SignUpsGo::ALL.into_iter().flat_map(|sign_ups| {
         let of_way = all.clone().into_iter().map(move |settings| Settings {

@@ -37,10 +37,7 @@ impl BlockList for MemoryBlockList {
 
     fn list(&self) -> Vec<Block> {
         let networks = lock(&self.networks).clone();
-        let block = |(network, since)| Block {
-            network,
-            since: Some(since),
-        };
+        let block = |(network, since)| Block { network, since };
         networks.into_iter().map(block).collect()
     }
 

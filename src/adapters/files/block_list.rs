@@ -25,13 +25,12 @@ use crate::adapters::files::small_file::{
 /// Largest file that is read: about ten times as many networks as the operator may block.
 pub(crate) const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// Blocked networks: those named by flags, and those in a file.
+/// Blocked networks, in a file.
 #[derive(Debug, Default)]
 pub struct FileBlockList(Arc<BlockFile>);
 
 #[derive(Debug, Default)]
 struct BlockFile {
-    of_flags: Vec<BlockedNetwork>,
     /// True once anything was blocked. Checked before the lock, whose counter all cores would write to.
     has_blocks: AtomicBool,
     blocks: SmallFile<Blocks>,
@@ -40,7 +39,6 @@ struct BlockFile {
 #[derive(Clone, Debug, Default)]
 struct Blocks {
     added: BTreeMap<BlockedNetwork, Timestamp>,
-    /// Networks from flags and added ones.
     addresses: BlockedAddresses,
 }
 
@@ -52,12 +50,12 @@ struct BlockLine {
 }
 
 impl FileBlockList {
-    /// The networks from flags, and those in the file at `path`, which is created when one is added.
+    /// The networks in the file at `path`, which is created when one is added.
     ///
     /// # Errors
     /// [`OpenError::Io`] when the file exists but cannot be read completely: skipping a block would let in a
     /// network that the operator has blocked.
-    pub fn open(path: Option<PathBuf>, of_flags: Vec<BlockedNetwork>) -> Result<Self, OpenError> {
+    pub fn open(path: Option<PathBuf>) -> Result<Self, OpenError> {
         let added = match &path {
             Some(path) => read_lines(path, FILE_BYTES_MAX, "a blocked network", parse)
                 .map_err(OpenError::io("read", path))?,
@@ -67,9 +65,8 @@ impl FileBlockList {
             added: added.into_iter().collect(),
             addresses: BlockedAddresses::default(),
         };
-        blocks.unite(&of_flags);
+        blocks.unite();
         Ok(Self(Arc::new(BlockFile {
-            of_flags,
             has_blocks: AtomicBool::new(!blocks.addresses.is_empty()),
             blocks: SmallFile::new(path, blocks),
         })))
@@ -83,7 +80,7 @@ impl FileBlockList {
         let changing = move || {
             file.blocks.change(|blocks| {
                 let is_changed = change(&mut blocks.added);
-                blocks.unite(&file.of_flags);
+                blocks.unite();
                 let has_blocks = !blocks.addresses.is_empty();
                 file.has_blocks.fetch_or(has_blocks, Relaxed);
                 is_changed
@@ -100,19 +97,13 @@ impl BlockList for FileBlockList {
     }
 
     fn list(&self) -> Vec<Block> {
-        let added = self.0.blocks.read().added.clone();
-        let added = added.into_iter().map(|(network, at)| (network, Some(at)));
-        let of_flags = self.0.of_flags.iter().map(|network| (*network, None));
-        // Flags come last, so that they win: to unblock such a network, its flag must be removed, too.
-        let networks: BTreeMap<_, _> = added.chain(of_flags).collect();
-        let block = |(network, since)| Block { network, since };
-        networks.into_iter().map(block).collect()
+        let added = self.0.blocks.read().added.clone().into_iter();
+        added
+            .map(|(network, since)| Block { network, since })
+            .collect()
     }
 
     async fn add(&self, network: BlockedNetwork, now: Timestamp) -> Result<bool, StoreError> {
-        if self.0.of_flags.contains(&network) {
-            return Ok(false);
-        }
         self.change(move |added| {
             let is_new = !added.contains_key(&network);
             added.entry(network).or_insert(now);
@@ -128,8 +119,8 @@ impl BlockList for FileBlockList {
 }
 
 impl Blocks {
-    fn unite(&mut self, of_flags: &[BlockedNetwork]) {
-        self.addresses = self.added.keys().chain(of_flags).copied().collect();
+    fn unite(&mut self) {
+        self.addresses = self.added.keys().copied().collect();
     }
 }
 

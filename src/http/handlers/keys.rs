@@ -43,7 +43,6 @@ async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
         app.meter(),
         context.now,
         &context.client,
-        app.settings.key_lifetime_ms,
         label,
     )
     .await?;

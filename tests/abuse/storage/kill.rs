@@ -76,7 +76,7 @@ fn kill_often(kills: usize, random: &mut Random) -> Result<usize, String> {
 
 fn start(data_dir: &Path) -> Program {
     let mut command = command(data_dir);
-    command.args(["--reveal-existing", "always", "--log-level", "error"]);
+    command.args(["--log-level", "error"]);
     for policy in "default ip newsletter newsletter-ip newsletter-all".split(' ') {
         command.args(["--limit", &format!("{policy}=off")]);
     }

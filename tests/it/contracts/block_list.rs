@@ -25,10 +25,7 @@ pub(crate) async fn check(list: &dyn BlockList) {
     ] {
         assert_eq!(list.add(network, now).await, Ok(is_new));
     }
-    let block = |network, since| Block {
-        network,
-        since: Some(since),
-    };
+    let block = |network, since| Block { network, since };
     assert_eq!(list.list(), [block(whole, later), block(half, START)]);
     assert!(is_blocked("192.0.2.1") && is_blocked("::ffff:192.0.2.255"));
     assert!(!is_blocked("192.0.3.0"));

@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use landing_api::adapters::files::questions::FileQuestionStore;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::client::{Client, Network, Subject};
-use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::quota_token::QuotaToken;
@@ -73,7 +72,6 @@ impl Desk {
         Newsletter {
             contacts,
             provider,
-            reveal: RevealExisting::SameClient,
             origin_key: &self.key,
             entropy: &self.entropy,
             notices: Notices { webhook: None },
@@ -164,7 +162,7 @@ impl Desk {
             panic!("{signed_up:?}");
         };
         assert_eq!(error, full());
-        let issued = issue_key(&keys, &self.entropy, meter, START, &client, 1000, None).await;
+        let issued = issue_key(&keys, &self.entropy, meter, START, &client, None).await;
         let Err(IssueError::Store(of_key, error)) = issued else {
             panic!("{issued:?}");
         };

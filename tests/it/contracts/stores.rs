@@ -115,5 +115,5 @@ async fn the_twin_in_memory_keeps_blocks() {
 async fn a_file_keeps_blocks() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("blocks");
-    block_list::check(&FileBlockList::open(Some(path), Vec::new()).unwrap()).await;
+    block_list::check(&FileBlockList::open(Some(path)).unwrap()).await;
 }

@@ -334,7 +334,7 @@ fn network(text: &str) -> BlockedNetwork {
 /// A list with three networks, and its file.
 async fn three_blocks(dir: &Path) -> (std::path::PathBuf, Vec<u8>) {
     let path = dir.join(data_dir::BLOCKS);
-    let list = FileBlockList::open(Some(path.clone()), Vec::new()).unwrap();
+    let list = FileBlockList::open(Some(path.clone())).unwrap();
     for text in ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"] {
         list.add(network(text), Timestamp::from_ms(1_700_000_000_000))
             .await
@@ -348,7 +348,7 @@ async fn three_blocks(dir: &Path) -> (std::path::PathBuf, Vec<u8>) {
 async fn a_block_list_that_was_cut_in_a_line_is_refused() {
     let dir = private_dir();
     let (path, whole) = three_blocks(dir.path()).await;
-    let open = || FileBlockList::open(Some(path.clone()), Vec::new());
+    let open = || FileBlockList::open(Some(path.clone()));
     let last = whole.iter().rposition(|byte| *byte == b'{').unwrap();
     for length in last + 1..whole.len() - 1 {
         fs::write(&path, &whole[..length]).unwrap();
@@ -371,7 +371,7 @@ proptest::proptest! {
         let dir = private_dir();
         let path = dir.path().join(data_dir::BLOCKS);
         fs::write(&path, bytes).unwrap();
-        if let Err(error) = FileBlockList::open(Some(path), Vec::new()) {
+        if let Err(error) = FileBlockList::open(Some(path)) {
             assert!(error.to_string().contains("blocks.jsonl"));
         }
     }

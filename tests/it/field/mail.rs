@@ -146,7 +146,6 @@ async fn sent(
         },
         password_file: user.then(|| PasswordFile::open(&file).unwrap()),
         sender: Sender::parse("news@example.org").unwrap(),
-        hello: Some("[192.0.2.1]".to_owned()),
     };
     let sender = SmtpMailSender::open(settings, Roots::of([])).unwrap();
     let mail = sender.write(&letter("Hello", ".\r\n.text", "<p>")).unwrap();
@@ -603,7 +602,6 @@ proptest! {
             },
             password_file: None,
             sender: Sender::parse("Müller, \"Ada\" <news@bücher.example>").unwrap(),
-            hello: None,
         };
         let sender = SmtpMailSender::open(settings, Roots::of([])).unwrap();
         let mail = sender.write(&letter(&subject, &text, &html)).unwrap();

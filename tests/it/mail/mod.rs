@@ -43,7 +43,6 @@ fn settings(relay: &Relay, security: RelaySecurity) -> SmtpSettings {
         },
         password_file: None,
         sender: Sender::parse("Café <news@example.org>").unwrap(),
-        hello: None,
     }
 }
 

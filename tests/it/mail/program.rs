@@ -198,15 +198,6 @@ fn flags_of_an_account_that_do_not_fit_are_refused_in_words() {
             &["--smtp-url=smtps://mx.example.org", "--mail-from=Ada"],
             "NAME <ADDRESS>",
         ),
-        (&["--smtp-hello=mx.example.org"], "--smtp-url"),
-        (
-            &[
-                "--smtp-url=smtps://mx.example.org",
-                from,
-                "--smtp-hello=192.0.2.1",
-            ],
-            "such as [192.0.2.1]",
-        ),
     ] {
         let ran = Ran::of(command(dir.path()).args(flags));
         assert!(!format!("{ran:?}").contains("hunter2"), "{ran:?}");

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jsonschema::Validator;
-use landing_api::domain::contact::RevealExisting;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, Setup, TestApp, rows};
@@ -191,9 +190,6 @@ async fn who_signed_up_before_is_told_to_nobody_else() {
     assert_eq!(app.given(subscribe()).await, new);
     let stranger = subscribe().from("198.51.100.7");
     assert_eq!(app.given(stranger).await, new);
-    let never = Setup::default().revealing(RevealExisting::Never).start();
-    let told = never.given(subscribe()).await;
-    assert_eq!(told.get("alreadyExists"), None);
 }
 
 #[tokio::test]

@@ -219,7 +219,6 @@ fn the_configured_values_stand_in_their_places() {
     let mut facts = facts();
     facts.settings.service_name = "A \"B\" \\ 'C': #d\u{2028}e".to_owned();
     facts.settings.base_url = "https://api.example.com".to_owned();
-    facts.settings.key_lifetime_ms = 7 * 86_400_000;
     facts.settings.allowed_origins = vec![
         "https://a.example".to_owned(),
         "https://b.example".to_owned(),
@@ -232,7 +231,7 @@ fn the_configured_values_stand_in_their_places() {
         assert!(text.contains(&format!("`{origin}`")), "{text}");
     }
     let all = document.to_string();
-    assert!(all.contains("It is valid for 7 days."));
+    assert!(all.contains("It is valid for 90 days."));
     assert!(all.contains("__Host-assistant"));
     assert!(!all.contains("127.0.0.1"), "an address of another service");
 }

@@ -49,17 +49,14 @@ pub struct SmtpSettings {
     pub password_file: Option<PasswordFile>,
     /// The sender.
     pub sender: Sender,
-    /// Name of the service in EHLO; by default the sender's domain.
-    pub hello: Option<String>,
 }
 
 /// Sends email through one relay.
 pub struct SmtpMailSender {
     settings: SmtpSettings,
     tls: Tls,
+    /// Its domain is the service's name in EHLO: relays identify the machine by its IP address.
     from: Address,
-    /// By default the sender's domain: relays identify the machine by its IP address.
-    hello: String,
 }
 
 impl SmtpMailSender {
@@ -72,9 +69,7 @@ impl SmtpMailSender {
         let host = settings.relay.host.trim_end_matches('.').to_owned();
         let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
         let from = address(&settings.sender.address)?;
-        let domain = || from.domain().to_owned();
         Ok(Self {
-            hello: settings.hello.clone().unwrap_or_else(domain),
             tls: (Arc::new(config).into(), name),
             settings,
             from,
@@ -106,7 +101,9 @@ impl SmtpMailSender {
         let mut connection = Connection::greeted(stream, is_secure.then_some(&self.tls)).await?;
         let starts_tls = relay.security == RelaySecurity::StartTls;
         let needs_extensions = starts_tls || relay.user.is_some();
-        let mut hello = connection.hello(&self.hello, needs_extensions).await?;
+        let mut hello = connection
+            .hello(self.from.domain(), needs_extensions)
+            .await?;
         // On this machine, TLS is used only if the relay accepts no password without it.
         let has_log_in = relay.user.is_none() || hello.extension("AUTH").is_some();
         let is_needed = !is_secure && !has_log_in && hello.extension("STARTTLS").is_some();
@@ -116,7 +113,9 @@ impl SmtpMailSender {
                 return Err(Fault::Unusable(why.to_owned()));
             }
             connection = connection.start_tls(&self.tls).await?;
-            hello = connection.hello(&self.hello, needs_extensions).await?;
+            hello = connection
+                .hello(self.from.domain(), needs_extensions)
+                .await?;
         }
         if let (Some(user), Some(password_file)) = (&relay.user, &self.settings.password_file) {
             let password = password_file.read().await.map_err(Fault::Unusable)?;
