@@ -12,8 +12,9 @@ const DEFAULT_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory"
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct AcmeArgs {
-    /// Domain to order a certificate for; it must resolve to this machine, with port 443 leading to --listen;
-    /// repeatable
+    /// Domain to order a certificate for; repeatable
+    ///
+    /// It must resolve to this machine, with port 443 leading to --listen
     #[arg(long = "https-domain", value_name = "NAME", value_parser = domain)]
     pub domains: Vec<String>,
 

@@ -34,8 +34,8 @@ const OPT_IN_MS: u64 = 7 * DAY_MS;
     version,
     about = "The back end of a marketing site in one binary",
     long_about = "The back end of a marketing site in one binary: newsletter sign-ups, an assistant with a \
-                  message quota, free API keys, and exact rate limits.\n\nEach flag can also be set by an \
-                  environment variable: --data-dir by LANDING_DATA_DIR, and so on."
+                  message quota, free API keys, and exact rate limits.\n\nEach flag has an environment \
+                  variable, such as LANDING_DATA_DIR."
 )]
 pub struct Args {
     /// Directory for all stored data; created if missing
@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", global = true)]
     pub data_dir: Option<PathBuf>,
 
-    /// Address and port to listen on; port 0 picks a free one
+    /// Address to listen on
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = values::address)]
     pub listen: SocketAddr,
 
@@ -71,7 +71,7 @@ pub struct Args {
     #[arg(long, value_name = "URL", value_parser = values::base_url)]
     pub base_url: Option<String>,
 
-    /// Name on pages, in emails and documents
+    /// Name on pages, in emails
     #[arg(long, value_name = "NAME", default_value = "Landing API", value_parser = values::name)]
     pub service_name: String,
 
@@ -141,15 +141,22 @@ pub struct Args {
     )]
     consent_ip: bool,
 
-    /// Confirm sign-ups by email (double opt-in)
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = OptInMode::Single)]
+    /// Double opt-in: single or double
+    ///
+    /// With double, sign-ups are confirmed by an emailed link; it needs --smtp-url and --mail-from
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "single",
+        hide_possible_values = true
+    )]
     opt_in: OptInMode,
 
     /// The model that answers visitors, if it is not a search of the pages.
     #[command(flatten)]
     pub model: Option<ModelArgs>,
 
-    /// Origin whose pages may call the API, such as https://example.com; repeatable
+    /// Origin whose pages may call the API; repeatable
     #[arg(
         long = "allow-origin",
         value_name = "ORIGIN",

@@ -50,7 +50,7 @@ pub enum Command {
     #[command(subcommand)]
     Ledger(LedgerCommand),
 
-    /// Create or update the tables of --store, before the first start and with each new version
+    /// Create or update the tables of --store
     Migrate(OutputForm),
 
     /// Copy a data directory to --store; the service must be stopped

@@ -12,7 +12,9 @@ use crate::domain::{Relay, RelaySecurity, Sender};
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
 pub struct MailArgs {
-    /// Mail relay: smtps://USER@HOST (TLS, port 465) or smtp://USER@HOST (STARTTLS, port 587)
+    /// Mail relay, such as smtps://USER@HOST
+    ///
+    /// smtps uses TLS on port 465, and smtp STARTTLS on port 587
     #[arg(
         long = "smtp-url",
         hide_env_values = true,
@@ -31,10 +33,10 @@ pub struct MailArgs {
     )]
     pub smtp_password_file: Option<PathBuf>,
 
-    /// Sender of all emails, such as 'Example Ltd <news@example.com>'
+    /// Sender, such as 'Example Ltd <news@example.com>'
     #[arg(
         long = "mail-from",
-        value_name = "NAME <ADDRESS>",
+        value_name = "SENDER",
         required = false,
         requires = "smtp_url",
         value_parser = Sender::parse

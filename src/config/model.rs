@@ -13,7 +13,9 @@ use crate::domain::macros::hidden;
 /// The model's flags. Without `--model-url`, giving any of the others is an error.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
 pub struct ModelArgs {
-    /// Base URL of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1 [default: search the pages]
+    /// Base URL of an OpenAI-compatible API
+    ///
+    /// Such as http://127.0.0.1:11434/v1. By default, the assistant searches the pages
     #[arg(
         long = "model-url",
         hide_env_values = true,
