@@ -10,7 +10,6 @@ use tokio::time::sleep;
 use crate::adapters::system::SystemClock;
 use crate::adapters::tls::CertificateFiles;
 use crate::adapters::tls::acme::AcmeCertificate;
-use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::Clock as _;
 use crate::wiring::OwnCertificate;
@@ -25,14 +24,15 @@ pub(super) async fn keep(certificate: Arc<OwnCertificate>, metrics: Arc<Metrics>
         Ok(hang_ups) => hang_ups,
         Err(error) => return tracing::error!(%error, "cannot wait for SIGHUP"),
     };
-    if let OwnCertificate::Files(files) = &*certificate {
-        tell_files(files, &metrics);
+    match &*certificate {
+        OwnCertificate::Files(files) => tell_files(files, &metrics),
+        OwnCertificate::Acme(acme) => tell_order(acme, &metrics),
     }
     let mut told = None;
     loop {
         let wait = match &*certificate {
             OwnCertificate::Files(files) => {
-                told = reread(files, told, &metrics).await;
+                reread(files, &mut told, &metrics).await;
                 INTERVAL
             }
             OwnCertificate::Acme(acme) => renew(acme, &metrics).await,
@@ -44,28 +44,25 @@ pub(super) async fn keep(certificate: Arc<OwnCertificate>, metrics: Arc<Metrics>
     }
 }
 
-/// Rereads the files. Returns their error, which is logged unless it was `told` before.
-async fn reread(
-    files: &Arc<CertificateFiles>,
-    told: Option<String>,
-    metrics: &Metrics,
-) -> Option<String> {
+/// Rereads the files. An error is logged unless it was `told` before.
+async fn reread(files: &Arc<CertificateFiles>, told: &mut Option<String>, metrics: &Metrics) {
     let read = Arc::clone(files);
     let read = spawn_blocking(move || read.reread()).await;
-    match read.unwrap_or_else(|error| Err(error.to_string())) {
+    let error = match read.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(is_new) => {
             if is_new {
                 tell_files(files, metrics);
             }
             None
         }
-        Err(error) => {
-            if told.as_ref() != Some(&error) {
-                tracing::warn!(%error, "cannot load the new certificate; the old one stays in use");
-            }
-            Some(error)
-        }
+        Err(error) => Some(error),
+    };
+    if let Some(error) = &error
+        && told.as_ref() != Some(error)
+    {
+        tracing::warn!(%error, "cannot load the new certificate; the old one stays in use");
     }
+    *told = error;
 }
 
 /// Reports the certificate's expiry to the metrics, and to the log if it isn't valid now. It is used
@@ -88,12 +85,12 @@ fn tell_files(files: &CertificateFiles, metrics: &Metrics) {
 /// Orders a certificate when there is none, or when it expires soon. Returns the time until the next look.
 async fn renew(acme: &AcmeCertificate, metrics: &Metrics) -> Duration {
     let now = SystemClock.now();
-    tell_order(acme, now, metrics);
     if acme.next_order(now) <= now {
         tracing::info!("ordering a certificate");
-        let outcome = acme.order(now).await;
-        let (next, lacking) = tell_order(acme, SystemClock.now(), metrics);
-        match (outcome, lacking) {
+        let ordered = acme.order(now).await;
+        let last = acme.last_order(SystemClock.now());
+        let next = last.next_at.to_rfc3339();
+        match (ordered, last.error) {
             (Ok(()), None) => tracing::info!(next, "the ordered certificate is in use"),
             (Ok(()), Some(error)) => {
                 tracing::warn!(next, %error, "the new certificate does not cover all names");
@@ -101,22 +98,15 @@ async fn renew(acme: &AcmeCertificate, metrics: &Metrics) -> Duration {
             (Err(error), _) => tracing::warn!(next, %error, "ordering a certificate failed"),
         }
     }
+    tell_order(acme, metrics);
     let now = SystemClock.now();
     INTERVAL.min(Duration::from_millis(acme.next_order(now).ms_since(now)))
 }
 
-/// Reports the certificate's expiry and the last order's outcome to the metrics. Returns the time of the next
-/// order, and the error of the last one.
-fn tell_order(
-    acme: &AcmeCertificate,
-    now: Timestamp,
-    metrics: &Metrics,
-) -> (String, Option<String>) {
+/// Reports the certificate's expiry and the last order's outcome to the metrics.
+fn tell_order(acme: &AcmeCertificate, metrics: &Metrics) {
     if let Some(validity) = acme.validity() {
         metrics.tls.validity.set(validity);
     }
-    let order = acme.last_order(now);
-    let (next, error) = (order.next_at.to_rfc3339(), order.error.clone());
-    metrics.tls.order.set(order);
-    (next, error)
+    metrics.tls.order.set(acme.last_order(SystemClock.now()));
 }

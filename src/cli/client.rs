@@ -24,7 +24,6 @@ use crate::operator::socket::{
 use crate::wiring::stores::{Stores, open_stopped};
 
 use super::outcome::{CommandError, blocking};
-use super::output::note;
 
 /// Bytes read from the socket at a time.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -91,24 +90,17 @@ impl Client {
         params: Value,
         rows: Lines<io::Error>,
     ) -> Result<Lines<CommandError>, CommandError> {
-        let (lines, passes_sign_ups_on) = match self {
+        match self {
             Self::Here(app, _) => {
                 let mut request = OperatorRequest::new(Arc::clone(app), params.into());
                 request.rows = rows;
                 let answer = operate(operation, request).await;
                 let Answer(lines) = answer.map_err(Failure::from)?;
                 let lines = lines.map_err(|error| Failure::from(error).into());
-                (lines.boxed(), app.settings.passes_sign_ups_on())
+                Ok(lines.boxed())
             }
-            Self::There(dir) => ask_service(dir, operation, params, rows).await?,
-        };
-        if passes_sign_ups_on && operation.starts_with("contacts ") {
-            note(
-                "the service passes sign-ups on to --newsletter-webhook and stores no contacts; \
-                 these are older, or were imported",
-            );
+            Self::There(dir) => ask_service(dir, operation, params, rows).await,
         }
-        Ok(lines)
     }
 
     /// Closes the stores if they are in this process.
@@ -121,13 +113,13 @@ impl Client {
     }
 }
 
-/// The answer of the service on `dir`, and whether it passes sign-ups on.
+/// The answer of the service on `dir`.
 async fn ask_service(
     dir: &Path,
     operation: &str,
     params: Value,
     rows: Lines<io::Error>,
-) -> Result<(Lines<CommandError>, bool), CommandError> {
+) -> Result<Lines<CommandError>, CommandError> {
     let Some(stream) = connect(dir)? else {
         return Err(broken_off(&io::ErrorKind::ConnectionRefused.into()));
     };
@@ -155,7 +147,7 @@ async fn ask_service(
         return Err(failure.into());
     }
     let lines = read_lines(reader).map_err(|error| broken_off(&error));
-    Ok((lines.boxed(), head.passes_sign_ups_on))
+    Ok(lines.boxed())
 }
 
 /// Connects to the service on the data directory at `path`, if one runs there.

@@ -23,9 +23,9 @@ use crate::operator::operation::Lines;
 use super::client::{Client, member, other_version};
 use super::contact_file;
 use super::input::{obtain, read_lines, unreadable};
-use super::list::{Cell, ListColumn, print_rows, show_members};
+use super::list::{Cell, ListColumn, print_rows, show_members, table};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, note, plural, show, text};
+use super::output::{Output, grouped, note, plural, show};
 
 /// Maximum number of contacts that are sorted: they are in memory then, with their consents.
 const SORTED_MAX: usize = 200_000;
@@ -36,6 +36,11 @@ const COLUMNS: [ListColumn; 4] = [
     ListColumn("Signed up (UTC)", "subscribed_at", 19, Cell::Time),
     ListColumn("Last seen", "last_seen_at", 19, Cell::Time),
     ListColumn("Status", "status", 12, Cell::Text),
+    ListColumn("Address", "email", 0, Cell::Text),
+];
+
+const ERASED_COLUMNS: [ListColumn; 2] = [
+    ListColumn("Result", "result", 7, Cell::Text),
     ListColumn("Address", "email", 0, Cell::Text),
 ];
 
@@ -268,10 +273,10 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
         .iter()
         .map(|row| {
             let result = if row.was_known { "erased" } else { "unknown" };
-            vec![result.to_owned(), row.email.clone()]
+            json!({"result": result, "email": row.email})
         })
         .collect();
-    output.table(&[text("Result"), text("Address")], &rows)?;
+    table(output, &ERASED_COLUMNS, &rows)?;
     output.line("")?;
     let rewritten = match report.rewritten.as_slice() {
         [] => "none".to_owned(),

@@ -12,7 +12,6 @@ use crate::adapters::supervisor::supervise;
 use crate::app::App;
 use crate::domain::Channel;
 use crate::metrics::workers::Worker;
-use crate::ports::{MailSender, WebhookSender};
 use crate::usecases::deliver::{
     DeliverError, Mailing, deliver_mail, deliver_to_webhook, stop_mailing,
 };
@@ -33,46 +32,41 @@ const LIMIT_PAUSE_MAX: Duration = Duration::from_secs(600);
 /// Time for deliveries in flight to finish at a stop.
 const FINISH_DEADLINE: Duration = Duration::from_secs(5);
 
-/// The workers, one for each configured channel.
+/// The workers.
 pub(super) struct Delivering {
+    app: Arc<App>,
     stop: CancellationToken,
     workers: Vec<JoinHandle<()>>,
 }
 
 impl Delivering {
-    /// Starts them.
+    /// Starts them, those of channels only if the channel is configured.
     pub(super) fn start(app: &Arc<App>) -> Self {
-        let (metrics, stop) = (&app.metrics, CancellationToken::new());
-        let trimmed = Arc::clone(app);
-        let trimming = move |stop| trim(Arc::clone(&trimmed), stop);
-        let mut workers = vec![supervise(Worker::Trimming, metrics, &stop, trimming)];
-        let counted = Arc::clone(app);
-        let counting = move |stop| {
-            let App {
-                counts,
-                metrics,
-                clock,
-                ..
-            } = &*counted;
-            record_hourly(counts.clone(), metrics.clone(), clock.clone(), stop)
+        let mut delivering = Self {
+            app: Arc::clone(app),
+            stop: CancellationToken::new(),
+            workers: Vec::new(),
         };
-        workers.push(supervise(Worker::Counts, metrics, &stop, counting));
-        if let Some(webhook) = app.webhook.clone() {
-            let app = Arc::clone(app);
-            let telling = move |stop| tell_webhook(Arc::clone(&app), Arc::clone(&webhook), stop);
-            workers.push(supervise(Worker::Webhook, metrics, &stop, telling));
+        delivering.add(Worker::Trimming, trim);
+        delivering.add(Worker::Counts, count);
+        if app.webhook.is_some() {
+            delivering.add(Worker::Webhook, tell_webhook);
         }
-        if let Some(mail) = app.mail.clone() {
-            let app = Arc::clone(app);
-            let mailing = move |stop| send_mail(Arc::clone(&app), Arc::clone(&mail), stop);
-            workers.push(supervise(Worker::Mail, metrics, &stop, mailing));
+        if app.mail.is_some() {
+            delivering.add(Worker::Mail, send_mail);
         }
-        if let Some(kept_ms) = app.settings.opt_in_ms {
-            let app = Arc::clone(app);
-            let erasing = move |stop| erase(Arc::clone(&app), kept_ms, stop);
-            workers.push(supervise(Worker::Upkeep, metrics, &stop, erasing));
-        }
-        Self { stop, workers }
+        delivering
+    }
+
+    fn add<W: Future<Output = ()> + Send + 'static>(
+        &mut self,
+        worker: Worker,
+        work: fn(Arc<App>, CancellationToken) -> W,
+    ) {
+        let app = Arc::clone(&self.app);
+        let run = move |stop| work(Arc::clone(&app), stop);
+        let started = supervise(worker, &self.app.metrics, &self.stop, run);
+        self.workers.push(started);
     }
 
     /// Stops them, which stores the last counts. Deliveries in flight that don't end soon are due again at the next start.
@@ -92,13 +86,22 @@ impl Delivering {
     }
 }
 
+/// Stores the hourly counts, until `stop` is cancelled.
+async fn count(app: Arc<App>, stop: CancellationToken) {
+    let (counts, metrics, clock) = (&app.counts, &app.metrics, &app.clock);
+    record_hourly(counts.clone(), metrics.clone(), clock.clone(), stop).await;
+}
+
 /// Sends pending events to the operator's program, until `stop` is cancelled.
-async fn tell_webhook(app: Arc<App>, webhook: Arc<dyn WebhookSender>, stop: CancellationToken) {
+async fn tell_webhook(app: Arc<App>, stop: CancellationToken) {
+    let Some(webhook) = &app.webhook else {
+        return;
+    };
     let mut is_failing = false;
     // An earlier run of this worker may have taken some.
     app.deliveries.release(Channel::Webhook);
     while !stop.is_cancelled() {
-        let round = deliver_to_webhook(app.deliveries(), &*webhook).await;
+        let round = deliver_to_webhook(app.deliveries(), &**webhook).await;
         log(&round, &mut is_failing);
         // There may be more.
         if !matches!(round, Ok(1..)) {
@@ -109,7 +112,10 @@ async fn tell_webhook(app: Arc<App>, webhook: Arc<dyn WebhookSender>, stop: Canc
 
 /// Sends pending emails, until `stop` is cancelled. An unusable account is paused until its pause ends, which
 /// the operator may end earlier. The same applies when the limit is used up.
-async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationToken) {
+async fn send_mail(app: Arc<App>, stop: CancellationToken) {
+    let Some(mail) = &app.mail else {
+        return;
+    };
     let (mut is_failing, mut mailing) = (false, Mailing::default());
     app.deliveries.release(Channel::Mail);
     while !stop.is_cancelled() {
@@ -118,7 +124,7 @@ async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationT
             pause(INTERVAL, &stop).await;
             continue;
         }
-        let round = deliver_mail(app.deliveries(), &*mail, &*app.contacts, &mut mailing).await;
+        let round = deliver_mail(app.deliveries(), &**mail, &*app.contacts, &mut mailing).await;
         log(&round, &mut is_failing);
         match round {
             Ok(1..) => {}
@@ -134,24 +140,8 @@ async fn send_mail(app: Arc<App>, mail: Arc<dyn MailSender>, stop: CancellationT
     }
 }
 
-/// Expires unconfirmed contacts, until `stop` is cancelled.
-async fn erase(app: Arc<App>, kept_ms: u64, stop: CancellationToken) {
-    while !stop.is_cancelled() {
-        let now = app.clock.now();
-        match expire_unconfirmed(&*app.contacts, &*app.deliveries, kept_ms, now).await {
-            Ok(0) => {}
-            Ok(count) => {
-                app.metrics.confirmations.expired.add(count);
-                tracing::info!(count, "unconfirmed contacts have expired");
-            }
-            Err(error) => tracing::warn!(%error, "cannot expire unconfirmed contacts"),
-        }
-        pause(TRIM_INTERVAL, &stop).await;
-    }
-}
-
-/// Drops old failed deliveries and expired keys, erases refused and expired contacts from the files, and saves
-/// unanswered questions, until `stop` is cancelled.
+/// Every hour until `stop` is cancelled: expires unconfirmed contacts, drops old failed deliveries and expired keys,
+/// and saves unanswered questions. Every day: erases refused and expired contacts from the files.
 async fn trim(app: Arc<App>, stop: CancellationToken) {
     // The start has finished all earlier erasures.
     let mut rounds = ERASING_ROUNDS;
@@ -161,6 +151,9 @@ async fn trim(app: Arc<App>, stop: CancellationToken) {
         }
         if stop.is_cancelled() {
             return;
+        }
+        if let Some(kept_ms) = app.settings.opt_in_ms {
+            expire(&app, kept_ms).await;
         }
         rounds = rounds.saturating_sub(1);
         if rounds == 0 {
@@ -178,6 +171,18 @@ async fn trim(app: Arc<App>, stop: CancellationToken) {
             tracing::warn!(%error, "cannot drop expired keys");
         }
         pause(TRIM_INTERVAL, &stop).await;
+    }
+}
+
+async fn expire(app: &App, kept_ms: u64) {
+    let now = app.clock.now();
+    match expire_unconfirmed(&*app.contacts, &*app.deliveries, kept_ms, now).await {
+        Ok(0) => {}
+        Ok(count) => {
+            app.metrics.confirmations.expired.add(count);
+            tracing::info!(count, "unconfirmed contacts have expired");
+        }
+        Err(error) => tracing::warn!(%error, "cannot expire unconfirmed contacts"),
     }
 }
 

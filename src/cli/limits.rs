@@ -1,20 +1,44 @@
 //! Commands about rate limits.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::{LimitsCommand, Whose};
-use crate::operator::limits::{PolicyRow, RESET, SHOW};
+use crate::operator::limits::{RESET, SHOW};
 
 use super::client::Client;
 use super::input::{obtain, read_lines};
-use super::list::show_members;
+use super::list::{Cell, ListColumn, show_members, table};
 use super::outcome::{CommandError, Done};
-use super::output::{self, Output, grouped, note, number, span, text};
+use super::output::{Output, note, show};
 
 const NO_SERVICE: &str = "no service is running: the limits are those of LANDING_LIMIT or the defaults, not \
                           those of the service's flags";
 const ALL_NODES: &str = "the counts are those of all nodes; the limits are those of LANDING_LIMIT or the \
                          defaults, not those of the nodes' flags";
+
+const POLICIES: [ListColumn; 3] = [
+    ListColumn("Policy", "policy", 17, Cell::Text),
+    ListColumn("Limit", "limit", 8, Cell::Limit),
+    ListColumn("Counted", "counts", 0, Cell::Text),
+];
+
+/// The heaviest clients of one policy.
+const CLIENTS: [ListColumn; 5] = [
+    ListColumn("Used", "used", 6, Cell::Count),
+    ListColumn("Left", "remaining", 6, Cell::Count),
+    ListColumn("Reset in", "reset_s", 10, Cell::Span),
+    ListColumn("Client", "client", 32, Cell::Text),
+    ListColumn("Name in the log", "name", 0, Cell::Text),
+];
+
+/// One client under each policy.
+const CLIENT: [ListColumn; 5] = [
+    ListColumn("Policy", "policy", 17, Cell::Text),
+    ListColumn("Used", "/clients/0/used", 6, Cell::Count),
+    ListColumn("Left", "/clients/0/remaining", 6, Cell::Count),
+    ListColumn("Reset in", "/clients/0/reset_s", 10, Cell::Span),
+    ListColumn("Client", "/clients/0/client", 0, Cell::Text),
+];
 
 /// Runs one of them, on windows that may be shared by several nodes (`are_shared`).
 pub(super) async fn run(
@@ -25,30 +49,16 @@ pub(super) async fn run(
     match command {
         LimitsCommand::Show { top, whose, form } => {
             let whose = with_key(whose).await?;
+            let is_about_one = whose.ip.is_some() || whose.email.is_some() || whose.key.is_some();
             let mut params = json!(whose);
-            if let Some(params) = params.as_object_mut() {
-                params.insert("top".to_owned(), json!(top));
-            }
-            let rows: Vec<PolicyRow> = client.one(SHOW, params).await?;
+            params["top"] = json!(top);
+            let rows: Vec<Value> = client.one(SHOW, params).await?;
             if !client.is_running() {
                 note(if are_shared { ALL_NODES } else { NO_SERVICE });
             }
-            let is_about_one = whose.ip.is_some() || whose.email.is_some() || whose.key.is_some();
-            output::show(form, &rows, |output| {
-                if !is_about_one {
-                    return print_policies(output, &rows);
-                }
-                if rows.is_empty() {
-                    return output.line("Every limit that counts this client or address is off.");
-                }
-                print_clients(output, &rows, true)?;
-                // All rows are about the same client.
-                let mut clients = rows.iter().flat_map(|row| &row.clients);
-                let Some(name) = clients.find_map(|row| row.name.as_deref()) else {
-                    return Ok(());
-                };
-                output.line("")?;
-                output.fields(&[("Name in the log", name)])
+            show(form, &rows, |output| match is_about_one {
+                true => print_client(output, &rows),
+                false => print_policies(output, &rows),
             })
         }
         LimitsCommand::Reset(mut args) => {
@@ -69,56 +79,32 @@ async fn with_key(mut whose: Whose) -> Result<Whose, CommandError> {
     }
     Ok(whose)
 }
-fn print_policies(output: &mut Output, rows: &[PolicyRow]) -> Result<(), CommandError> {
-    let columns = [text("Policy"), text("Limit"), text("Counted")];
-    let table: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            let limit = row.limit.as_deref().unwrap_or("off");
-            vec![row.policy.clone(), limit.to_owned(), row.counts.clone()]
-        })
-        .collect();
-    output.table(&columns, &table)?;
-    for row in rows.iter().filter(|row| !row.clients.is_empty()) {
+
+fn print_policies(output: &mut Output, rows: &[Value]) -> Result<(), CommandError> {
+    table(output, &POLICIES, rows)?;
+    for row in rows {
+        let Some(clients) = row["clients"].as_array().filter(|rows| !rows.is_empty()) else {
+            continue;
+        };
         output.line("")?;
-        output.heading(&format!("Heaviest clients of {}", row.policy))?;
-        print_clients(output, std::slice::from_ref(row), false)?;
+        let policy = row["policy"].as_str().unwrap_or_default();
+        output.heading(&format!("Heaviest clients of {policy}"))?;
+        table(output, &CLIENTS, clients)?;
     }
     Ok(())
 }
 
-fn print_clients(
-    output: &mut Output,
-    rows: &[PolicyRow],
-    names_policy: bool,
-) -> Result<(), CommandError> {
-    let mut columns = vec![
-        number("Used"),
-        number("Left"),
-        number("Reset in"),
-        text("Client"),
-    ];
-    if names_policy {
-        columns.insert(0, text("Policy"));
-    } else {
-        columns.push(text("Name in the log"));
+fn print_client(output: &mut Output, rows: &[Value]) -> Result<(), CommandError> {
+    if rows.is_empty() {
+        return output.line("Every limit that counts this client or address is off.");
     }
-    let mut table = Vec::new();
-    for row in rows {
-        for client in &row.clients {
-            let mut cells = vec![
-                grouped(client.used.into()),
-                grouped(client.remaining.into()),
-                span(client.reset_s),
-                client.client.clone(),
-            ];
-            if names_policy {
-                cells.insert(0, row.policy.clone());
-            } else {
-                cells.push(client.name.clone().unwrap_or_default());
-            }
-            table.push(cells);
+    table(output, &CLIENT, rows)?;
+    let mut names = rows.iter().map(|row| row.pointer("/clients/0/name"));
+    match names.find_map(|name| name?.as_str()) {
+        Some(name) => {
+            output.line("")?;
+            output.fields(&[("Name in the log", name)])
         }
+        None => Ok(()),
     }
-    output.table(&columns, &table)
 }

@@ -11,9 +11,10 @@ use crate::operator::operation::Lines;
 
 use super::client::{self, Client};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, short_minute, short_time, show};
+use super::output::{Output, grouped, short_minute, short_time, show, span};
 
-/// A column: its heading, the field of a row that it shows, its width, and its format.
+/// A column: its heading, the field of a row that it shows, its width, and its format. A field that begins with a
+/// slash is a JSON pointer.
 pub(super) struct ListColumn(
     pub(super) &'static str,
     pub(super) &'static str,
@@ -21,27 +22,69 @@ pub(super) struct ListColumn(
     pub(super) Cell,
 );
 
-/// Format of a text.
+/// Format of a cell.
 #[derive(Clone, Copy)]
 pub(super) enum Cell {
     Text,
+    /// A limit, which may be off.
+    Limit,
     /// A time to the second.
     Time,
     /// A time to the minute.
     Minute,
+    Count,
+    /// A number of seconds.
+    Span,
 }
 
 impl ListColumn {
-    fn cell(&self, row: &Value) -> String {
-        let Self(_, member, width, cell) = self;
-        let text = row.get(member).and_then(Value::as_str).unwrap_or_default();
-        let shown = match cell {
-            Cell::Text => text.to_owned(),
-            Cell::Time => short_time(text),
-            Cell::Minute => short_minute(text),
-        };
-        format!("{shown:width$}")
+    fn heading(&self) -> String {
+        self.padded(self.0)
     }
+
+    fn cell(&self, row: &Value) -> String {
+        let Self(_, member, _, cell) = self;
+        let value = match member.starts_with('/') {
+            true => row.pointer(member),
+            false => row.get(member),
+        };
+        let text = value.and_then(Value::as_str);
+        let number = value.and_then(Value::as_u64).unwrap_or_default();
+        let shown = match cell {
+            Cell::Text => return self.padded(text.unwrap_or_default()),
+            Cell::Limit => text.unwrap_or("off").to_owned(),
+            Cell::Time => short_time(text.unwrap_or_default()),
+            Cell::Minute => short_minute(text.unwrap_or_default()),
+            Cell::Count => grouped(number),
+            Cell::Span => span(number),
+        };
+        self.padded(&shown)
+    }
+
+    fn padded(&self, text: &str) -> String {
+        let Self(_, _, width, cell) = self;
+        match cell {
+            Cell::Count | Cell::Span => format!("{text:>width$}"),
+            Cell::Text | Cell::Limit | Cell::Time | Cell::Minute => format!("{text:width$}"),
+        }
+    }
+}
+
+/// A line of a table.
+fn line(columns: &[ListColumn], cell: impl Fn(&ListColumn) -> String) -> String {
+    let cells: Vec<_> = columns.iter().map(cell).collect();
+    cells.join("  ").trim_end().to_owned()
+}
+
+/// Prints rows in `columns`; only the headings if there are none.
+pub(super) fn table(
+    output: &mut Output,
+    columns: &[ListColumn],
+    rows: &[Value],
+) -> Result<(), CommandError> {
+    output.heading(&line(columns, ListColumn::heading))?;
+    rows.iter()
+        .try_for_each(|row| output.line(&line(columns, |column| column.cell(row))))
 }
 
 /// Prints the rows that `operation` answers: unchanged, or in `columns`.
@@ -63,10 +106,7 @@ pub(super) async fn print_rows(
 ) -> Result<Done, CommandError> {
     let mut output = Output::new(form);
     if !output.is_json {
-        let headings = columns.iter();
-        let headings = headings.map(|ListColumn(heading, _, width, _)| format!("{heading:width$}"));
-        let headings: Vec<_> = headings.collect();
-        output.heading(headings.join("  ").trim_end())?;
+        table(&mut output, columns, &[])?;
     }
     let mut is_empty = true;
     while let Some(lines) = rows.next().await {
@@ -76,10 +116,9 @@ pub(super) async fn print_rows(
             output.bytes(&lines)?;
             continue;
         }
-        for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let row = serde_json::from_slice(line).map_err(io::Error::from)?;
-            let cells: Vec<_> = columns.iter().map(|column| column.cell(&row)).collect();
-            output.line(cells.join("  ").trim_end())?;
+        for bytes in lines.split_inclusive(|byte| *byte == b'\n') {
+            let row = serde_json::from_slice(bytes).map_err(io::Error::from)?;
+            output.line(&line(columns, |column| column.cell(&row)))?;
         }
     }
     if is_empty && !output.is_json && io::stdout().is_terminal() {

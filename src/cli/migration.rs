@@ -21,7 +21,7 @@ use crate::wiring::engines;
 
 use super::input::obtain;
 use super::outcome::{CommandError, Done, blocking};
-use super::output::{Output, grouped, number, show, text};
+use super::output::{Output, grouped, show};
 use super::signals::unless_interrupted;
 
 /// Revocations and erasures in one of two copies would be undone by the other.
@@ -88,8 +88,7 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
             output.json(&json!({"what": what, "copied": copied}))?;
         }
     } else {
-        let rows = copied.map(|(what, count)| vec![what.to_owned(), grouped(count)]);
-        output.table(&[text("Data"), number("Copied")], &rows)?;
+        output.fields(&copied.map(|(what, count)| (what, grouped(count))))?;
     }
     output.flush()?;
     Ok(Done::Whole)

@@ -5,8 +5,6 @@ use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use textwrap::core::display_width;
-use textwrap::termwidth;
 
 use crate::config::OutputForm;
 use crate::domain::{in_words, printable};
@@ -28,19 +26,6 @@ pub(super) struct Output {
     out: BufWriter<AutoStream<Stdout>>,
     /// True if it prints JSON.
     pub(super) is_json: bool,
-}
-
-/// A column of a table: its name, and true if it holds numbers, which are right-aligned.
-pub(super) struct Column(&'static str, bool);
-
-/// A column of texts.
-pub(super) const fn text(name: &'static str) -> Column {
-    Column(name, false)
-}
-
-/// A column of numbers.
-pub(super) const fn number(name: &'static str) -> Column {
-    Column(name, true)
 }
 
 impl Output {
@@ -69,7 +54,7 @@ impl Output {
         Ok(())
     }
 
-    /// Prints a name in a style, padded to `width` columns, and a value. For people its lines are folded.
+    /// Prints a name in a style, padded to `width` columns, and a value.
     pub(super) fn field(
         &mut self,
         (style, name): (Style, &str),
@@ -77,39 +62,7 @@ impl Output {
         value: &str,
     ) -> Result<(), CommandError> {
         let value = printable(value, &[]);
-        let is_terminal = io::stdout().is_terminal();
-        let folded = is_terminal.then(|| fold(&value, width + 2));
-        let value = folded.as_deref().unwrap_or(&value);
         self.styled(&format!("{style}{name:width$}{style:#}  {value}"))
-    }
-
-    /// Prints a table; only its headings if it has no rows.
-    pub(super) fn table(
-        &mut self,
-        columns: &[Column],
-        rows: &[Vec<String>],
-    ) -> Result<(), CommandError> {
-        let heading: Vec<_> = columns.iter().map(|column| column.0.to_owned()).collect();
-        let mut widths = vec![0; columns.len()];
-        for row in rows.iter().chain([&heading]) {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = display_width(cell).max(*width);
-            }
-        }
-        let line = |row: &[String]| {
-            let cells = row.iter().zip(columns).zip(&widths);
-            let cells = cells.map(|((cell, Column(_, is_number)), width)| {
-                let padding = " ".repeat(width - display_width(cell));
-                match is_number {
-                    true => padding + cell,
-                    false => cell.clone() + &padding,
-                }
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            line.trim_end().to_owned()
-        };
-        self.heading(&line(&heading))?;
-        rows.iter().try_for_each(|row| self.line(&line(row)))
     }
 
     /// Prints a heading.
@@ -173,13 +126,6 @@ fn unwritten(error: io::Error) -> CommandError {
     CommandError::Failed(format!("cannot write to standard output: {error}"))
 }
 
-/// `text` in lines that leave room for `indent` columns before each. The first line's indent is already in
-/// use.
-fn fold(text: &str, indent: usize) -> String {
-    let lines = textwrap::wrap(text, termwidth().saturating_sub(indent));
-    lines.join(&format!("\n{:indent$}", ""))
-}
-
 /// Notes something for the operator that isn't a result, on standard error.
 pub(super) fn note(text: &str) {
     // There is no other place to report a failure.
@@ -201,20 +147,4 @@ pub fn report(error: &CommandError) {
 pub(super) fn short_time(rfc3339: &str) -> String {
     let seconds = rfc3339.get(.."2026-11-23T08:30:00".len());
     seconds.unwrap_or(rfc3339).replace('T', " ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_values_are_folded_beside_their_name() {
-        let text = "a warning that says what to do ".repeat(4);
-        let folded = fold(text.trim_end(), 9);
-        let lines: Vec<_> = folded.lines().collect();
-        assert_eq!(lines.len(), 2);
-        assert!(lines[0].len() <= 71 && lines[1].len() <= 80, "{folded}");
-        assert!(lines[1].starts_with("         t"), "{folded}");
-        assert_eq!(fold("none", 9), "none");
-    }
 }

@@ -620,33 +620,15 @@ pub struct Recipient {
     pub form: OutputForm,
 }
 
+macro_rules! topics {
+    ($($name:literal),+) => {
+        [$(($name, include_str!(concat!("../../data/handbook/", $name, ".md")))),+]
+    };
+}
+
 /// The handbook's topics, and their texts.
-pub const TOPICS: [(&str, &str); 15] = [
-    ("install", include_str!("../../data/handbook/install.md")),
-    ("operate", include_str!("../../data/handbook/operate.md")),
-    ("contacts", include_str!("../../data/handbook/contacts.md")),
-    ("consent", include_str!("../../data/handbook/consent.md")),
-    ("limits", include_str!("../../data/handbook/limits.md")),
-    ("abuse", include_str!("../../data/handbook/abuse.md")),
-    ("model", include_str!("../../data/handbook/model.md")),
-    ("site", include_str!("../../data/handbook/site.md")),
-    ("agents", include_str!("../../data/handbook/agents.md")),
-    (
-        "several-nodes",
-        include_str!("../../data/handbook/several-nodes.md"),
-    ),
-    ("scale", include_str!("../../data/handbook/scale.md")),
-    (
-        "benchmarks",
-        include_str!("../../data/handbook/benchmarks.md"),
-    ),
-    (
-        "architecture",
-        include_str!("../../data/handbook/architecture.md"),
-    ),
-    ("changes", include_str!("../../data/handbook/changes.md")),
-    (
-        "how-to-add",
-        include_str!("../../data/handbook/how-to-add.md"),
-    ),
-];
+#[rustfmt::skip]
+pub const TOPICS: [(&str, &str); 15] = topics!(
+    "install", "operate", "contacts", "consent", "limits", "abuse", "model", "site", "agents",
+    "several-nodes", "scale", "benchmarks", "architecture", "changes", "how-to-add"
+);

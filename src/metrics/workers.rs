@@ -18,10 +18,8 @@ names! {
         Webhook => "webhook",
         /// Sends email.
         Mail => "mail",
-        /// Expires contacts that were not confirmed in time.
-        Upkeep => "upkeep",
-        /// Drops old failed deliveries and expired keys, erases refused and expired contacts from the files, and saves
-        /// unanswered questions.
+        /// Expires contacts that were not confirmed in time, drops old failed deliveries and expired keys, erases
+        /// refused and expired contacts from the files, and saves unanswered questions.
         Trimming => "trimming",
         /// Stores the hourly counts.
         Counts => "counts",
@@ -37,10 +35,7 @@ names! {
 impl Worker {
     /// True if clients rely on its work.
     const fn holds_work(self) -> bool {
-        matches!(
-            self,
-            Self::Webhook | Self::Mail | Self::Upkeep | Self::Trimming
-        )
+        matches!(self, Self::Webhook | Self::Mail | Self::Trimming)
     }
 }
 

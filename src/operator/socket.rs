@@ -45,8 +45,6 @@ pub struct RequestHead {
 pub struct AnswerHead {
     /// Why there are no rows.
     pub failure: Option<Failure>,
-    /// True if new contacts are stored elsewhere.
-    pub passes_sign_ups_on: bool,
 }
 
 /// Why an operation failed, in words.
@@ -122,7 +120,6 @@ async fn answer(stream: UnixStream, mut request: OperatorRequest) -> io::Result<
     let (reader, writer) = stream.into_split();
     let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);
     let mut writer = BufWriter::with_capacity(PIECE_BYTES, writer);
-    let passes_sign_ups_on = request.app.settings.passes_sign_ups_on();
     let answered = match read_head::<RequestHead>(&mut reader).await {
         Ok(head) => {
             request.params = head.params;
@@ -135,10 +132,7 @@ async fn answer(stream: UnixStream, mut request: OperatorRequest) -> io::Result<
         Ok(answer) => (answer, None),
         Err(error) => (Answer(stream::empty().boxed()), Some(error.into())),
     };
-    let head = AnswerHead {
-        failure,
-        passes_sign_ups_on,
-    };
+    let head = AnswerHead { failure };
     // The command sees that it was broken off, but not why.
     let lines = lines.map_err(|error| {
         tracing::error!(%error, "an answer to the operator was cut short");

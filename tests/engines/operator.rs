@@ -212,7 +212,7 @@ async fn abuse_is_named_erased_and_blocked_as_in_a_data_directory() {
     // Blocks are stored in a data directory.
     let refused = site.run(&["block", "add", "127.0.0.1"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("start the service with --data-dir"));
+    assert!(text(&refused.stderr).contains("there is no data directory: use --data-dir"));
     assert_eq!(node.health("none"), 401);
 }
 

@@ -162,13 +162,12 @@ fn doctor_knows_its_service_from_another_behind_the_base_url() {
     };
     let lines = with_base(&program.address, 0);
     check_line(&lines, "ok", "service", "is running");
-    check_line(&lines, "ok", "base URL", "reaches this service");
-    check_line(&lines, "warning", "https", "unencrypted");
+    check_line(&lines, "warning", "base URL", "unencrypted");
     // There is no proxy between, so both requests count as one client's.
     check_line(&lines, "warning", "proxy", "--trusted-proxy");
 
     let lines = with_base(&other.address, 1);
-    check_line(&lines, "failed", "base URL", "another process");
+    check_line(&lines, "failed", "proxy", "another process");
     let gone = other.address.clone();
     drop(other);
     let told = "check DNS, firewall and proxy";

@@ -67,9 +67,3 @@ pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
         free_bytes: disk.f_bavail.saturating_mul(disk.f_frsize),
     }))
 }
-
-/// True if systemd's clock service has synchronised the clock; `None` if it does not run.
-pub fn is_clock_synchronized() -> Option<bool> {
-    let state = Path::new("/run/systemd/timesync");
-    state.is_dir().then(|| state.join("synchronized").exists())
-}

@@ -52,7 +52,11 @@ fn a_revoked_key_is_refused_at_once_and_after_a_restart() {
     let id = &by_id[4..12];
     let healths = |service: &Program| [&by_id, &by_itself, &later].map(|key| service.health(key));
     let ran = run(&format!("keys revoke --yes {id}"), dir.path()).done();
-    assert!(ran.out.contains(&format!("{id}  revoked  20")), "{ran:?}");
+    assert!(
+        ran.out
+            .contains(&format!("{id}         revoked         20")),
+        "{ran:?}"
+    );
     feed("keys revoke --yes -", dir.path(), format!("{by_itself}\n")).done();
     assert_eq!(healths(&service), [401, 401, 200]);
     let again = run(&format!("keys revoke --yes {id} --json"), dir.path());

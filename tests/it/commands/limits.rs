@@ -46,7 +46,7 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
     let shown = run("limits show --top 1", dir.path()).done();
     for part in [
         "newsletter-ip      2/1h      for each network\n",
-        "Heaviest clients of newsletter-ip\nUsed  Left  ",
+        "Heaviest clients of newsletter-ip\n  Used    Left  ",
     ] {
         assert!(shown.out.contains(part), "{}", shown.out);
     }

@@ -225,13 +225,10 @@ fn a_service_of_another_version_is_named() {
     fs::write(dir.path().join("ledger.jsonl"), "").unwrap();
     for (answer, told) in [
         (
-            "{\"failure\":{\"kind\":\"unknown\",\"text\":\"I do not know that one\"},\"passes_sign_ups_on\":false}\n\n",
+            "{\"failure\":{\"kind\":\"unknown\",\"text\":\"I do not know that one\"}}\n\n",
             "I do not know that one",
         ),
-        (
-            "{\"failure\":null,\"passes_sign_ups_on\":false}\n{}\n\n",
-            "missing field",
-        ),
+        ("{\"failure\":null}\n{}\n\n", "missing field"),
         ("{}\n\n", "missing field"),
         ("HTTP/1.1 200 OK\r\n\r\n", "expected value"),
     ] {
