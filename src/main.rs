@@ -10,7 +10,6 @@ use landing_api::adapters::threads::{check_threads, write_to_pipe};
 use landing_api::cli::serve::{ServeError, serve_until_stopped};
 use landing_api::cli::{self, CommandError};
 use landing_api::config::{Args, Command, Invocation, LogFormat};
-use landing_api::domain::in_words;
 use landing_api::http::endpoints;
 use landing_api::metrics::{LastError, Metrics};
 use landing_api::ports::Clock as _;
@@ -108,7 +107,6 @@ fn failed(is_json: bool, error: ServeError) -> ExitCode {
         ServeError::Flag(line) => (2, line),
         ServeError::Run(error) => (1, error.to_string()),
     };
-    let line = in_words(&line);
     // Fails only if nobody reads standard error.
     write_to_pipe(move || drop(telemetry::write_failure(is_json, &line)));
     ExitCode::from(status)

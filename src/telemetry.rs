@@ -1,18 +1,19 @@
 //! The log: one line per event on standard error, as text or JSON.
 //!
-//! Lines are appended to a buffer that a separate thread writes several times a second. If the buffer is full, the
-//! line is dropped and counted, so that a reader of standard error that has stopped reading blocks neither a request
-//! nor a stop. Panics are logged here, too: the standard hook would block on such a reader.
+//! Lines are queued for a thread that writes them several times a second. If the queue is full, the line is dropped and
+//! counted, so that a reader of standard error that has stopped reading blocks neither a request nor a stop. Panics are
+//! logged here, too: the standard hook would block on such a reader.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Debug;
 use std::io::{self, Write, stderr};
 use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
@@ -22,8 +23,8 @@ use tracing_subscriber::{Layer, fmt, registry};
 
 use crate::domain::printable;
 
-/// Largest unwritten log.
-const BUFFER_BYTES_MAX: usize = 1024 * 1024;
+/// Most unwritten lines: those of a pause at the highest load.
+const LINES_MAX: usize = 4096;
 
 /// Time between writes. A process that is killed loses the lines of one pause.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -34,74 +35,62 @@ const END_GRACE: Duration = Duration::from_secs(1);
 /// Longest text passed on from a log line, in characters.
 const WARNING_CHARS_MAX: usize = 400;
 
-/// The running log. Dropping it writes the buffer, and waits at most a second for the reader of standard
+/// The running log. Dropping it writes the queue, and waits at most a second for the reader of standard
 /// error.
-#[must_use = "lines in the buffer are written when it is dropped"]
-pub struct Log(Arc<LogBuffer>);
+#[must_use = "queued lines are written when it is dropped"]
+pub struct Log {
+    queue: Arc<LineQueue>,
+    /// Its other end is dropped with the last line.
+    written: Receiver<()>,
+}
 
 impl Log {
-    /// Number of lines dropped so far because the buffer was full.
+    /// Number of lines dropped so far because the queue was full.
     pub fn dropped_lines(&self) -> usize {
-        self.0.lines.lock().dropped
+        self.queue.dropped.load(Relaxed)
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
-        let LogBuffer { lines, changed } = &*self.0;
-        let mut lines = lines.lock();
-        lines.is_ending = true;
-        changed.notify_all();
-        let is_unwritten = |lines: &mut Lines| !lines.is_written;
-        changed.wait_while_for(&mut lines, is_unwritten, END_GRACE);
+        // A full queue is one that nobody reads.
+        let _ = self.queue.lines.try_send(None);
+        let _ = self.written.recv_timeout(END_GRACE);
     }
 }
 
-/// The unwritten lines, shared by all who log and the writing thread.
-#[derive(Default)]
-struct LogBuffer {
-    lines: Mutex<Lines>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Lines {
-    bytes: Vec<u8>,
+/// The lines for the writing thread.
+struct LineQueue {
+    /// `None` is the end.
+    lines: SyncSender<Option<String>>,
     /// Lines dropped since the start.
-    dropped: usize,
-    is_ending: bool,
-    /// True if the last lines have been written.
-    is_written: bool,
+    dropped: AtomicUsize,
 }
 
-impl LogBuffer {
-    fn push(&self, line: &[u8]) {
-        let mut lines = self.lines.lock();
-        if lines.bytes.len() + line.len() > BUFFER_BYTES_MAX {
-            lines.dropped += 1;
-            return;
-        }
-        if lines.bytes.is_empty() {
-            self.changed.notify_all();
-        }
-        lines.bytes.extend_from_slice(line);
+impl LineQueue {
+    fn new() -> (Arc<Self>, Receiver<Option<String>>) {
+        let (lines, queued) = sync_channel(LINES_MAX);
+        let dropped = AtomicUsize::new(0);
+        (Arc::new(Self { lines, dropped }), queued)
     }
 
-    /// Writes lines to `out` until the end.
-    fn write(&self, mut out: impl Write) {
-        let (mut bytes, mut dropped_reported) = (Vec::new(), 0);
-        loop {
-            let mut lines = self.lines.lock();
-            let nothing = |lines: &mut Lines| lines.bytes.is_empty() && !lines.is_ending;
-            self.changed.wait_while(&mut lines, nothing);
-            let may_wait = |lines: &mut Lines| !lines.is_ending;
-            self.changed.wait_while_for(&mut lines, may_wait, PAUSE);
-            std::mem::swap(&mut bytes, &mut lines.bytes);
-            let (dropped, is_ending) = (lines.dropped, lines.is_ending);
-            drop(lines);
+    /// Writes the lines in `queued` to `out` until the end, when `done` is dropped.
+    fn write(&self, queued: &Receiver<Option<String>>, mut out: impl Write, _done: Sender<()>) {
+        let (mut bytes, mut dropped_reported, mut is_ending) = (Vec::new(), 0, false);
+        while let Ok(first) = queued.recv() {
+            if first.is_some() {
+                thread::park_timeout(PAUSE);
+            }
+            for line in std::iter::once(first).chain(queued.try_iter()) {
+                match line {
+                    Some(line) => bytes.extend_from_slice(line.as_bytes()),
+                    None => is_ending = true,
+                }
+            }
             // There is no other place to report a failure.
             let _ = out.write_all(&bytes);
             bytes.clear();
+            let dropped = self.dropped.load(Relaxed);
             if dropped > dropped_reported {
                 dropped_reported = dropped;
                 tracing::warn!(
@@ -109,22 +98,20 @@ impl LogBuffer {
                     "log lines were dropped because standard error was not read; total since the start"
                 );
             } else if is_ending {
-                self.lines.lock().is_written = true;
-                self.changed.notify_all();
                 return;
             }
         }
     }
 }
 
-/// Passes the lines of one event to the buffer.
-struct LineWriter(Arc<LogBuffer>);
-
-impl Write for LineWriter {
+/// Each write is an event.
+impl Write for &LineQueue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let shown = printable(text.strip_suffix('\n').unwrap_or(&text), &[]) + "\n";
-        self.0.push(shown.as_bytes());
+        if self.lines.try_send(Some(shown.into_owned())).is_err() {
+            self.dropped.fetch_add(1, Relaxed);
+        }
         Ok(line.len())
     }
 
@@ -218,18 +205,17 @@ pub fn init(
     is_json: bool,
     on_warning: impl Fn(String) + Send + Sync + 'static,
 ) -> Log {
-    let buffer = Arc::new(LogBuffer::default());
-    let writer = Arc::clone(&buffer);
+    let (queue, queued) = LineQueue::new();
+    let (done, written) = channel();
+    let writing = Arc::clone(&queue);
     let thread = thread::Builder::new().name("log".to_owned());
     // The service has already checked that threads can be started.
-    let spawned = thread.spawn(move || writer.write(stderr()));
-    buffer.lines.lock().is_written = spawned.is_err();
+    let _ = thread.spawn(move || writing.write(&queued, stderr(), done));
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
         .with_target("landing_api", level);
-    let shared = Arc::clone(&buffer);
     let lines = fmt::layer()
-        .with_writer(move || LineWriter(Arc::clone(&shared)))
+        .with_writer(Arc::clone(&queue))
         .with_target(false)
         // Printing them uses `eprintln!`, which panics if standard error is closed.
         .log_internal_errors(false);
@@ -244,7 +230,7 @@ pub fn init(
     if layers.with(filter).try_init().is_ok() {
         panic::set_hook(Box::new(log_panic));
     }
-    Log(buffer)
+    Log { queue, written }
 }
 
 #[cfg(test)]
@@ -255,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_newest_warning_is_passed_on_in_one_short_text() {
-        let (sender, texts) = std::sync::mpsc::channel();
+        let (sender, texts) = channel();
         let layer = Warnings(move |text| sender.send(text).unwrap());
         tracing::subscriber::with_default(registry().with(layer), || {
             tracing::info!("all is well");
@@ -272,15 +258,13 @@ mod tests {
 
     #[test]
     fn no_field_acts_on_a_terminal_or_begins_a_line() {
-        let buffer = Arc::new(LogBuffer::default());
-        let lines = Arc::clone(&buffer);
-        let writer = move || LineWriter(Arc::clone(&lines));
+        let (queue, queued) = LineQueue::new();
         let foreign = "a\x1b[2Jb\u{9b}31m\u{202e}c\r\nERROR forged\x07\u{2028}";
         let log = || tracing::warn!(error = %foreign, word = foreign, "said {foreign}");
-        let subscriber = fmt().with_ansi(false).with_writer(writer.clone());
+        let subscriber = fmt().with_ansi(false).with_writer(Arc::clone(&queue));
         tracing::subscriber::with_default(subscriber.finish(), log);
-        tracing::subscriber::with_default(fmt().json().with_writer(writer).finish(), log);
-        let text = String::from_utf8(buffer.lines.lock().bytes.clone()).unwrap();
+        tracing::subscriber::with_default(fmt().json().with_writer(queue).finish(), log);
+        let text: String = queued.try_iter().flatten().collect();
         assert_eq!(text.matches("ERROR forged").count(), 6, "{text:?}");
         assert_eq!(text.lines().count(), 2, "{text:?}");
         let acts = |c: char| c != '\n' && (c.is_control() || "\u{202e}\u{2028}".contains(c));

@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use std::io;
 use std::num::NonZero;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -16,23 +16,18 @@ const PIPE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Runs `write`, which writes to standard output or standard error, and waits at most 2 s for it. A full
 /// pipe that nobody reads must not block the start or the end of the process.
-pub fn write_to_pipe<F: FnOnce() + Send + 'static>(write: F) {
-    let (sender, receiver) = mpsc::channel::<F>();
-    let (done, ended) = mpsc::channel::<()>();
-    let thread = thread::Builder::new().spawn(move || {
-        // Dropped at the end, which wakes the caller.
-        let _done = done;
-        if let Ok(write) = receiver.recv() {
-            write();
-        }
-    });
-    match thread {
-        Ok(_detached) => {
-            // Fails only if the thread is gone.
-            let _ = sender.send(write);
-            let _ = ended.recv_timeout(PIPE_DEADLINE);
-        }
-        Err(_no_thread) => write(),
+pub fn write_to_pipe(write: impl FnOnce() + Send + 'static) {
+    let write = Arc::new(Mutex::new(Some(write)));
+    let take = {
+        let write = Arc::clone(&write);
+        move || write.lock().take()
+    };
+    let written = run_within(PIPE_DEADLINE, move || take().map(|write| write()));
+    if written.is_err()
+        && let Some(write) = write.lock().take()
+    {
+        // No thread can be started.
+        write();
     }
 }
 

@@ -6,7 +6,6 @@ use anstyle::Style;
 use serde_json::json;
 
 use crate::config::OutputForm;
-use crate::domain::in_words;
 
 use super::outcome::{CommandError, Done};
 use super::output::{ERROR, GOOD, NOTE, Output, plural};
@@ -22,12 +21,12 @@ pub(super) fn ok(text: impl Into<String>) -> Checked {
 
 /// Possibly unintended.
 pub(super) fn warning(text: impl Into<String>) -> Checked {
-    Checked("warning", NOTE, in_words(&text.into()))
+    Checked("warning", NOTE, text.into())
 }
 
 /// Broken.
 pub(super) fn failed(text: impl Display) -> Checked {
-    Checked(FAILED, ERROR, in_words(&text.to_string()))
+    Checked(FAILED, ERROR, text.to_string())
 }
 
 impl<T: Into<String>, E: Display> From<Result<T, E>> for Checked {

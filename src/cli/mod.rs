@@ -58,9 +58,7 @@ pub async fn run(command: Command, args: &Args) -> Result<Done, CommandError> {
         Command::Backup { file, force, form } => {
             store::back_up(file, force, form, ledger_dir(args)?).await
         }
-        Command::Restore { file, consent } => {
-            store::restore(&file, consent, ledger_dir(args)?).await
-        }
+        Command::Restore { file, form } => store::restore(&file, form, ledger_dir(args)?).await,
         Command::Ledger(LedgerCommand::Verify(form)) => {
             store::verify(form, ledger_dir(args)?).await
         }

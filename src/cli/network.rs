@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use crate::adapters::outbound::probe::{self, ProbeAnswer};
 use crate::adapters::tls::acme::AcmeCertificate;
 use crate::config::{Args, EngineArgs};
-use crate::domain::in_words;
 use crate::metrics::Metrics;
 use crate::operator::status::SHOW;
 use crate::site::Site;
@@ -216,7 +215,7 @@ async fn paused(args: &Args) -> Option<Checked> {
     let status: Value = client.one(SHOW, serde_json::json!({})).await.ok()?;
     let mut queues = status.get("queues")?.as_array()?.iter();
     let paused = queues.find(|queue| queue.get("paused_until").is_some_and(Value::is_string))?;
-    Some(failed(in_words(paused.get("halt")?.as_str()?)))
+    Some(failed(paused.get("halt")?.as_str()?))
 }
 
 /// Checks the email account, with a connection if `asks`.

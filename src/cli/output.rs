@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::config::OutputForm;
-use crate::domain::{in_words, printable};
+use crate::domain::printable;
 
 use super::outcome::{CommandError, Done};
 
@@ -137,7 +137,7 @@ pub(super) fn note(text: &str) {
 pub fn report(error: &CommandError) {
     if !matches!(error, CommandError::OutputClosed) {
         // There is no other place to report a failure.
-        let error = in_words(&error.to_string());
+        let error = error.to_string();
         let error = printable(&error, &[]);
         let _ = writeln!(anstream::stderr(), "{ERROR}error{ERROR:#}: {error}");
     }

@@ -14,7 +14,7 @@ use crate::operator::ledger::COMPACT;
 use super::client::{Client, member};
 use super::input::{self, obtain};
 use super::outcome::{CommandError, Done, blocking};
-use super::output::{grouped, note, show};
+use super::output::{grouped, show};
 
 /// Backs `data_dir` up.
 pub(super) async fn back_up(
@@ -26,53 +26,27 @@ pub(super) async fn back_up(
     let path = data_dir.to_owned();
     if file == Path::new("-") {
         let write = move || backup::write(&path, std::io::stdout().lock());
-        return Ok(completeness(&blocking(write).await?));
+        return blocking(write).await.map(|_written| Done::Whole);
     }
     let target = file.clone();
     let write = move || backup::write_file(&SystemFiles, &path, &target, force);
-    let written = blocking(write).await?;
-    let Written {
-        entries,
-        bytes,
-        left_out,
-    } = &written;
+    let Written { entries, bytes } = blocking(write).await?;
     let file = file.display().to_string();
-    let value = json!({"file": file, "entries": entries, "bytes": bytes, "left_out": left_out});
+    let value = json!({"file": file, "entries": entries, "bytes": bytes});
     let fields = [
         ("File", file),
-        ("Entries", grouped(*entries)),
-        ("Size", HumanBytes(*bytes).to_string()),
+        ("Entries", grouped(entries)),
+        ("Size", HumanBytes(bytes).to_string()),
     ];
-    show(form, &value, |output| output.fields(&fields))?;
-    Ok(completeness(&written))
-}
-
-/// Completeness of a backup. Missing parts are reported on standard error: standard output may be the backup.
-fn completeness(written: &Written) -> Done {
-    for name in &written.left_out {
-        note(&format!(
-            "{name} is not in the backup: it is not a file, or larger than any the service writes. \
-             Copy it yourself if you need it."
-        ));
-    }
-    if written.left_out.is_empty() {
-        Done::Whole
-    } else {
-        Done::InPart
-    }
+    show(form, &value, |output| output.fields(&fields))
 }
 
 /// Restores `data_dir` from a backup.
 pub(super) async fn restore(
     file: &Path,
-    consent: Consent,
+    form: OutputForm,
     data_dir: &Path,
 ) -> Result<Done, CommandError> {
-    let replaced = backup::replaced_files(data_dir).map_err(CommandError::failed)?;
-    if !replaced.is_empty() {
-        let (names, dir) = (replaced.join(", "), data_dir.display());
-        obtain(consent, &format!("replace {names} in {dir}")).await?;
-    }
     let path = data_dir.to_owned();
     let file = input::open(file).await?;
     let restored = blocking(move || backup::restore(&SystemFiles, &path, file)).await?;
@@ -86,7 +60,7 @@ pub(super) async fn restore(
         ("Files", restored.files.join(", ")),
         ("Deliveries on hold", held),
     ];
-    show(consent.form, &restored, |output| output.fields(&fields))
+    show(form, &restored, |output| output.fields(&fields))
 }
 
 /// Verifies the ledger in `data_dir`.

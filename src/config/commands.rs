@@ -35,15 +35,15 @@ pub enum Command {
         form: OutputForm,
     },
 
-    /// Restore a backup into a data directory without a ledger
+    /// Restore a backup into a data directory without files of a service
     Restore {
         /// File to read; - is standard input
         #[arg(value_name = "FILE")]
         file: PathBuf,
 
-        /// Whether to ask before it replaces a file.
+        /// Output format.
         #[command(flatten)]
-        consent: Consent,
+        form: OutputForm,
     },
 
     /// Verify, repair and compact the ledger

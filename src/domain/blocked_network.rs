@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use ipnet::{IpNet, Ipv4Net};
 
 use super::client::canonical;
+use super::macros::hidden;
 use super::time::Timestamp;
 
 /// A network that may be blocked: never all addresses.
@@ -61,12 +62,8 @@ impl fmt::Display for BlockedNetwork {
     }
 }
 
-/// Hidden: it identifies clients, and no log line may.
-impl fmt::Debug for BlockedNetwork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BlockedNetwork(..)")
-    }
-}
+// It identifies clients, and no log line may.
+hidden!(BlockedNetwork);
 
 /// A blocked network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! Clients, and the keys they are counted under.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -61,16 +60,6 @@ impl Network {
             Self::V6(bytes) => bytes,
             Self::Unknown => &[],
         }
-    }
-}
-
-impl fmt::Debug for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::V4(_) => "Network(v4)",
-            Self::V6(_) => "Network(v6)",
-            Self::Unknown => "Network(unknown)",
-        })
     }
 }
 
@@ -225,13 +214,7 @@ impl LimitKey {
 }
 
 bytes!(LimitKey: 16);
-
-impl fmt::Debug for LimitKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [tag, ..] = self.0;
-        write!(f, "LimitKey({tag}, ..)")
-    }
-}
+hidden!(Network, LimitKey);
 
 #[cfg(test)]
 mod tests {

@@ -85,6 +85,6 @@ pub use question::Question;
 pub use quota_token::QuotaToken;
 pub use secret::{MacKey, Secret, SecretKeys, SharedSecret, TokenKey};
 pub use settings::{Settings, SignUpsGo, is_same_host, is_same_origin, rootless};
-pub use text::{EchoMessage, Label, TextError, in_words, printable, quoted};
+pub use text::{EchoMessage, Label, TextError, printable, quoted};
 pub use time::{DAY_MS, TimeUnit, Timestamp};
 pub use window::{Admitted, Bucket, LATE_ARRIVAL_MS_MAX, Usage, Window};

@@ -29,25 +29,6 @@ pub enum TextError {
     Unprintable,
 }
 
-/// `text` with the system's errors phrased as part of a sentence: `connection refused` in place of
-/// `Connection refused (os error 111)`.
-pub fn in_words(text: &str) -> String {
-    let mut words = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(" (os error ")
-        && let Some((_number, after)) = after.split_once(')')
-    {
-        let begin = before.rfind(": ").map_or(0, |at| at + 2);
-        let (front, error) = before.split_at(begin);
-        let (first, others) = error.split_at(error.chars().next().map_or(0, char::len_utf8));
-        words.push_str(front);
-        words.push_str(&first.to_lowercase());
-        words.push_str(others);
-        rest = after;
-    }
-    words + rest
-}
-
 /// `text` made safe for terminals and logs: characters that would act on them are escaped as in JSON, except
 /// those in `kept`.
 pub fn printable<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
@@ -153,23 +134,6 @@ mod tests {
             ("\u{1F600}".repeat(65), Err(TextError::TooLong { max: 64 })),
         ] {
             assert_eq!(Label::parse(text.clone()).map(|_| ()), expected, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn errors_of_the_system_have_no_numbers() {
-        for (text, expected) in [
-            ("Connection refused (os error 111)", "connection refused"),
-            (
-                "cannot read a: Ist weg (os error 2), twice",
-                "cannot read a: ist weg, twice",
-            ),
-            ("a: B (os error 1); C: D (os error 2)", "a: b; C: d"),
-            ("A (os error", "A (os error"),
-            (" (os error 5)", ""),
-            ("", ""),
-        ] {
-            assert_eq!(in_words(text), expected);
         }
     }
 

@@ -4,7 +4,7 @@ use indicatif::{HumanBytes, HumanCount};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, UndefinedBehavior};
 
-use crate::domain::{Timestamp, in_words, printable};
+use crate::domain::{Timestamp, printable};
 
 /// Templates that have these functions as filters, parsed. Values are escaped in those whose names end in `.html`.
 ///
@@ -32,9 +32,7 @@ pub(super) fn templates(
         seconds => format!("{} ago", span(seconds)),
     });
     environment.add_filter("until", |end: &str, now: &str| span(seconds(now, end)));
-    environment.add_filter("line", |text: &str| {
-        printable(&in_words(text), &[]).into_owned()
-    });
+    environment.add_filter("line", |text: &str| printable(text, &[]).into_owned());
     Ok(environment)
 }
 

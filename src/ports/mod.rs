@@ -23,7 +23,7 @@ pub use deliveries::{
     lease_ms,
 };
 pub use model_client::{
-    AnswerSink, ModelClient, ModelError, ModelPermit, NotingSink, NullSink, SinkClosed,
+    AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply, NullSink, SinkClosed,
 };
 pub use operator_stores::{BlockList, Compaction, CountStore, QuestionStore, StoreMaintenance};
 pub use rate_limiter::{

@@ -1,7 +1,5 @@
 //! The language model, or its stand-in, behind the assistant.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use async_trait::async_trait;
 
 use crate::domain::Conversation;
@@ -37,12 +35,30 @@ pub trait ModelClient: Send + Sync {
     /// `sink` as they arrive; concatenated they are the answer.
     ///
     /// The variant of the error decides who pays for the turn; once a piece has been pushed to a streamed sink
-    /// it is [`ModelError::Started`].
+    /// it is [`ModelError::Started`] or [`ModelError::Abandoned`].
     async fn reply(
         &self,
         conversation: &Conversation,
         sink: &dyn AnswerSink,
-    ) -> Result<String, ModelError>;
+    ) -> Result<ModelReply, ModelError>;
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelReply {
+    pub text: String,
+    /// True if the model knows no answer, and the text says so.
+    pub is_unanswered: bool,
+}
+
+impl From<String> for ModelReply {
+    fn from(text: String) -> Self {
+        let is_unanswered = false;
+        Self {
+            text,
+            is_unanswered,
+        }
+    }
 }
 
 /// Reason why there is no answer. The texts are for the log, never for a client.
@@ -59,12 +75,15 @@ pub enum ModelError {
     /// The model worked on the turn, or may have. It stays charged.
     #[error("model failed after it started: {0}")]
     Started(String),
+    /// The visitor left while the model worked on the turn. It stays charged.
+    #[error("the reader has disconnected")]
+    Abandoned,
 }
 
 impl ModelError {
     /// True if the visitor's turn stays charged.
     pub const fn is_charged(&self) -> bool {
-        matches!(self, Self::Started(_))
+        matches!(self, Self::Started(_) | Self::Abandoned)
     }
 }
 
@@ -91,9 +110,6 @@ pub trait AnswerSink: Send + Sync {
     /// True if the visitor reads the pieces as they arrive. If not, the model may answer in one piece.
     fn is_streamed(&self) -> bool;
 
-    /// Records that the model knows no answer, and its text says so.
-    fn mark_unanswered(&self) {}
-
     /// Sends the next piece; waits while the buffer is full. After an error the model should stop.
     async fn push(&self, text: &str) -> Result<(), SinkClosed>;
 }
@@ -104,8 +120,8 @@ pub trait AnswerSink: Send + Sync {
 pub struct SinkClosed;
 
 impl From<SinkClosed> for ModelError {
-    fn from(closed: SinkClosed) -> Self {
-        Self::Started(closed.to_string())
+    fn from(_closed: SinkClosed) -> Self {
+        Self::Abandoned
     }
 }
 
@@ -121,50 +137,5 @@ impl AnswerSink for NullSink {
 
     async fn push(&self, _text: &str) -> Result<(), SinkClosed> {
         Ok(())
-    }
-}
-
-/// An [`AnswerSink`] that wraps another one and records its calls.
-pub struct NotingSink<'a> {
-    sink: &'a dyn AnswerSink,
-    is_unanswered: AtomicBool,
-    is_closed: AtomicBool,
-}
-
-impl<'a> NotingSink<'a> {
-    /// Passes everything on to `sink`.
-    pub const fn new(sink: &'a dyn AnswerSink) -> Self {
-        Self {
-            sink,
-            is_unanswered: AtomicBool::new(false),
-            is_closed: AtomicBool::new(false),
-        }
-    }
-
-    /// True if the model knew no answer.
-    pub fn is_unanswered(&self) -> bool {
-        self.is_unanswered.load(Relaxed)
-    }
-
-    /// True if the reader has disconnected.
-    pub fn is_closed(&self) -> bool {
-        self.is_closed.load(Relaxed)
-    }
-}
-
-#[async_trait]
-impl AnswerSink for NotingSink<'_> {
-    fn is_streamed(&self) -> bool {
-        self.sink.is_streamed()
-    }
-
-    fn mark_unanswered(&self) {
-        self.is_unanswered.store(true, Relaxed);
-        self.sink.mark_unanswered();
-    }
-
-    async fn push(&self, text: &str) -> Result<(), SinkClosed> {
-        let pushed = self.sink.push(text).await;
-        pushed.inspect_err(|_closed| self.is_closed.store(true, Relaxed))
     }
 }

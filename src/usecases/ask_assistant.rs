@@ -5,8 +5,8 @@ use crate::domain::{
 };
 use crate::metrics::{Counter, LastError};
 use crate::ports::{
-    Admission, AnswerSink, Entropy, LimiterError, ModelClient, ModelError, ModelPermit, NotingSink,
-    NullSink, QuestionStore, random,
+    Admission, AnswerSink, Entropy, LimiterError, ModelClient, ModelError, ModelPermit, NullSink,
+    QuestionStore, random,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -24,6 +24,15 @@ pub enum ChatIdentity {
 }
 
 impl ChatIdentity {
+    /// The visitor's id, which `draw` makes for a new one.
+    fn visitor(self, draw: impl FnOnce() -> [u8; 16]) -> Option<QuotaToken> {
+        match self {
+            Self::Visitor(id) => Some(id),
+            Self::NewVisitor => Some(QuotaToken::new(draw())),
+            Self::Program => None,
+        }
+    }
+
     /// The limiter's subject: the visitor, or the client if there is none.
     fn subject<'a>(visitor: Option<&'a QuotaToken>, client: &'a Client) -> Subject<'a> {
         visitor.map_or_else(|| client.subject(), Subject::Visitor)
@@ -112,11 +121,7 @@ pub async fn begin_turn(
         }
         (permit, _) => permit,
     };
-    let visitor = match identity {
-        ChatIdentity::Visitor(id) => Some(id),
-        ChatIdentity::NewVisitor => Some(QuotaToken::new(random(assistant.entropy))),
-        ChatIdentity::Program => None,
-    };
+    let visitor = identity.visitor(|| random(assistant.entropy));
     let who = ChatIdentity::subject(visitor.as_ref(), client);
     let mut subjects = vec![
         (PolicyName::Assistant, who),
@@ -178,7 +183,7 @@ pub async fn answer(
         && !is_charged
         && let Ok(reply) = fallback.reply(conversation, &NullSink).await
     {
-        return Ok(answered(reply, decision, Some(error)));
+        return Ok(answered(reply.text, decision, Some(error)));
     }
     Err(ChatError::Model {
         decision,
@@ -197,36 +202,34 @@ async fn ask(
 ) -> Result<String, ModelError> {
     let counters = &meter.metrics.model;
     let mut outcome = ModelOutcome(&counters.abandoned);
-    let noting = NotingSink::new(sink);
-    let reply = assistant.model.reply(conversation, &noting).await;
-    if let Err(error) = &reply
-        && !noting.is_closed()
-    {
-        let (at, text) = (meter.clock.now(), error.to_string());
-        counters.last_error.set(LastError { at, text });
-    }
+    let reply = assistant.model.reply(conversation, sink).await;
+    drop(permit);
+    let at = meter.clock.now();
     outcome.0 = match &reply {
-        Ok(_) if noting.is_unanswered() => {
-            let question = Question::new(conversation, meter.clock.now());
-            assistant.questions.add(question);
+        Ok(reply) if reply.is_unanswered => {
+            assistant.questions.add(Question::new(conversation, at));
             &counters.unanswered
         }
         Ok(_) => &counters.answered,
         Err(ModelError::NotStarted(_)) => &counters.not_started,
         Err(ModelError::Unusable(_)) => &counters.unusable,
-        Err(ModelError::Started(_)) if noting.is_closed() => &counters.abandoned,
         Err(ModelError::Started(_)) => &counters.failed,
+        Err(ModelError::Abandoned) => &counters.abandoned,
     };
-    drop(outcome);
-    drop(permit);
-    reply
+    if let Err(error) = &reply
+        && *error != ModelError::Abandoned
+    {
+        let text = error.to_string();
+        counters.last_error.set(LastError { at, text });
+    }
+    reply.map(|reply| reply.text)
 }
 
 /// Refunds a turn that failed with `error`, and returns the decision with the standings afterwards.
 async fn refund(meter: Meter<'_>, charged: Admission, error: &ModelError) -> Decision {
     let Admission { decision, receipt } = charged;
     let receipt = match error {
-        ModelError::Started(_) => return decision,
+        ModelError::Started(_) | ModelError::Abandoned => return decision,
         ModelError::NotStarted(_) => receipt,
         ModelError::Unusable(_) => receipt.only(|policy| policy == PolicyName::Assistant),
     };
@@ -240,12 +243,8 @@ pub async fn remaining_turns(
     client: &Client,
     identity: ChatIdentity,
 ) -> Result<Decision, LimiterError> {
-    let visitor = match identity {
-        ChatIdentity::Visitor(id) => Some(id),
-        // A new visitor has used nothing, so any unused id gives the right numbers.
-        ChatIdentity::NewVisitor => Some(QuotaToken::new([0; 16])),
-        ChatIdentity::Program => None,
-    };
+    // A new visitor has used nothing, so any unused id gives the right numbers.
+    let visitor = identity.visitor(|| [0; 16]);
     let who = ChatIdentity::subject(visitor.as_ref(), client);
     let charges = meter.charges(client.network, &[(PolicyName::Assistant, who)]);
     let decision = meter.limiter.peek(&charges, now).await?;

@@ -1,8 +1,8 @@
 //! Double opt-in: the email that asks to confirm a sign-up, and the expiry of unconfirmed contacts.
 
 use crate::domain::{
-    Channel, Client, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, Language,
-    LeaveToken, LetterTemplate, LimitKey, PolicyName, Subject, Timestamp,
+    Channel, Client, Delivery, DeliveryId, DeliveryKind, EmailAddress, Language, LeaveToken,
+    LetterTemplate, LimitKey, PolicyName, Subject, Timestamp,
 };
 use crate::ports::{
     Admission, ContactStore, DeliveryQueue, ERASED_MAX, LimiterError, MailSender, StoreError,
@@ -106,14 +106,4 @@ pub async fn expire_unconfirmed(
             return Ok(count);
         }
     }
-}
-
-/// The token of the contact with this address, if it is unconfirmed: its links stay valid.
-pub async fn pending_token(
-    contacts: &dyn ContactStore,
-    email: &EmailAddress,
-) -> Result<Option<LeaveToken>, StoreError> {
-    let found = contacts.find(email).await?;
-    let pending = found.filter(Contact::is_pending);
-    Ok(pending.and_then(|contact| contact.leave_token))
 }

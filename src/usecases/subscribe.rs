@@ -1,15 +1,15 @@
 //! Signing up an address for the newsletter.
 
 use crate::domain::{
-    Client, Consent, Decision, DeliveryKind, EmailAddress, LeaveToken, MacKey, Origin, OriginHash,
-    PolicyName, SignUp, Subject, Subscription,
+    Client, Consent, Contact, Decision, DeliveryKind, EmailAddress, LeaveToken, MacKey, Origin,
+    OriginHash, PolicyName, SignUp, Subject, Subscription,
 };
 use crate::metrics::Metrics;
 use crate::ports::{ContactStore, Entropy, LimiterError, NotifyError, SignUps, StoreError, random};
 
 use super::meter::{ChargeError, Meter};
 use super::notices::Notices;
-use super::opt_in::{OptIn, pending_token};
+use super::opt_in::OptIn;
 
 #[derive(Clone, Copy)]
 pub struct Newsletter<'a> {
@@ -131,8 +131,11 @@ async fn sign_up(
             (new, (notice, None))
         }
         Some(opt_in) => {
-            let pending = pending_token(newsletter.contacts, &email).await?;
-            let token = pending.unwrap_or(new);
+            // The links of an unconfirmed contact stay valid.
+            let found = newsletter.contacts.find(&email).await?;
+            let pending = found.filter(Contact::is_pending);
+            let token = pending.and_then(|contact| contact.leave_token);
+            let token = token.unwrap_or(new);
             let asked = opt_in.ask(meter, client, &email, &token, consent.language, now);
             (token, asked.await?.unzip())
         }
@@ -151,25 +154,19 @@ async fn sign_up(
         pass_on(provider, sign_up, meter.metrics).await?;
         return Ok(Outcome::PassedOn);
     }
-    let kept = keep(newsletter, client, sign_up, meter.metrics).await;
-    if let (Err(_), Some(mail)) = (&kept, mail) {
-        meter.refund_all(mail).await;
-    }
-    Ok(kept?)
-}
-
-async fn keep(
-    newsletter: Newsletter<'_>,
-    client: &Client,
-    sign_up: SignUp,
-    metrics: &Metrics,
-) -> Result<Outcome, StoreError> {
-    let subscription = newsletter.contacts.keep(sign_up).await?;
-    let counter = match subscription {
-        Subscription::Created => &metrics.sign_ups,
-        Subscription::Renewed { .. } => &metrics.renewals,
+    let subscription = match newsletter.contacts.keep(sign_up).await {
+        Ok(subscription) => subscription,
+        Err(error) => {
+            if let Some(mail) = mail {
+                meter.refund_all(mail).await;
+            }
+            return Err(error.into());
+        }
     };
-    counter.increase();
+    match subscription {
+        Subscription::Created => meter.metrics.sign_ups.increase(),
+        Subscription::Renewed { .. } => meter.metrics.renewals.increase(),
+    }
     Ok(match newsletter.notices.webhook {
         Some(_) => Outcome::PassedOn,
         None => Outcome::Kept {

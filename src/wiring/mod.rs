@@ -141,7 +141,9 @@ pub async fn ask_model(
     let question = Conversation::parse(vec![Message { role, content }]);
     let question = question.ok_or("no question")?;
     let answer = client.reply(&question, &NullSink).await;
-    answer.map_err(|error| error.to_string())
+    answer
+        .map(|answer| answer.text)
+        .map_err(|error| error.to_string())
 }
 
 type DynWebhookSender = Arc<dyn WebhookSender>;

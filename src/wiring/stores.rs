@@ -9,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::adapters::cluster::FallbackRateLimiter;
 use crate::adapters::cluster::credential_cache::CredentialCache;
+use crate::adapters::files::SystemFiles;
 use crate::adapters::files::block_list::FileBlockList;
 use crate::adapters::files::counts::FileCountStore;
 use crate::adapters::files::data_dir::{
-    BLOCKS, COUNTS, DataDir, NodeLock, QUESTIONS, WINDOWS, lock_node,
+    BLOCKS, COUNTS, DataDir, NodeLock, QUESTIONS, WINDOWS, create_and_lock,
 };
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::questions::FileQuestionStore;
@@ -149,7 +150,8 @@ impl Stores {
         let secret = engines::shared_secret(args)?;
         // A command creates no directory.
         let dir = dir.filter(|dir| is_service || dir.exists());
-        self.node_lock = dir.map(lock_node).transpose()?;
+        let lock = dir.map(|dir| create_and_lock(&SystemFiles, dir));
+        self.node_lock = lock.transpose()?;
         let limiter = self.shared_limiter(args, dir, windows, policies, metrics);
         let limiter = limiter.await?;
         let store = engines::open_store(args, &secret, metrics, is_service).await?;

@@ -254,7 +254,7 @@ fn turn(role: Role, text: &str) -> Message {
 async fn reply(model: &PassageModelClient, turns: &[(Role, &str)]) -> String {
     let turns = turns.iter().map(|(role, text)| turn(*role, text)).collect();
     let conversation = Conversation::parse(turns).unwrap();
-    model.reply(&conversation, &NullSink).await.unwrap()
+    model.reply(&conversation, &NullSink).await.unwrap().text
 }
 
 /// What the model replies to one question.

@@ -382,7 +382,7 @@ fn a_provider_that_is_away_is_logged_without_address_or_secret() {
     assert_eq!((status, &answer["code"]), (503, &unavailable));
     assert_eq!(program.health(&program.mint()), 200);
     let log = program.stopped();
-    let cause = "cause=\"provider failed: cannot connect: connection refused\"";
+    let cause = "cause=\"provider failed: cannot connect: Connection refused (os error 111)\"";
     assert!(log.contains(cause), "{log}");
     assert_absent(&log, &["ada@", "AAECAwQF", "t0ken"]);
 }

@@ -2,12 +2,9 @@
 
 use std::fs::{File, Permissions, set_permissions, write};
 use std::net::TcpListener;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-
-use landing_api::adapters::files::inspection::inspect;
 
 use crate::commands;
 use crate::fixtures::House;
@@ -52,26 +49,6 @@ fn check_finds_nothing_wrong_with_good_flags_and_starts_nothing() {
 }
 
 #[test]
-fn a_file_of_another_user_is_named() {
-    // Nobody else can give files away.
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
-    let dir = private_dir();
-    let lost = dir.path().join("lost+found");
-    let ledger = dir.path().join("ledger.jsonl");
-    for (file, status, verdict, told) in [
-        (lost, 0, "ok", "is private"),
-        (ledger, 2, "failed", "chown -R 0"),
-    ] {
-        write(&file, "").unwrap();
-        chown(&file, Some(1), None).unwrap();
-        let lines = examine("check", dir.path(), &["--listen", "127.0.0.1:0"], status);
-        check_line(&lines, verdict, "data directory", told);
-    }
-}
-
-#[test]
 fn check_names_everything_that_is_wrong_at_once() {
     let parent = tempfile::tempdir().unwrap();
     let data_dir = parent.path().join("data");
@@ -99,7 +76,7 @@ fn check_names_everything_that_is_wrong_at_once() {
     let lines = examine("check", &data_dir, &flags, 2);
     check_line(&lines, "failed", "model", "chmod 600");
     check_line(&lines, "failed", "sign-ups", "/missing");
-    check_line(&lines, "warning", "data directory", "chmod 700");
+    check_line(&lines, "ok", "data directory", "it is empty");
     check_line(&lines, "warning", "address", &taken);
     assert!(!lines.concat().contains("s3cret"), "{lines:?}");
 
@@ -110,25 +87,6 @@ fn check_names_everything_that_is_wrong_at_once() {
     wrong.refused(2, "--limit");
     let none = std::fs::read_dir(&data_dir).unwrap().next();
     assert!(none.is_none(), "the data directory is as it was");
-}
-
-#[test]
-fn a_file_that_goes_meanwhile_is_nothing_wrong() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("ledger.jsonl.new");
-    let is_over = AtomicBool::new(false);
-    let failed = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Relaxed) {
-                write(&file, "").unwrap();
-                std::fs::remove_file(&file).unwrap();
-            }
-        });
-        let failed = (0..10_000).find_map(|_| inspect(dir.path()).err());
-        is_over.store(true, Relaxed);
-        failed
-    });
-    assert!(failed.is_none(), "{failed:?}");
 }
 
 #[test]
@@ -192,7 +150,7 @@ fn doctor_takes_the_flags_of_the_running_service_unless_it_is_given_some() {
         &lines,
         "failed",
         "webhook",
-        "cannot connect: connection refused",
+        "cannot connect: Connection refused (os error 111)",
     );
     assert!(!lines.concat().contains("s3cret"), "{lines:?}");
     check_line(&lines, "ok", "site", "all documents");

@@ -27,8 +27,8 @@ use landing_api::http::request::client_ip::TrustedProxies;
 use landing_api::http::service::LandingService;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
-    AnswerSink, Clock, ContactStore, KeyIssuer, MailSender, ModelClient, ModelError, RateLimiter,
-    RevocationList, SignUps, WebhookSender,
+    AnswerSink, Clock, ContactStore, KeyIssuer, MailSender, ModelClient, ModelError, ModelReply,
+    RateLimiter, RevocationList, SignUps, WebhookSender,
 };
 use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
 use serde_json::{Value, json};
@@ -858,7 +858,7 @@ impl ModelClient for PanickingModelClient {
         &self,
         _conversation: &Conversation,
         _sink: &dyn AnswerSink,
-    ) -> Result<String, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         panic!("the secret cause");
     }
 }

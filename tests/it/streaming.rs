@@ -10,7 +10,7 @@ use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::chat::Conversation;
 use landing_api::domain::chat::Passage;
 use landing_api::http::server::ServerLimits;
-use landing_api::ports::{AnswerSink, ModelClient, ModelError};
+use landing_api::ports::{AnswerSink, ModelClient, ModelError, ModelReply};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
@@ -183,7 +183,7 @@ impl ModelClient for PuppetModelClient {
         &self,
         _conversation: &Conversation,
         sink: &dyn AnswerSink,
-    ) -> Result<String, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         let _ending = Ending(self.ended.clone());
         self.begun.add_permits(1);
         let mut said = String::new();
@@ -195,7 +195,7 @@ impl ModelClient for PuppetModelClient {
                 }
                 Some(Step::Fail) => return Err(ModelError::Started("broke off".to_owned())),
                 Some(Step::Panic) => panic!("a bug"),
-                Some(Step::Finish) | None => return Ok(said),
+                Some(Step::Finish) | None => return Ok(said.into()),
             }
         }
     }

@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::domain::chat::Conversation;
 use landing_api::http::server::{Listeners, ServerLimits, serve};
 use landing_api::http::service::LandingService;
-use landing_api::ports::{AnswerSink, ModelClient, ModelError};
+use landing_api::ports::{AnswerSink, ModelClient, ModelError, ModelReply};
 use rustls::ServerConfig;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -228,10 +228,10 @@ impl ModelClient for WaitingModelClient {
         &self,
         _conversation: &Conversation,
         _sink: &dyn AnswerSink,
-    ) -> Result<String, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         self.asked.add_permits(1);
         self.let_answer.acquire().await.unwrap().forget();
-        Ok("At last.".to_owned())
+        Ok("At last.".to_owned().into())
     }
 }
 

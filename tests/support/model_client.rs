@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 
 use landing_api::domain::chat::Conversation;
-use landing_api::ports::{AnswerSink, ModelClient, ModelError, SinkClosed};
+use landing_api::ports::{AnswerSink, ModelClient, ModelError, ModelReply, SinkClosed};
 
 use super::lock;
 
@@ -50,7 +50,7 @@ impl ModelClient for ScriptedModelClient {
         &self,
         conversation: &Conversation,
         sink: &dyn AnswerSink,
-    ) -> Result<String, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         lock(&self.asked).push(conversation.clone());
         let answer = lock(&self.answers)
             .pop_front()
@@ -58,7 +58,7 @@ impl ModelClient for ScriptedModelClient {
         for word in answer.split_inclusive(' ') {
             sink.push(word).await?;
         }
-        Ok(answer)
+        Ok(answer.into())
     }
 }
 

@@ -32,7 +32,7 @@ const LOCK: &str = "lock";
 pub(crate) const SECRET: &str = "secret";
 /// The file that records the durable length of the ledger.
 pub(crate) const MARK: &str = "mark";
-/// A backup is unpacked here before its files are moved into place.
+/// There while a restore is incomplete.
 pub(crate) const RESTORING: &str = "restoring";
 /// The directory of the ACME certificate.
 pub const TLS: &str = "tls";
@@ -69,7 +69,7 @@ pub const ENTRIES: [&str; 13] = [
 ];
 
 /// The entries whose sizes `status` shows.
-const MEASURED: [&str; 3] = [LEDGER, WINDOWS, COUNTS];
+const MEASURED: [&str; 2] = [LEDGER, COUNTS];
 
 /// The files included in backups, with their largest sizes in bytes.
 pub(crate) const BACKED_UP: [(&str, u64); 4] = [
@@ -118,13 +118,10 @@ impl DataDir {
         path: &Path,
         entropy: &dyn Entropy,
     ) -> Result<Self, OpenError> {
-        let lock = prepare(files.as_ref(), path)?;
+        let lock = create_and_lock(files.as_ref(), path)?;
         let secret = Self::secret_of(files, path, entropy)?;
-        // Left over from a restore that was killed in its last step. It contains addresses.
-        let restoring = path.join(RESTORING);
-        if let Err(error) = remove_any(&restoring) {
-            tracing::warn!(%error, "the files of an interrupted restore cannot be removed: remove restoring/");
-        }
+        // Left over from a restore that was killed in its last step.
+        let _ = remove_any(&path.join(RESTORING));
         Ok(Self {
             path: path.to_path_buf(),
             secret,
@@ -248,24 +245,12 @@ fn read_secret(path: &Path) -> Result<Option<Secret>, OpenError> {
 /// The open files that hold a node's lock until they are dropped.
 pub type NodeLock = [File; 2];
 
-/// Locks the directory at `path` of a node whose contacts and keys are in a database. It is created if it is missing; a
-/// ledger in it is left alone. The lock lasts until the files are dropped.
+/// Creates the directory at `path` if it is missing, and locks it. The lock lasts until the files are dropped. For a node
+/// whose contacts and keys are in a database, this is all; a ledger is left alone.
 ///
 /// # Errors
 /// [`OpenError`] when another process has the lock, or the directory cannot be created.
-pub fn lock_node(path: &Path) -> Result<NodeLock, OpenError> {
-    let lock = prepare(&SystemFiles, path)?;
-    if exists(&path.join(LEDGER))? {
-        tracing::warn!(
-            "the data directory contains a ledger that is not used: contacts and keys are in the \
-             database; `landing-api move` copies a ledger there"
-        );
-    }
-    Ok(lock)
-}
-
-/// Creates the directory at `path` if it is missing, and locks it.
-fn prepare(files: &dyn Files, path: &Path) -> Result<NodeLock, OpenError> {
+pub fn create_and_lock(files: &dyn Files, path: &Path) -> Result<NodeLock, OpenError> {
     create_private(files, path).map_err(OpenError::io("create", path))?;
     let lock = lock(path)?;
     tighten(path);
@@ -279,25 +264,11 @@ fn prepare(files: &dyn Files, path: &Path) -> Result<NodeLock, OpenError> {
 pub fn sizes(path: &Path) -> io::Result<Vec<(String, u64)>> {
     let mut sizes = Vec::new();
     for name in MEASURED {
-        if let Some(bytes) = if_there(size(&path.join(name)))? {
-            sizes.push((name.to_owned(), bytes));
+        if let Some(metadata) = if_there(fs::metadata(path.join(name)))? {
+            sizes.push((name.to_owned(), metadata.len()));
         }
     }
     Ok(sizes)
-}
-
-/// The size of a file, or of all files in a directory.
-fn size(path: &Path) -> io::Result<u64> {
-    let metadata = fs::symlink_metadata(path)?;
-    if !metadata.is_dir() {
-        return Ok(metadata.len());
-    }
-    let mut bytes = 0;
-    for entry in fs::read_dir(path)? {
-        // The service replaces files.
-        bytes += if_there(size(&entry?.path()))?.unwrap_or_default();
-    }
-    Ok(bytes)
 }
 
 fn refused_secret(directory: &Path, problem: &str) -> OpenError {

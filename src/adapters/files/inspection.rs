@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use crate::ports::Clock as _;
@@ -17,10 +17,6 @@ use crate::adapters::system::SystemClock;
 pub struct Inspected {
     /// User id of the owner.
     pub owner: u32,
-    /// Permission bits.
-    pub mode: u32,
-    /// An entry that belongs to another user.
-    pub foreign: Option<PathBuf>,
     /// Lag of the clock behind the last write to the ledger; `None` without a ledger.
     pub behind_ledger_ms: Option<u64>,
     /// Free space on its disk, in bytes.
@@ -30,25 +26,11 @@ pub struct Inspected {
 /// Inspects the directory at `path`; `None` if it does not exist.
 ///
 /// # Errors
-/// When this user cannot list it or read its ledger.
+/// When this user cannot enter it or read its ledger.
 pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
     let Some(metadata) = if_there(fs::metadata(path))? else {
         return Ok(None);
     };
-    let owner = metadata.uid();
-    let mut foreign = None;
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        // The service replaces files.
-        let Some(metadata) = if_there(entry.metadata())? else {
-            continue;
-        };
-        // The root of a file system may have one, owned by root.
-        let is_the_systems = entry.file_name() == "lost+found";
-        if metadata.uid() != owner && !is_the_systems {
-            foreign = Some(entry.path());
-        }
-    }
     let behind_ledger_ms = match if_there(File::open(path.join(LEDGER)))? {
         Some(ledger) => {
             let written = ledger.metadata()?.modified()?.duration_since(UNIX_EPOCH);
@@ -60,9 +42,7 @@ pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
     };
     let disk = rustix::fs::statvfs(path)?;
     Ok(Some(Inspected {
-        owner,
-        mode: metadata.mode() & 0o777,
-        foreign,
+        owner: metadata.uid(),
         behind_ledger_ms,
         free_bytes: disk.f_bavail.saturating_mul(disk.f_frsize),
     }))

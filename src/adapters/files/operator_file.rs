@@ -33,7 +33,7 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// # Errors
 /// When it cannot be read, or is larger.
 pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    read_open(open(path)?, FILE_BYTES_MAX)
+    read_up_to(path, FILE_BYTES_MAX)
 }
 
 /// Like [`read_bytes`], for a file that only root or this user may change.
@@ -54,7 +54,7 @@ pub fn read_trusted(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// When it cannot be read, or is larger.
 pub(crate) fn read_authorities(path: &Path) -> io::Result<Vec<u8>> {
-    read_open(open(path)?, AUTHORITIES_BYTES_MAX)
+    read_up_to(path, AUTHORITIES_BYTES_MAX)
 }
 
 /// Like [`read`], for a file that others may not read.
@@ -109,6 +109,11 @@ pub fn read_secret_bytes(path: &Path) -> io::Result<Vec<u8>> {
 fn is_private(owner: u32, mode: u32) -> bool {
     let others = if owner == 0 { 0o037 } else { 0o077 };
     mode & others == 0
+}
+
+/// The bytes of a regular file of up to `bytes_max`.
+pub(super) fn read_up_to(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_open(open(path)?, bytes_max)
 }
 
 fn open(path: &Path) -> io::Result<File> {

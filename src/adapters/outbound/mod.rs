@@ -40,7 +40,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-use crate::domain::{in_words, quoted};
+use crate::domain::quoted;
 
 use crate::adapters::files::operator_file;
 use crate::adapters::files::pem;
@@ -250,7 +250,7 @@ pub(super) fn root_cause(mut error: &dyn Error) -> String {
     while let Some(inner) = error.source() {
         error = inner;
     }
-    quoted(in_words(&error.to_string()).as_bytes(), None)
+    quoted(error.to_string().as_bytes(), None)
 }
 
 #[cfg(test)]

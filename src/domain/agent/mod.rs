@@ -37,10 +37,7 @@ const INSTANT_MS_MAX: u64 = (1 << (8 * INSTANT_LEN)) - 1;
 
 /// One registration of an agent. All its tokens count as one client.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Registration {
-    expires_at: Timestamp,
-    random: [u8; RANDOM_LEN],
-}
+pub struct Registration([u8; REGISTRATION_LEN]);
 
 impl Registration {
     /// Lifetime of a client id and its secret, in milliseconds: 30 days.
@@ -48,22 +45,23 @@ impl Registration {
 
     /// A registration made at `now` with these random bytes.
     pub fn new(random: [u8; RANDOM_LEN], now: Timestamp) -> Self {
-        let expires_at_ms = now.plus_ms(Self::LIFETIME_MS).as_ms();
-        Self {
-            expires_at: Timestamp::from_ms(expires_at_ms.min(INSTANT_MS_MAX)),
-            random,
-        }
+        let expires_at_ms = now.plus_ms(Self::LIFETIME_MS).as_ms().min(INSTANT_MS_MAX);
+        let mut bytes = [0; REGISTRATION_LEN];
+        let (of_instant, of_random) = bytes.split_at_mut(INSTANT_LEN);
+        of_instant.copy_from_slice(&instant_bytes(Timestamp::from_ms(expires_at_ms)));
+        of_random.copy_from_slice(&random);
+        Self(bytes)
     }
 
     /// Parses a client id; `None` if [`Registration::client_id`] cannot have made it. Anybody can
     /// construct one: accept it only together with its secret.
     pub fn from_client_id(text: &str) -> Option<Self> {
-        decode(CLIENT_ID, text).map(|bytes| Self::from_bytes(&bytes))
+        decode(CLIENT_ID, text).map(Self)
     }
 
     /// The public name of the registration.
     pub fn client_id(&self) -> String {
-        encode(CLIENT_ID, &self.to_bytes())
+        encode(CLIENT_ID, &self.0)
     }
 
     /// The secret which, together with the client id, proves that the registration was made here.
@@ -82,12 +80,13 @@ impl Registration {
 
     /// From this instant on the client secret and all tokens are invalid.
     pub const fn expires_at(&self) -> Timestamp {
-        self.expires_at
+        let [a, b, c, d, e, f, ..] = self.0;
+        instant([a, b, c, d, e, f])
     }
 
     /// True if the client secret is unexpired at `now`. It may have been revoked.
     pub fn is_active(&self, now: Timestamp) -> bool {
-        now < self.expires_at
+        now < self.expires_at()
     }
 
     /// Identifies the registration in the limiter and in the revocation list.
@@ -96,23 +95,7 @@ impl Registration {
     }
 
     fn secret(&self, key: &MacKey) -> blake3::Hash {
-        key.hash(&[&self.to_bytes()])
-    }
-
-    fn to_bytes(self) -> [u8; REGISTRATION_LEN] {
-        let mut bytes = [0; REGISTRATION_LEN];
-        let (expires_at, random) = bytes.split_at_mut(INSTANT_LEN);
-        expires_at.copy_from_slice(&instant_bytes(self.expires_at));
-        random.copy_from_slice(&self.random);
-        bytes
-    }
-
-    fn from_bytes(bytes: &[u8; REGISTRATION_LEN]) -> Self {
-        let [a, b, c, d, e, f, random @ ..] = *bytes;
-        Self {
-            expires_at: instant([a, b, c, d, e, f]),
-            random,
-        }
+        key.hash(&[&self.0])
     }
 }
 
@@ -142,18 +125,17 @@ impl AccessToken {
     pub fn new(registration: Registration, now: Timestamp) -> Self {
         Self {
             registration,
-            expires_at: now.plus_ms(Self::LIFETIME_MS).min(registration.expires_at),
+            expires_at: now
+                .plus_ms(Self::LIFETIME_MS)
+                .min(registration.expires_at()),
         }
     }
 
     /// The token's text.
     pub fn encode(&self, key: &TokenKey) -> String {
-        let mut bytes = [0; TOKEN_LEN];
-        let (registration, rest) = bytes.split_at_mut(REGISTRATION_LEN);
-        let (expires_at, tag) = rest.split_at_mut(INSTANT_LEN);
-        registration.copy_from_slice(&self.registration.to_bytes());
-        expires_at.copy_from_slice(&instant_bytes(self.expires_at));
-        tag.copy_from_slice(self.tag(&key.current).as_bytes());
+        let expires_at = instant_bytes(self.expires_at);
+        let tag = self.tag(&key.current);
+        let bytes = [&self.registration.0[..], &expires_at, tag.as_bytes()].concat();
         encode(ACCESS_TOKEN, &bytes)
     }
 
@@ -164,7 +146,7 @@ impl AccessToken {
         let (registration, rest) = bytes.split_first_chunk()?;
         let (expires_at, tag) = rest.split_first_chunk()?;
         let token = Self {
-            registration: Registration::from_bytes(registration),
+            registration: Registration(*registration),
             expires_at: instant(*expires_at),
         };
         let tag = blake3::Hash::from_bytes(tag.try_into().ok()?);
@@ -188,10 +170,8 @@ impl AccessToken {
     }
 
     fn tag(&self, key: &MacKey) -> blake3::Hash {
-        key.hash(&[
-            &self.registration.to_bytes(),
-            &instant_bytes(self.expires_at),
-        ])
+        let expires_at = instant_bytes(self.expires_at);
+        key.hash(&[&self.registration.0, &expires_at])
     }
 }
 
@@ -201,7 +181,7 @@ fn instant_bytes(instant: Timestamp) -> [u8; INSTANT_LEN] {
     bytes
 }
 
-fn instant([a, b, c, d, e, f]: [u8; INSTANT_LEN]) -> Timestamp {
+const fn instant([a, b, c, d, e, f]: [u8; INSTANT_LEN]) -> Timestamp {
     Timestamp::from_ms(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{OpenAiSettings, Roots, chat_completions};
 use landing_api::domain::chat::Conversation;
-use landing_api::ports::{AnswerSink, ModelClient, ModelError, ModelPermit};
+use landing_api::ports::{AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply};
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -160,7 +160,7 @@ impl ModelClient for Clients {
         &self,
         conversation: &Conversation,
         sink: &dyn AnswerSink,
-    ) -> Result<String, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         self.current().reply(conversation, sink).await
     }
 }

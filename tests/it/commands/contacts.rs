@@ -336,7 +336,7 @@ fn what_a_client_brought_is_listed_and_erased_by_its_name() {
 fn an_import_makes_a_new_data_directory_unless_it_has_nothing_to_read() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("new");
-    let told = "cannot read missing.csv: no such file";
+    let told = "cannot read missing.csv: No such file";
     run("contacts import missing.csv", &dir).refused(1, told);
     assert!(!dir.exists());
     run("contacts count", &dir).refused(1, "is not a data directory");

@@ -33,7 +33,7 @@ fn what_waits_is_listed_shown_held_and_dropped() {
     let (dir, service, id) = with_one();
     let run = |words: &str| run(words, dir.path());
     let listed = run("queue list").done().out;
-    let told = "newsletter.subscribed    cannot connect: connection refused\n";
+    let told = "newsletter.subscribed    cannot connect: Connection refused (os error 111)\n";
     assert!(listed.ends_with(told) && listed.contains(&id), "{listed}");
     let shown = run(&format!("queue show {id} --json")).json();
     assert_eq!(

@@ -53,7 +53,7 @@ fn a_file_of_settings_that_cannot_be_used_is_told_in_a_line() {
     let dir = private_dir();
     let file = dir.path().join("landing-api.env");
     let missing = run_with(&file, "status", &[]);
-    missing.refused_in_a_line(1, "landing-api.env: no such file");
+    missing.refused_in_a_line(1, "landing-api.env: No such file");
     run_with(&file, "handbook", &[]).done();
     for (text, status, told) in [
         ("", 2, "no data directory"),
@@ -109,9 +109,12 @@ fn root_checks_as_the_owner_of_the_data_directory() {
         ran
     };
     let ran = check(&[("LD_PRELOAD", "/missing.so")]);
-    assert!(ran.out.contains("is private to user 65534"), "{ran:?}");
+    assert!(
+        ran.out.contains("belongs to user 65534; it is readable"),
+        "{ran:?}"
+    );
     // That user cannot read root's file.
-    assert!(ran.out.contains("permission denied"), "{ran:?}");
+    assert!(ran.out.contains("Permission denied"), "{ran:?}");
     // The first process tells of it, and it goes no further.
     assert_eq!(ran.err.matches("missing.so").count(), 1, "{ran:?}");
     let ran = check(&[("PATH", "/missing")]);

@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{alike, command, run};
+use super::{alike, run};
 use crate::program::{self, Program, Ran, private_dir};
 
 #[test]
@@ -25,52 +25,13 @@ fn a_backup_of_a_running_service_is_restored_elsewhere() {
     assert_eq!(again.json()["entries"], 2);
     run(&restore, &var).refused(1, "in use");
     drop(service);
-    run(&restore, &var).refused(1, "already has a ledger");
+    run(&restore, &var).refused(1, "already contains ledger.jsonl");
     let ran = run(&restore, &other).done();
     assert!(ran.out.starts_with("Entries             2\n"), "{ran:?}");
     assert!(ran.out.ends_with("\nDeliveries on hold  none\n"), "{ran:?}");
     let service = Program::on(&other);
     assert_eq!(service.health(&key), 200);
     assert_eq!(run("contacts count", &other).out, "1\n");
-}
-
-#[test]
-fn what_a_backup_lacks_is_named_and_the_exit_status_says_so() {
-    let (dir, service) = Program::fresh(&[]);
-    drop(service);
-    let target = private_dir();
-    let tar = target.path().join("backup.tar");
-    let backup = format!("backup --force {}", tar.display());
-    let [counts, blocks] = ["counts.jsonl", "blocks.jsonl"].map(|name| dir.path().join(name));
-    let told =
-        |name: &str| format!("note: {name} is not in the backup: it is not a file, or larger");
-    for beyond in [0, 1] {
-        for (path, size_max) in [(&counts, 32 << 20), (&blocks, 8 << 20)] {
-            fs::File::create(path)
-                .unwrap()
-                .set_len(size_max + beyond)
-                .unwrap();
-        }
-        if beyond == 0 {
-            run(&backup, dir.path()).done();
-        }
-    }
-    let ran = run(&format!("{backup} --json"), dir.path());
-    assert_eq!(ran.status, Some(3), "{ran:?}");
-    assert!(ran.err.contains(&told("counts.jsonl")) && ran.err.contains(&told("blocks.jsonl")));
-    let value: Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(value["left_out"], json!(["counts.jsonl", "blocks.jsonl"]));
-    // What is there is whole.
-    let other = target.path().join("other");
-    run(&format!("restore {}", tar.display()), &other).done();
-    fs::remove_file(&counts).unwrap();
-    fs::create_dir(&counts).unwrap();
-    fs::remove_file(&blocks).unwrap();
-    let mut to_stdout = command("backup -", dir.path());
-    let ended = program::run(&mut to_stdout);
-    let err = program::text(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(3), "{err}");
-    assert!(err.contains(&told("counts.jsonl")) && !err.contains("blocks"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{command, feed, run, stopped_house};
-use crate::program::{Terminal, private_dir};
+use crate::program::Terminal;
 
 /// Runs a command on a terminal of 80 columns, on which `typed` is typed.
 fn on_terminal(words: &str, dir: &Path, typed: &str) -> (Option<i32>, String) {
@@ -48,26 +48,6 @@ fn what_destroys_something_is_asked_on_a_terminal_and_refused_without_one() {
     let (status, shown) = on_terminal("contacts forget ada@example.com", dir, "y\n");
     assert_eq!(status, Some(0), "{shown}");
     assert_eq!(run("contacts count", dir).out, "0\n");
-}
-
-#[test]
-fn a_restore_asks_before_it_replaces_a_file() {
-    let house = stopped_house();
-    feed("contacts import -", &house.path, "ada@example.com\n").done();
-    let dir = private_dir();
-    let [tar, other] = ["backup.tar", "other"].map(|name| dir.path().join(name));
-    run(&format!("backup {}", tar.display()), &house.path).done();
-    let restore = format!("restore {}", tar.display());
-    fs::create_dir(&other).unwrap();
-    fs::write(other.join("secret"), [7; 32]).unwrap();
-    let what = format!("replace secret in {}", other.display());
-    run(&restore, &other).refused_in_a_line(2, &format!("pass --yes to {what}"));
-    let (status, shown) = on_terminal(&restore, &other, "n\n");
-    assert_eq!(status, Some(1), "{shown}");
-    assert_eq!(fs::read(other.join("secret")).unwrap(), [7; 32]);
-    run(&format!("{restore} --yes"), &other).done();
-    assert_eq!(run("contacts count", &other).out, "1\n");
-    run(&format!("{restore} --yes"), &other).refused(1, "");
 }
 
 #[test]

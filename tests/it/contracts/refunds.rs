@@ -13,8 +13,8 @@ use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
-    AnswerSink, ContactStore, LimiterError, ModelClient, ModelError, ModelPermit, NotifyError,
-    NullSink, RateLimiter, SignUps, StoreError,
+    AnswerSink, ContactStore, LimiterError, ModelClient, ModelError, ModelPermit, ModelReply,
+    NotifyError, NullSink, RateLimiter, SignUps, StoreError,
 };
 use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError, ChatIdentity};
 use landing_api::usecases::issue_key::{IssueError, issue_key};
@@ -229,7 +229,7 @@ impl ModelClient for FullModelClient {
         &self,
         _conversation: &Conversation,
         _sink: &dyn AnswerSink,
-    ) -> Result<String, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         panic!("it was asked without a permit");
     }
 }

@@ -32,7 +32,10 @@ async fn ask(script: Script) -> (String, Result<String, ModelError>) {
     let peer = Peer::start(vec![script]).await;
     let model = client(settings_at(&peer.url("/v1")));
     let sink = MemoryAnswerSink::default();
-    let outcome = model.reply(&question(), &sink).await;
+    let outcome = model
+        .reply(&question(), &sink)
+        .await
+        .map(|reply| reply.text);
     (sink.pieces().concat(), outcome)
 }
 
@@ -349,7 +352,10 @@ async fn asked_after(refused: Script, turns: usize) -> Vec<Value> {
         (Role::User, "second"),
     ];
     for _ in 0..turns {
-        let reply = model.reply(&conversation(&said), &NullSink).await;
+        let reply = model
+            .reply(&conversation(&said), &NullSink)
+            .await
+            .map(|reply| reply.text);
         assert_eq!(reply, Ok("Hi".to_owned()), "{:?}", peer.bodies());
     }
     let messages = |body: &String| serde_json::from_str::<Value>(body).unwrap()["messages"].clone();

@@ -82,7 +82,7 @@ async fn a_test_mail_that_is_not_taken_says_why() {
         with(
             &closed_address(),
             1,
-            "the account cannot be used: connection refused",
+            "the account cannot be used: Connection refused (os error 111)",
         );
         let none = commands::run("mail test ada@example.com", dir);
         none.refused_in_a_line(2, "give it --smtp-url and --mail-from");
@@ -155,7 +155,7 @@ async fn doctor_tries_the_account_and_check_its_files() {
         let account = [login, from, file];
         let check = |words: &str| assert!(line("check", &account).contains(words), "{words}");
         let doctor = |words: &str| assert!(line("doctor", &account).contains(words), "{words}");
-        check("no such file");
+        check("No such file");
         write_private(&password, "hunter1");
         check("are valid; doctor connects to it");
         doctor("535 5.7.8 wrong password");

@@ -58,19 +58,30 @@ async fn slow_questions_of_one_visitor_close_the_assistant_to_nobody() {
     let slow: Vec<_> = (0..8)
         .map(|_| {
             let model = Arc::clone(&model);
-            tokio::spawn(async move { model.reply(&question(), &NullSink).await })
+            tokio::spawn(async move {
+                model
+                    .reply(&question(), &NullSink)
+                    .await
+                    .map(|reply| reply.text)
+            })
         })
         .collect();
     for _ in 0..slow.len() {
         upstream.wait_until_asked().await;
     }
     upstream.script([Script::saying("Hello.")]);
-    let answer = model.reply(&question(), &NullSink).await;
+    let answer = model
+        .reply(&question(), &NullSink)
+        .await
+        .map(|reply| reply.text);
     assert_eq!(answer.as_deref(), Ok("Hello."));
     for slow in slow {
         slow.await.unwrap().unwrap_err();
     }
-    let answer = model.reply(&question(), &NullSink).await;
+    let answer = model
+        .reply(&question(), &NullSink)
+        .await
+        .map(|reply| reply.text);
     assert_eq!(
         answer.as_deref(),
         Ok("Hello."),
@@ -159,15 +170,25 @@ async fn the_first_byte_of_an_answer_ends_the_trial() {
         let trial = tokio::spawn(async move {
             let sink = MemoryAnswerSink::default();
             if is_streamed {
-                asked.reply(&question(), &sink).await
+                asked
+                    .reply(&question(), &sink)
+                    .await
+                    .map(|reply| reply.text)
             } else {
-                asked.reply(&question(), &NullSink).await
+                asked
+                    .reply(&question(), &NullSink)
+                    .await
+                    .map(|reply| reply.text)
             }
         });
         let mut answer = None;
         for _ in 0..100_000 {
             tokio::task::yield_now().await;
-            answer = model.reply(&question(), &NullSink).await.ok();
+            answer = model
+                .reply(&question(), &NullSink)
+                .await
+                .map(|reply| reply.text)
+                .ok();
             if answer.is_some() {
                 break;
             }

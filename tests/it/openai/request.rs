@@ -66,7 +66,11 @@ async fn without_a_key_there_is_no_authorization() {
         ..settings(&upstream)
     };
     let turns = conversation(&[(Role::User, "hello")]);
-    client(settings).reply(&turns, &NullSink).await.unwrap();
+    client(settings)
+        .reply(&turns, &NullSink)
+        .await
+        .unwrap()
+        .text;
     let asked = &upstream.asked()[0];
     assert!(!asked.headers.contains_key("authorization"));
     assert_eq!(asked.body["messages"][1]["content"], "hello");

@@ -116,7 +116,10 @@ async fn check(script: Script, read: &str, kind: &str, text: &str) {
 /// The pieces of a streamed answer, and the answer.
 async fn read(model: &dyn ModelClient) -> (Vec<String>, Result<String, ModelError>) {
     let sink = MemoryAnswerSink::default();
-    let reply = model.reply(&question(), &sink).await;
+    let reply = model
+        .reply(&question(), &sink)
+        .await
+        .map(|reply| reply.text);
     (sink.pieces(), reply)
 }
 

@@ -65,7 +65,10 @@ async fn an_answer_that_only_lacks_its_end_is_an_answer() {
     let script = Script::stream([piece("Hi"), end()]).then(Step::Hang);
     let upstream = Upstream::start([script]).await;
     let sink = MemoryAnswerSink::default();
-    let reply = client(settings(&upstream)).reply(&question(), &sink).await;
+    let reply = client(settings(&upstream))
+        .reply(&question(), &sink)
+        .await
+        .map(|reply| reply.text);
     assert_eq!(reply, Ok("Hi".to_owned()));
 }
 
@@ -169,7 +172,10 @@ async fn a_panic_elsewhere_or_a_dropped_turn_leaves_no_permit_taken() {
     let asked = Arc::clone(&model);
     let turn = tokio::spawn(async move {
         let _permit = permit;
-        asked.reply(&question(), &NullSink).await
+        asked
+            .reply(&question(), &NullSink)
+            .await
+            .map(|reply| reply.text)
     });
     upstream.wait_until_asked().await;
     assert_eq!(model.permits_free(), 3);
@@ -217,7 +223,10 @@ async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error(
             taken: MemoryAnswerSink::default(),
         };
         let began = Instant::now();
-        let reply = model.reply(&question(), &sink).await;
+        let reply = model
+            .reply(&question(), &sink)
+            .await
+            .map(|reply| reply.text);
         if is_whole {
             assert_eq!(reply, Ok("One two".to_owned()), "{script:?}");
             assert_eq!(sink.taken.pieces().concat(), "One two");
@@ -274,7 +283,10 @@ async fn a_stream_that_only_its_connection_ends_has_to_say_that_it_is_whole() {
     ] {
         let bytes = format!("{HEAD}{length}\r\n\r\n{HI}{more}");
         let model = client(settings_at(&hang_up_after(bytes).await));
-        let reply = model.reply(&question(), &NullSink).await;
+        let reply = model
+            .reply(&question(), &NullSink)
+            .await
+            .map(|reply| reply.text);
         if is_whole {
             assert_eq!(reply, Ok("Hi".to_owned()), "{length:?} {more:?}");
         } else {

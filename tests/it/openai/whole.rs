@@ -115,7 +115,10 @@ async fn check(script: Script, kind: &str, text: &str) {
     let upstream = Upstream::start([script]).await;
     let reply = app(&upstream).send(ask()).await;
     let model = client(settings(&upstream));
-    let outcome = model.reply(&question(), &NullSink).await;
+    let outcome = model
+        .reply(&question(), &NullSink)
+        .await
+        .map(|reply| reply.text);
     check_outcome(&outcome, kind, text, &about);
     if kind == "answer" {
         assert_eq!(reply.status, StatusCode::OK, "{about}");
@@ -151,6 +154,7 @@ pub(super) fn check_outcome(
         Err(ModelError::NotStarted(cause)) => ("not started", cause),
         Err(ModelError::Unusable(cause)) => ("unusable", cause),
         Err(ModelError::Started(cause)) => ("started", cause),
+        Err(ModelError::Abandoned) => panic!("nobody left"),
     };
     assert_eq!(found, kind, "{about}: {cause}");
     assert!(cause.contains(text), "{cause} should have {text}");

@@ -15,7 +15,9 @@ use hyper::{Method, Request};
 use landing_api::domain::chat::Conversation;
 use landing_api::http::request::area::Area;
 use landing_api::metrics::workers::{Worker, WorkerHealth};
-use landing_api::ports::{AnswerSink, BlockList as _, ModelClient, ModelError, StoreError};
+use landing_api::ports::{
+    AnswerSink, BlockList as _, ModelClient, ModelError, ModelReply, StoreError,
+};
 use serde_json::json;
 
 use super::contract::{CONTRACT, Described, object, written};
@@ -361,7 +363,7 @@ impl ModelClient for SilentModelClient {
         &self,
         _conversation: &Conversation,
         _sink: &dyn AnswerSink,
-    ) -> Result<String, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         std::future::pending().await
     }
 }

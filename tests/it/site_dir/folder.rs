@@ -105,7 +105,7 @@ fn a_bad_folder_stops_the_start_with_one_line() {
         ),
         (
             |dir| fs::remove_dir(dir).unwrap(),
-            "no such file or directory",
+            "No such file or directory",
         ),
     ] {
         let line = refused(fill);

@@ -17,5 +17,5 @@
 mod restore;
 mod write;
 
-pub use restore::{Restored, replaced_files, restore};
+pub use restore::{Restored, restore};
 pub use write::{Written, write, write_file};

@@ -1,12 +1,10 @@
-//! Restoring an archive. It is unpacked into a directory inside the data directory and verified there. Then
-//! its files are moved into place, the ledger last: a data directory with only some of them does not start.
+//! Restoring an archive. The file `restoring` is there until all of it is in place, the verified ledger last: a data
+//! directory with only a part of it does not start.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::fs::{self, DirBuilder};
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tar::{Archive, Entry, EntryType};
@@ -16,9 +14,9 @@ use crate::adapters::files::data_dir::{
 };
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{
-    BUFFER_BYTES, Files, PRIVATE_DIRECTORY, append_whole, remove_any, remove_for_good,
+    BUFFER_BYTES, Files, append_whole, publish, remove_any, remove_for_good, sync_parent,
 };
-use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
+use crate::adapters::ledger::record::{Flaw, LEDGER, unfinished, verify};
 use crate::adapters::ledger::{refusal, waiting_deliveries};
 use crate::domain::Channel;
 
@@ -36,83 +34,118 @@ pub struct Restored {
 }
 
 /// Restores the archive read from `archive` into the data directory at `path`, which may be missing and must
-/// not contain a ledger. Everything acknowledged after the archive was written is lost.
+/// not contain files of a service. Everything acknowledged after the archive was written is lost.
 ///
 /// # Errors
 /// [`OpenError`] when the archive is damaged, or the directory cannot be used. The directory then contains
-/// no ledger.
+/// nothing of the archive.
 pub fn restore(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Restored, OpenError> {
     create_private(files, path).map_err(OpenError::io("create", path))?;
     refuse_foreign(path)?;
     let _lock = lock(path)?;
-    if has_ledger(path)? {
+    let marker = path.join(RESTORING);
+    let is_there = |name: &&str| path.join(name).symlink_metadata().is_ok();
+    if marker.exists() && !is_there(&LEDGER) {
+        // Of a restore that was interrupted.
+        clear(path)?;
+    }
+    let mut names = BACKED_UP.into_iter().map(|(name, _)| name).chain([MARK]);
+    if let Some(name) = names.find(is_there) {
         return Err(OpenError::Refused(format!(
-            "{} already has a ledger: restore into another --data-dir, or move this one away first",
+            "{} already contains {name}: restore into another --data-dir, or move the files of this one away",
             path.display()
         )));
     }
-    let staging = path.join(RESTORING);
-    // An earlier restore may have been interrupted.
-    remove_any(&staging).map_err(OpenError::io("remove", &staging))?;
-    let restored = unpack(files, archive, &staging)
-        .and_then(|names| Ok((check(&staging)?, names)))
-        .and_then(|(verified, names)| {
-            let held = hold_deliveries(files, path, &staging.join(LEDGER))?;
-            put_in_place(files, path, &staging, &names)?;
-            Ok(Restored {
-                entries: verified.end.sequence,
-                held,
-                files: names.into_iter().collect(),
-            })
-        });
-    let removed = remove_any(&staging).map_err(OpenError::io("remove", &staging));
+    let begun = files.create(&marker).and_then(|mut file| file.sync());
+    let begun = begun.and_then(|()| sync_parent(files, &marker));
+    begun.map_err(OpenError::io("create", &marker))?;
+    let restored = restore_in(files, path, archive);
+    if restored.is_err() {
+        clear(path)?;
+    }
+    let ended = remove_for_good(files, &marker).map_err(OpenError::io("remove", &marker));
     let restored = restored?;
-    removed?;
-    sync(files, path)?;
+    ended?;
     Ok(restored)
 }
 
-/// The files in the directory at `path` that a restore would replace; none if there is a ledger, because
-/// the restore is then refused.
-///
-/// # Errors
-/// [`OpenError`] when the ledger cannot be read.
-pub fn replaced_files(path: &Path) -> Result<Vec<&'static str>, OpenError> {
-    if has_ledger(path)? {
-        return Ok(Vec::new());
-    }
+/// Removes what was restored.
+fn clear(path: &Path) -> Result<(), OpenError> {
     let names = BACKED_UP.into_iter().map(|(name, _)| name);
-    let is_there = |name: &&str| fs::metadata(path.join(name)).is_ok_and(|file| file.len() > 0);
-    Ok(names.filter(is_there).collect())
+    for name in names.chain([RESTORING]) {
+        let file = place(path, name);
+        remove_any(&file).map_err(OpenError::io("remove", &file))?;
+    }
+    Ok(())
 }
 
-/// True if there is a ledger in the directory at `path`. An empty file does not count.
-fn has_ledger(path: &Path) -> Result<bool, OpenError> {
-    let ledger = path.join(LEDGER);
-    let found = preview(&ledger).map_err(OpenError::io("read", &ledger))?;
-    Ok(found.is_some())
+/// The place of a file during a restore. The ledger gets its name once everything is verified.
+fn place(path: &Path, name: &str) -> PathBuf {
+    match name {
+        LEDGER => unfinished(&path.join(LEDGER)),
+        _ => path.join(name),
+    }
 }
 
-/// Unpacks the archive into the new directory `staging` and returns the names of its files.
+fn restore_in(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Restored, OpenError> {
+    let names = unpack(files, archive, path)?;
+    let ledger = place(path, LEDGER);
+    let verified = verify(&ledger, None).map_err(|flaw| match flaw {
+        Flaw::Damaged { .. } => bad(format!("its ledger is damaged: {flaw}")),
+        Flaw::Io(_) | Flaw::Foreign(_) | Flaw::Unreadable(_) => refusal(path, flaw),
+    })?;
+    if verified.torn.is_some() {
+        return Err(bad("its ledger ends in an unfinished batch"));
+    }
+    read_secret(path, &verified)?;
+    let waiting = waiting_deliveries(&ledger).map_err(|flaw| refusal(path, flaw))?;
+    for channel in Channel::ALL.into_iter().filter(|_| waiting > 0) {
+        let held = held(path, channel);
+        mark_held(files, &held).map_err(OpenError::io("write", &held))?;
+    }
+    let placed = path.join(LEDGER);
+    let published = files
+        .open(&ledger)
+        .and_then(|mut file| publish(files, file.as_mut(), &ledger, &placed));
+    published.map_err(OpenError::io("write", &placed))?;
+    Ok(Restored {
+        entries: verified.end.sequence,
+        held: waiting,
+        files: names.into_iter().collect(),
+    })
+}
+
+/// Unpacks the archive into the directory at `path`, and returns the names of its files.
 fn unpack(
     files: &dyn Files,
     archive: impl Read,
-    staging: &Path,
+    path: &Path,
 ) -> Result<BTreeSet<String>, OpenError> {
-    let created = DirBuilder::new().mode(PRIVATE_DIRECTORY).create(staging);
-    created.map_err(OpenError::io("create", staging))?;
     let mut archive = Archive::new(archive);
     let mut names = BTreeSet::new();
     for entry in archive.entries().map_err(unreadable)? {
         let mut entry = entry.map_err(unreadable)?;
-        let Some(name) = name_of(&entry)? else {
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let name = name.strip_prefix("./").unwrap_or(&name);
+        let kind = entry.header().entry_type();
+        if kind == EntryType::Directory && name.is_empty() {
+            // tar adds it when somebody packs an archive by hand.
             continue;
-        };
-        if names.contains(&name) {
-            return Err(bad(format!("it contains {name} twice")));
         }
-        extract(files, &mut entry, &staging.join(&name))?;
-        names.insert(name);
+        match BACKED_UP.into_iter().find(|(known, _)| *known == name) {
+            // The name may contain anything, even control characters.
+            None => return Err(bad(format!("{name:?} does not belong in a backup"))),
+            Some(_) if kind != EntryType::Regular => {
+                return Err(bad(format!("{name} is not a regular file")));
+            }
+            Some((_, size_max)) if entry.size() > size_max => {
+                return Err(bad(format!("{name} is too large")));
+            }
+            Some(_) if !names.insert(name.to_owned()) => {
+                return Err(bad(format!("it contains {name} twice")));
+            }
+            Some(_) => extract(files, &mut entry, &place(path, name))?,
+        }
     }
     // Tar pads archives with zeros.
     for byte in BufReader::new(archive.into_inner()).bytes() {
@@ -128,29 +161,6 @@ fn unpack(
     Ok(names)
 }
 
-/// The name of a file that belongs in a data directory. `None` for the directory entry that tar adds when
-/// somebody packs an archive by hand.
-fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, OpenError> {
-    let path = entry.path_bytes();
-    let name = String::from_utf8_lossy(&path).into_owned();
-    let name = name.strip_prefix("./").unwrap_or(&name);
-    let kind = entry.header().entry_type();
-    if kind == EntryType::Directory && name.is_empty() {
-        return Ok(None);
-    }
-    let Some((_, size_max)) = BACKED_UP.into_iter().find(|(known, _)| *known == name) else {
-        // The name may contain anything, even control characters.
-        return Err(bad(format!("{name:?} does not belong in a backup")));
-    };
-    if kind != EntryType::Regular {
-        return Err(bad(format!("{name} is not a regular file")));
-    }
-    if entry.size() > size_max {
-        return Err(bad(format!("{name} is too large")));
-    }
-    Ok(Some(name.to_owned()))
-}
-
 /// Writes the entry to a new file, synced.
 fn extract<R: Read>(
     files: &dyn Files,
@@ -160,74 +170,16 @@ fn extract<R: Read>(
     let file = files.create(path);
     let mut file = file.map_err(OpenError::io("create", path))?;
     let (mut buffer, mut left) = (vec![0; BUFFER_BYTES], entry.size());
-    loop {
+    while left > 0 {
         let taken = entry.read(&mut buffer).map_err(unreadable)?;
         if taken == 0 {
-            break;
+            return Err(bad("it ends too early"));
         }
         let bytes = buffer.get(..taken).unwrap_or_default();
         append_whole(file.as_mut(), bytes).map_err(OpenError::io("write", path))?;
         left = left.saturating_sub(taken as u64);
     }
-    if left > 0 {
-        return Err(bad("it ends too early"));
-    }
     file.sync().map_err(OpenError::io("write", path))
-}
-
-/// Verifies the ledger and the secret in `staging`.
-fn check(staging: &Path) -> Result<Verified, OpenError> {
-    let verified = verify(&staging.join(LEDGER), None).map_err(|flaw| match flaw {
-        Flaw::Damaged { .. } => bad(format!("its ledger is damaged: {flaw}")),
-        Flaw::Io(_) | Flaw::Foreign(_) | Flaw::Unreadable(_) => refusal(staging, flaw),
-    })?;
-    if verified.torn.is_some() {
-        return Err(bad("its ledger ends in an unfinished batch"));
-    }
-    read_secret(staging, &verified)?;
-    Ok(verified)
-}
-
-/// Holds the channels with pending deliveries in the ledger at `ledger`. Returns the number of deliveries.
-fn hold_deliveries(files: &dyn Files, path: &Path, ledger: &Path) -> Result<u64, OpenError> {
-    let waiting = waiting_deliveries(ledger).map_err(|flaw| refusal(path, flaw))?;
-    for channel in Channel::ALL.into_iter().filter(|_| waiting > 0) {
-        let held = held(path, channel);
-        mark_held(files, &held).map_err(OpenError::io("write", &held))?;
-    }
-    Ok(waiting)
-}
-
-/// Moves the files into place, the ledger last, durably.
-fn put_in_place(
-    files: &dyn Files,
-    path: &Path,
-    staging: &Path,
-    names: &BTreeSet<String>,
-) -> Result<(), OpenError> {
-    sync(files, staging)?;
-    // The mark belongs to another ledger.
-    let mark = path.join(MARK);
-    remove_for_good(files, &mark).map_err(OpenError::io("remove", &mark))?;
-    let others = names
-        .iter()
-        .map(String::as_str)
-        .filter(|name| *name != LEDGER);
-    for name in others {
-        rename(files, &staging.join(name), &path.join(name))?;
-    }
-    sync(files, path)?;
-    rename(files, &staging.join(LEDGER), &path.join(LEDGER))?;
-    sync(files, path)
-}
-
-fn rename(files: &dyn Files, from: &Path, to: &Path) -> Result<(), OpenError> {
-    files.rename(from, to).map_err(OpenError::io("write", to))
-}
-
-fn sync(files: &dyn Files, directory: &Path) -> Result<(), OpenError> {
-    let synced = files.sync_directory(directory);
-    synced.map_err(OpenError::io("write", directory))
 }
 
 fn unreadable(error: io::Error) -> OpenError {

@@ -9,15 +9,12 @@ use tar::{Builder, EntryType, Header};
 
 use crate::adapters::files::data_dir::{BACKED_UP, SECRET};
 use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::operator_file::read_up_to;
 use crate::adapters::files::part_file::PartFile;
 use crate::adapters::files::{Files, PRIVATE_FILE, if_there};
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, survey};
 use crate::adapters::ledger::refusal;
 use crate::domain::Secret;
-
-/// Most readings of a ledger that seems damaged: a running service may just have truncated a failed
-/// write.
-const READINGS_MAX: u32 = 3;
 
 /// The contents of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,21 +23,18 @@ pub struct Written {
     pub entries: u64,
     /// Total size of the files.
     pub bytes: u64,
-    /// Files that were skipped, because they are larger than the service's own or not regular files.
-    pub left_out: Vec<&'static str>,
 }
 
 /// Writes an archive of the data directory at `path` to `out`, even while a service runs on it. Uses little
-/// memory, whatever the size.
+/// memory, whatever the size of the ledger.
 ///
 /// # Errors
 /// [`OpenError`] when the directory cannot be read or is damaged, or `out` fails.
 pub fn write(path: &Path, out: impl Write) -> Result<Written, OpenError> {
-    let ledger = path.join(LEDGER);
-    let (mut file, verified) = open_ledger(path)?;
-    let secret = read_secret(path, &verified)?;
-    let modified = file.metadata().map_err(OpenError::io("read", &ledger))?;
-    let modified_s = u64::try_from(modified.mtime()).unwrap_or_default();
+    let (mut ledger, verified) = open_ledger(path)?;
+    let opened = ledger.rewind().and_then(|()| ledger.metadata());
+    let opened = opened.map_err(OpenError::io("read", &path.join(LEDGER)))?;
+    let modified_s = u64::try_from(opened.mtime()).unwrap_or_default();
     let mut archive = Builder::new(out);
     let mut bytes = 0;
     let mut add = |name: &str, length: u64, content: &mut dyn Read| {
@@ -48,26 +42,15 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, OpenError> {
         let added = add(&mut archive, modified_s, name, length, content);
         added.map_err(OpenError::io("write", Path::new("the backup")))
     };
-    add(SECRET, 32, &mut &secret[..])?;
-    let mut left_out = Vec::new();
-    for (name, bytes_max) in BACKED_UP {
-        // These two were verified together.
-        if [LEDGER, SECRET].contains(&name) {
-            continue;
-        }
+    add(SECRET, 32, &mut &read_secret(path, &verified)?[..])?;
+    let others = BACKED_UP.iter();
+    for (name, bytes_max) in others.filter(|(name, _)| ![LEDGER, SECRET].contains(name)) {
         let path = path.join(name);
-        let unread = OpenError::io("read", &path);
-        let Some(found) = if_there(fs::metadata(&path)).map_err(unread)? else {
-            continue;
-        };
-        if !found.is_file() || found.len() > bytes_max {
-            left_out.push(name);
-            continue;
+        let read = if_there(read_up_to(&path, *bytes_max));
+        if let Some(content) = read.map_err(OpenError::io("read", &path))? {
+            add(name, content.len() as u64, &mut &content[..])?;
         }
-        let content = fs::read(&path).map_err(OpenError::io("read", &path))?;
-        add(name, content.len() as u64, &mut &content[..])?;
     }
-    file.rewind().map_err(OpenError::io("read", &ledger))?;
     // The last newline may be missing, but is part of the length.
     let end: &[u8] = if verified.end.is_unterminated {
         b"\n"
@@ -75,13 +58,12 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, OpenError> {
         b""
     };
     // The ledger comes last, so that a truncated archive has none.
-    add(LEDGER, verified.end.length, &mut file.chain(end))?;
+    add(LEDGER, verified.end.length, &mut ledger.chain(end))?;
     let finished = archive.into_inner().and_then(|mut out| out.flush());
     finished.map_err(OpenError::io("write", Path::new("the backup")))?;
     Ok(Written {
         entries: verified.end.sequence,
         bytes,
-        left_out,
     })
 }
 
@@ -130,20 +112,17 @@ pub fn write_file(
 
 /// Opens the ledger in the data directory at `path` and verifies it.
 fn open_ledger(path: &Path) -> Result<(File, Verified), OpenError> {
-    let ledger = path.join(LEDGER);
-    let mut readings = 0;
-    loop {
-        let file = File::open(&ledger).map_err(OpenError::io("open", &ledger))?;
-        readings += 1;
-        match survey(&file, None)
-            .map_err(Flaw::Io)
-            .and_then(|survey| survey.verdict)
-        {
-            Ok(verified) => return Ok((file, verified)),
-            Err(Flaw::Damaged { .. }) if readings < READINGS_MAX => {}
-            Err(flaw) => return Err(refusal(path, flaw)),
-        }
-    }
+    let read = || -> Result<_, Flaw> {
+        let file = File::open(path.join(LEDGER))?;
+        let verified = survey(&file, None)?.verdict?;
+        Ok((file, verified))
+    };
+    let found = match read() {
+        // A running service may just have cut back a failed write.
+        Err(Flaw::Damaged { .. }) => read(),
+        found => found,
+    };
+    found.map_err(|flaw| refusal(path, flaw))
 }
 
 /// The bytes of the secret in the directory at `path`, which must be that of its `verified` ledger.

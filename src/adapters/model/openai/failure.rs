@@ -52,12 +52,13 @@ impl TurnFailure {
             ModelError::NotStarted(cause)
             | ModelError::Unusable(cause)
             | ModelError::Started(cause) => ModelError::Started(cause),
+            ModelError::Abandoned => ModelError::Abandoned,
         }
     }
 }
 
 impl From<SinkClosed> for TurnFailure {
-    fn from(closed: SinkClosed) -> Self {
-        Self::started(closed.to_string())
+    fn from(_closed: SinkClosed) -> Self {
+        Self::new(ModelError::Abandoned, Verdict::Alive)
     }
 }

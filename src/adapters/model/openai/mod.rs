@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::adapters::outbound;
 use crate::domain::Conversation;
-use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit};
+use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply};
 
 use breaker::{Breaker, Pass, Verdict};
 use collector::Collector;
@@ -224,7 +224,7 @@ impl ModelClient for OpenAiModelClient {
         &self,
         conversation: &Conversation,
         sink: &dyn AnswerSink,
-    ) -> Result<String, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         if self.interrupt.is_cancelled() {
             return Err(not_started("the service is stopping"));
         }
@@ -244,7 +244,7 @@ impl ModelClient for OpenAiModelClient {
         match outcome {
             Ok(()) => {
                 pass.report(Verdict::Alive);
-                Ok(collector.into_reply())
+                Ok(collector.into_reply().into())
             }
             Err(failure) => {
                 pass.report(failure.verdict);

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
 use crate::domain::{AssistantTexts, Conversation, Courtesy, Passage};
-use crate::ports::{AnswerSink, ModelClient, ModelError};
+use crate::ports::{AnswerSink, ModelClient, ModelError, ModelReply};
 
 use crate::adapters::model::search::features::words;
 use crate::adapters::model::search::passage_index::PassageIndex;
@@ -202,16 +202,17 @@ impl ModelClient for PassageModelClient {
         &self,
         conversation: &Conversation,
         sink: &dyn AnswerSink,
-    ) -> Result<String, ModelError> {
+    ) -> Result<ModelReply, ModelError> {
         let pages = self.pages().await?;
-        let reply = self.answer(pages, conversation);
-        let text = reply.unwrap_or_else(|Refusal(text)| {
-            sink.mark_unanswered();
-            text
-        });
+        let answer = self.answer(pages, conversation);
+        let is_unanswered = answer.is_err();
+        let text = answer.unwrap_or_else(|Refusal(text)| text);
         for paragraph in text.split_inclusive("\n\n") {
             sink.push(paragraph).await?;
         }
-        Ok(text)
+        Ok(ModelReply {
+            text,
+            is_unanswered,
+        })
     }
 }

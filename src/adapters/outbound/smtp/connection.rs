@@ -12,7 +12,7 @@ use tokio::io::{
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::domain::{in_words, quoted};
+use crate::domain::quoted;
 
 use super::reply::Reply;
 
@@ -55,7 +55,7 @@ impl From<io::Error> for Fault {
         Self::Lost(if is_closed {
             "the relay closed the connection".to_owned()
         } else {
-            in_words(&error.to_string())
+            error.to_string()
         })
     }
 }
@@ -216,7 +216,7 @@ async fn tls_over(
             Some(rustls::Error::InvalidMessage(_)) => ": ports 587 and 25 need smtp://",
             _ => "",
         };
-        let words = in_words(&quoted(error.to_string().as_bytes(), None));
+        let words = quoted(error.to_string().as_bytes(), None);
         Fault::Lost(format!("TLS failed: {words}{hint}"))
     })?;
     Ok(Box::new(secured))

@@ -27,7 +27,6 @@ use tokio::time::timeout;
 
 use crate::domain::certificate_order::{LastOrder, order_due};
 use crate::domain::is_same_host;
-use crate::domain::text::in_words;
 use crate::domain::time::Timestamp;
 use crate::metrics::CertificateOrder;
 
@@ -382,7 +381,7 @@ async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
 }
 
 fn words(error: &io::Error) -> String {
-    in_words(&error.to_string())
+    error.to_string()
 }
 
 fn parse(pem: &str) -> Result<Certificate, String> {
