@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use landing_api::adapters::files::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::system::SystemEntropy;
-use landing_api::domain::contact::ImportedContact;
+use landing_api::domain::contact::Contact;
 use landing_api::domain::email::EmailAddress;
 use landing_api::ports::ContactStore;
 use tokio::task::spawn_blocking;
@@ -98,13 +98,10 @@ async fn fill(path: &Path, contacts: u64) {
     let data_dir = DataDir::open(path, &SystemEntropy).unwrap();
     let store = LedgerStore::open(&data_dir).unwrap();
     for first in (0..contacts).step_by(FILLED_TOGETHER) {
-        let rows =
-            (first..contacts.min(first + FILLED_TOGETHER as u64)).map(|number| ImportedContact {
-                email: EmailAddress::parse(&known(number)).unwrap(),
-                subscribed_at: NOW,
-                left_at: None,
-                leave_token: None,
-            });
+        let rows = (first..contacts.min(first + FILLED_TOGETHER as u64)).map(|number| {
+            let email = EmailAddress::parse(&known(number)).unwrap();
+            Contact::imported(email, NOW, None, None)
+        });
         store.import(rows.collect(), false).await.unwrap();
     }
     store.close().unwrap();

@@ -4,31 +4,28 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use crate::adapters::files::SystemFiles;
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::files::part_file::PartFile;
 use crate::config::{
-    Args, ContactFilter, ContactOrder, ContactsCommand, ExportArgs, FileFormat, ForgetArgs,
-    ImportArgs, OutputForm,
+    Args, ContactFilter, ContactsCommand, ExportArgs, FileFormat, ForgetArgs, ImportArgs,
+    OutputForm,
 };
 use crate::domain::{ContactStatus, EmailAddress};
 use crate::operator::contact_csv;
 use crate::operator::contacts::{COUNT, ContactRow, ErasureReport, FORGET, LIST, SHOW};
 use crate::operator::import::{IMPORT, ImportReport};
-use crate::operator::operation::Lines;
 
-use super::client::{Client, member, other_version};
+use super::client::{Client, member};
 use super::contact_file;
 use super::input::{obtain, read_lines, unreadable};
-use super::list::{Cell, ListColumn, print_rows, show_members, table};
+use super::list::{Cell, ListColumn, list, show_members, table};
 use super::outcome::{CommandError, Done};
 use super::output::{Output, grouped, note, plural, show};
 
-/// Maximum number of contacts that are sorted: they are in memory then, with their consents.
-const SORTED_MAX: usize = 200_000;
 /// Maximum number of columns reported.
 const NAMED_MAX: usize = 100;
 
@@ -63,12 +60,8 @@ const PROOF: [(&str, &str); 12] = [
 /// Runs one of them.
 pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
-        ContactsCommand::List { filter, sort, form } => {
-            let mut rows = client.rows(LIST, json!(filter)).await?;
-            if let Some(order) = sort {
-                rows = sorted(rows, order, SORTED_MAX).await?;
-            }
-            print_rows(rows, &COLUMNS, form).await
+        ContactsCommand::List { filter, form } => {
+            list(LIST, json!(filter), &COLUMNS, form, client).await
         }
         ContactsCommand::Count { filter, form } => {
             let counted: Value = client.one(COUNT, json!(filter)).await?;
@@ -95,68 +88,39 @@ pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Don
     }
 }
 
-/// The rows in this order, which is the admin page's, at most `limit`.
-async fn sorted(
-    mut rows: Lines<CommandError>,
-    order: ContactOrder,
-    most: usize,
-) -> Result<Lines<CommandError>, CommandError> {
-    let mut keyed = Vec::new();
-    while let Some(lines) = rows.next().await {
-        let lines = lines?;
-        for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let row: ContactRow = serde_json::from_slice(line).map_err(other_version)?;
-            let key = match order {
-                ContactOrder::Newest | ContactOrder::Oldest => [row.subscribed_at, row.email],
-                ContactOrder::AToZ | ContactOrder::ZToA => [row.email, String::new()],
-            };
-            keyed.push((key, lines.slice_ref(line)));
-        }
-        if keyed.len() > most {
-            let most = grouped(most as u64);
-            return Err(CommandError::Failed(format!(
-                "more than {most} contacts cannot be sorted: narrow them down with --since and \
-                 --until, or sort the output without --sort"
-            )));
-        }
-    }
-    // Addresses differ, so lines are never compared.
-    keyed.sort_unstable();
-    if matches!(order, ContactOrder::Newest | ContactOrder::ZToA) {
-        keyed.reverse();
-    }
-    Ok(stream::iter(keyed).map(|(_, line)| Ok(line)).boxed())
-}
-
 async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError> {
     let mut file = if args.output == Path::new("-") {
         None
     } else {
         Some(PartFile::create(&SystemFiles, &args.output, args.force)?)
     };
-    let format = format_of(args.format, &args.output);
+    let by_name = match args.output.extension().and_then(OsStr::to_str) {
+        Some("jsonl" | "ndjson") => FileFormat::Jsonl,
+        _ => FileFormat::Csv,
+    };
+    let is_csv = args.format.unwrap_or(by_name) == FileFormat::Csv;
     let mut filter = args.filter.clone();
     // The file's readers email everyone in it.
     filter
         .status
         .get_or_insert_with(|| ContactStatus::Subscribed.as_str().to_owned());
-    let rows = client.rows(LIST, json!(filter)).await?;
-    let header = (format == FileFormat::Csv).then(contact_csv::header);
-    let header = header.map(|header| header.map_err(CommandError::from));
-    let mut pieces = stream::iter(header).chain(rows);
+    let mut rows = client.rows(LIST, json!(filter)).await?;
     let mut output = Output::new(OutputForm { json: false });
-    let (mut contacts, mut is_header) = (0, format == FileFormat::Csv);
-    while let Some(piece) = pieces.next().await {
-        let mut piece = piece?;
-        if !std::mem::take(&mut is_header) {
-            contacts += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
-            if format == FileFormat::Csv {
-                piece = contact_csv::of_json_lines(&piece)?;
-            }
-        }
-        match &mut file {
-            Some(file) => file.append(&piece)?,
-            None => output.bytes(&piece)?,
+    let mut write = |piece: &[u8]| match &mut file {
+        Some(file) => file.append(piece).map_err(CommandError::from),
+        None => output.bytes(piece),
+    };
+    if is_csv {
+        write(contact_csv::HEADER.as_bytes())?;
+    }
+    let mut contacts = 0;
+    while let Some(lines) = rows.next().await {
+        let lines = lines?;
+        contacts += lines.iter().filter(|byte| **byte == b'\n').count() as u64;
+        if is_csv {
+            write(&contact_csv::of_json_lines(&lines)?)?;
+        } else {
+            write(&lines)?;
         }
     }
     output.flush()?;
@@ -184,12 +148,11 @@ pub(super) async fn make_directory(file: &Path, args: &Args) -> Result<(), Comma
 }
 
 async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError> {
-    let format = format_of(args.format, &args.file);
-    let (rows, mut end) = contact_file::open(&args.file, format, args.columns.clone()).await?;
+    let (rows, reading) = contact_file::open(&args.file, args.columns.clone()).await?;
     let params = json!({"unforget": args.unforget});
     let answered: Result<ImportReport, _> = client.send(IMPORT, params, rows).await;
     // The file's error comes first: the service's may be a consequence of it.
-    let ignored = end.try_recv().ok().transpose()?.unwrap_or_default();
+    let ignored = reading.await.map_err(CommandError::failed)??;
     let mut report = answered?;
     report.ignored_columns = ignored.into_iter().take(NAMED_MAX).collect();
     for name in &report.ignored_columns {
@@ -318,41 +281,4 @@ async fn addresses(path: &Path) -> Result<Vec<String>, CommandError> {
         ))),
     });
     addresses.collect()
-}
-
-/// The format given by a flag, or by the file's extension.
-fn format_of(given: Option<FileFormat>, file: &Path) -> FileFormat {
-    given.unwrap_or_else(|| match file.extension().and_then(OsStr::to_str) {
-        Some("jsonl" | "ndjson") => FileFormat::Jsonl,
-        _ => FileFormat::Csv,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use bytes::Bytes;
-    use futures_util::TryStreamExt as _;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn as_many_contacts_are_sorted_as_may_be_in_memory_and_no_more() {
-        let row = |name: &str| {
-            let time = "2026-11-23T02:24:50Z";
-            format!(
-                r#"{{"email":"{name}","subscribed_at":"{time}","last_seen_at":"{time}","status":""}}"#
-            )
-        };
-        let sort = async |most| {
-            let pages = [["b", "d"], ["c", "a"]];
-            let pages = pages.map(|names| Ok(names.map(|name| row(name) + "\n").concat().into()));
-            let lines = sorted(stream::iter(pages).boxed(), ContactOrder::Newest, most).await?;
-            let lines: Vec<Bytes> = lines.try_collect().await?;
-            Ok::<_, CommandError>(lines)
-        };
-        let expected = ["d", "c", "b", "a"].map(|name| row(name) + "\n");
-        assert_eq!(sort(4).await.unwrap(), expected);
-        let refused = sort(3).await.unwrap_err().to_string();
-        assert!(refused.contains("more than 3 contacts"), "{refused}");
-    }
 }

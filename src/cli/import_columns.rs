@@ -2,10 +2,13 @@
 //!
 //! A column that may carry consent is never silently ignored: it is known, or the operator gives its meaning.
 
-use serde_json::Value;
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::config::ColumnMeaning;
 use crate::domain::quoted;
+
+/// Names of columns, and their meanings.
+pub(super) type Columns = Vec<(String, ColumnMeaning)>;
 
 /// Kinds of names and words, each with its words.
 const TABLE: &str = include_str!("import_columns.txt");
@@ -30,70 +33,28 @@ fn has(kind: &str, text: &str) -> bool {
 
 /// The letters of a name, in lower case and without accents.
 fn letters(name: &str) -> String {
-    let plain = |letter: char| match letter {
-        'à'..='å' | 'ā' | 'ă' | 'ą' => 'a',
-        'è'..='ë' | 'ē' | 'ę' | 'ě' => 'e',
-        'ì'..='ï' | 'ı' => 'i',
-        'ò'..='ö' | 'ø' | 'ő' => 'o',
-        'ù'..='ü' | 'ů' | 'ű' => 'u',
-        'ñ' | 'ń' | 'ň' => 'n',
-        'ç' | 'ć' | 'č' => 'c',
-        'ś' | 'š' | 'ş' | 'ș' => 's',
-        'ź' | 'ż' | 'ž' => 'z',
-        'ř' => 'r',
-        'ł' => 'l',
-        'ď' => 'd',
-        'ť' | 'ț' => 't',
-        'ý' => 'y',
-        other => other,
-    };
-    let letters = name.chars().flat_map(char::to_lowercase).map(plain);
+    let letters = name.nfd().flat_map(char::to_lowercase);
     letters.filter(char::is_ascii_lowercase).collect()
 }
 
 /// The meaning of the column `name`: `given` by the operator, or known. `None` if it may carry consent.
-pub(super) fn meaning_of(name: &str, given: &[(String, ColumnMeaning)]) -> Option<ColumnMeaning> {
-    if let Some(meaning) = given_meaning(name, given) {
-        return Some(meaning);
+pub(super) fn meaning_of(name: &str, given: &Columns) -> Option<ColumnMeaning> {
+    let is_given = |(column, _): &&(String, _)| column.trim().eq_ignore_ascii_case(name.trim());
+    if let Some((_, meaning)) = given.iter().find(is_given) {
+        return Some(*meaning);
     }
     let letters = letters(name);
     let mut known = kinds().filter(|(_, words)| words.clone().any(|word| word == letters));
     let known = known.find_map(|(kind, _)| ColumnMeaning::parse(kind));
-    let is_unknown = is_of_other_script(name)
+    // `letters` drops those that are not Latin.
+    let is_of_other_script = name.chars().any(|c| c.is_alphabetic() && c > '\u{24f}');
+    let may_carry_consent = is_of_other_script
         || known.is_none()
             && (has("speaks of consent", &letters) || is_of("may be consent", &letters));
     match known {
-        None | Some(ColumnMeaning::Ignore) => (!is_unknown).then_some(ColumnMeaning::Ignore),
+        None | Some(ColumnMeaning::Ignore) if may_carry_consent => None,
+        None => Some(ColumnMeaning::Ignore),
         Some(_) => known,
-    }
-}
-
-/// The meaning `given` by the operator to the column `name`.
-pub(super) fn given_meaning(
-    name: &str,
-    given: &[(String, ColumnMeaning)],
-) -> Option<ColumnMeaning> {
-    let is_given = |(column, _): &&(String, _)| column.trim().eq_ignore_ascii_case(name.trim());
-    given.iter().find(is_given).map(|(_, meaning)| *meaning)
-}
-
-/// A second address, or empty. Any other content of a column of addresses may be a flag.
-pub(super) fn may_be_address(text: &str) -> bool {
-    text.trim().is_empty() || text.contains('@')
-}
-
-/// True if some letters are not Latin: [`letters`] drops them.
-pub(super) fn is_of_other_script(name: &str) -> bool {
-    let mut letters = name.chars().filter(|letter| letter.is_alphabetic());
-    letters.any(|letter| letter > '\u{24f}')
-}
-
-/// True if there are fields within `value`. They are not imported, and may carry consent.
-pub(super) fn is_nested(value: &Value) -> bool {
-    match value {
-        Value::Array(items) => items.iter().any(is_nested),
-        Value::Object(members) => !members.is_empty(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
@@ -104,7 +65,7 @@ pub(super) fn is_nested(value: &Value) -> bool {
 /// When it says that the contact has not confirmed, or its word is unknown, in words.
 pub(super) fn is_refusal(meaning: ColumnMeaning, name: &str, cell: &str) -> Result<bool, String> {
     use ColumnMeaning::{Confirmed, Email, Ignore, Status, Subscribed, SubscribedAt, Unsubscribed};
-    let (flag, word) = (cell.to_lowercase().replace(' ', "t"), letters(cell));
+    let (flag, word) = (cell.to_lowercase(), letters(cell));
     let flag = flag.split('.').next().unwrap_or_default();
     let speaks_of_leaving = has("speaks of leaving", &word);
     let is_time = flag.len() >= 8

@@ -7,7 +7,6 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use crate::config::OutputForm;
-use crate::operator::operation::Lines;
 
 use super::client::{self, Client};
 use super::outcome::{CommandError, Done};
@@ -95,15 +94,7 @@ pub(super) async fn list(
     form: OutputForm,
     client: &Client,
 ) -> Result<Done, CommandError> {
-    print_rows(client.rows(operation, params).await?, columns, form).await
-}
-
-/// Prints rows: unchanged, or in `columns`.
-pub(super) async fn print_rows(
-    mut rows: Lines<CommandError>,
-    columns: &[ListColumn],
-    form: OutputForm,
-) -> Result<Done, CommandError> {
+    let mut rows = client.rows(operation, params).await?;
     let mut output = Output::new(form);
     if !output.is_json {
         table(&mut output, columns, &[])?;

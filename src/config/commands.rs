@@ -186,15 +186,11 @@ pub struct Consent {
 /// A command about contacts.
 #[derive(Clone, Debug, Subcommand)]
 pub enum ContactsCommand {
-    /// List contacts in the order they were added, or sorted
+    /// List contacts in the order they were added
     List {
         /// Which ones.
         #[command(flatten)]
         filter: ContactFilter,
-
-        /// Sort as the admin page does [default: in the order they were added]
-        #[arg(long, value_name = "ORDER")]
-        sort: Option<ContactOrder>,
 
         /// Output format.
         #[command(flatten)]
@@ -235,20 +231,6 @@ pub enum ContactsCommand {
 
     /// Permanently erase addresses from every file
     Forget(ForgetArgs),
-}
-
-/// The orders of the admin page.
-// A variant's doc comment is its help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ContactOrder {
-    /// Newest contact first
-    Newest,
-    /// Oldest contact first
-    Oldest,
-    /// By address
-    AToZ,
-    /// By address, reversed
-    ZToA,
 }
 
 /// Which contacts.
@@ -295,13 +277,9 @@ pub struct ExportArgs {
 /// File to import.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
-    /// File to read; - is standard input
+    /// CSV file to read; - is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-
-    /// File format [default: by the extension of FILE, else csv]
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<FileFormat>,
 
     /// Meaning of a column with an unknown name: unsubscribed (a yes or a time opts out), subscribed or confirmed
     /// (a yes or a time opts in), status, email, `subscribed_at` or ignore; repeatable
@@ -317,7 +295,7 @@ pub struct ImportArgs {
     pub form: OutputForm,
 }
 
-/// A format of contact files.
+/// A format of exported files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FileFormat {
     /// Comma-separated values, with a header row

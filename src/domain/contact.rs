@@ -9,10 +9,7 @@ use super::delivery::Delivery;
 use super::email::EmailAddress;
 use super::macros::bytes;
 use super::secret::MacKey;
-use super::time::{DAY_MS, Timestamp};
-
-/// Tolerated clock error of another service: a day, which also covers a wrong time zone.
-const CLOCK_ERROR_MS: u64 = DAY_MS;
+use super::time::Timestamp;
 
 /// A request to sign up an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,17 +163,22 @@ impl Contact {
         }
     }
 
-    /// A contact created by an import.
-    pub fn imported(row: ImportedContact) -> Self {
+    /// A contact from elsewhere, such as another service's export.
+    pub fn imported(
+        email: EmailAddress,
+        subscribed_at: Timestamp,
+        left_at: Option<Timestamp>,
+        leave_token: Option<LeaveToken>,
+    ) -> Self {
         Self {
-            email: row.email,
+            email,
             signers: Signers::default(),
-            subscribed_at: row.subscribed_at,
-            last_seen_at: row.subscribed_at,
+            subscribed_at,
+            last_seen_at: subscribed_at,
             consent: None,
             confirmation: None,
-            left_at: row.left_at,
-            leave_token: row.leave_token,
+            left_at,
+            leave_token,
         }
     }
 
@@ -258,49 +260,6 @@ pub struct Tombstone {
     pub refused_at: Option<Timestamp>,
 }
 
-/// A contact from elsewhere, such as another service's export.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportedContact {
-    /// The address.
-    pub email: EmailAddress,
-    /// When it was signed up there.
-    pub subscribed_at: Timestamp,
-    /// When it unsubscribed, if it did.
-    pub left_at: Option<Timestamp>,
-    /// Unsubscribe token here.
-    pub leave_token: Option<LeaveToken>,
-}
-
-// The fault of a row's time.
-const BAD_TIME: &str = "the time of sign-up must be like 2026-01-31T12:00:00Z or 2026-01-31";
-const FUTURE: &str = "the time of sign-up is in the future";
-
-impl ImportedContact {
-    /// Parses a row. White space around its parts is ignored. Without a time, the sign-up counts as made
-    /// `now`.
-    ///
-    /// # Errors
-    /// The fault of the address or the time, in words that don't repeat them.
-    pub fn parse(email: &str, subscribed_at: Option<&str>, now: Timestamp) -> Result<Self, String> {
-        let email = EmailAddress::parse(email.trim());
-        let email = email.map_err(|error| format!("the address {error}"))?;
-        let subscribed_at = subscribed_at.map(str::trim).filter(|text| !text.is_empty());
-        let subscribed_at = match subscribed_at {
-            Some(text) => Timestamp::parse(text).ok_or(BAD_TIME)?,
-            None => now,
-        };
-        if subscribed_at > now.plus_ms(CLOCK_ERROR_MS) {
-            return Err(FUTURE.to_owned());
-        }
-        Ok(Self {
-            email,
-            subscribed_at,
-            left_at: None,
-            leave_token: None,
-        })
-    }
-}
-
 /// Outcome of an import for one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportOutcome {
@@ -340,45 +299,4 @@ pub struct Remainder {
     pub file: String,
     /// The reason and the remedy, in one sentence for the operator, without any address.
     pub reason: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::email::EmailError;
-    use super::*;
-
-    #[test]
-    fn a_row_is_parsed_or_told_what_is_wrong() {
-        let now = Timestamp::from_ms(1_800_000_000_000);
-        let parse = |email, time| ImportedContact::parse(email, time, now);
-        let at = |row: Result<ImportedContact, _>| row.map(|row| row.subscribed_at.as_ms());
-        let email = "Ada@Example.com";
-        assert_eq!(
-            parse(email, None).unwrap().email.as_str(),
-            "ada@example.com"
-        );
-        for (time, expected) in [
-            (None, Ok(1_800_000_000_000)),
-            (Some(""), Ok(1_800_000_000_000)),
-            (Some(" 2026-01-31 "), Ok(1_769_817_600_000)),
-            (Some("2026-01-31T00:00:00+01:00"), Ok(1_769_814_000_000)),
-            (Some("2027-01-16T07:00:00Z"), Ok(1_800_082_800_000)),
-            (Some("2027-01-16T08:00:00Z"), Ok(1_800_086_400_000)),
-            (Some("2027-01-16T08:00:00.001Z"), Err(FUTURE.to_owned())),
-            (Some("9999-01-01"), Err(FUTURE.to_owned())),
-            (Some("1969-12-31"), Err(BAD_TIME.to_owned())),
-            (Some("yesterday"), Err(BAD_TIME.to_owned())),
-        ] {
-            assert_eq!(at(parse(email, time)), expected, "{time:?}");
-        }
-        for (email, error) in [
-            ("", EmailError::Malformed),
-            ("ada", EmailError::Malformed),
-            ("=1+1", EmailError::Malformed),
-            ("ada@example.com,bob@example.com", EmailError::Malformed),
-        ] {
-            assert_eq!(parse(email, None), Err(format!("the address {error}")));
-        }
-        assert!(parse(" ada@example.com ", None).is_ok());
-    }
 }

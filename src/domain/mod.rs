@@ -66,8 +66,8 @@ pub use consent::{
     StatusCounts, TextDigest,
 };
 pub use contact::{
-    Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, Remainder, SignUp,
-    Signers, Subscription, Tombstone,
+    Contact, Erasure, ImportOutcome, Origin, OriginHash, Remainder, SignUp, Signers, Subscription,
+    Tombstone,
 };
 pub use credential::{ApiKey, Fingerprint, KeyId, KeyName, KeyRecord, KeyState};
 pub use decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};

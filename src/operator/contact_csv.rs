@@ -11,65 +11,31 @@ use csv::{Terminator, WriterBuilder};
 
 use super::contacts::ContactRow;
 
-/// Columns of CSV, and fields of JSON Lines.
-pub const EMAIL: &str = "email";
-pub const SUBSCRIBED_AT: &str = "subscribed_at";
-pub const STATUS: &str = "status";
-/// All columns, in order.
-const COLUMNS: [&str; 8] = [
-    EMAIL,
-    SUBSCRIBED_AT,
-    "last_seen_at",
-    STATUS,
-    "confirmed_at",
-    "source",
-    "consent_text",
-    "unsubscribe_url",
-];
+/// The header of a file: the fields of a [`ContactRow`].
+pub const HEADER: &str =
+    "email,subscribed_at,last_seen_at,status,confirmed_at,source,consent_text,unsubscribe_url\r\n";
 
 /// Characters that begin a formula.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
-
-/// The header of a file.
-///
-/// # Errors
-/// Never, because it is written to memory.
-pub fn header() -> io::Result<Bytes> {
-    records([COLUMNS])
-}
 
 /// Contacts in JSON Lines as rows of CSV.
 ///
 /// # Errors
 /// When a line is not a contact.
 pub fn of_json_lines(lines: &[u8]) -> io::Result<Bytes> {
-    let lines = lines.split_inclusive(|byte| *byte == b'\n');
-    let rows = lines.map(|line| {
-        let row: ContactRow = serde_json::from_slice(line)?;
-        let cell = |text: Option<String>| defused(text.unwrap_or_default());
-        Ok([
-            defused(row.email),
-            row.subscribed_at,
-            row.last_seen_at,
-            row.status,
-            row.confirmed_at.unwrap_or_default(),
-            cell(row.source),
-            cell(row.consent_text),
-            cell(row.unsubscribe_url),
-        ])
-    });
-    records(rows.collect::<io::Result<Vec<_>>>()?)
-}
-
-fn records<R>(rows: impl IntoIterator<Item = R>) -> io::Result<Bytes>
-where
-    R: IntoIterator<Item: AsRef<[u8]>>,
-{
     let mut writer = WriterBuilder::new()
+        .has_headers(false)
         .terminator(Terminator::CRLF)
         .from_writer(Vec::new());
-    for row in rows {
-        writer.write_record(row)?;
+    for row in serde_json::Deserializer::from_slice(lines).into_iter() {
+        let row: ContactRow = row?;
+        writer.serialize(ContactRow {
+            email: defused(row.email),
+            source: row.source.map(defused),
+            consent_text: row.consent_text.map(defused),
+            unsubscribe_url: row.unsubscribe_url.map(defused),
+            ..row
+        })?;
     }
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
     Ok(bytes.into())

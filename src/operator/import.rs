@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::domain::{
-    ContactStatus, Counted, Counts, EmailAddress, Hour, ImportOutcome, ImportedContact, LeaveToken,
+    Contact, ContactStatus, Counted, Counts, DAY_MS, EmailAddress, Hour, ImportOutcome, LeaveToken,
     Timestamp,
 };
 use crate::ports::{StoreError, random};
@@ -24,11 +24,15 @@ pub const IMPORT_ROWS: usize = 10_000;
 /// Known contacts unsubscribed at a time: they share a sync.
 const UNSUBSCRIBED_TOGETHER: usize = 64;
 
-// The fault of a row's status.
-const BAD_STATUS: &str = "the status must be subscribed or unsubscribed";
-
 /// Maximum number of bad rows reported.
 const NAMED_MAX: usize = 100;
+
+/// Tolerated clock error of another service: a day, which also covers a wrong time zone.
+const CLOCK_ERROR_MS: u64 = DAY_MS;
+
+// The faults of a row's time.
+const BAD_TIME: &str = "the time of sign-up must be like 2026-01-31T12:00:00Z or 2026-01-31";
+const FUTURE: &str = "the time of sign-up is in the future";
 
 /// A row of a file.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -38,14 +42,47 @@ pub struct ImportRow<'a> {
     #[serde(borrow, default)]
     pub email: Cow<'a, str>,
     /// In RFC 3339, or a date; the default is now.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribed_at: Option<Cow<'a, str>>,
-    /// `unsubscribed` if it has unsubscribed.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub unsubscribed: bool,
     /// Why the row can't be read, without its content.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad: Option<Cow<'a, str>>,
+}
+
+impl ImportRow<'_> {
+    /// The contact of the row. White space around its parts is ignored. Without a time, the sign-up counts as
+    /// made `now`.
+    ///
+    /// # Errors
+    /// The fault of the row, in words that don't repeat its content.
+    pub fn contact(&self, now: Timestamp, leave_token: LeaveToken) -> Result<Contact, String> {
+        if let Some(reason) = &self.bad {
+            return Err(reason.to_string());
+        }
+        let email = EmailAddress::parse(self.email.trim());
+        let email = email.map_err(|error| format!("the address {error}"))?;
+        let subscribed_at = match self.subscribed_at.as_deref().map(str::trim) {
+            None | Some("") => Ok(now),
+            Some(text) => match Timestamp::parse(text) {
+                Some(at) if at > now.plus_ms(CLOCK_ERROR_MS) => Err(FUTURE),
+                at => at.ok_or(BAD_TIME),
+            },
+        };
+        let (subscribed_at, left_at) = if self.unsubscribed {
+            // An unsubscribe counts, whatever the row's time.
+            (subscribed_at.unwrap_or(now), Some(now))
+        } else {
+            (subscribed_at?, None)
+        };
+        Ok(Contact::imported(
+            email,
+            subscribed_at,
+            left_at,
+            Some(leave_token),
+        ))
+    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -81,7 +118,7 @@ pub(super) async fn import(mut request: OperatorRequest) -> Result<Answer, Opera
     let mut import = Import {
         now: request.app.clock.now(),
         unforget: request.params.is_set("unforget"),
-        batch: Vec::with_capacity(IMPORT_ROWS),
+        batch: Vec::new(),
         report: ImportReport::default(),
         app: Arc::clone(&request.app),
     };
@@ -114,7 +151,7 @@ struct Import {
     app: Arc<App>,
     now: Timestamp,
     unforget: bool,
-    batch: Vec<ImportedContact>,
+    batch: Vec<Contact>,
     report: ImportReport,
 }
 
@@ -126,7 +163,7 @@ impl Import {
             for line in lines.split_inclusive(|byte| *byte == b'\n') {
                 let row: ImportRow<'_> = serde_json::from_slice(line)
                     .map_err(|error| OperatorError::Input(format!("a row: {error}")))?;
-                self.take(row);
+                self.take(&row);
                 if self.batch.len() == IMPORT_ROWS {
                     self.commit().await?;
                 }
@@ -135,30 +172,9 @@ impl Import {
         self.commit().await
     }
 
-    fn take(&mut self, row: ImportRow<'_>) {
-        let parse = |subscribed_at| ImportedContact::parse(&row.email, subscribed_at, self.now);
-        let status = row.status.as_deref().map(str::trim).unwrap_or_default();
-        let contact = match row.bad {
-            Some(reason) => Err(reason.into_owned()),
-            None => parse(row.subscribed_at.as_deref()),
-        };
-        // An unsubscribe counts, whatever the row's time.
-        let has_left = status == ContactStatus::Unsubscribed.as_str();
-        let contact = contact.or_else(|reason| match has_left {
-            true => parse(None).map_err(|_address| reason),
-            false => Err(reason),
-        });
-        let contact = contact.and_then(|mut contact| {
-            let status = match ContactStatus::from_name(status) {
-                _ if status.is_empty() => ContactStatus::Subscribed,
-                // A request sent elsewhere confirms nothing.
-                Some(ContactStatus::Pending) | None => return Err(BAD_STATUS.into()),
-                Some(status) => status,
-            };
-            contact.left_at = (status == ContactStatus::Unsubscribed).then_some(self.now);
-            Ok(contact)
-        });
-        match contact {
+    fn take(&mut self, row: &ImportRow<'_>) {
+        let token = LeaveToken::from_bytes(random(&*self.app.entropy));
+        match row.contact(self.now, token) {
             Ok(contact) => self.batch.push(contact),
             Err(reason) => {
                 self.report.bad += 1;
@@ -168,6 +184,36 @@ impl Import {
                 }
             }
         }
+    }
+
+    async fn commit(&mut self) -> Result<(), OperatorError> {
+        let batch = mem::take(&mut self.batch);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let leaving = batch
+            .iter()
+            .map(|row| row.left_at.map(|_| row.email.clone()));
+        let leaving: Vec<_> = leaving.collect();
+        let outcomes = self.app.contacts.import(batch, self.unforget).await?;
+        let mut known = Vec::new();
+        for (outcome, leaving) in outcomes.into_iter().zip(leaving) {
+            match outcome {
+                ImportOutcome::Created => self.report.created += 1,
+                ImportOutcome::Forgotten => self.report.forgotten += 1,
+                ImportOutcome::Known => {
+                    self.report.known += 1;
+                    known.extend(leaving);
+                }
+            }
+        }
+        let mut unsubscribed = stream::iter(known)
+            .map(|email| unsubscribe(&self.app, email, self.now))
+            .buffer_unordered(UNSUBSCRIBED_TOGETHER);
+        while let Some(was_subscribed) = unsubscribed.next().await {
+            self.report.unsubscribed += u64::from(was_subscribed?);
+        }
+        Ok(())
     }
 
     /// Adds the import to the counts of the hour. A failure here doesn't fail the import.
@@ -181,41 +227,6 @@ impl Import {
             tracing::warn!(%error, "an import is missing from the hourly counts");
         }
     }
-
-    async fn commit(&mut self) -> Result<(), OperatorError> {
-        if self.batch.is_empty() {
-            return Ok(());
-        }
-        let mut batch = mem::replace(&mut self.batch, Vec::with_capacity(IMPORT_ROWS));
-        for contact in &mut batch {
-            let token = random(&*self.app.entropy);
-            contact.leave_token = Some(LeaveToken::from_bytes(token));
-        }
-        let leaving = batch
-            .iter()
-            .map(|row| row.left_at.map(|_| row.email.clone()));
-        let leaving: Vec<_> = leaving.collect();
-        let outcomes = self.app.contacts.import(batch, self.unforget).await?;
-        let known = outcomes.iter().zip(leaving);
-        let known = known.filter_map(|(outcome, email)| {
-            email.filter(|_| matches!(outcome, ImportOutcome::Known))
-        });
-        let unsubscribed = stream::iter(known.collect::<Vec<_>>())
-            .map(|email| unsubscribe(&self.app, email, self.now))
-            .buffer_unordered(UNSUBSCRIBED_TOGETHER);
-        for was_subscribed in unsubscribed.collect::<Vec<_>>().await {
-            self.report.unsubscribed += u64::from(was_subscribed?);
-        }
-        for outcome in outcomes {
-            let counted = match outcome {
-                ImportOutcome::Created => &mut self.report.created,
-                ImportOutcome::Known => &mut self.report.known,
-                ImportOutcome::Forgotten => &mut self.report.forgotten,
-            };
-            *counted += 1;
-        }
-        Ok(())
-    }
 }
 
 /// Unsubscribes an existing contact, if it is subscribed: people who unsubscribed elsewhere must not get the
@@ -227,4 +238,58 @@ async fn unsubscribe(app: &App, email: EmailAddress, now: Timestamp) -> Result<b
         return Ok(false);
     };
     app.contacts.leave(&token, None, now).await
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::domain::EmailError;
+
+    use super::*;
+
+    #[test]
+    fn a_row_is_parsed_or_told_what_is_wrong() {
+        let now = Timestamp::from_ms(1_800_000_000_000);
+        let parse = |email: &str, time: Option<&str>, unsubscribed| {
+            let row = ImportRow {
+                email: email.to_owned().into(),
+                subscribed_at: time.map(|time| time.to_owned().into()),
+                unsubscribed,
+                ..ImportRow::default()
+            };
+            row.contact(now, LeaveToken::from_bytes([7; 16]))
+        };
+        let at = |row: Result<Contact, _>| row.map(|row| row.subscribed_at.as_ms());
+        let email = "Ada@Example.com";
+        let row = parse(email, None, false).unwrap();
+        assert_eq!((row.email.as_str(), row.left_at), ("ada@example.com", None));
+        for (time, expected) in [
+            (None, Ok(1_800_000_000_000)),
+            (Some(""), Ok(1_800_000_000_000)),
+            (Some(" 2026-01-31 "), Ok(1_769_817_600_000)),
+            (Some("2026-01-31T00:00:00+01:00"), Ok(1_769_814_000_000)),
+            (Some("2027-01-16T07:00:00Z"), Ok(1_800_082_800_000)),
+            (Some("2027-01-16T08:00:00Z"), Ok(1_800_086_400_000)),
+            (Some("2027-01-16T08:00:00.001Z"), Err(FUTURE.to_owned())),
+            (Some("9999-01-01"), Err(FUTURE.to_owned())),
+            (Some("1969-12-31"), Err(BAD_TIME.to_owned())),
+            (Some("yesterday"), Err(BAD_TIME.to_owned())),
+        ] {
+            let left = parse(email, time, true).unwrap();
+            assert_eq!(left.left_at, Some(now), "{time:?}");
+            let left_at = expected.clone().unwrap_or(now.as_ms());
+            assert_eq!(left.subscribed_at.as_ms(), left_at, "{time:?}");
+            assert_eq!(at(parse(email, time, false)), expected, "{time:?}");
+        }
+        for (email, error) in [
+            ("", EmailError::Malformed),
+            ("ada", EmailError::Malformed),
+            ("=1+1", EmailError::Malformed),
+            ("ada@example.com,bob@example.com", EmailError::Malformed),
+        ] {
+            let error = Err(format!("the address {error}"));
+            assert_eq!(parse(email, None, false), error);
+            assert_eq!(parse(email, None, true), error);
+        }
+        assert!(parse(" ada@example.com ", None, false).is_ok());
+    }
 }

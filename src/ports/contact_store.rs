@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 
 use crate::domain::{
-    Confirming, Contact, DAY_MS, Delivery, EmailAddress, Erasure, ImportOutcome, ImportedContact,
-    LeaveToken, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
+    Confirming, Contact, DAY_MS, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken,
+    SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
 };
 
 use super::{PageStream, StoreError};
@@ -99,11 +99,11 @@ pub trait ContactStore: Send + Sync {
         until: Option<Timestamp>,
     ) -> Result<u64, StoreError>;
 
-    /// Adds contacts that have no origin, durably and all together, and returns the outcome of each, in order.
+    /// Adds imported contacts, durably and all together, and returns the outcome of each, in order.
     /// Known contacts are left unchanged, even if unsubscribed. Forgotten addresses are skipped, unless `unforget`.
     async fn import(
         &self,
-        rows: Vec<ImportedContact>,
+        rows: Vec<Contact>,
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError>;
 

@@ -14,7 +14,7 @@ mod revocation_list;
 use std::fs;
 use std::sync::Arc;
 
-use landing_api::domain::contact::{ImportOutcome, ImportedContact};
+use landing_api::domain::contact::{Contact, ImportOutcome};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
@@ -103,12 +103,7 @@ async fn an_import_of_the_forgotten_takes_the_tombstone_last_as_a_sign_up_does()
         .await
         .unwrap();
     let imported = tokio::spawn(async move {
-        let row = ImportedContact {
-            email,
-            subscribed_at: now,
-            left_at: None,
-            leave_token: None,
-        };
+        let row = Contact::imported(email, now, None, None);
         store.import(vec![row], true).await
     });
     let waits = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'";

@@ -4,9 +4,7 @@ use landing_api::adapters::cluster::postgres::{Filling, PostgresStore};
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::agent::{Registration, RevokedRegistration};
 use landing_api::domain::consent::Confirmation;
-use landing_api::domain::contact::{
-    Contact, ImportOutcome, ImportedContact, SignUp, Subscription, Tombstone,
-};
+use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription, Tombstone};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::delivery::{Channel, DeliveryKind};
 use landing_api::domain::hourly_counts::{Hour, HourlyCounts};
@@ -235,7 +233,7 @@ async fn an_import_holds_up_no_other_sign_up() {
         .map(|number| imported(&format!("n{}", 7919 * number % 100_000), START))
         .collect();
     // As the operation does it.
-    let import = async |store: &PostgresStore, rows: &[ImportedContact]| {
+    let import = async |store: &PostgresStore, rows: &[Contact]| {
         let mut outcomes = Vec::new();
         for batch in rows.chunks(IMPORT_ROWS) {
             outcomes.extend(store.import(batch.to_vec(), false).await?);

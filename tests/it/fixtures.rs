@@ -23,7 +23,7 @@ use landing_api::domain::consent::{
     Confirming, Consent, LeaveToken, SignUpWay, StatusCounts, TextDigest,
 };
 use landing_api::domain::contact::{
-    Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, SignUp, Subscription,
+    Contact, Erasure, ImportOutcome, Origin, OriginHash, SignUp, Subscription,
 };
 use landing_api::domain::credential::{Fingerprint, KeyId, KeyRecord};
 use landing_api::domain::decision::Decision;
@@ -341,13 +341,8 @@ pub(crate) fn address(name: &str) -> EmailAddress {
 }
 
 /// An imported contact.
-pub(crate) fn imported(name: &str, subscribed_at: Timestamp) -> ImportedContact {
-    ImportedContact {
-        email: address(name),
-        subscribed_at,
-        left_at: None,
-        leave_token: None,
-    }
+pub(crate) fn imported(name: &str, subscribed_at: Timestamp) -> Contact {
+    Contact::imported(address(name), subscribed_at, None, None)
 }
 
 /// Everything that a store lists.
@@ -784,7 +779,7 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
 
     async fn import(
         &self,
-        rows: Vec<ImportedContact>,
+        rows: Vec<Contact>,
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError> {
         delayed(self.0.import(rows, unforget)).await

@@ -9,9 +9,7 @@ use async_trait::async_trait;
 use landing_api::domain::consent::{
     Confirming, ContactStatus, LeaveToken, StatusCounts, TextDigest,
 };
-use landing_api::domain::contact::{
-    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
-};
+use landing_api::domain::contact::{Contact, Erasure, ImportOutcome, SignUp, Subscription};
 use landing_api::domain::delivery::{Channel, Delivery};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
@@ -55,14 +53,14 @@ impl Contacts {
         kept.find(|contact| contact.leave_token == Some(*token))
     }
 
-    fn import(&mut self, row: ImportedContact, unforget: bool) -> ImportOutcome {
+    fn import(&mut self, row: Contact, unforget: bool) -> ImportOutcome {
         if self.kept.contains_key(row.email.as_str()) {
             return ImportOutcome::Known;
         }
         if !unforget && self.forgotten.contains(row.email.as_str()) {
             return ImportOutcome::Forgotten;
         }
-        self.add(Contact::imported(row));
+        self.add(row);
         ImportOutcome::Created
     }
 
@@ -274,7 +272,7 @@ impl ContactStore for MemoryContactStore {
 
     async fn import(
         &self,
-        rows: Vec<ImportedContact>,
+        rows: Vec<Contact>,
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError> {
         self.fault.check()?;

@@ -7,8 +7,7 @@ use futures_util::StreamExt as _;
 
 use crate::domain::{
     Channel, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome,
-    ImportedContact, LeaveToken, MacKey, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
-    Tombstone,
+    LeaveToken, MacKey, SignUp, StatusCounts, Subscription, TextDigest, Timestamp, Tombstone,
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, PageStream, StoreError};
 
@@ -208,7 +207,7 @@ impl ContactStore for LedgerStore {
 
     async fn import(
         &self,
-        rows: Vec<ImportedContact>,
+        rows: Vec<Contact>,
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError> {
         let tombstones = self.tombstone_key.clone();
@@ -314,7 +313,7 @@ fn keep_text(draft: &mut Draft<'_>, sign_up: &SignUp) -> Result<(), Flaw> {
 
 fn import(
     draft: &mut Draft<'_>,
-    row: ImportedContact,
+    row: Contact,
     tombstones: &MacKey,
     unforget: bool,
 ) -> Result<ImportOutcome, Flaw> {
@@ -327,6 +326,6 @@ fn import(
     } else if draft.find(&address)?.is_some() {
         return Ok(ImportOutcome::Forgotten);
     }
-    draft.put(State::Contact(Contact::imported(row)))?;
+    draft.put(State::Contact(row))?;
     Ok(ImportOutcome::Created)
 }

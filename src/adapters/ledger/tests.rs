@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::system::SystemEntropy;
 use crate::domain::{
-    Consent, Contact, EmailAddress, ImportedContact, LeaveToken, Origin, OriginHash, SignUp,
-    SignUpWay, Signers, Subscription, TextDigest, Timestamp,
+    Consent, Contact, EmailAddress, LeaveToken, Origin, OriginHash, SignUp, SignUpWay, Signers,
+    Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, StoreError};
 
@@ -120,12 +120,7 @@ async fn what_was_imported_twice_with_one_time_is_listed_once() {
     let root = tempfile::tempdir().unwrap();
     let store = open(&root).await;
     let email = EmailAddress::parse("bob@example.com").unwrap();
-    let row = ImportedContact {
-        email: email.clone(),
-        subscribed_at: NOW,
-        left_at: None,
-        leave_token: None,
-    };
+    let row = Contact::imported(email.clone(), NOW, None, None);
     for _ in 0..2 {
         store.import(vec![row.clone()], true).await.unwrap();
         let forgotten = Identity::contact(&email);

@@ -289,7 +289,7 @@ impl PageRequest {
 
     async fn export(&self) -> PageAnswer {
         let lines = self.run(contacts::LIST).await?;
-        let header = stream::once(async { Ok(contact_csv::header()?) });
+        let header = stream::once(async { Ok(contact_csv::HEADER.into()) });
         let rows = lines.map(|lines| Ok(contact_csv::of_json_lines(&lines?)?));
         let pieces = header.chain(rows);
         let frames = pieces.map_ok(Frame::data).map_err(|error: OperatorError| {

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use landing_api::adapters::files::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::system::SystemEntropy;
-use landing_api::domain::contact::ImportedContact;
+use landing_api::domain::contact::Contact;
 use landing_api::domain::email::EmailAddress;
 use landing_api::ports::ContactStore;
 use rustix::process::Signal;
@@ -72,11 +72,13 @@ async fn fill(data_dir: &Path, contacts: u64) {
     let data_dir = DataDir::open(data_dir, &SystemEntropy).unwrap();
     let store = LedgerStore::open(&data_dir).unwrap();
     for first in (0..contacts).step_by(TOGETHER) {
-        let rows = (first..first + TOGETHER as u64).map(|number| ImportedContact {
-            email: EmailAddress::parse(&format!("n{number}@example.com")).unwrap(),
-            subscribed_at: START,
-            left_at: None,
-            leave_token: None,
+        let rows = (first..first + TOGETHER as u64).map(|number| {
+            Contact::imported(
+                EmailAddress::parse(&format!("n{number}@example.com")).unwrap(),
+                START,
+                None,
+                None,
+            )
         });
         store.import(rows.collect(), false).await.unwrap();
     }

@@ -1,7 +1,7 @@
 //! Contacts, keys and agents.
 
 use landing_api::domain::agent::Registration;
-use landing_api::domain::contact::ImportedContact;
+use landing_api::domain::contact::Contact;
 use landing_api::domain::credential::{ApiKey, KeyRecord};
 use landing_api::domain::text::Label;
 use landing_api::domain::time::Timestamp;
@@ -15,11 +15,13 @@ const HOSTILE_ADDRESS: &str = "o'mal&ley`{x}@example.com";
 const HOSTILE_LABEL: &str = "\"><script>alert('x')</script>&amp;{{ 7 * 7 }}";
 
 async fn import(desk: &Desk, count: u32) {
-    let row = |n: u32| ImportedContact {
-        email: email(&format!("n{n:04}@example.com")),
-        subscribed_at: Timestamp::from_ms(NOW.as_ms() - 1000),
-        left_at: None,
-        leave_token: None,
+    let row = |n: u32| {
+        Contact::imported(
+            email(&format!("n{n:04}@example.com")),
+            Timestamp::from_ms(NOW.as_ms() - 1000),
+            None,
+            None,
+        )
     };
     let rows = (0..count).map(row).collect();
     desk.app.contacts.import(rows, false).await.unwrap();

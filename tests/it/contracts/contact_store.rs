@@ -5,9 +5,7 @@ use std::sync::Arc;
 use landing_api::domain::consent::{
     Confirmation, Confirming, Consent, ContactStatus, LeaveToken, SignUpWay, Source, TextDigest,
 };
-use landing_api::domain::contact::{
-    Contact, ImportOutcome, ImportedContact, Origin, SignUp, Signers, Subscription,
-};
+use landing_api::domain::contact::{Contact, ImportOutcome, Origin, SignUp, Signers, Subscription};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::language::Language;
 use landing_api::domain::time::Timestamp;
@@ -253,7 +251,7 @@ async fn who_is_confirmed_meanwhile_does_not_expire(store: &dyn ContactStore) {
     );
     assert_eq!((left.consent, left.confirmation), (None, None));
     assert_eq!(store.find(&email(gone)).await, Ok(None));
-    let row = ImportedContact::parse(gone, None, LATE).unwrap();
+    let row = Contact::imported(email(gone), LATE, None, None);
     let outcomes = store.import(vec![row], false).await;
     assert_eq!(outcomes, Ok(vec![ImportOutcome::Forgotten]));
     let after = store.status_counts().await.unwrap();
@@ -280,12 +278,7 @@ async fn who_refuses_is_forgotten(store: &dyn ContactStore) {
         assert!(until.is_none_or(|until| until >= EARLY.plus_ms(REFUSED_MS)));
     }
     // No list brings it back.
-    let row = ImportedContact {
-        email: email(name),
-        subscribed_at: EARLY,
-        left_at: None,
-        leave_token: None,
-    };
+    let row = Contact::imported(email(name), EARLY, None, None);
     let imported = store.import(vec![row], false).await;
     assert_eq!(imported, Ok(vec![ImportOutcome::Forgotten]));
     // Who gets the newsletter leaves, and is not forgotten by that.
@@ -320,7 +313,7 @@ async fn an_address_that_is_allowed_gets_mail_and_stays_forgotten(store: &dyn Co
         assert_eq!(suppressed(name).await, None);
     }
     for name in [name, stranger] {
-        let row = ImportedContact::parse(name, None, LATE).unwrap();
+        let row = Contact::imported(email(name), LATE, None, None);
         let outcomes = store.import(vec![row], false).await;
         assert_eq!(outcomes, Ok(vec![ImportOutcome::Forgotten]), "{name}");
     }
@@ -394,11 +387,13 @@ async fn what_a_consent_names_is_kept(store: &dyn ContactStore) {
 }
 
 async fn an_import_revives_nobody(store: &dyn ContactStore) {
-    let row = |name: &str, left_at| ImportedContact {
-        email: email(name),
-        subscribed_at: EARLY,
-        left_at,
-        leave_token: Some(LeaveToken::from_bytes(*TextDigest::of(name).as_bytes())),
+    let row = |name: &str, left_at| {
+        Contact::imported(
+            email(name),
+            EARLY,
+            left_at,
+            Some(LeaveToken::from_bytes(*TextDigest::of(name).as_bytes())),
+        )
     };
     let (left, gone) = (row("ole@example.com", Some(LATE)), "oda@example.com");
     let outcomes = store.import(vec![left, row(gone, None)], false).await;
@@ -485,12 +480,7 @@ async fn forget(store: &dyn ContactStore, address: &EmailAddress) -> Vec<bool> {
 
 /// Imports a contact of an early time, and returns what became of it.
 async fn import(store: &dyn ContactStore, text: &str, unforget: bool) -> ImportOutcome {
-    let row = ImportedContact {
-        email: email(text),
-        subscribed_at: EARLY,
-        left_at: None,
-        leave_token: None,
-    };
+    let row = Contact::imported(email(text), EARLY, None, None);
     let outcomes = store.import(vec![row], unforget).await.unwrap();
     assert_eq!(outcomes.len(), 1);
     outcomes[0]
@@ -550,12 +540,8 @@ async fn an_import_leaves_what_is_known_and_what_was_forgotten(store: &dyn Conta
         assert_eq!(import(store, text, false).await, ImportOutcome::Known);
     }
     // Rows of one import see each other.
-    let rows = ["jo", "jo", "hal"].map(|name| ImportedContact {
-        email: email(&format!("{name}@example.com")),
-        subscribed_at: EARLY,
-        left_at: None,
-        leave_token: None,
-    });
+    let rows = ["jo", "jo", "hal"]
+        .map(|name| Contact::imported(email(&format!("{name}@example.com")), EARLY, None, None));
     let outcomes = store.import(rows.to_vec(), false).await.unwrap();
     let expected = [
         ImportOutcome::Created,
@@ -691,12 +677,7 @@ pub(crate) async fn race_erasures(store: &Arc<dyn ContactStore>, addresses: usiz
             async move { keeper.keep(sign_up).await.map(drop) }
         });
         let imports = tokio::spawn({
-            let row = ImportedContact {
-                email: email(&text),
-                subscribed_at: EARLY,
-                left_at: None,
-                leave_token: None,
-            };
+            let row = Contact::imported(email(&text), EARLY, None, None);
             async move { importer.import(vec![row], true).await.map(drop) }
         });
         let erased = store.forget(&[email(&text)], LATE).await.unwrap();

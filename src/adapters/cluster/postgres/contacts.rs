@@ -9,8 +9,7 @@ use tokio_postgres::types::Type;
 
 use crate::domain::{
     Confirmation, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure,
-    ImportOutcome, ImportedContact, LeaveToken, SignUp, StatusCounts, Subscription, TextDigest,
-    Timestamp,
+    ImportOutcome, LeaveToken, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
@@ -266,7 +265,7 @@ impl ContactStore for PostgresStore {
 
     async fn import(
         &self,
-        rows: Vec<ImportedContact>,
+        rows: Vec<Contact>,
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError> {
         let transaction = DedicatedConnection::begin(&self.connector, "").await?;
@@ -285,7 +284,7 @@ impl ContactStore for PostgresStore {
         let wanted = rows
             .iter()
             .filter(|row| !forgotten.contains(row.email.as_str()));
-        let wanted: Vec<_> = wanted.cloned().map(Contact::imported).collect();
+        let wanted: Vec<_> = wanted.cloned().collect();
         let encoded = move || wanted.iter().flat_map(Contact::rows).collect();
         let created = transaction.insert(Contact::TABLE, encoded, "email").await?;
         let mut created = first_column(&created)?;
@@ -297,7 +296,7 @@ impl ContactStore for PostgresStore {
             transaction.ask(unforget, hashes).await?;
         }
         transaction.commit().await?;
-        let outcome = |row: &ImportedContact| {
+        let outcome = |row: &Contact| {
             if created.remove(row.email.as_str()) {
                 ImportOutcome::Created
             } else if forgotten.contains(row.email.as_str()) {
