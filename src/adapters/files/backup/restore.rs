@@ -104,8 +104,9 @@ fn restore_in(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Rest
         mark_held(files, &held).map_err(OpenError::io("write", &held))?;
     }
     let placed = path.join(LEDGER);
-    let published = files
-        .open(&ledger)
+    // The others are durable before it has its name.
+    let published = sync_parent(files, &placed)
+        .and_then(|()| files.open(&ledger))
         .and_then(|mut file| publish(files, file.as_mut(), &ledger, &placed));
     published.map_err(OpenError::io("write", &placed))?;
     Ok(Restored {
