@@ -112,13 +112,14 @@ async fn copy(
         let deliveries = copy_all(&filling, DeliveryQueue::list(ledger).await?).await?;
         // Some may have been sent when the next node runs.
         if deliveries > 0 {
-            filling.add(&Channel::ALL).await?;
+            filling.add(Channel::ALL.to_vec()).await?;
         }
         let keys = copy_all(&filling, KeyIssuer::list(ledger).await?).await?;
         let revocations = copy_all(&filling, RevocationList::list(ledger).await?).await?;
         let tombstones = copy_all(&filling, ledger.tombstones().await?).await?;
         let hours = counts.list(now.minus(KEPT_HOURS), now.next()).await?;
-        filling.add(&hours).await?;
+        let hours_count = hours.len() as u64;
+        filling.add(hours).await?;
         filling.commit().await?;
         Ok(Some([
             ("contacts", contacts),
@@ -126,7 +127,7 @@ async fn copy(
             ("erased addresses", tombstones),
             ("keys", keys),
             ("revoked agents", revocations),
-            ("hours of counts", hours.len() as u64),
+            ("hours of counts", hours_count),
         ]))
     };
     let copied: Result<_, StoreError> = copy.await;
@@ -135,15 +136,15 @@ async fn copy(
 }
 
 /// Copies a list, and returns its length.
-async fn copy_all<T: Stored>(
+async fn copy_all<T: Stored + Send + 'static>(
     filling: &Filling,
     mut pages: PageStream<T>,
 ) -> Result<u64, StoreError> {
     let mut count = 0;
     while let Some(page) = pages.next().await {
         let page = page?;
-        filling.add(&page).await?;
         count += page.len() as u64;
+        filling.add(page).await?;
     }
     Ok(count)
 }

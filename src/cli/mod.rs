@@ -66,6 +66,7 @@ pub async fn run(command: Command, args: &Args) -> Result<Done, CommandError> {
             store::repair(consent, ledger_dir(args)?).await
         }
         Command::Ledger(LedgerCommand::Compact(form)) => {
+            ledger_dir(args)?;
             let work = async |client: &Client| store::compact(form, client).await;
             with_client(Client::open(args, false).await?, work).await
         }

@@ -25,7 +25,7 @@ pub const FLAGS: &str = "flags show";
 /// Maximum wait for the disk. The space of a hanging disk is unknown.
 const DISK_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Maximum wait for the numbers of contacts and nodes: a database takes a while to count many.
+/// Maximum wait for the numbers of contacts: a database takes a while to count many.
 const COUNT_DEADLINE: Duration = Duration::from_secs(2);
 
 /// The units that activity is shown by: name, number, and length of a unit's name, which an hour's begins with.
@@ -187,11 +187,9 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
     let by = request.params.text("by").unwrap_or_default();
     let unit = UNITS.into_iter().find(|unit| unit.0 == by);
     let unit = unit.unwrap_or(UNITS[0]);
-    let nodes = timeout(COUNT_DEADLINE, request.app.maintenance.nodes());
-    let (activity, contacts, nodes) = tokio::join!(
+    let (activity, contacts) = tokio::join!(
         activity(&request.app, unit, status.now),
-        contacts(&request.app),
-        nodes
+        contacts(&request.app)
     );
     // When the store is unavailable, everything else is still worth knowing.
     Answer::one(&json!({
@@ -199,8 +197,6 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
         "version": env!("CARGO_PKG_VERSION"),
         "now": status.now.to_rfc3339(),
         "service": status.service(),
-        // Null if unknown, or if the store has a single node.
-        "nodes": nodes.ok().and_then(Result::ok).flatten(),
         "engines": status.engines(),
         "queues": status.queues(),
         "contacts": contacts,

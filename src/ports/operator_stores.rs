@@ -62,12 +62,6 @@ pub trait StoreMaintenance: Send + Sync {
     async fn drop_expired(&self) -> Result<(), StoreError> {
         Ok(())
     }
-
-    /// Number of the service's nodes that use the store, as far as it can tell them apart. None if it cannot,
-    /// or if only one node can use it.
-    async fn nodes(&self) -> Result<Option<u64>, StoreError> {
-        Ok(None)
-    }
 }
 
 /// The result of a compaction.

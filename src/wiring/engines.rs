@@ -9,11 +9,9 @@ use crate::adapters::cluster::postgres::{
 use crate::adapters::cluster::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
 use crate::adapters::files::operator_file;
 use crate::adapters::outbound::{Certificates, certificates_in};
-use crate::adapters::system::SystemEntropy;
 use crate::config::EngineArgs;
 use crate::domain::SharedSecret;
 use crate::metrics::Metrics;
-use crate::ports::random;
 
 use super::{StoresError, at, of, password_file, roots_for};
 
@@ -34,21 +32,20 @@ pub fn shared_secret(args: &EngineArgs) -> Result<SharedSecret, StoresError> {
 }
 
 /// Opens the database of contacts, keys and revocations. A node of the service retries for a while if the
-/// database is unavailable, and is counted as a node.
+/// database is unavailable.
 pub async fn open_store(
     args: &EngineArgs,
     secret: &SharedSecret,
     metrics: &Arc<Metrics>,
     is_node: bool,
 ) -> Result<Arc<PostgresStore>, StoresError> {
-    let (mut settings, mut patience) = (store_settings(args, secret)?, Duration::ZERO);
-    if is_node {
-        let id = u64::from_be_bytes(random(&SystemEntropy));
-        settings.address = settings.address.of_node(id);
-        patience = START_PATIENCE;
-    }
-    let (metrics, entropy) = (Arc::clone(metrics), Arc::new(SystemEntropy));
-    Ok(PostgresStore::connect(&settings, metrics, entropy, patience).await?)
+    let settings = store_settings(args, secret)?;
+    let patience = if is_node {
+        START_PATIENCE
+    } else {
+        Duration::ZERO
+    };
+    Ok(PostgresStore::connect(&settings, Arc::clone(metrics), patience).await?)
 }
 
 /// Creates the tables of that database.

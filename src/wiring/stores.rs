@@ -155,9 +155,8 @@ impl Stores {
         let limiter = self.shared_limiter(args, dir, windows, policies, metrics);
         let limiter = limiter.await?;
         let store = engines::open_store(args, &secret, metrics, is_service).await?;
-        let clock = Arc::new(SystemClock);
         Ok(Opened {
-            credentials: Arc::new(CredentialCache::new(store.clone(), store.clone(), clock)),
+            credentials: Arc::new(CredentialCache::new(store.clone(), store.clone())),
             records: store.clone(),
             counts: store,
             limiter,

@@ -10,7 +10,6 @@ use landing_api::adapters::cluster::postgres::{
     PostgresAddress, PostgresOpenError, PostgresSettings, PostgresStore, migrate,
 };
 use landing_api::adapters::outbound::Roots;
-use landing_api::adapters::system::SystemEntropy;
 use landing_api::domain::secret::Secret;
 use landing_api::metrics::Metrics;
 use rustix::process::{Pid, Signal, kill_process};
@@ -234,8 +233,7 @@ pub(crate) async fn open_counted(
     metrics: &Arc<Metrics>,
 ) -> Result<Arc<PostgresStore>, PostgresOpenError> {
     let metrics = Arc::clone(metrics);
-    let entropy = Arc::new(SystemEntropy);
-    PostgresStore::connect(settings, metrics, entropy, Duration::ZERO).await
+    PostgresStore::connect(settings, metrics, Duration::ZERO).await
 }
 
 /// PostgreSQL refuses to run as root.

@@ -1,6 +1,7 @@
 //! The cache of look-ups over the stores of a network.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use landing_api::adapters::cluster::credential_cache::CredentialCache;
@@ -9,9 +10,10 @@ use landing_api::domain::credential::{Fingerprint, KeyRecord};
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 use tokio::sync::Semaphore;
+use tokio::time::advance;
 
 use crate::fixtures::key_record;
-use crate::twins::{ManualClock, MemoryKeyIssuer, MemoryRevocationList};
+use crate::twins::{MemoryKeyIssuer, MemoryRevocationList};
 
 const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
 
@@ -19,7 +21,6 @@ const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
 struct Node {
     keys: Arc<MemoryKeyIssuer>,
     revocations: Arc<MemoryRevocationList>,
-    clock: Arc<ManualClock>,
     cache: CredentialCache,
 }
 
@@ -27,12 +28,10 @@ impl Node {
     fn new() -> Self {
         let keys = Arc::new(MemoryKeyIssuer::default());
         let revocations = Arc::new(MemoryRevocationList::default());
-        let clock = Arc::new(ManualClock::new(START));
-        let cache = CredentialCache::new(keys.clone(), revocations.clone(), clock.clone());
+        let cache = CredentialCache::new(keys.clone(), revocations.clone());
         Self {
             keys,
             revocations,
-            clock,
             cache,
         }
     }
@@ -86,18 +85,18 @@ fn away() -> StoreError {
     StoreError::Unavailable("away".to_owned())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_revoked_elsewhere_is_refused_after_five_seconds() {
     let node = Node::with_key().await;
     node.check_revoked(Ok(false)).await;
     node.revoke_elsewhere().await;
-    node.clock.advance_ms(4_999);
+    advance(Duration::from_millis(4_999)).await;
     node.check_revoked(Ok(false)).await;
-    node.clock.advance_ms(1);
+    advance(Duration::from_millis(1)).await;
     node.check_revoked(Ok(true)).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_revoked_here_is_refused_at_once() {
     let node = Node::new();
     node.cache.issue(key()).await.unwrap();
@@ -110,7 +109,7 @@ async fn what_is_revoked_here_is_refused_at_once() {
     node.check_revoked(Ok(true)).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_key_that_is_not_known_is_looked_up_each_time() {
     let node = Node::new();
     assert_eq!(node.key().await, Ok(None));
@@ -119,27 +118,27 @@ async fn a_key_that_is_not_known_is_looked_up_each_time() {
     assert_eq!(node.key().await, Ok(Some(false)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn while_the_store_is_away_answers_are_used_for_a_minute() {
     let node = Node::with_key().await;
     node.check_revoked(Ok(false)).await;
     node.fail(Some(away()));
     for _ in 0..6 {
         node.check_revoked(Ok(false)).await;
-        node.clock.advance_ms(10_000);
+        advance(Duration::from_millis(10_000)).await;
     }
     assert_eq!(node.key().await, Ok(Some(false)));
-    node.clock.advance_ms(5_000);
+    advance(Duration::from_millis(5_000)).await;
     node.check_revoked(Err(away())).await;
     node.fail(None);
     assert_eq!(node.key().await, Ok(Some(false)));
     // Too many look-ups at a time are one, other failures are not.
     node.fail(Some(StoreError::Overloaded));
-    node.clock.advance_ms(5_000);
+    advance(Duration::from_millis(5_000)).await;
     assert_eq!(node.key().await, Ok(Some(false)));
     let displaced = StoreError::Displaced("it is another".to_owned());
     node.fail(Some(displaced.clone()));
-    node.clock.advance_ms(5_000);
+    advance(Duration::from_millis(5_000)).await;
     assert_eq!(node.key().await, Err(displaced));
     // What was never seen is not known.
     node.fail(Some(away()));
@@ -147,38 +146,26 @@ async fn while_the_store_is_away_answers_are_used_for_a_minute() {
     assert_eq!(node.cache.is_revoked(&other).await, Err(away()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_in_vain_is_not_asked_for_again_at_once_and_makes_none_good_for_longer() {
     let node = Node::with_key().await;
     node.check_revoked(Ok(false)).await;
     node.fail(Some(away()));
-    node.clock.advance_ms(5_000);
+    advance(Duration::from_millis(5_000)).await;
     node.check_revoked(Ok(false)).await;
     node.fail(None);
     node.revoke_elsewhere().await;
-    node.clock.advance_ms(4_999);
+    advance(Duration::from_millis(4_999)).await;
     node.check_revoked(Ok(false)).await;
-    node.clock.advance_ms(1);
+    advance(Duration::from_millis(1)).await;
     node.check_revoked(Ok(true)).await;
 
     let node = Node::with_key().await;
     node.check_revoked(Ok(false)).await;
     node.fail(Some(away()));
-    node.clock.advance_ms(59_000);
+    advance(Duration::from_millis(59_000)).await;
     node.check_revoked(Ok(false)).await;
-    node.clock.advance_ms(1_001);
-    node.check_revoked(Err(away())).await;
-}
-
-#[tokio::test]
-async fn a_clock_that_was_set_back_keeps_no_answer() {
-    let node = Node::with_key().await;
-    node.check_revoked(Ok(false)).await;
-    node.clock.set(Timestamp::from_ms(START.as_ms() - 1));
-    node.revoke_elsewhere().await;
-    node.check_revoked(Ok(true)).await;
-    node.clock.set(Timestamp::from_ms(START.as_ms() - 2));
-    node.fail(Some(away()));
+    advance(Duration::from_millis(1_001)).await;
     node.check_revoked(Err(away())).await;
 }
 
@@ -213,15 +200,14 @@ impl KeyIssuer for SlowKeyIssuer {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_a_revocation_overtook_is_not_remembered() {
     let keys = Arc::new(SlowKeyIssuer {
         keys: MemoryKeyIssuer::default(),
         may_arrive: Semaphore::new(0),
     });
     let revocations = Arc::new(MemoryRevocationList::default());
-    let clock = Arc::new(ManualClock::new(START));
-    let cache = CredentialCache::new(keys.clone(), revocations, clock);
+    let cache = CredentialCache::new(keys.clone(), revocations);
     keys.issue(key()).await.unwrap();
     let print = key().fingerprint;
     let mut slow = Box::pin(cache.find(&print));

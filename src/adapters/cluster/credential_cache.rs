@@ -3,19 +3,21 @@
 //! A key or a registration revoked at another node is refused here once the cached result is no longer fresh. While
 //! the store is unavailable, results are used for longer. Revocations made here take effect here at once.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::domain::{Fingerprint, KeyRecord, Registration, RevokedRegistration, Timestamp};
-use crate::ports::{Clock, KeyIssuer, PageStream, RevocationList, StoreError};
+use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 /// Age up to which a result is used without asking again: another node may revoke the credential.
-const FRESH_MS_MAX: u64 = 5_000;
+const FRESH_MAX: Duration = Duration::from_secs(5);
 /// Age up to which a result is used while the store is unavailable.
-const STALE_MS_MAX: u64 = 60_000;
+const STALE_MAX: Duration = Duration::from_secs(60);
 /// Most cached results of each kind.
 const LEN_MAX: usize = 65_536;
 
@@ -24,22 +26,16 @@ const LEN_MAX: usize = 65_536;
 pub struct CredentialCache {
     keys: Arc<dyn KeyIssuer>,
     revocations: Arc<dyn RevocationList>,
-    clock: Arc<dyn Clock>,
     known_keys: Mutex<Answers<Option<KeyRecord>>>,
     known_revocations: Mutex<Answers<bool>>,
 }
 
 impl CredentialCache {
     /// An empty cache.
-    pub fn new(
-        keys: Arc<dyn KeyIssuer>,
-        revocations: Arc<dyn RevocationList>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
+    pub fn new(keys: Arc<dyn KeyIssuer>, revocations: Arc<dyn RevocationList>) -> Self {
         Self {
             keys,
             revocations,
-            clock,
             known_keys: Mutex::default(),
             known_revocations: Mutex::default(),
         }
@@ -55,18 +51,15 @@ impl CredentialCache {
         is_worth_it: fn(&V) -> bool,
     ) -> Result<V, StoreError> {
         let (remembered, changes) = known.lock().find(&fingerprint);
-        let now = self.clock.now();
-        let remembered = remembered.filter(|answer| {
-            answer.given_at <= now && now.ms_since(answer.given_at) <= STALE_MS_MAX
-        });
+        let remembered = remembered.filter(|answer| answer.given_at.elapsed() <= STALE_MAX);
         if let Some(answer) = &remembered
-            && answer.asked_at <= now
-            && now.ms_since(answer.asked_at) < FRESH_MS_MAX
+            && answer.asked_at.elapsed() < FRESH_MAX
         {
             return Ok(answer.value.clone());
         }
+        let asked_at = Instant::now();
         let (value, given_at) = match (ask.await, remembered) {
-            (Ok(value), _) => (value, now),
+            (Ok(value), _) => (value, asked_at),
             // Remembered again, so that not every request waits for an unavailable store.
             (Err(StoreError::Unavailable(_) | StoreError::Overloaded), Some(answer)) => {
                 (answer.value, answer.given_at)
@@ -77,7 +70,7 @@ impl CredentialCache {
             let answer = Answer {
                 value: value.clone(),
                 given_at,
-                asked_at: now,
+                asked_at,
             };
             known.lock().remember(fingerprint, answer, changes);
         }
@@ -145,9 +138,9 @@ impl RevocationList for CredentialCache {
 struct Answer<V> {
     value: V,
     /// Time of the store's response.
-    given_at: Timestamp,
+    given_at: Instant,
     /// Time of the last request to the store, possibly unsuccessful.
-    asked_at: Timestamp,
+    asked_at: Instant,
 }
 
 /// The latest results. When there are too many, all are dropped: finding the oldest would cost more than looking
@@ -184,8 +177,6 @@ impl<V: Clone> Answers<V> {
 mod tests {
     use super::*;
 
-    const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
-
     #[test]
     fn the_number_of_answers_is_bounded() {
         let mut answers = Answers::default();
@@ -197,8 +188,8 @@ mod tests {
         for number in 0..3 * LEN_MAX {
             let answer = Answer {
                 value: number,
-                given_at: START,
-                asked_at: START,
+                given_at: Instant::now(),
+                asked_at: Instant::now(),
             };
             answers.remember(print(number), answer, 0);
             assert!(answers.find(&print(number)).0.is_some());

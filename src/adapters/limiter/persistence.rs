@@ -4,14 +4,12 @@
 //! has grown is removed and filled again from memory.
 
 use std::fs::File;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
-use crate::adapters::files::{is_full, remove_any};
+use crate::adapters::files::remove_any;
+use crate::adapters::threads::run_within;
 use crate::domain::{LimitKey, Window};
 
 use super::record;
@@ -75,28 +73,19 @@ impl SledWindowStore {
         }
     }
 
-    /// Closes the database, so that its directory can be removed or opened again.
+    /// Closes the database, so that its directory can be removed or opened again. sled's threads go on for a moment after
+    /// the last handle is dropped; they share the lock on the file `db`, so taking that lock waits for them. Dropping the
+    /// handle may block for ever, because sled waits for its flusher even if that has panicked.
     fn close(&mut self) {
-        if let Some(db) = self.db.take()
-            && let Err(error) = attempt("cannot close", &self.dir, || Ok(close(db, &self.dir)?))
-        {
-            tracing::warn!(%error, "limiter windows");
+        let Some(db) = self.db.take() else { return };
+        let file = File::open(self.dir.join("db"));
+        let closed = run_within(RELEASE_TIMEOUT, move || {
+            drop(db);
+            file.and_then(|file| file.lock())
+        });
+        if !matches!(closed, Ok(Some(Ok(())))) {
+            tracing::warn!("limiter windows: sled keeps its files");
         }
-    }
-
-    /// Fills a new database.
-    fn fill(
-        &mut self,
-        windows: &mut dyn Iterator<Item = Vec<Change>>,
-    ) -> Result<(), WindowStoreError> {
-        self.db = Some(attempt("cannot write", &self.dir, || {
-            remove_any(&self.dir)?;
-            open(&self.dir)
-        })?);
-        for batch in windows {
-            self.write(batch)?;
-        }
-        Ok(())
     }
 }
 
@@ -110,7 +99,7 @@ impl Drop for SledWindowStore {
 impl WindowStore for SledWindowStore {
     fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
         let mut unreadable = 0_usize;
-        let db = attempt("cannot read", &self.dir, || {
+        let db = attempt(|| {
             let db = open(&self.dir)?;
             for entry in db.iter() {
                 let (key, value) = entry?;
@@ -136,7 +125,12 @@ impl WindowStore for SledWindowStore {
         windows: &mut dyn Iterator<Item = Vec<Change>>,
     ) -> Result<(), WindowStoreError> {
         self.close();
-        let filled = self.fill(windows);
+        let opened = attempt(|| {
+            remove_any(&self.dir)?;
+            open(&self.dir)
+        });
+        self.db = Some(opened?);
+        let filled: Result<(), _> = windows.map(|batch| self.write(batch)).collect();
         if filled.is_err() {
             // The unfinished store takes space, and may be what fills the disk.
             self.close();
@@ -151,7 +145,7 @@ impl WindowStore for SledWindowStore {
         };
         // Neighbours are in the same page: in order of keys, each page is loaded once.
         changes.sort_by_key(|(key, _)| *key);
-        attempt("cannot write", &self.dir, || {
+        attempt(|| {
             for (key, window) in &changes {
                 let key = key.as_bytes();
                 match window {
@@ -185,57 +179,35 @@ fn open(dir: &Path) -> sled::Result<sled::Db> {
         .open()
 }
 
-/// Runs `work`, and names what was attempted in its error. sled panics on many damaged files; the caller gives the
-/// database up after an error, so an inconsistent state is never used.
-fn attempt<T>(
-    what: &str,
-    dir: &Path,
-    work: impl FnOnce() -> sled::Result<T>,
-) -> Result<T, WindowStoreError> {
-    let (is_full, reason) = match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(done)) => return Ok(done),
-        Ok(Err(sled::Error::Io(error))) => (is_full(&error), format!("IO error: {error}")),
-        Ok(Err(error)) => (false, error.to_string()),
-        Err(_panic) => (false, "sled panicked".to_owned()),
-    };
-    let full = if is_full { "disk full: " } else { "" };
-    let dir = dir.display();
-    Err(WindowStoreError(format!("{full}{what} {dir}: {reason}")))
-}
-
-/// Closes the database in `directory`, of which `db` is the last handle, and waits until sled has
-/// stopped writing. Its threads go on for a moment after the last handle is dropped; they share the
-/// lock on the file `db`, so taking that lock waits for them. Dropping the handle may block for
-/// ever, because sled waits for its flusher even if that has panicked.
-///
-/// # Errors
-/// When the file cannot be locked within ten seconds, or sled panics.
-fn close(db: sled::Db, directory: &Path) -> io::Result<()> {
-    let file = File::open(directory.join("db"))?;
-    let (released, is_released) = mpsc::channel();
-    thread::Builder::new().spawn(move || {
-        drop(db);
-        let lock = file.lock();
-        drop(file);
-        released.send(lock)
-    })?;
-    is_released
-        .recv_timeout(RELEASE_TIMEOUT)
-        .unwrap_or_else(|error| Err(io::Error::other(format!("sled keeps its files: {error}"))))
+/// Runs `work`. sled panics on many damaged files; the caller gives the database up after an error, so an inconsistent
+/// state is never used.
+fn attempt<T>(work: impl FnOnce() -> sled::Result<T>) -> Result<T, WindowStoreError> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    let done = done.map_err(|_panic| WindowStoreError("sled panicked".to_owned()))?;
+    done.map_err(|error| WindowStoreError(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::domain::{Bucket, PolicyName, Timestamp};
+
     use super::*;
 
     #[test]
     fn a_closed_database_can_be_opened_at_once() {
         let dir = tempfile::tempdir().unwrap();
+        let bucket = Bucket {
+            newest: Timestamp::from_ms(1),
+            count: 1,
+        };
         for round in 0_u8..20 {
-            let db = sled::open(dir.path()).unwrap();
-            assert_eq!(db.len(), usize::from(round));
-            db.insert([round], &[round]).unwrap();
-            close(db, dir.path()).unwrap();
+            let mut store = SledWindowStore::new(dir.path());
+            let mut count = 0;
+            store.load(&mut |_key, _window| count += 1).unwrap();
+            assert_eq!(count, round);
+            let key = LimitKey::tagged(PolicyName::Ip, [round; 16]);
+            let window = Window::from_buckets([bucket]);
+            store.write(vec![(key, Some(window))]).unwrap();
         }
     }
 }

@@ -41,12 +41,8 @@ pub(super) struct Writer {
     /// None once it is closed, or if windows are in memory only.
     pub(super) store: Option<Box<dyn WindowStore>>,
     ticks: u64,
-    /// The tick of the last warning that the table is full.
-    full_warned_at: Option<u64>,
-    /// Something was not stored: everything must be written again.
-    is_failing: bool,
     pub(super) health: Arc<StoreHealth>,
-    /// The store has grown, or is not one to go on with.
+    /// The store has grown, or something was not stored: everything must be written again.
     must_replace: bool,
     /// The shard that is swept next, and the live bytes of those before it.
     next_shard: usize,
@@ -82,8 +78,6 @@ impl Writer {
             policies,
             store,
             ticks: 0,
-            full_warned_at: None,
-            is_failing: false,
             health: Arc::default(),
             must_replace: matches!(loaded, Some(Err(_))),
             next_shard: 0,
@@ -93,12 +87,18 @@ impl Writer {
 
     /// Sweeps some shards and writes all changes.
     pub(super) fn tick(&mut self, now: Timestamp) {
+        if self.ticks.is_multiple_of(TICKS_PER_WARNING) && self.table.is_full() {
+            tracing::warn!(
+                windows = self.table.count(),
+                "the table of limiter windows is full: until some expire, newcomers share the window \
+                 of their IPv4 /24 or IPv6 /48"
+            );
+        }
         self.ticks += 1;
-        self.warn_if_full();
         for _ in 0..SHARDS_PER_TICK {
             self.sweep_next(now);
         }
-        let is_due = !self.is_failing || self.ticks.is_multiple_of(TICKS_PER_RETRY);
+        let is_due = !self.is_failing() || self.ticks.is_multiple_of(TICKS_PER_RETRY);
         if self.store.is_some() && is_due {
             self.write();
         } else {
@@ -111,7 +111,7 @@ impl Writer {
 
     /// A tick has panicked: what it had taken is not stored.
     pub(super) fn fail(&mut self) {
-        self.is_failing = true;
+        self.must_replace = true;
         self.health.is_failing.store(true, Relaxed);
     }
 
@@ -120,7 +120,7 @@ impl Writer {
         if self.store.is_some() {
             self.write();
         }
-        !self.is_failing
+        !self.is_failing()
     }
 
     /// Writes all changes and closes the store.
@@ -129,16 +129,8 @@ impl Writer {
         self.store = None;
     }
 
-    fn warn_if_full(&mut self) {
-        let is_due = |warned_at| self.ticks >= warned_at + TICKS_PER_WARNING;
-        if self.table.is_full() && self.full_warned_at.is_none_or(is_due) {
-            self.full_warned_at = Some(self.ticks);
-            tracing::warn!(
-                windows = self.table.count(),
-                "the table of limiter windows is full: until some expire, newcomers share the window \
-                 of their IPv4 /24 or IPv6 /48"
-            );
-        }
+    fn is_failing(&self) -> bool {
+        self.health.is_failing.load(Relaxed)
     }
 
     fn sweep_next(&mut self, now: Timestamp) {
@@ -157,14 +149,15 @@ impl Writer {
     }
 
     fn write(&mut self) {
-        let must_write_all = self.is_failing || std::mem::take(&mut self.must_replace);
-        let written = match must_write_all {
+        let written = match self.must_replace {
             true => self.write_all(),
             false => self.write_changes(),
         };
+        self.must_replace = written.is_err();
+        let was_failing = self.health.is_failing.swap(written.is_err(), Relaxed);
         match &written {
-            Ok(()) if self.is_failing => tracing::info!("limiter store works again"),
-            Err(error) if !self.is_failing || self.ticks.is_multiple_of(TICKS_PER_WARNING) => {
+            Ok(()) if was_failing => tracing::info!("limiter store works again"),
+            Err(error) if !was_failing || self.ticks.is_multiple_of(TICKS_PER_WARNING) => {
                 tracing::warn!(
                     %error,
                     "limiter windows are not being stored; limits hold, but a restart forgets them"
@@ -172,8 +165,6 @@ impl Writer {
             }
             Ok(()) | Err(_) => {}
         }
-        self.is_failing = written.is_err();
-        self.health.is_failing.store(self.is_failing, Relaxed);
     }
 
     fn write_changes(&mut self) -> Result<(), WindowStoreError> {
@@ -264,12 +255,12 @@ mod tests {
         let mut writer = open(&table, Some(store));
         is_failing.store(true, Relaxed);
         let now = fill_and_expire(&table, &mut writer);
-        assert!(writer.is_failing);
+        assert!(writer.is_failing());
         is_failing.store(false, Relaxed);
         for _ in 0..TICKS_PER_RETRY {
             writer.tick(now);
         }
-        assert!(!writer.is_failing);
+        assert!(!writer.is_failing());
     }
 
     #[test]
@@ -277,7 +268,7 @@ mod tests {
         let table = Arc::new(Table::new(1000));
         let mut writer = open(&table, None);
         fill_and_expire(&table, &mut writer);
-        assert!(!writer.is_failing);
+        assert!(!writer.is_failing());
     }
 
     fn open(table: &Arc<Table>, store: Option<Box<dyn WindowStore>>) -> Writer {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::Roots;
@@ -11,21 +11,13 @@ use crate::domain::{MacKey, macros::hidden};
 
 /// Name of these connections in the database's own lists.
 const APPLICATION: &str = "landing-api";
-/// Prefix of the name of a node's connections, by which nodes are counted; a random number follows.
-pub(super) const NODE_PREFIX: &str = "landing-api/";
 const PORT: u16 = 5432;
-
-/// Supported parameters of a URL. A password belongs in a file, but may be in the URL.
-const PARAMETERS: &str = "application_name channel_binding connect_timeout dbname host keepalives \
-     keepalives_idle options password port sslmode sslnegotiation target_session_attrs user";
 
 /// A database on one or several hosts, one of which is writable. Its text is not shown, since it may contain a
 /// password.
 #[derive(Clone)]
 pub struct PostgresAddress {
-    /// Its hosts and ports are ignored.
     config: Config,
-    pub(super) hosts: Vec<(Host, u16)>,
     /// The hosts and the database as in the URL, for the log.
     pub(super) name: String,
 }
@@ -45,15 +37,9 @@ pub struct PostgresSettings {
 }
 
 // Errors about a URL. No text quotes it.
-const BAD_SCHEME: &str = "must be a URL such as postgres://user@host/database";
-const MALFORMED: &str = "is not the URL of a PostgreSQL database: it must be like \
-     postgres://user@host:5432/database, with the special characters of each part percent-encoded";
-const NO_HOST: &str = "names no host: it must be like postgres://user@host/database";
-const NO_USER: &str = "names no user: it must be like postgres://user@host/database";
-const BAD_PARAMETER: &str = "has a parameter that is not supported: leave it out (sslmode and \
-     target_session_attrs are supported; certificates are verified with the system's authorities, or \
-     those of SSL_CERT_FILE)";
-const BAD_SSL_MODE: &str = "sslmode must be disable, prefer, require or verify-full";
+const MALFORMED: &str = "must be like postgres://user@host:5432/database, with the special characters of each part \
+     percent-encoded, and sslmode=disable, prefer, require or verify-full (certificates are verified with the \
+     system's authorities, those of --store-ca, or those of SSL_CERT_FILE)";
 const BAD_ATTRIBUTES: &str = "target_session_attrs must be read-write: sign-ups are written";
 
 impl PostgresAddress {
@@ -64,51 +50,62 @@ impl PostgresAddress {
     /// # Errors
     /// The problem, in words.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let is_known = text.starts_with("postgres://") || text.starts_with("postgresql://");
-        if !is_known {
-            return Err(BAD_SCHEME);
-        }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
-        let parameters = query.split('&').filter(|text| !text.is_empty());
-        let parameters: Vec<_> = parameters.map(parameter).collect::<Result<_, _>>()?;
-        let known = [base, "?", &parameters.join("&")].concat();
+        if !base.starts_with("postgres://") && !base.starts_with("postgresql://") {
+            return Err(MALFORMED);
+        }
+        // The driver has no names for what it does with its TLS connector.
+        let query = query.replace("sslmode=verify-full", "sslmode=require");
+        let query = query.replace("sslmode=verify-ca", "sslmode=require");
+        let config = [base, "?", &query].concat().parse();
         // No error of the driver is shown, because it may quote the URL.
-        let config: Config = known.parse().map_err(|_may_quote_it| MALFORMED)?;
-        if config.get_user().is_none_or(str::is_empty) {
-            return Err(NO_USER);
+        let mut config: Config = config.map_err(|_may_quote_it| MALFORMED)?;
+        if config.get_target_session_attrs() == TargetSessionAttrs::ReadOnly {
+            return Err(BAD_ATTRIBUTES);
+        }
+        let (hosts, addresses) = (config.get_hosts(), config.get_hostaddrs());
+        if config.get_user().is_none_or(str::is_empty)
+            || hosts.is_empty()
+            || hosts.iter().any(is_malformed)
+            || query.contains('@')
+            || !addresses.is_empty()
+        {
+            return Err(MALFORMED);
+        }
+        if config.get_ssl_mode() == SslMode::Prefer {
+            // Somebody in between could turn off TLS that is only preferred.
+            let is_local = hosts.iter().all(is_local);
+            config.ssl_mode(match is_local {
+                true => SslMode::Disable,
+                false => SslMode::Require,
+            });
         }
         Ok(Self {
-            hosts: hosts(&config)?,
             config,
             name: base.rsplit('@').next().unwrap_or_default().to_owned(),
         })
     }
 
-    /// True if a connection may use TLS, which needs certificate authorities.
+    /// True if a connection uses TLS, which needs certificate authorities.
     pub fn may_use_tls(&self) -> bool {
-        let mut hosts = self.hosts.iter();
-        hosts.any(|(host, _)| self.ssl_mode(host) != SslMode::Disable)
-    }
-
-    /// The same for a node of the service, with a random number that distinguishes its connections from others,
-    /// unless the URL names them.
-    #[must_use]
-    pub fn of_node(mut self, id: u64) -> Self {
-        if self.config.get_application_name().is_none() {
-            let name = format!("{NODE_PREFIX}{id:016x}");
-            self.config.application_name(name);
-        }
-        self
+        self.config.get_ssl_mode() != SslMode::Disable
     }
 
     pub(super) fn has_password(&self) -> bool {
         self.config.get_password().is_some()
     }
 
-    /// The login at one of the hosts, with this password if one is given.
-    pub(super) fn config(&self, host: &Host, password: Option<&str>) -> Config {
+    /// The hosts with their ports.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (&Host, u16)> {
+        let ports = self.config.get_ports();
+        let port = |place| *ports.get(place).or(ports.first()).unwrap_or(&PORT);
+        let hosts = self.config.get_hosts().iter().enumerate();
+        hosts.map(move |(place, host)| (host, port(place)))
+    }
+
+    /// The login, with this password if one is given.
+    pub(super) fn config(&self, password: Option<&str>) -> Config {
         let mut config = self.config.clone();
-        config.ssl_mode(self.ssl_mode(host));
         if config.get_application_name().is_none() {
             config.application_name(APPLICATION);
         }
@@ -117,56 +114,17 @@ impl PostgresAddress {
         }
         config
     }
-
-    /// Somebody in between could turn off TLS that is only preferred.
-    fn ssl_mode(&self, host: &Host) -> SslMode {
-        match (host, self.config.get_ssl_mode()) {
-            (Host::Unix(_), _) => SslMode::Disable,
-            (Host::Tcp(name), SslMode::Prefer) if is_loopback(name) => SslMode::Disable,
-            (Host::Tcp(_), SslMode::Prefer) => SslMode::Require,
-            (Host::Tcp(_), given) => given,
-        }
-    }
 }
 
 hidden!(PostgresAddress);
 
-/// A parameter in the driver's form.
-fn parameter(text: &str) -> Result<&str, &'static str> {
-    let (name, value) = text.split_once('=').unwrap_or((text, ""));
-    if !PARAMETERS.split(' ').any(|known| known == name) {
-        return Err(BAD_PARAMETER);
-    }
-    match (name, value) {
-        ("sslmode", "verify-full" | "verify-ca") => Ok("sslmode=require"),
-        ("sslmode", "disable" | "prefer" | "require") => Ok(text),
-        ("sslmode", _) => Err(BAD_SSL_MODE),
-        ("target_session_attrs", "any" | "read-write" | "primary") => {
-            Ok("target_session_attrs=read-write")
-        }
-        ("target_session_attrs", _) => Err(BAD_ATTRIBUTES),
-        (_, _) => Ok(text),
-    }
+/// True if a part of the user or the password was taken for the host, or there is none.
+fn is_malformed(host: &Host) -> bool {
+    matches!(host, Host::Tcp(name) if name.is_empty() || name.contains('@'))
 }
 
-/// The hosts with their ports.
-fn hosts(config: &Config) -> Result<Vec<(Host, u16)>, &'static str> {
-    let (hosts, ports) = (config.get_hosts(), config.get_ports());
-    if hosts.is_empty() || hosts.contains(&Host::Tcp(String::new())) {
-        return Err(NO_HOST);
-    }
-    let has_rest = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
-    if ports.len() > 1 && ports.len() != hosts.len() || hosts.iter().any(has_rest) {
-        return Err(MALFORMED);
-    }
-    let port = |place| *ports.get(place).or_else(|| ports.first()).unwrap_or(&PORT);
-    let hosts = hosts.iter().enumerate();
-    Ok(hosts
-        .map(|(place, host)| (host.clone(), port(place)))
-        .collect())
-}
-
-fn is_loopback(name: &str) -> bool {
+fn is_local(host: &Host) -> bool {
+    let Host::Tcp(name) = host else { return true };
     let address = name.parse::<IpAddr>();
     name == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
@@ -184,37 +142,23 @@ mod tests {
         let address = parse("postgresql://ada:p%40ss@one,two:6543/base?sslmode=verify-full");
         let hosts =
             [("one", 5432), ("two", 6543)].map(|(name, port)| (Host::Tcp(name.to_owned()), port));
-        assert_eq!(address.hosts, hosts);
-        for (host, _) in &hosts {
-            let config = address.config(host, None);
-            assert_eq!(config.get_user(), Some("ada"));
-            assert_eq!(config.get_password(), Some(&b"p@ss"[..]));
-            assert_eq!(config.get_dbname(), Some("base"));
-            assert_eq!(config.get_ssl_mode(), SslMode::Require);
-            assert_eq!(config.get_application_name(), Some("landing-api"));
-        }
-    }
-
-    #[test]
-    fn connections_of_a_node_have_a_name_of_its_own_unless_the_url_names_them() {
-        for (parameter, name) in [
-            ("", "landing-api/000000000000002a"),
-            ("?application_name=landing-api", "landing-api"),
-        ] {
-            let address = parse(&format!("postgres://ada@one,two/base{parameter}"));
-            let node = address.of_node(42);
-            assert_eq!(
-                node.config.get_application_name(),
-                Some(name),
-                "{parameter}"
-            );
-        }
+        assert!(
+            address
+                .hosts()
+                .eq(hosts.iter().map(|(host, port)| (host, *port)))
+        );
+        let config = address.config(None);
+        assert_eq!(config.get_user(), Some("ada"));
+        assert_eq!(config.get_password(), Some(&b"p@ss"[..]));
+        assert_eq!(config.get_dbname(), Some("base"));
+        assert_eq!(config.get_ssl_mode(), SslMode::Require);
+        assert_eq!(config.get_application_name(), Some("landing-api"));
     }
 
     #[test]
     fn the_password_is_in_one_place() {
         let without = parse("postgres://ada@one/base");
-        let given = without.config(&without.hosts[0].0, Some("other"));
+        let given = without.config(Some("other"));
         assert_eq!(given.get_password(), Some(&b"other"[..]));
         for (text, has_password) in [
             ("postgres://ada@one/base", false),
@@ -236,10 +180,7 @@ mod tests {
         ] {
             let address = parse(&format!("postgres://ada@one/base{parameters}"));
             assert_eq!(address.may_use_tls(), may, "{parameters}");
-            let [(host, _)] = &address.hosts[..] else {
-                panic!("{address:?}");
-            };
-            let mode = address.config(host, None).get_ssl_mode();
+            let mode = address.config(None).get_ssl_mode();
             assert_eq!(mode == SslMode::Require, may, "{parameters}");
         }
         for host in ["localhost", "127.0.0.1", "[::1]"] {
@@ -247,34 +188,35 @@ mod tests {
             let asked = format!("postgres://ada@{host}/base?sslmode=require");
             assert!(parse(&asked).may_use_tls());
         }
-        let socket = parse("postgres://ada@%2Frun%2Fpostgresql/base?sslmode=require");
+        let socket = parse("postgres://ada@%2Frun%2Fpostgresql/base");
         assert!(!socket.may_use_tls());
+        assert!(parse("postgres://ada@localhost,one/base").may_use_tls());
     }
 
     #[test]
     fn other_texts_are_refused_and_never_repeated() {
         for (text, expected) in [
-            ("", BAD_SCHEME),
-            ("one/base", BAD_SCHEME),
-            ("mysql://ada:hunter2@one/base", BAD_SCHEME),
-            ("host=one user=ada password=hunter2", BAD_SCHEME),
-            ("postgres:ada@one", BAD_SCHEME),
-            ("postgres://", NO_USER),
-            ("postgres://one/base", NO_USER),
-            ("postgres://:hunter2@one/base", NO_USER),
-            ("postgres://ada:hunter2@/base", NO_HOST),
-            ("postgres://ada@one,/base", NO_HOST),
+            ("", MALFORMED),
+            ("one/base", MALFORMED),
+            ("mysql://ada:hunter2@one/base", MALFORMED),
+            ("host=one user=ada password=hunter2", MALFORMED),
+            ("postgres:ada@one", MALFORMED),
+            ("postgres://", MALFORMED),
+            ("postgres://one/base", MALFORMED),
+            ("postgres://:hunter2@one/base", MALFORMED),
+            ("postgres://ada:hunter2@/base", MALFORMED),
+            ("postgres://ada@one,/base", MALFORMED),
             ("postgres://ada:hunter2@x@one/base", MALFORMED),
             ("postgres://ada@one:port/base", MALFORMED),
             ("postgres://ada@one:65536/base", MALFORMED),
-            ("postgres://ada@one:1,two:2,/base?port=3", NO_HOST),
+            ("postgres://ada@one:1,two:2,/base?port=3", MALFORMED),
             ("postgres://%ff@one/base", MALFORMED),
-            ("postgres://ada:hunter2?x@one/base", BAD_PARAMETER),
-            ("postgres://ada@one/base?sslrootcert=hunter2", BAD_PARAMETER),
-            ("postgres://ada@one/base?hostaddr=192.0.2.1", BAD_PARAMETER),
-            ("postgres://ada@one/base?sslmode=hunter2", BAD_SSL_MODE),
-            ("postgres://ada@one/base?sslmode", BAD_SSL_MODE),
-            ("postgres://ada@one/base?sslmode=allow", BAD_SSL_MODE),
+            ("postgres://ada:hunter2?x@one/base", MALFORMED),
+            ("postgres://ada@one/base?sslrootcert=hunter2", MALFORMED),
+            ("postgres://ada@one/base?hostaddr=192.0.2.1", MALFORMED),
+            ("postgres://ada@one/base?sslmode=hunter2", MALFORMED),
+            ("postgres://ada@one/base?sslmode", MALFORMED),
+            ("postgres://ada@one/base?sslmode=allow", MALFORMED),
             (
                 "postgres://ada@one/base?target_session_attrs=read-only",
                 BAD_ATTRIBUTES,

@@ -1,42 +1,54 @@
-//! A connection, and the check of its tables.
+//! Connecting to the writable host.
 
+use std::io;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{UnixStream, lookup_host};
 use tokio::time::timeout;
+use tokio_postgres::config::Host;
+use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Client, Config, Error, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::cluster::answers::AnswerBound;
-use crate::ports::StoreError;
+use crate::adapters::outbound::connect::connect_to;
+use crate::adapters::outbound::{root_cause, tls_config};
 
+use super::address::PostgresSettings;
 use super::error::PostgresOpenError;
-use super::rows::column;
 
 /// The version of the tables in `schema.sql`. A program accepts those of a later version, so that both may run while
 /// nodes are replaced.
-pub(super) const VERSION: i32 = 4;
+pub(super) const VERSION: i32 = 5;
+
+/// Deadline of DNS, connecting, TLS and login together, which take seven round trips.
+pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Most bytes between two responses: a page of deliveries has a few tens of millions.
+const ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+const TWO_PASSWORDS: &str = "the password is in the URL and in a file: remove one of them";
+const FSYNC_OFF: &str =
+    "the server runs with fsync=off and would lose sign-ups in a power cut: turn fsync on";
+const FOREIGN_SECRET: &str = "the secret is not the one that the database was used with: give every node the same \
+     --secret-file, with the earlier secret as its second line if it was replaced";
 
 /// The parameters of a statement, each with its type.
 pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
 /// A connection. It is closed when this value is dropped.
 pub(super) struct PostgresConnection {
-    pub(super) client: Client,
-    pub(super) bound: AnswerBound,
+    client: Client,
+    bound: AnswerBound,
     /// Cancelled when it is unusable. Cancelling it drops the connection, and with it everything that others await on
     /// it.
     pub(super) gone: CancellationToken,
-}
-
-/// The database's description of itself.
-pub(super) struct Meta {
-    /// The version of the tables.
-    pub(super) version: i32,
-    /// Id of the secret with which they were used.
-    pub(super) secret_id: String,
-    /// True if the server flushes acknowledged data.
-    pub(super) flushes: bool,
 }
 
 impl PostgresConnection {
@@ -58,44 +70,41 @@ impl PostgresConnection {
         Ok(())
     }
 
-    /// True if it responds within a second, and is writable.
-    pub(super) async fn works(&self) -> bool {
-        let takes_writes = timeout(Duration::from_secs(1), self.takes_writes()).await;
-        matches!(takes_writes, Ok(Ok(true)))
-    }
-
-    /// True if it is writable.
-    pub(super) async fn takes_writes(&self) -> Result<bool, Error> {
-        let rows = self.ask("SHOW transaction_read_only", &[]).await?;
-        let is_off = |row: &Row| row.try_get(0).is_ok_and(|is_on: &str| is_on == "off");
-        Ok(rows.first().is_some_and(is_off))
-    }
-
-    /// Checks that the tables are those of this version or a later one, and that they were used with one of these
-    /// secrets.
-    pub(super) async fn meta(&self, secret_ids: &[String]) -> Result<Meta, PostgresOpenError> {
-        const META: &str =
-            "SELECT schema, secret_id, current_setting('fsync') = 'on' FROM landing_meta";
-        let rows = self.ask(META, &[]).await?;
-        let row = rows.first().ok_or(PostgresOpenError::NoTables)?;
-        let read = || {
-            Ok(Meta {
-                version: column(row, 0)?,
-                secret_id: column(row, 1)?,
-                flushes: column(row, 2)?,
-            })
+    /// Fails unless the server takes writes, and flushes them.
+    pub(super) async fn check(&self) -> Result<(), PostgresOpenError> {
+        const STATE: &str = "SELECT current_setting('transaction_read_only') = 'off', \
+             current_setting('fsync') = 'on'";
+        let rows = self.ask(STATE, &[]).await?;
+        let is_true = |index: usize| {
+            let row = rows.first();
+            row.is_some_and(|row| row.try_get(index).unwrap_or(false))
         };
-        let meta =
-            read().map_err(|error: StoreError| PostgresOpenError::Other(error.to_string()))?;
-        if meta.version < VERSION {
-            return Err(PostgresOpenError::OlderSchema {
-                found: meta.version,
-                needed: VERSION,
-            });
+        match (is_true(0), is_true(1)) {
+            (true, true) => Ok(()),
+            (true, false) => Err(PostgresOpenError::refused(FSYNC_OFF)),
+            (false, _) => Err(PostgresOpenError::read_only()),
         }
-        match secret_ids.contains(&meta.secret_id) {
-            true => Ok(meta),
-            false => Err(PostgresOpenError::ForeignSecret),
+    }
+
+    /// The version of the tables, and the id of the secret that they were used with. Fails unless the version is this
+    /// one or a later one, and the secret is one of these.
+    pub(super) async fn meta(
+        &self,
+        secret_ids: &[String],
+    ) -> Result<(i32, String), PostgresOpenError> {
+        let meta = "SELECT schema, secret_id FROM landing_meta";
+        let rows = self.ask(meta, &[]).await?;
+        let row = rows.first().ok_or(PostgresOpenError::NoTables)?;
+        let (version, secret_id): (i32, String) = (row.try_get(0)?, row.try_get(1)?);
+        if version < VERSION {
+            return Err(PostgresOpenError::Refused(format!(
+                "the database has the tables of an earlier version ({version}, this one needs {VERSION}), from before \
+                 the first release: export the contacts with that version, and import them into a new database"
+            )));
+        }
+        match secret_ids.contains(&secret_id) {
+            true => Ok((version, secret_id)),
+            false => Err(PostgresOpenError::refused(FOREIGN_SECRET)),
         }
     }
 }
@@ -104,4 +113,126 @@ impl Drop for PostgresConnection {
     fn drop(&mut self) {
         self.gone.cancel();
     }
+}
+
+/// The settings of connections.
+pub(super) struct Connector {
+    pub(super) settings: PostgresSettings,
+    tls: MakeRustlsConnect,
+    /// An unused connection: most dedicated work is short, such as one click.
+    pub(super) spare: Mutex<Option<PostgresConnection>>,
+}
+
+impl Connector {
+    pub(super) fn new(settings: &PostgresSettings) -> Result<Self, PostgresOpenError> {
+        let tls = tls_config(settings.roots.clone());
+        let tls = tls.map_err(|error| PostgresOpenError::Refused(format!("TLS: {error}")))?;
+        if settings.address.has_password() && settings.password_file.is_some() {
+            return Err(PostgresOpenError::refused(TWO_PASSWORDS));
+        }
+        Ok(Self {
+            settings: settings.clone(),
+            tls: MakeRustlsConnect::new(tls),
+            spare: Mutex::default(),
+        })
+    }
+
+    /// Connects to the first writable host, and checks its tables.
+    pub(super) async fn connect(&self) -> Result<PostgresConnection, PostgresOpenError> {
+        let connection = self.connect_unchecked().await?;
+        let meta = timeout(CONNECT_DEADLINE, connection.meta(&self.settings.secret_ids)).await;
+        meta.unwrap_or_else(|_elapsed| Err(silent()))?;
+        Ok(connection)
+    }
+
+    /// Connects to the first writable host.
+    pub(super) async fn connect_unchecked(&self) -> Result<PostgresConnection, PostgresOpenError> {
+        let password = match &self.settings.password_file {
+            Some(file) => Some(file.read().await.map_err(|error| {
+                PostgresOpenError::Refused(format!(
+                    "the password of the database cannot be read: {error}"
+                ))
+            })?),
+            None => None,
+        };
+        let address = &self.settings.address;
+        let config = &address.config(password.as_deref());
+        let trials = address.hosts();
+        first(trials.map(|(host, port)| self.try_host(config, host, port))).await
+    }
+
+    /// All addresses of a host are tried at once: one that drops packets delays no other.
+    async fn try_host(
+        &self,
+        config: &Config,
+        host: &Host,
+        port: u16,
+    ) -> Result<PostgresConnection, PostgresOpenError> {
+        let name = match host {
+            Host::Tcp(name) => name,
+            Host::Unix(path) => {
+                let path = path.join(format!(".s.PGSQL.{port}"));
+                return self.log_in(config, "", UnixStream::connect(path)).await;
+            }
+        };
+        let found = timeout(CONNECT_DEADLINE, lookup_host((name.as_str(), port))).await;
+        let addresses = found.map_err(|_elapsed| silent())?.map_err(unreachable)?;
+        first(addresses.map(|address| self.log_in(config, name, connect_to(address)))).await
+    }
+
+    /// Logs in over a stream, with TLS for this name if the configuration asks for it.
+    async fn log_in<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+        &self,
+        config: &Config,
+        name: &str,
+        connecting: impl Future<Output = io::Result<S>>,
+    ) -> Result<PostgresConnection, PostgresOpenError> {
+        let gone = CancellationToken::new();
+        let bound = AnswerBound::new(&gone);
+        let logging_in = async {
+            let stream = connecting.await.map_err(unreachable)?;
+            let stream = bound.reader(stream, ANSWER_BYTES_MAX);
+            let Ok(tls) = MakeTlsConnect::<S>::make_tls_connect(&mut self.tls.clone(), name);
+            let (client, driver) = config.connect_raw(stream, tls).await?;
+            let ended = gone.clone();
+            tokio::spawn(async move {
+                // Its errors are also those of the statements.
+                drop(ended.run_until_cancelled(driver).await);
+                ended.cancel();
+            });
+            let connection = PostgresConnection {
+                client,
+                bound,
+                gone: gone.clone(),
+            };
+            connection.check().await?;
+            Ok(connection)
+        };
+        let logged_in = timeout(CONNECT_DEADLINE, gone.run_until_cancelled(logging_in)).await;
+        logged_in.ok().flatten().unwrap_or_else(|| Err(silent()))
+    }
+}
+
+/// The first connection that succeeds. Of several errors, one that does not go away by itself is returned.
+async fn first(
+    trials: impl Iterator<Item = impl Future<Output = Result<PostgresConnection, PostgresOpenError>>>,
+) -> Result<PostgresConnection, PostgresOpenError> {
+    let mut trials: FuturesUnordered<_> = trials.collect();
+    let mut refusal = silent();
+    while let Some(tried) = trials.next().await {
+        match tried {
+            Ok(connection) => return Ok(connection),
+            Err(error) if matches!(refusal, PostgresOpenError::Away(_)) => refusal = error,
+            Err(_) => {}
+        }
+    }
+    Err(refusal)
+}
+
+fn unreachable(error: io::Error) -> PostgresOpenError {
+    PostgresOpenError::unreachable(&root_cause(&error))
+}
+
+fn silent() -> PostgresOpenError {
+    PostgresOpenError::unreachable("no response")
 }

@@ -4,21 +4,22 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 use async_trait::async_trait;
+use serde_json::json;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use crate::adapters::consent_entry::ConsentEntry;
 use crate::domain::{
     Confirmation, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure,
     ImportOutcome, LeaveToken, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
-use super::committer::tombstones;
 use super::connection::Parameters;
-use super::connector::DedicatedConnection;
+use super::dedicated::DedicatedConnection;
 use super::rows::{
-    Stored as _, bytes_column, column, consent_column, delivery_rows, instant, instant_column,
-    optional_instant, queue, signers, unexpected,
+    bytea, bytes_column, column, consent_column, delivery_rows, instant, instant_column,
+    optional_instant, queue, signer, signers, timestamptz, unexpected,
 };
 use super::store::PostgresStore;
 
@@ -59,11 +60,16 @@ const OVERDUE: &str = "WHERE is_pending AND (NOT $2 OR coalesce(mailed_at, undel
                  + make_interval(secs => $3)) <= $1 \
      ORDER BY place LIMIT $4";
 
-/// Applied to unconfirmed contacts: first those that had unsubscribed before, then all others.
-const EXPIRE: &str = "UPDATE contact SET asked = false, consent = NULL \
-     WHERE leave_token = ANY($1) AND is_pending AND left_at IS NOT NULL RETURNING email";
+/// Expires contacts that had unsubscribed before. The others are erased after it.
+const EXPIRE: &str = ", stayed AS (UPDATE contact SET asked = false, consent = NULL FROM settings \
+         WHERE leave_token = ANY($1) AND is_pending AND left_at IS NOT NULL RETURNING email), \
+     undelivered AS (DELETE FROM delivery USING stayed WHERE delivery.email = stayed.email) \
+     SELECT email FROM stayed";
 const ERASE_PENDING: &str =
-    "DELETE FROM contact WHERE leave_token = ANY($1) AND is_pending RETURNING email";
+    "DELETE FROM contact WHERE leave_token = ANY($1) AND is_pending RETURNING email, true";
+/// All of the addresses are dropped from deliveries, and remembered.
+const ERASE_NAMED: &str = "WITH erased AS (DELETE FROM contact WHERE email = ANY($1) RETURNING email) \
+     SELECT named.email, erased.email IS NOT NULL FROM unnest($1) AS named (email) LEFT JOIN erased USING (email)";
 
 /// Drops deliveries that contain an address. A separate statement, so that it sees deliveries queued by sign-ups that
 /// the previous statement has waited for.
@@ -97,23 +103,44 @@ const BOUND_ERASURE: &str = "SET LOCAL lock_timeout = '500ms'; \
 #[async_trait]
 impl ContactStore for PostgresStore {
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
-        self.commit(sign_up).await
+        let tombstones = self.tombstones([&sign_up.email]);
+        let tombstones: Vec<_> = tombstones.iter().map(|hash| bytea(hash)).collect();
+        let row = json!({
+            "email": sign_up.email.as_str(),
+            "signer": bytea(&signer(&sign_up.origin)),
+            "at": timestamptz(sign_up.at),
+            "consent": ConsentEntry::from(&sign_up.consent),
+            "token": bytea(sign_up.leave_token.as_bytes()),
+            "asked": sign_up.is_to_be_confirmed,
+            "digest": sign_up.consent.text.map(|digest| bytea(digest.as_bytes())),
+            "text": sign_up.consent.text.and(sign_up.consent_text.as_deref()),
+            "tombstones": tombstones,
+        });
+        let values: Parameters<'_> = &[
+            (&row.to_string(), Type::TEXT),
+            (&delivery_rows(&sign_up.notice), Type::TEXT),
+        ];
+        let rows = self.change(include_str!("upsert.sql"), values).await?;
+        let row = rows.first().ok_or_else(unexpected)?;
+        if column(row, 0)? {
+            return Ok(Subscription::Created);
+        }
+        let earlier: Vec<Vec<u8>> = column(row, 1)?;
+        let by_same_client = signers(&earlier).renew(sign_up.origin);
+        Ok(Subscription::Renewed { by_same_client })
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
         let find = format!("{CONTACT} WHERE email = $1");
-        let email: Parameters<'_> = &[(&email.as_str(), Type::TEXT)];
-        let rows = self.look_up(&find, email).await?;
-        rows.first().map(contact).transpose()
+        self.contact(&find, &[(&email.as_str(), Type::TEXT)]).await
     }
 
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
         // The semaphore is never closed.
         let _turn = self.looking_up_tokens.acquire().await;
         let find = format!("{CONTACT} WHERE leave_token = $1");
-        let token: Parameters<'_> = &[(&&token.as_bytes()[..], Type::BYTEA)];
-        let rows = self.look_up(&find, token).await?;
-        rows.first().map(contact).transpose()
+        let token = &token.as_bytes()[..];
+        self.contact(&find, &[(&token, Type::BYTEA)]).await
     }
 
     async fn leave(
@@ -164,28 +191,22 @@ impl ContactStore for PostgresStore {
     }
 
     async fn refuse(&self, token: &LeaveToken, _now: Timestamp) -> Result<bool, StoreError> {
-        let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
         let tokens = [&token.as_bytes()[..]];
-        let gone = emails(&transaction, ERASE_PENDING, &tokens).await?;
-        self.erase(&transaction, &gone, REMEMBER_REFUSAL).await?;
-        transaction.commit().await?;
-        Ok(!gone.is_empty())
+        let which: Parameters<'_> = &[(&&tokens[..], Type::BYTEA_ARRAY)];
+        let erased = self.erase(ERASE_PENDING, which, REMEMBER_REFUSAL).await?;
+        Ok(!erased.contacts.is_empty())
     }
 
     async fn expire(&self, tokens: Vec<LeaveToken>, _now: Timestamp) -> Result<u64, StoreError> {
         let mut count = 0;
         for tokens in tokens.chunks(ERASED_MAX) {
             let tokens: Vec<_> = tokens.iter().map(|token| &token.as_bytes()[..]).collect();
-            let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
-            let stay = emails(&transaction, EXPIRE, &tokens).await?;
-            let gone = emails(&transaction, ERASE_PENDING, &tokens).await?;
-            let waiting: Parameters<'_> = &[(&column_of(&stay), Type::TEXT_ARRAY)];
-            transaction.ask(DROP_NAMING, waiting).await?;
-            self.erase(&transaction, &gone, REMEMBER).await?;
-            transaction.commit().await?;
-            count += (stay.len() + gone.len()) as u64;
+            let which: Parameters<'_> = &[(&tokens, Type::BYTEA_ARRAY)];
+            let stayed = self.change(EXPIRE, which).await?;
+            let erased = self.erase(ERASE_PENDING, which, REMEMBER).await?;
+            count += stayed.len() + erased.contacts.len();
         }
-        Ok(count)
+        Ok(count as u64)
     }
 
     async fn suppressed_until(
@@ -193,7 +214,7 @@ impl ContactStore for PostgresStore {
         email: &EmailAddress,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let hashes = tombstones(&self.tombstone_keys, [email]);
+        let hashes = self.tombstones([email]);
         let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
         let find = "SELECT max(refused_at) FROM tombstone WHERE address = ANY($1)";
         let rows = self.look_up(find, hashes).await?;
@@ -203,7 +224,7 @@ impl ContactStore for PostgresStore {
     }
 
     async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
-        let hashes = tombstones(&self.tombstone_keys, [email]);
+        let hashes = self.tombstones([email]);
         let allow = "UPDATE tombstone SET refused_at = NULL FROM settings WHERE address = ANY($1)";
         let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
         self.change(allow, hashes).await.map(drop)
@@ -273,10 +294,13 @@ impl ContactStore for PostgresStore {
             HashSet::new()
         } else {
             let emails = rows.iter().map(|row| &row.email);
-            let hashes = tombstones(&self.tombstone_keys, emails.clone());
+            let hashes = self.tombstones(emails.clone());
             let emails: Vec<&str> = emails.map(EmailAddress::as_str).collect();
             let hashed: Parameters<'_> = &[
-                (&emails.repeat(self.tombstone_keys.len()), Type::TEXT_ARRAY),
+                (
+                    &emails.repeat(hashes.len() / emails.len().max(1)),
+                    Type::TEXT_ARRAY,
+                ),
                 (&hashes, Type::BYTEA_ARRAY),
             ];
             first_column(&transaction.ask(FORGOTTEN, hashed).await?)?
@@ -285,12 +309,11 @@ impl ContactStore for PostgresStore {
             .iter()
             .filter(|row| !forgotten.contains(row.email.as_str()));
         let wanted: Vec<_> = wanted.cloned().collect();
-        let encoded = move || wanted.iter().flat_map(Contact::rows).collect();
-        let created = transaction.insert(Contact::TABLE, encoded, "email").await?;
+        let created = transaction.insert(wanted, "email").await?;
         let mut created = first_column(&created)?;
         if unforget {
             // After the contacts, in the same order as a sign-up: otherwise the two could deadlock.
-            let hashes = tombstones(&self.tombstone_keys, rows.iter().map(|row| &row.email));
+            let hashes = self.tombstones(rows.iter().map(|row| &row.email));
             let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
             let unforget = "DELETE FROM tombstone WHERE address = ANY($1)";
             transaction.ask(unforget, hashes).await?;
@@ -316,65 +339,73 @@ impl ContactStore for PostgresStore {
         let mut erasure = Erasure::default();
         // So that sign-ups do not wait behind all of them.
         for emails in emails.chunks(ERASED_MAX) {
-            let addresses = column_of(emails);
-            let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
-            let delete = "DELETE FROM contact WHERE email = ANY($1) RETURNING email";
-            let deleted = transaction
-                .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])
-                .await?;
-            let mut deleted = first_column(&deleted)?;
-            erasure.in_flight += self.erase(&transaction, emails, REMEMBER).await?;
-            transaction.commit().await?;
+            let addresses: Vec<_> = emails.iter().map(EmailAddress::as_str).collect();
+            let which: Parameters<'_> = &[(&addresses, Type::TEXT_ARRAY)];
+            let mut erased = self.erase(ERASE_NAMED, which, REMEMBER).await?;
+            erasure.in_flight += erased.in_flight;
             // An address listed twice was known once.
-            let was_known = addresses.iter().map(|address| deleted.remove(*address));
+            let was_known = addresses.iter();
+            let was_known = was_known.map(|address| erased.contacts.remove(*address));
             erasure.was_known.extend(was_known);
         }
         Ok(erasure)
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.writes.check()
+        self.check_writes()
     }
 }
 
 impl PostgresStore {
-    /// Drops deliveries that contain one of the addresses, which are not contacts any more, and remembers the addresses
-    /// by `remember`. Returns the number of deliveries in flight.
+    async fn contact(
+        &self,
+        find: &str,
+        which: Parameters<'_>,
+    ) -> Result<Option<Contact>, StoreError> {
+        let rows = self.look_up(find, which).await?;
+        rows.first().map(contact).transpose()
+    }
+
+    /// Deletes contacts by a statement that returns the addresses and which of them were contacts. Drops the deliveries
+    /// that contain one of the addresses, and remembers these by `remember`.
     async fn erase(
         &self,
-        transaction: &DedicatedConnection,
-        emails: &[EmailAddress],
+        delete: &str,
+        which: Parameters<'_>,
         remember: &str,
-    ) -> Result<u64, StoreError> {
-        let named: Parameters<'_> = &[(&column_of(emails), Type::TEXT_ARRAY)];
-        let mut in_flight = 0;
-        for row in transaction.ask(DROP_NAMING, named).await? {
-            in_flight += u64::from(column::<bool>(&row, 0)?);
+    ) -> Result<Erased, StoreError> {
+        let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
+        let mut erased = Erased::default();
+        let mut emails = Vec::new();
+        for row in transaction.ask(delete, which).await? {
+            let email: String = column(&row, 0)?;
+            if column(&row, 1)? {
+                erased.contacts.insert(email.clone());
+            }
+            emails.push(EmailAddress::from_stored(email));
         }
-        let current = self.tombstone_keys.get(..1).unwrap_or_default();
-        let tombstones = tombstones(current, emails);
+        let addresses: Vec<_> = emails.iter().map(EmailAddress::as_str).collect();
+        let named: Parameters<'_> = &[(&addresses, Type::TEXT_ARRAY)];
+        for row in transaction.ask(DROP_NAMING, named).await? {
+            erased.in_flight += u64::from(column::<bool>(&row, 0)?);
+        }
+        let mut tombstones = self.tombstones(&emails);
+        // Those under the current key.
+        tombstones.truncate(emails.len());
         let tombstones: Parameters<'_> = &[(&tombstones, Type::BYTEA_ARRAY)];
         transaction.ask(remember, tombstones).await?;
-        Ok(in_flight)
+        transaction.commit().await?;
+        Ok(erased)
     }
 }
 
-/// The addresses returned by a statement about the contacts with these tokens.
-async fn emails(
-    transaction: &DedicatedConnection,
-    statement: &str,
-    tokens: &[&[u8]],
-) -> Result<Vec<EmailAddress>, StoreError> {
-    let tokens: Parameters<'_> = &[(&tokens, Type::BYTEA_ARRAY)];
-    let rows = transaction.ask(statement, tokens).await?;
-    let emails = rows.iter().map(|row| column(row, 0));
-    emails
-        .map(|email| email.map(EmailAddress::from_stored))
-        .collect()
-}
-
-fn column_of(emails: &[EmailAddress]) -> Vec<&str> {
-    emails.iter().map(EmailAddress::as_str).collect()
+/// The result of an erasure.
+#[derive(Default)]
+struct Erased {
+    /// The addresses that were contacts.
+    contacts: HashSet<String>,
+    /// Number of dropped deliveries in flight.
+    in_flight: u64,
 }
 
 fn first_column(rows: &[Row]) -> Result<HashSet<String>, StoreError> {

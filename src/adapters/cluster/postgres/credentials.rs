@@ -1,7 +1,6 @@
 //! The free API keys, and the agents' registrations that were revoked.
 
 use async_trait::async_trait;
-use serde_json::Value;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -11,30 +10,19 @@ use crate::domain::{
 use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::connection::Parameters;
-use super::rows::{
-    Stored as _, bytes_column, column, insert, instant, instant_column, optional_instant,
-    unexpected,
-};
+use super::rows::{bytes_column, column, instant, instant_column, optional_instant, unexpected};
 use super::store::PostgresStore;
 
 const KEY: &str =
     "SELECT place, fingerprint, key_id, label, issued_at, expires_at, revoked_at FROM api_key";
 
-const REVOKE: &str = "UPDATE api_key SET revoked_at = $2, revoked_by = $3 FROM settings \
-     WHERE fingerprint = $1 AND (revoked_at IS NULL OR revoked_by = $3) RETURNING true";
-
-const REVOKE_REGISTRATION: &str = "INSERT INTO revocation AS kept \
-         (fingerprint, id, client_id, revoked_at, expires_at) \
-     SELECT $1, $2, $3, $4, $5 FROM settings \
-     ON CONFLICT (fingerprint) DO UPDATE SET id = kept.id RETURNING id = $2";
+const REVOKE: &str = "UPDATE api_key SET revoked_at = $2 FROM settings \
+     WHERE fingerprint = $1 AND revoked_at IS NULL RETURNING true";
 
 #[async_trait]
 impl KeyIssuer for PostgresStore {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
-        let rows = record.rows();
-        let issue = insert(KeyRecord::TABLE, &rows, "true");
-        let rows = Value::Array(rows).to_string();
-        self.change(&issue, &[(&rows, Type::TEXT)]).await.map(drop)
+        self.add_new(&record).await.map(drop)
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
@@ -53,14 +41,13 @@ impl KeyIssuer for PostgresStore {
         let parameters: Parameters<'_> = &[
             (&&fingerprint.as_bytes()[..], Type::BYTEA),
             (&instant(now), Type::TIMESTAMPTZ),
-            (&self.id(), Type::UUID),
         ];
         let revoked = self.change(REVOKE, parameters).await?;
         Ok(!revoked.is_empty())
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.writes.check()
+        self.check_writes()
     }
 }
 
@@ -71,17 +58,11 @@ impl RevocationList for PostgresStore {
         registration: &Registration,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let fingerprint = registration.fingerprint();
-        let parameters: Parameters<'_> = &[
-            (&&fingerprint.as_bytes()[..], Type::BYTEA),
-            (&self.id(), Type::UUID),
-            (&registration.client_id(), Type::TEXT),
-            (&instant(now), Type::TIMESTAMPTZ),
-            (&instant(registration.expires_at()), Type::TIMESTAMPTZ),
-        ];
-        let rows = self.change(REVOKE_REGISTRATION, parameters).await?;
-        let is_first = rows.first().map(|row| column(row, 0)).transpose()?;
-        Ok(is_first.unwrap_or(false))
+        let revoked = RevokedRegistration {
+            registration: *registration,
+            revoked_at: now,
+        };
+        self.add_new(&revoked).await
     }
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {

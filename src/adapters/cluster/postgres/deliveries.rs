@@ -147,13 +147,12 @@ impl DeliveryQueue for PostgresStore {
     }
 
     async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
-        let statement = if is_held {
-            "INSERT INTO held_channel SELECT $1 FROM settings ON CONFLICT DO NOTHING"
-        } else {
-            "DELETE FROM held_channel USING settings WHERE channel = $1"
-        };
+        if is_held {
+            return self.add_new(&channel).await.map(drop);
+        }
+        let release = "DELETE FROM held_channel USING settings WHERE channel = $1";
         let channel: Parameters<'_> = &[(&channel.as_str(), Type::TEXT)];
-        self.change(statement, channel).await.map(drop)
+        self.change(release, channel).await.map(drop)
     }
 
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError> {

@@ -38,99 +38,65 @@ pub(super) fn too_late() -> StoreError {
     StoreError::Unavailable("the database did not respond in time".to_owned())
 }
 
+const READ_ONLY: &str = "the database is not writable: --store lists only standbys, or the primary is read-only \
+     (default_transaction_read_only)";
+const NO_DATABASE: &str =
+    "the server has no such database: create it with CREATE DATABASE, or correct --store";
+const FORBIDDEN: &str = "the user lacks a permission in the database: make it the owner of the tables, and run \
+     GRANT CREATE ON SCHEMA public";
+const FOREIGN_TABLE: &str = "the database has another program's table under a name that this one needs: use a separate \
+     database";
+
 /// The database cannot be used. The text is one line for the operator: the problem and its solution.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostgresOpenError {
-    /// No host responded.
-    #[error("the database cannot be reached: {0}: is it running, and does --store list its hosts?")]
-    Unreachable(String),
-    /// No host is writable.
-    #[error(
-        "the database is not writable: --store lists only standbys, or the primary is read-only \
-         (default_transaction_read_only)"
-    )]
-    ReadOnly,
-    /// The server rejects the login.
-    #[error(
-        "the database rejects the user or the password ({0}): check --store, --store-password-file and \
-         the server's pg_hba.conf"
-    )]
-    Credentials(String),
-    /// The program does not guess which one is right.
-    #[error("the password is in the URL and in a file: remove one of them")]
-    TwoPasswords,
-    /// The password file cannot be read any more.
-    #[error("the password of the database cannot be read: {0}")]
-    PasswordFile(String),
-    /// There is no database with this name.
-    #[error("the server has no such database: create it with CREATE DATABASE, or correct --store")]
-    NoDatabase,
-    /// TLS could not be negotiated.
-    #[error(
-        "no TLS with the database: {0}: name the authority of its certificate with --store-ca, or \
-         use sslmode=disable in --store if the network is trusted"
-    )]
-    Tls(String),
-    /// The user lacks a right.
-    #[error(
-        "the user lacks a permission in the database: make it the owner of the tables, and run \
-         GRANT CREATE ON SCHEMA public"
-    )]
-    Forbidden,
+    /// No host is there and writable, which may change by itself.
+    #[error("{0}")]
+    Away(String),
     /// The tables do not exist.
     #[error("the database has no tables yet: run `landing-api migrate` with the same flags")]
     NoTables,
-    /// The tables were made by an earlier version.
-    #[error(
-        "the database has the tables of an earlier version ({found}, this one needs {needed}), from before the first \
-         release: export the contacts with that version, and import them into a new database"
-    )]
-    OlderSchema {
-        /// The version of the tables.
-        found: i32,
-        /// The version that this program needs.
-        needed: i32,
-    },
-    /// A table with one of the names belongs to another program.
-    #[error(
-        "the database has another program's table under a name that this one needs: use a separate \
-         database"
-    )]
-    ForeignTable,
-    /// The database was used with another secret.
-    #[error(
-        "the secret is not the one that the database was used with: give every node the same \
-         --secret-file, with the earlier secret as its second line if it was replaced"
-    )]
-    ForeignSecret,
-    /// The server does not flush.
-    #[error("the server runs with fsync=off and would lose sign-ups in a power cut: turn fsync on")]
-    FsyncOff,
-    /// Another error.
-    #[error("the database cannot be used: {0}")]
-    Other(String),
+    /// The operator has to change something.
+    #[error("{0}")]
+    Refused(String),
 }
 
 impl PostgresOpenError {
-    /// True if it may go away by itself.
-    pub(super) const fn is_transient(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::ReadOnly)
+    pub(super) fn unreachable(reason: &str) -> Self {
+        Self::Away(format!(
+            "the database cannot be reached: {reason}: is it running, and does --store list its hosts?"
+        ))
+    }
+
+    pub(super) fn read_only() -> Self {
+        Self::Away(READ_ONLY.to_owned())
+    }
+
+    pub(super) fn refused(reason: impl Into<String>) -> Self {
+        Self::Refused(reason.into())
+    }
+
+    fn credentials(reason: &str) -> Self {
+        Self::Refused(format!(
+            "the database rejects the user or the password ({reason}): check --store, --store-password-file and \
+             the server's pg_hba.conf"
+        ))
     }
 
     fn of_code(code: &str) -> Self {
-        let text = sqlstate(code);
+        let state = sqlstate(code);
         match code {
-            _ if code.starts_with("28") => Self::Credentials(text),
-            "3D000" => Self::NoDatabase,
+            _ if code.starts_with("28") => Self::credentials(&state),
+            "3D000" => Self::refused(NO_DATABASE),
             "42P01" => Self::NoTables,
-            "42P07" => Self::ForeignTable,
-            "42501" => Self::Forbidden,
-            "25006" => Self::ReadOnly,
+            "42P07" => Self::refused(FOREIGN_TABLE),
+            "42501" => Self::refused(FORBIDDEN),
+            "25006" => Self::read_only(),
             // Pooler without a server, conflict, out of resources, locked, starting or stopping.
             _ if ["08", "40", "53", "55", "57"].contains(&code.get(..2).unwrap_or(code)) => {
-                Self::Unreachable(text)
+                Self::unreachable(&state)
             }
-            _ => Self::Other(text),
+            _ => Self::Refused(format!("the database cannot be used: {state}")),
         }
     }
 }
@@ -145,13 +111,16 @@ impl From<Error> for PostgresOpenError {
         let text = quoted(text.as_bytes(), None);
         // The driver distinguishes these kinds only by their texts.
         if kind.starts_with("error performing TLS handshake") && !is_cut(&error) {
-            Self::Tls(text)
+            Self::Refused(format!(
+                "no TLS with the database: {text}: name the authority of its certificate with --store-ca, or \
+                 use sslmode=disable in --store if the network is trusted"
+            ))
         } else if kind.starts_with("invalid configuration")
             || kind.starts_with("authentication error")
         {
-            Self::Credentials(text)
+            Self::credentials(&text)
         } else {
-            Self::Unreachable(text)
+            Self::unreachable(&text)
         }
     }
 }

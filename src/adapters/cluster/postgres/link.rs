@@ -11,9 +11,8 @@ use tokio_postgres::Row;
 use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
-use super::connection::{Parameters, PostgresConnection};
-use super::connector::Connector;
-use super::error::{failure, too_late};
+use super::connection::{Connector, Parameters, PostgresConnection};
+use super::error::{PostgresOpenError, failure, too_late};
 
 /// Interval at which the connection is checked for being writable.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -141,7 +140,7 @@ async fn keep(
                         "the database is unavailable: sign-ups and new keys are refused until it is back"
                     );
                 }
-                if !error.is_transient() {
+                if !matches!(error, PostgresOpenError::Away(_)) {
                     // Frequent attempts with a wrong password may lock the user out.
                     sleep(REFUSED_INTERVAL).await;
                 }
@@ -158,7 +157,7 @@ async fn watch_over(connection: &PostgresConnection) {
             () = connection.gone.cancelled() => return,
             () = sleep(PROBE_INTERVAL) => {}
         }
-        let Ok(Ok(true)) = timeout(PROBE_DEADLINE, connection.takes_writes()).await else {
+        let Ok(Ok(())) = timeout(PROBE_DEADLINE, connection.check()).await else {
             connection.gone.cancel();
             return;
         };

@@ -1,5 +1,5 @@
 //! Maintenance of the tables: creating them, for `landing-api migrate`; filling them, for `landing-api move`; and
-//! freeing the space of deleted rows.
+//! deleting what has expired. The server frees the space of deleted rows by itself.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use tokio_postgres::types::Type;
 
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
-use super::address::{NODE_PREFIX, PostgresSettings};
-use super::connection::{Parameters, PostgresConnection, VERSION};
-use super::connector::{Connector, DedicatedConnection};
+use super::address::PostgresSettings;
+use super::connection::{Connector, Parameters, PostgresConnection, VERSION};
+use super::dedicated::DedicatedConnection;
 use super::error::PostgresOpenError;
-use super::rows::{Stored, column, unexpected};
+use super::rows::{Stored, column};
 use super::store::PostgresStore;
 
 /// The tables of the record.
@@ -47,10 +47,8 @@ pub struct Migration {
 pub async fn migrate(settings: &PostgresSettings) -> Result<Migration, PostgresOpenError> {
     let connection = Connector::new(settings)?.connect_unchecked().await?;
     let migrated = timeout(DEADLINE, migrate_within(&connection, &settings.secret_ids)).await;
-    migrated.unwrap_or_else(|_elapsed| {
-        let text = "no response in ten minutes".to_owned();
-        Err(PostgresOpenError::Unreachable(text))
-    })
+    let late = PostgresOpenError::unreachable("no response in ten minutes");
+    migrated.unwrap_or_else(|_elapsed| Err(late))
 }
 
 /// In one transaction, which a lost connection rolls back.
@@ -61,7 +59,6 @@ async fn migrate_within(
     // An arbitrary number for the lock that nobody else uses.
     let begin = "BEGIN; SELECT pg_advisory_xact_lock(7235119206013); SAVEPOINT begun";
     connection.run(begin).await?;
-    let current = secret_ids.first().ok_or(PostgresOpenError::ForeignSecret)?;
     let found = match connection.meta(secret_ids).await {
         Ok(meta) => Some(meta),
         Err(PostgresOpenError::NoTables) => {
@@ -71,17 +68,18 @@ async fn migrate_within(
         }
         Err(error) => return Err(error),
     };
-    let before = found.as_ref().map(|meta| meta.version);
+    let (before, used_with) = found.unzip();
     let after = before.unwrap_or(VERSION);
+    let current = secret_ids.first().map_or("", String::as_str);
     let pin = "INSERT INTO landing_meta (schema, secret_id) VALUES ($1, $2) \
                ON CONFLICT (single) DO UPDATE SET secret_id = excluded.secret_id";
-    let values: Parameters<'_> = &[(&after, Type::INT4), (current, Type::TEXT)];
+    let values: Parameters<'_> = &[(&after, Type::INT4), (&current, Type::TEXT)];
     connection.ask(pin, values).await?;
     connection.run("COMMIT").await?;
     Ok(Migration {
         before,
         after,
-        secret_replaced: found.is_some_and(|meta| meta.secret_id != *current),
+        secret_replaced: used_with.is_some_and(|secret_id| secret_id != current),
     })
 }
 
@@ -112,10 +110,9 @@ impl Filling {
     ///
     /// # Errors
     /// Also when one of them exists already.
-    pub async fn add<T: Stored>(&self, values: &[T]) -> Result<(), StoreError> {
-        let rows: Vec<_> = values.iter().flat_map(T::rows).collect();
-        let count = rows.len();
-        if self.0.insert(T::TABLE, || rows, "true").await?.len() == count {
+    pub async fn add<T: Stored + Send + 'static>(&self, values: Vec<T>) -> Result<(), StoreError> {
+        let count: usize = values.iter().map(|value| value.rows().len()).sum();
+        if self.0.insert(values, "true").await?.len() == count {
             return Ok(());
         }
         Err(StoreError::Unavailable(format!(
@@ -136,48 +133,14 @@ const DROP_EXPIRED: &str = "WITH keys AS \
          (DELETE FROM api_key WHERE expires_at <= now() - interval '400 days') \
      DELETE FROM revocation WHERE expires_at <= now() - interval '400 days'";
 
-const NODES: &str = "SELECT count(DISTINCT application_name) FROM pg_stat_activity \
-     WHERE datname = current_database() AND starts_with(application_name, $1)";
-
 #[async_trait]
 impl StoreMaintenance for PostgresStore {
-    /// Deletes expired keys and revocations, and lets the server free the space of deleted ones. Nothing waits for it.
     async fn compact(&self) -> Result<Compaction, StoreError> {
-        let connection = DedicatedConnection::open(&self.connector).await?;
-        let (entries_before, bytes_before) = size(&connection).await?;
-        self.drop_expired().await?;
-        connection.vacuum(&TABLES.join(", ")).await?;
-        let (entries_after, bytes_after) = size(&connection).await?;
-        Ok(Compaction {
-            entries_before,
-            entries_after,
-            bytes_before,
-            bytes_after,
-        })
+        let text = "PostgreSQL frees the space of deleted rows by itself (autovacuum)";
+        Err(StoreError::Unavailable(text.to_owned()))
     }
 
     async fn drop_expired(&self) -> Result<(), StoreError> {
         self.ask_apart(DROP_EXPIRED, &[]).await.map(drop)
     }
-
-    /// None if no connection has the name: then the URLs or a pooler set another one.
-    async fn nodes(&self) -> Result<Option<u64>, StoreError> {
-        let rows = self.look_up(NODES, &[(&NODE_PREFIX, Type::TEXT)]).await?;
-        let count = rows.first().map(|row| column::<i64>(row, 0)).transpose()?;
-        let count = count.and_then(|count| u64::try_from(count).ok());
-        Ok(count.filter(|count| *count > 0))
-    }
-}
-
-/// The number of rows, and the bytes, of all tables.
-async fn size(connection: &DedicatedConnection) -> Result<(u64, u64), StoreError> {
-    let sizes = TABLES.map(|table| {
-        format!("SELECT count(*) AS rows, pg_total_relation_size('{table}') AS bytes FROM {table}")
-    });
-    let sizes = sizes.join(" UNION ALL ");
-    let sum = format!("SELECT sum(rows)::bigint, sum(bytes)::bigint FROM ({sizes}) AS sizes");
-    let rows = connection.ask(&sum, &[]).await?;
-    let row = rows.first().ok_or_else(unexpected)?;
-    let (rows, bytes): (i64, i64) = (column(row, 0)?, column(row, 1)?);
-    Ok((rows.cast_unsigned(), bytes.cast_unsigned()))
 }

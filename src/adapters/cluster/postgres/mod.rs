@@ -3,21 +3,17 @@
 //! | Module | Content |
 //! |---|---|
 //! | `address` | the settings: URL of the database with its hosts, password, authorities, secrets |
-//! | `connection` | a connection, and the check of its tables |
-//! | `connector` | connecting to the writable host, and separate connections for long work |
+//! | `connection` | connecting to the writable host, and the check of its tables |
 //! | `link` | a connection that is replaced when it fails, statements over it, and its availability, for health and the log |
+//! | `dedicated` | connections of their own for long work |
 //! | `error` | errors of the database, for a statement and for the operator |
 //! | `store` | the store behind the ports |
-//! | `committer` | sign-ups in batches |
 //! | `contacts`, `deliveries`, `credentials`, `counts` | the ports |
 //! | `maintenance` | creating and filling the tables, for `landing-api migrate` and `move`, and their upkeep |
 //! | `rows` | values of the domain as rows of JSON and as columns |
 //!
-//! **A sign-up** waits for the committer, which sends all waiting ones as one statement: at most 64 rows, one per
-//! address, ordered by address, so that the batches of two nodes cannot deadlock. The result shows who created
-//! the row, because it returns the id of the sign-up that did. A sign-up whose response was lost is sent again
-//! with the same id, leaves the row unchanged, and gets the first result. Only if another client renewed the
-//! same row in between does it count as a renewal by the same client, which by then it is.
+//! **A sign-up** is one statement. If its response was lost it is sent again, and then counts as a renewal by the same
+//! client, which it is. Sign-ups are not collected into batches: the default limits admit three a second.
 //!
 //! **Nothing is cancelled.** A server that waits for its standby reports a cancelled commit as successful. So
 //! deadlines are enforced here: when one passes, the caller gets an error, and the connection is dropped. The
@@ -26,19 +22,17 @@
 //! **A pooler** may be in between, even in transaction mode: statements have no name, and each change carries its
 //! settings (`rows`) until the end of its own transaction.
 //!
-//! **Connections.** Two per node: one for changes, one for lookups, both pipelined. Counts, erasures, lists,
-//! imports and copies use another one while they last, and one of these stays for the next use. All connections
-//! of a node have a random name in the database (`application_name`), by which nodes are counted. Every second
-//! each of the two is checked, and replaced if it is not writable or does not respond. All hosts of the URL are
+//! **Connections.** Five per node: four for changes, one for lookups, all pipelined. Counts, erasures, lists,
+//! imports and copies use another one while they last, and one of these stays for the next use. Every second
+//! each of the five is checked, and replaced if it is not writable or does not respond. All hosts of the URL are
 //! tried at once, and the first writable one is used.
 
 mod address;
-mod committer;
 mod connection;
-mod connector;
 mod contacts;
 mod counts;
 mod credentials;
+mod dedicated;
 mod deliveries;
 mod error;
 mod link;

@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use tokio_postgres::Row;
 use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::FromSqlOwned;
-use uuid::Uuid;
 
 use crate::adapters::consent_entry::ConsentEntry;
 use crate::domain::{
@@ -32,18 +31,13 @@ impl Stored for Contact {
     const TABLE: &'static str = "contact";
 
     fn rows(&self) -> Vec<Value> {
-        // No sign-up of this database created it.
-        let id = Uuid::nil().to_string();
         let signers = self.signers.iter().map(|origin| bytea(&signer(origin)));
         let confirmation = self.confirmation.as_ref();
         let at =
             |of: fn(&Confirmation) -> Option<Timestamp>| confirmation.and_then(of).map(timestamptz);
         vec![json!({
             "email": self.email.as_str(),
-            "id": id,
-            "sign_up": id,
             "signers": signers.collect::<Vec<_>>(),
-            "earlier": [],
             "subscribed_at": timestamptz(self.subscribed_at),
             "last_seen_at": timestamptz(self.last_seen_at),
             "consent": self.consent.as_ref().map(ConsentEntry::from),
@@ -106,7 +100,6 @@ impl Stored for RevokedRegistration {
     fn rows(&self) -> Vec<Value> {
         vec![json!({
             "fingerprint": bytea(self.registration.fingerprint().as_bytes()),
-            "id": Uuid::nil().to_string(),
             "client_id": self.registration.client_id(),
             "revoked_at": timestamptz(self.revoked_at),
             "expires_at": timestamptz(self.registration.expires_at()),
@@ -155,16 +148,19 @@ impl Stored for HourlyCounts {
     }
 }
 
-/// A statement after [`settings`] that adds `$1`, these rows in JSON, to a table. Existing rows are left unchanged.
-pub(super) fn insert(table: &str, rows: &[Value], returning: &str) -> String {
+/// A statement after [`settings`] that adds its parameter, these values as rows of JSON, to their table in order. Existing
+/// rows are left unchanged.
+pub(super) fn insert<T: Stored>(values: &[T], returning: &str) -> (String, String) {
+    let rows: Vec<_> = values.iter().flat_map(T::rows).collect();
     let columns = rows.first().and_then(Value::as_object);
     let columns: Vec<_> = columns.into_iter().flat_map(Map::keys).cloned().collect();
-    let columns = columns.join(", ");
-    format!(
+    let (table, columns) = (T::TABLE, columns.join(", "));
+    let statement = format!(
         " INSERT INTO {table} ({columns}) SELECT {columns} \
          FROM settings, json_populate_recordset(NULL::{table}, $1::json) WITH ORDINALITY AS new \
          ORDER BY ordinality ON CONFLICT DO NOTHING RETURNING {returning}"
-    )
+    );
+    (statement, Value::Array(rows).to_string())
 }
 
 /// Bytes in a row of JSON.

@@ -3,16 +3,13 @@ CREATE TABLE landing_meta (
     schema integer NOT NULL,
     secret_id text NOT NULL
 );
--- `place` is the order of insertion. `id` is the sign-up that created the contact, `sign_up` the last one,
--- `signers` are the clients after it and `earlier` those before it. A signer is the hash of its network,
--- followed by that of its credential if it had one. `consent` is JSON.
+-- `place` is the order of insertion. `signers` are the last clients, each the hash of its network, followed by that of
+-- its credential if it had one; `earlier` are those before the last sign-up. `consent` is JSON.
 CREATE TABLE contact (
     email text COLLATE "C" PRIMARY KEY,
     place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
-    id uuid NOT NULL,
-    sign_up uuid NOT NULL,
     signers bytea[] NOT NULL,
-    earlier bytea[] NOT NULL,
+    earlier bytea[] NOT NULL DEFAULT '{}',
     subscribed_at timestamptz NOT NULL,
     last_seen_at timestamptz NOT NULL,
     consent text,
@@ -67,13 +64,11 @@ CREATE TABLE api_key (
     label text,
     issued_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
-    revoked_at timestamptz,
-    revoked_by uuid
+    revoked_at timestamptz
 );
 CREATE TABLE revocation (
     fingerprint bytea PRIMARY KEY,
     place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
-    id uuid NOT NULL,
     client_id text NOT NULL,
     revoked_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL

@@ -1,27 +1,26 @@
 //! The store behind the ports.
 
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use uuid::{Builder, Uuid};
 
-use crate::domain::{MacKey, SignUp, Subscription, Timestamp};
+use crate::domain::{EmailAddress, MacKey, Timestamp};
 use crate::metrics::Metrics;
-use crate::ports::{Entropy, PageStream, StoreError, random};
+use crate::ports::{PageStream, StoreError};
 
 use super::address::PostgresSettings;
-use super::committer::{Committer, PendingSignUp};
-use super::connection::Parameters;
-use super::connector::{CONNECT_DEADLINE, Connector, DedicatedConnection};
-use super::error::{PostgresOpenError, too_late};
+use super::connection::{CONNECT_DEADLINE, Connector, Parameters};
+use super::dedicated::DedicatedConnection;
+use super::error::PostgresOpenError;
 use super::link::Link;
-use super::rows::{column, instant, settings};
+use super::rows::{Stored, column, insert, instant, settings};
 
 /// Deadline of a change, including the lookup of a credential before it: less than the three seconds after which
 /// the client gets a response.
@@ -29,6 +28,8 @@ const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 const READ_DEADLINE: Duration = Duration::from_millis(700);
 /// Most waiting changes.
 const WAITING_MAX: usize = 1024;
+/// Connections for changes: the server flushes those of several together.
+const WRITERS: usize = 4;
 /// Most waiting lookups: anybody can make up keys that have to be looked up.
 const LOOK_UPS_MAX: usize = 256;
 /// Most lookups by the token of an email's link, which are not rate-limited: the others wait their turn.
@@ -41,14 +42,13 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// Contacts, keys, revocations and counts in a PostgreSQL database.
 pub struct PostgresStore {
     pub(super) connector: Arc<Connector>,
-    pub(super) writes: Link,
+    /// The first one reports whether the database is available.
+    writes: [Link; WRITERS],
     reads: Link,
-    queue: mpsc::UnboundedSender<PendingSignUp>,
-    waiting: Arc<Semaphore>,
+    waiting: Semaphore,
     looking_up: Semaphore,
     pub(super) looking_up_tokens: Semaphore,
-    pub(super) tombstone_keys: Vec<MacKey>,
-    entropy: Arc<dyn Entropy>,
+    tombstone_keys: Vec<MacKey>,
     /// Aborted on drop.
     _tasks: JoinSet<()>,
 }
@@ -58,21 +58,20 @@ impl PostgresStore {
     pub async fn connect(
         settings: &PostgresSettings,
         metrics: Arc<Metrics>,
-        entropy: Arc<dyn Entropy>,
         patience: Duration,
     ) -> Result<Arc<Self>, PostgresOpenError> {
         let connector = Arc::new(Connector::new(settings)?);
         try_for(&connector, patience).await?;
-        let counted = Some(Arc::clone(&metrics));
-        let (writes, keep_writes) = Link::new(Arc::clone(&connector), counted);
-        let (reads, keep_reads) = Link::new(Arc::clone(&connector), None);
-        let committer = Committer::new(writes.clone(), settings.tombstone_keys.clone(), metrics);
-        let (queue, queued) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
-        tasks.spawn(keep_writes);
-        tasks.spawn(keep_reads);
-        tasks.spawn(committer.run(queued));
-        for link in [&writes, &reads] {
+        let mut link = |metrics| {
+            let (link, keeping) = Link::new(Arc::clone(&connector), metrics);
+            tasks.spawn(keeping);
+            link
+        };
+        let mut counted = Some(metrics);
+        let writes = [(); WRITERS].map(|()| link(counted.take()));
+        let reads = link(None);
+        for link in writes.iter().chain([&reads]) {
             // If there is no connection after all, changes and lookups report it.
             let _ = link.connection(Instant::now() + CONNECT_DEADLINE).await;
         }
@@ -80,35 +79,31 @@ impl PostgresStore {
             connector,
             writes,
             reads,
-            queue,
-            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
+            waiting: Semaphore::new(WAITING_MAX),
             looking_up: Semaphore::new(LOOK_UPS_MAX),
             looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
             tombstone_keys: settings.tombstone_keys.clone(),
-            entropy,
             _tasks: tasks,
         }))
     }
 
-    /// Lets the committer store a sign-up, and waits for it. It may be stored even if nobody waits any more.
-    pub(super) async fn commit(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
-        let deadline = Instant::now() + WRITE_DEADLINE;
-        let (answer, answered) = oneshot::channel();
-        let waiting = PendingSignUp {
-            sign_up,
-            id: self.id(),
-            deadline,
-            answer,
-            _permit: self.permit()?,
-        };
-        // Fails if the committer has ended, which the missing reply shows, too.
-        let _ = self.queue.send(waiting);
-        let answered = timeout_at(deadline, answered).await;
-        let answered = answered.map_err(|_elapsed| too_late())?;
-        answered.unwrap_or_else(|_ended| {
-            let text = "no more sign-ups are accepted".to_owned();
-            Err(StoreError::Unavailable(text))
-        })
+    /// Fails if the database has been unavailable for a while.
+    pub(super) fn check_writes(&self) -> Result<(), StoreError> {
+        let [first, ..] = &self.writes;
+        first.check()
+    }
+
+    /// The hashes under which these addresses may be remembered as forgotten: all under the first key, then under the
+    /// next.
+    pub(super) fn tombstones<'a>(
+        &self,
+        emails: impl IntoIterator<Item = &'a EmailAddress> + Clone,
+    ) -> Vec<Vec<u8>> {
+        let hashes = self.tombstone_keys.iter().flat_map(|key| {
+            let emails = emails.clone().into_iter();
+            emails.map(|email| email.tombstone(key).to_vec())
+        });
+        hashes.collect()
     }
 
     /// Makes an idempotent change by a statement that follows [`settings`], with retries.
@@ -117,10 +112,20 @@ impl PostgresStore {
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let _permit = self.permit()?;
+        let _permit = permit(&self.waiting)?;
         let statement = format!("{} {statement}", settings("'500ms'"));
         let deadline = Instant::now() + WRITE_DEADLINE;
-        self.writes.ask(&statement, parameters, deadline).await
+        // Changes at the same time take the connections in turn.
+        let turn = self.waiting.available_permits() % WRITERS;
+        let writes = self.writes.get(turn).unwrap_or(&self.reads);
+        writes.ask(&statement, parameters, deadline).await
+    }
+
+    /// Adds the rows of a value, except existing ones. Returns whether one is new.
+    pub(super) async fn add_new(&self, value: &impl Stored) -> Result<bool, StoreError> {
+        let (statement, rows) = insert(slice::from_ref(value), "true");
+        let added = self.change(&statement, &[(&rows, Type::TEXT)]).await?;
+        Ok(!added.is_empty())
     }
 
     pub(super) async fn look_up(
@@ -128,8 +133,7 @@ impl PostgresStore {
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let permit = self.looking_up.try_acquire();
-        let _permit = permit.map_err(|_none_left| StoreError::Overloaded)?;
+        let _permit = permit(&self.looking_up)?;
         let deadline = Instant::now() + READ_DEADLINE;
         self.reads.ask(statement, parameters, deadline).await
     }
@@ -178,15 +182,12 @@ impl PostgresStore {
         });
         Ok(Box::pin(pages))
     }
-    /// An id for a change, by which a repetition is recognised.
-    pub(super) fn id(&self) -> Uuid {
-        Builder::from_custom_bytes(random(&*self.entropy)).into_uuid()
-    }
+}
 
-    fn permit(&self) -> Result<OwnedSemaphorePermit, StoreError> {
-        let permit = Arc::clone(&self.waiting).try_acquire_owned();
-        permit.map_err(|_none_left| StoreError::Overloaded)
-    }
+/// A permit to wait for the database.
+fn permit(waiting: &Semaphore) -> Result<SemaphorePermit<'_>, StoreError> {
+    let permit = waiting.try_acquire();
+    permit.map_err(|_none_left| StoreError::Overloaded)
 }
 
 /// Connects once, retrying as long as that may help.
@@ -195,7 +196,7 @@ async fn try_for(connector: &Connector, patience: Duration) -> Result<(), Postgr
     loop {
         match connector.connect().await {
             Ok(_) => return Ok(()),
-            Err(error) if error.is_transient() && begun.elapsed() < patience => {
+            Err(error @ PostgresOpenError::Away(_)) if begun.elapsed() < patience => {
                 if !std::mem::replace(&mut is_told, true) {
                     let (database, seconds) =
                         (&connector.settings.address.name, patience.as_secs());

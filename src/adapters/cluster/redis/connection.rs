@@ -1,7 +1,5 @@
 //! The settings, a connection to the server, and its errors in words.
 
-use std::error::Error;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::adapters::cluster::answers::AnswerBound;
 use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::connect::connect;
-use crate::adapters::outbound::{Roots, tls_config};
+use crate::adapters::outbound::{Roots, root_cause, tls_config};
 use crate::domain::quoted;
 use crate::metrics::Metrics;
 use crate::ports::LimiterError;
@@ -83,9 +81,8 @@ impl RedisSettings {
     ) -> Result<RedisConnection, String> {
         let connecting = async {
             let RedisAddress { host, port, .. } = &self.address;
-            let tcp = connect(host, *port)
-                .await
-                .map_err(|error| in_words(&error))?;
+            let tcp = connect(host, *port).await;
+            let tcp = tcp.map_err(|error| root_cause(&error))?;
             let Some(tls) = tls else {
                 return self.log_in(tcp).await;
             };
@@ -148,13 +145,6 @@ impl RedisConnection {
     }
 }
 
-fn in_words(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(_) => error.to_string(),
-        None => error.kind().to_string(),
-    }
-}
-
 /// The error in this program's words, or as the server's error code: the server's words may contain names.
 pub(super) fn failure(error: RedisError) -> LimiterError {
     LimiterError(match error.code() {
@@ -164,18 +154,6 @@ pub(super) fn failure(error: RedisError) -> LimiterError {
         }
         Some(code) => quoted(code.as_bytes(), None),
         None if error.is_timeout() => "no response in time".to_owned(),
-        None => io_failure(&error).unwrap_or_else(|| error.category().to_owned()),
-    })
-}
-
-fn io_failure(error: &RedisError) -> Option<String> {
-    let source = error
-        .source()?
-        .downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
-    let io: &io::Error = source.downcast_ref()?;
-    Some(match io.get_ref() {
-        Some(inner) if inner.is::<rustls::Error>() => "the TLS handshake failed".to_owned(),
-        Some(_) => io.kind().to_string(),
-        None => io.to_string(),
+        None => error.category().to_owned(),
     })
 }

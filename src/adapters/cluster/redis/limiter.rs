@@ -12,8 +12,8 @@ use crate::domain::{Decision, PolicyName, Quota, Timestamp};
 use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, WindowSet};
 
 use super::connection::{RedisConnection, RedisSettings, failure};
-use super::link::{Answers, Link};
-use super::script::{CHARGE, LOOK, REFUND, call, decode, key_text, parse_key, pattern};
+use super::link::{Answers, Link, decide};
+use super::script::{CHARGE, LOOK, REFUND, call, key_text, parse_key, pattern};
 use super::survey::{RedisSurvey, judge};
 
 /// Keys examined per step of a scan, and most keys of a page.
@@ -59,9 +59,12 @@ impl RedisRateLimiter {
         if windows.is_empty() {
             return Ok(Answers::new());
         }
-        let now = self.is_time_given.then_some(now);
-        let call = call(&self.link.script, verb, windows, now);
+        let call = call(&self.link.script, verb, windows, self.given_time(now));
         self.link.decide(&call, windows.len()).await
+    }
+
+    fn given_time(&self, now: Timestamp) -> Option<Timestamp> {
+        self.is_time_given.then_some(now)
     }
 
     /// The standing of the windows after `verb`, which charges nothing.
@@ -121,26 +124,24 @@ impl RateLimiter for RedisRateLimiter {
         now: Timestamp,
     ) -> Result<Vec<BusyWindow>, LimiterError> {
         let mut connection = self.link.another().await?;
-        let now = if self.is_time_given {
-            now
-        } else {
-            let (seconds, micros): (u64, u64) = connection.query(&cmd("TIME")).await?;
-            Timestamp::from_ms(seconds * 1000 + micros / 1000)
-        };
         let mut busiest: Vec<BusyWindow> = Vec::new();
         let mut scanning = connection.clone();
         let mut pages = pin!(scan(&mut scanning, Some(policy)).await?);
         while let Some(keys) = pages.try_next().await? {
-            // A window may have expired since.
-            let values: Vec<Option<Vec<u8>>> = connection.query(cmd("MGET").arg(&keys)).await?;
-            for (key, value) in keys.iter().zip(values) {
-                let window = value.and_then(|value| decode(&value));
-                if let Some((key, mut window)) = parse_key(key).zip(window) {
-                    let usage = window.peek(quota, now);
-                    busiest.retain(|busy| busy.key != key);
-                    busiest.push(BusyWindow { key, usage });
-                }
-                // Limits the work of the line above.
+            let charges = keys.iter().filter_map(|key| parse_key(key));
+            let charges = charges.map(|key| Charge {
+                policy,
+                quota,
+                key,
+                group: None,
+            });
+            let windows: Vec<_> = charges.map(|charge| (charge, None)).collect();
+            let call = call(&self.link.script, LOOK, &windows, self.given_time(now));
+            let answers = decide(&mut connection, &call, windows.len()).await?;
+            for ((Charge { key, .. }, _), (usage, _)) in windows.into_iter().zip(answers) {
+                busiest.retain(|busy| busy.key != key);
+                busiest.push(BusyWindow { key, usage });
+                // Limits the work of the lines above.
                 if busiest.len() > 2 * most {
                     BusyWindow::keep_fullest(&mut busiest, most);
                 }

@@ -131,7 +131,7 @@ async fn keep(link: Weak<Link>) {
 }
 
 /// Sends the script, too, if the server does not know it: then it did nothing.
-async fn decide(
+pub(super) async fn decide(
     connection: &mut RedisConnection,
     call: &ScriptInvocation<'_>,
     windows: usize,

@@ -1,9 +1,18 @@
-//! The script that decides, and the stored form of a window.
+//! The script that decides, and its calls.
+//!
+//! | | |
+//! |---|---|
+//! | `KEYS` | the windows of one request |
+//! | `ARGV` | the verb; the time in milliseconds, or empty for the server's; then for each window the quota's count and length, and for a refund the instant of the charge |
+//! | result | for each window its count, the milliseconds until the next admission, and the instant of the charge or 0 |
+//! | a value | a version (1 byte), the sum of the counts (4), then the buckets, oldest first: instant (6) and count (4) |
+//!
+//! All windows are charged, or none. Refusals and looks write nothing, unless the clock was set back.
 
 use data_encoding::HEXLOWER;
 use redis::{Script, ScriptInvocation, Value, from_redis_value};
 
-use crate::domain::{Bucket, LimitKey, PolicyName, Timestamp, Usage, Window};
+use crate::domain::{LimitKey, PolicyName, Timestamp, Usage};
 use crate::ports::Charge;
 
 /// Prefix of every window's key.
@@ -37,26 +46,6 @@ pub(super) fn pattern(policy: Option<PolicyName>) -> String {
         || format!("{PREFIX}*"),
         |policy| format!("{PREFIX}{:02x}*", policy.tag()),
     )
-}
-
-/// A stored window; `None` if the value is not one.
-pub(super) fn decode(value: &[u8]) -> Option<Window> {
-    const VERSION: u8 = 1;
-    const HEAD: usize = 5;
-    const BUCKET: usize = 10;
-    let (head, buckets) = value.split_at_checked(HEAD)?;
-    if head.first() != Some(&VERSION) || buckets.len() % BUCKET != 0 {
-        return None;
-    }
-    let buckets = buckets.chunks_exact(BUCKET).filter_map(|bytes| {
-        let (newest, count) = bytes.split_at_checked(6)?;
-        let newest = newest.iter().fold(0, |ms, byte| ms << 8 | u64::from(*byte));
-        Some(Bucket {
-            newest: Timestamp::from_ms(newest),
-            count: u32::from_be_bytes(count.try_into().ok()?),
-        })
-    });
-    Some(Window::from_buckets(buckets))
 }
 
 /// The script.
@@ -140,17 +129,5 @@ mod tests {
             assert_eq!(parse_key(bad.as_bytes()), None, "{bad}");
         }
         assert_eq!(parse_key(b"lw1:\xff"), None);
-    }
-
-    #[test]
-    fn stored_windows_are_read_and_anything_else_is_not() {
-        let value = b"\x01\0\0\0\x05\0\0\0\0\x01\0\0\0\0\x02\0\0\0\0\x01\x01\0\0\0\x03";
-        let window = decode(value).unwrap();
-        let buckets = window.buckets().iter();
-        let buckets: Vec<_> = buckets.map(|one| (one.newest.as_ms(), one.count)).collect();
-        assert_eq!(buckets, [(256, 2), (257, 3)]);
-        for bad in [&b""[..], b"\x01\0\0\0", b"\x02\0\0\0\0", &value[..24]] {
-            assert!(decode(bad).is_none());
-        }
     }
 }

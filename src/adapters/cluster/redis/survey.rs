@@ -11,7 +11,7 @@ pub struct RedisSurvey {
     pub server: String,
     /// A warning if it may forget windows when its memory is full.
     pub eviction: Option<String>,
-    /// Another way in which it may lose windows.
+    /// A warning if a restart loses windows.
     pub risk: Option<String>,
 }
 
@@ -21,31 +21,26 @@ pub(super) fn judge(info: &[u8]) -> RedisSurvey {
     let lines = info.lines().filter_map(|line| line.split_once(':'));
     let fields: HashMap<&str, &str> = lines.collect();
     let field = |name: &str| fields.get(name).map_or("", |value| value.trim());
-    let number = |name: &str| field(name).parse().unwrap_or(0_u64);
     let (name, version) = match field("valkey_version") {
         "" => ("redis", field("redis_version")),
         version => ("valkey", version),
     };
     let server = format!("{name} {}", quoted(version.as_bytes(), None));
     let policy = quoted(field("maxmemory_policy").as_bytes(), None);
-    let (used, memory) = (number("used_memory"), number("maxmemory"));
     let eviction = (policy != "noeviction").then(|| {
         format!(
             "{server} has maxmemory-policy {policy}: when memory is full it forgets windows, and clients get more \
              than their limits; set noeviction"
         )
     });
-    let risk = if memory > 0 && used > memory / 4 * 3 {
-        Some("uses more than three quarters of its maxmemory; when it is full, nodes decide alone")
-    } else if field("aof_enabled") != "1" && number("connected_slaves") == 0 {
-        Some("has no replica and no append-only file: a restart forgets every window")
-    } else {
-        None
-    };
+    let is_kept = field("aof_enabled") == "1" || !["", "0"].contains(&field("connected_slaves"));
+    let risk = (!is_kept).then(|| {
+        format!("{server} has no replica and no append-only file: a restart forgets every window")
+    });
     RedisSurvey {
-        eviction,
-        risk: risk.map(|risk| format!("{server} {risk}")),
         server,
+        eviction,
+        risk,
     }
 }
 
@@ -75,14 +70,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_nearly_full_and_windows_in_memory_alone_are_risks() {
+    fn windows_in_memory_alone_are_a_risk() {
         for (info, expected) in [
-            ("maxmemory:100\r\nused_memory:75\r\naof_enabled:1", None),
-            (
-                "maxmemory:100\r\nused_memory:76\r\naof_enabled:1",
-                Some("redis  uses"),
-            ),
-            ("maxmemory:0\r\nused_memory:76\r\nconnected_slaves:1", None),
+            ("aof_enabled:1", None),
+            ("aof_enabled:0\r\nconnected_slaves:1", None),
             (
                 "aof_enabled:0\r\nconnected_slaves:0",
                 Some("redis  has no replica"),

@@ -1,14 +1,5 @@
--- Decides on sliding windows, by the rule in src/domain/window.rs.
---
--- KEYS    the windows of one request
--- ARGV    the verb ('charge', 'look' or 'refund'); the time in milliseconds, or '' for the server's; then
---         for each window the quota's count and length, and for a refund the instant of the charge
--- Result  for each window its count, the milliseconds until the next admission, and the instant of the
---         charge or 0
---
--- All windows are charged, or none. A value is a version (1 byte), the sum of the counts (4), then the
--- buckets, oldest first: instant (6) and count (4). Refusals and looks write nothing, unless the clock
--- was set back. There are no functions: defining them would take a tenth of the time.
+-- Decides on sliding windows, by the rule in src/domain/window.rs. Its arguments are described in script.rs. There are no
+-- functions: defining them would take a tenth of the time.
 
 local VERSION, FIRST, BUCKET = 1, 6, 10
 local EXACT_COUNT_MAX, BUCKETS, LATE_ARRIVAL_MS_MAX = 256, 64, 100
