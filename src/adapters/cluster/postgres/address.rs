@@ -17,7 +17,7 @@ const PORT: u16 = 5432;
 /// password.
 #[derive(Clone)]
 pub struct PostgresAddress {
-    config: Config,
+    pub(super) config: Config,
     /// The hosts and the database as in the URL, for the log.
     pub(super) name: String,
 }
@@ -80,6 +80,9 @@ impl PostgresAddress {
                 false => SslMode::Require,
             });
         }
+        if config.get_application_name().is_none() {
+            config.application_name(APPLICATION);
+        }
         Ok(Self {
             config,
             name: base.rsplit('@').next().unwrap_or_default().to_owned(),
@@ -91,28 +94,12 @@ impl PostgresAddress {
         self.config.get_ssl_mode() != SslMode::Disable
     }
 
-    pub(super) fn has_password(&self) -> bool {
-        self.config.get_password().is_some()
-    }
-
     /// The hosts with their ports.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (&Host, u16)> {
         let ports = self.config.get_ports();
         let port = |place| *ports.get(place).or(ports.first()).unwrap_or(&PORT);
         let hosts = self.config.get_hosts().iter().enumerate();
         hosts.map(move |(place, host)| (host, port(place)))
-    }
-
-    /// The login, with this password if one is given.
-    pub(super) fn config(&self, password: Option<&str>) -> Config {
-        let mut config = self.config.clone();
-        if config.get_application_name().is_none() {
-            config.application_name(APPLICATION);
-        }
-        if let Some(password) = password {
-            config.password(password);
-        }
-        config
     }
 }
 
@@ -147,26 +134,12 @@ mod tests {
                 .hosts()
                 .eq(hosts.iter().map(|(host, port)| (host, *port)))
         );
-        let config = address.config(None);
+        let config = &address.config;
         assert_eq!(config.get_user(), Some("ada"));
         assert_eq!(config.get_password(), Some(&b"p@ss"[..]));
         assert_eq!(config.get_dbname(), Some("base"));
         assert_eq!(config.get_ssl_mode(), SslMode::Require);
         assert_eq!(config.get_application_name(), Some("landing-api"));
-    }
-
-    #[test]
-    fn the_password_is_in_one_place() {
-        let without = parse("postgres://ada@one/base");
-        let given = without.config(Some("other"));
-        assert_eq!(given.get_password(), Some(&b"other"[..]));
-        for (text, has_password) in [
-            ("postgres://ada@one/base", false),
-            ("postgres://ada:hunter2@one,two/base", true),
-            ("postgres://ada@one/base?password=hunter2", true),
-        ] {
-            assert_eq!(parse(text).has_password(), has_password, "{text}");
-        }
     }
 
     #[test]
@@ -180,7 +153,7 @@ mod tests {
         ] {
             let address = parse(&format!("postgres://ada@one/base{parameters}"));
             assert_eq!(address.may_use_tls(), may, "{parameters}");
-            let mode = address.config(None).get_ssl_mode();
+            let mode = address.config.get_ssl_mode();
             assert_eq!(mode == SslMode::Require, may, "{parameters}");
         }
         for host in ["localhost", "127.0.0.1", "[::1]"] {

@@ -127,7 +127,8 @@ impl Connector {
     pub(super) fn new(settings: &PostgresSettings) -> Result<Self, PostgresOpenError> {
         let tls = tls_config(settings.roots.clone());
         let tls = tls.map_err(|error| PostgresOpenError::Refused(format!("TLS: {error}")))?;
-        if settings.address.has_password() && settings.password_file.is_some() {
+        let password = settings.address.config.get_password();
+        if password.is_some() && settings.password_file.is_some() {
             return Err(PostgresOpenError::refused(TWO_PASSWORDS));
         }
         Ok(Self {
@@ -147,18 +148,17 @@ impl Connector {
 
     /// Connects to the first writable host.
     pub(super) async fn connect_unchecked(&self) -> Result<PostgresConnection, PostgresOpenError> {
-        let password = match &self.settings.password_file {
-            Some(file) => Some(file.read().await.map_err(|error| {
-                PostgresOpenError::Refused(format!(
-                    "the password of the database cannot be read: {error}"
-                ))
-            })?),
-            None => None,
-        };
         let address = &self.settings.address;
-        let config = &address.config(password.as_deref());
-        let trials = address.hosts();
-        first(trials.map(|(host, port)| self.try_host(config, host, port))).await
+        let mut config = address.config.clone();
+        if let Some(file) = &self.settings.password_file {
+            let password = file.read().await;
+            config.password(password.map_err(|error| {
+                let text = format!("the password of the database cannot be read: {error}");
+                PostgresOpenError::Refused(text)
+            })?);
+        }
+        let hosts = address.hosts();
+        first(hosts.map(|(host, port)| self.try_host(&config, host, port))).await
     }
 
     /// All addresses of a host are tried at once: one that drops packets delays no other.

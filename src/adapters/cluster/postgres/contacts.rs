@@ -8,24 +8,24 @@ use serde_json::json;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::adapters::consent_entry::ConsentEntry;
+use crate::adapters::consent_entry::{ConfirmationEntry, ConsentEntry};
 use crate::domain::{
-    Confirmation, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure,
-    ImportOutcome, LeaveToken, SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
+    Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken,
+    SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::connection::Parameters;
 use super::dedicated::DedicatedConnection;
 use super::rows::{
-    bytea, bytes_column, column, consent_column, delivery_rows, instant, instant_column,
+    bytea, bytes_column, column, delivery_rows, instant, instant_column, json_column,
     optional_instant, queue, signer, signers, timestamptz, unexpected,
 };
 use super::store::PostgresStore;
 
 /// The columns that [`contact`] reads.
 const CONTACT: &str = "SELECT place, email, signers, subscribed_at, last_seen_at, consent, left_at, leave_token, \
-         asked, mailed_at, undeliverable_at, confirmed_at, confirmed_ip \
+         confirmation::text \
      FROM contact";
 
 const LEAVE: &str = concat!(
@@ -46,7 +46,8 @@ const STATUS_COUNTS: &str = "SELECT (SELECT count(*) FROM contact WHERE is_pendi
      (SELECT count(*) FROM contact WHERE left_at IS NOT NULL AND NOT is_pending)";
 
 const CONFIRM: &str = concat!(
-    ", confirmed AS (UPDATE contact SET confirmed_at = $2, confirmed_ip = $4, left_at = NULL FROM settings \
+    ", confirmed AS (UPDATE contact SET left_at = NULL, \
+             confirmation = confirmation || jsonb_build_object('confirmed_at', $2::bigint, 'ip', $4::text) FROM settings \
          WHERE leave_token = $1 AND is_pending RETURNING place), \
      queued AS (",
     queue!("confirmed", "$3"),
@@ -54,14 +55,15 @@ const CONFIRM: &str = concat!(
 );
 
 /// Same rule as [`Contact::pending_since`].
-const OVERDUE: &str = "WHERE is_pending AND (NOT $2 OR coalesce(mailed_at, undeliverable_at) IS NOT NULL) \
-         AND coalesce(greatest(mailed_at, undeliverable_at), \
-             coalesce(to_timestamp((consent::json->>'at')::float8 / 1000), last_seen_at) \
-                 + make_interval(secs => $3)) <= $1 \
+const OVERDUE: &str = ", LATERAL (SELECT greatest((confirmation->>'mailed_at')::bigint, \
+             (confirmation->>'undeliverable_at')::bigint), \
+         coalesce((consent::json->>'at')::bigint, (extract(epoch FROM last_seen_at) * 1000)::bigint)) \
+         AS mail (ended_at, asked_at) \
+     WHERE is_pending AND (NOT $2 OR ended_at IS NOT NULL) AND coalesce(ended_at, asked_at + $3) <= $1 \
      ORDER BY place LIMIT $4";
 
 /// Expires contacts that had unsubscribed before. The others are erased after it.
-const EXPIRE: &str = ", stayed AS (UPDATE contact SET asked = false, consent = NULL FROM settings \
+const EXPIRE: &str = ", stayed AS (UPDATE contact SET confirmation = NULL, consent = NULL FROM settings \
          WHERE leave_token = ANY($1) AND is_pending AND left_at IS NOT NULL RETURNING email), \
      undelivered AS (DELETE FROM delivery USING stayed WHERE delivery.email = stayed.email) \
      SELECT email FROM stayed";
@@ -111,7 +113,7 @@ impl ContactStore for PostgresStore {
             "at": timestamptz(sign_up.at),
             "consent": ConsentEntry::from(&sign_up.consent),
             "token": bytea(sign_up.leave_token.as_bytes()),
-            "asked": sign_up.is_to_be_confirmed,
+            "confirmation": sign_up.is_to_be_confirmed.then(|| json!({})),
             "digest": sign_up.consent.text.map(|digest| bytea(digest.as_bytes())),
             "text": sign_up.consent.text.and(sign_up.consent_text.as_deref()),
             "tombstones": tombstones,
@@ -173,7 +175,7 @@ impl ContactStore for PostgresStore {
     ) -> Result<Confirming, StoreError> {
         let values: Parameters<'_> = &[
             (&&token.as_bytes()[..], Type::BYTEA),
-            (&instant(now), Type::TIMESTAMPTZ),
+            (&now.as_ms().cast_signed(), Type::INT8),
             (&delivery_rows(&notice), Type::TEXT),
             (&ip.map(|ip| ip.to_string()), Type::TEXT),
         ];
@@ -236,12 +238,11 @@ impl ContactStore for PostgresStore {
         is_mailed: bool,
         count: usize,
     ) -> Result<Vec<Contact>, StoreError> {
-        let attempts_s = Delivery::ATTEMPTS_MS_MAX as f64 / 1000.0;
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let values: Parameters<'_> = &[
-            (&instant(before), Type::TIMESTAMPTZ),
+            (&before.as_ms().cast_signed(), Type::INT8),
             (&is_mailed, Type::BOOL),
-            (&attempts_s, Type::FLOAT8),
+            (&Delivery::ATTEMPTS_MS_MAX.cast_signed(), Type::INT8),
             (&count, Type::INT8),
         ];
         let rows = self
@@ -414,26 +415,16 @@ fn first_column(rows: &[Row]) -> Result<HashSet<String>, StoreError> {
 
 fn contact(row: &Row) -> Result<Contact, StoreError> {
     let kept: Vec<Vec<u8>> = column(row, 2)?;
+    let consent: Option<ConsentEntry> = json_column(row, 5)?;
+    let confirmation: Option<ConfirmationEntry> = json_column(row, 8)?;
     Ok(Contact {
         email: EmailAddress::from_stored(column(row, 1)?),
         signers: signers(&kept),
         subscribed_at: instant_column(row, 3)?,
         last_seen_at: instant_column(row, 4)?,
-        consent: consent_column(row, 5)?,
+        consent: consent.and_then(ConsentEntry::into_consent),
         left_at: optional_instant(row, 6)?,
         leave_token: bytes_column(row, 7)?.map(LeaveToken::from_bytes),
-        confirmation: confirmation(row)?,
+        confirmation: confirmation.map(Into::into),
     })
-}
-
-/// Columns 8 to 12.
-fn confirmation(row: &Row) -> Result<Option<Confirmation>, StoreError> {
-    let ip: Option<String> = column(row, 12)?;
-    let confirmation = Confirmation {
-        mailed_at: optional_instant(row, 9)?,
-        undeliverable_at: optional_instant(row, 10)?,
-        confirmed_at: optional_instant(row, 11)?,
-        ip: ip.and_then(|text| text.parse().ok()),
-    };
-    Ok(column::<bool>(row, 8)?.then_some(confirmation))
 }

@@ -33,9 +33,11 @@ const TAKE: &str = "UPDATE delivery SET leased_until = now() + $3::bigint * inte
 
 /// `$3` is the time of the attempts, by the clock that determines their next attempts.
 const SETTLE: &str = ", made AS (DELETE FROM delivery USING settings WHERE id = ANY($1)), \
-     noted AS (UPDATE contact SET mailed_at = CASE WHEN mail.is_taken THEN $3 ELSE mailed_at END, \
-         undeliverable_at = CASE WHEN mail.is_taken THEN NULL ELSE $3 END \
-     FROM settings, unnest($4, $5) AS mail (email, is_taken) \
+     attempted AS (SELECT (extract(epoch FROM $3) * 1000)::bigint AS at), \
+     noted AS (UPDATE contact SET confirmation = CASE \
+             WHEN mail.is_taken THEN confirmation - 'undeliverable_at' || jsonb_build_object('mailed_at', at) \
+             ELSE confirmation || jsonb_build_object('undeliverable_at', at) END \
+     FROM settings, attempted, unnest($4, $5) AS mail (email, is_taken) \
      WHERE contact.email = mail.email AND is_pending) \
      UPDATE delivery SET due_at = now() + (new.due_at - $3), attempts = new.attempts, \
          last_error = new.last_error, leased_until = NULL, \

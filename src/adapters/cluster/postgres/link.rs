@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_postgres::Row;
@@ -27,15 +26,12 @@ const REFUSED_INTERVAL: Duration = Duration::from_secs(5);
 /// Time for which the database may be unavailable before health reports it. A planned failover takes less.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-type Connection = Option<Arc<PostgresConnection>>;
+/// The connection, or the time from which there has been none.
+type Connection = Result<Arc<PostgresConnection>, Instant>;
 
 /// The connection to the database.
 #[derive(Clone)]
-pub(super) struct Link {
-    connection: watch::Receiver<Connection>,
-    /// The time from which there has been no connection.
-    lost_at: Arc<Mutex<Option<Instant>>>,
-}
+pub(super) struct Link(watch::Receiver<Connection>);
 
 impl Link {
     /// A link, and the task that maintains its connection. With `metrics` it records and logs whether there is one.
@@ -43,19 +39,13 @@ impl Link {
         connector: Arc<Connector>,
         metrics: Option<Arc<Metrics>>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (connections, connection) = watch::channel(None);
-        let lost_at = Arc::default();
-        let keeping = keep(connector, metrics, connections, Arc::clone(&lost_at));
-        let link = Self {
-            connection,
-            lost_at,
-        };
-        (link, keeping)
+        let (connections, connection) = watch::channel(Err(Instant::now()));
+        (Self(connection), keep(connector, metrics, connections))
     }
 
     /// Fails if the database has been unavailable for a while. Does not wait.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let away = self.lost_at.lock().map(|since| since.elapsed());
+        let away = self.0.borrow().as_ref().err().map(Instant::elapsed);
         match away.filter(|away| *away >= PATIENCE) {
             Some(away) => {
                 let text = format!("the database has been unavailable for {} s", away.as_secs());
@@ -99,10 +89,10 @@ impl Link {
         &self,
         deadline: Instant,
     ) -> Result<Arc<PostgresConnection>, StoreError> {
-        let mut connections = self.connection.clone();
-        let is_there = |new: &Connection| new.as_ref().is_some_and(|one| !one.gone.is_cancelled());
+        let mut connections = self.0.clone();
+        let is_there = |new: &Connection| new.as_ref().is_ok_and(|one| !one.gone.is_cancelled());
         let connection = timeout_at(deadline, connections.wait_for(is_there)).await;
-        let connection = connection.ok().and_then(|found| found.ok()?.clone());
+        let connection = connection.ok().and_then(|found| found.ok()?.clone().ok());
         connection.ok_or_else(|| StoreError::Unavailable("the database is unavailable".to_owned()))
     }
 }
@@ -112,7 +102,6 @@ async fn keep(
     connector: Arc<Connector>,
     metrics: Option<Arc<Metrics>>,
     connections: watch::Sender<Connection>,
-    lost_at: Arc<Mutex<Option<Instant>>>,
 ) {
     let is_change = |is_away| {
         let metrics = metrics.as_ref();
@@ -120,18 +109,16 @@ async fn keep(
     };
     while !connections.is_closed() {
         let begun = Instant::now();
-        lost_at.lock().get_or_insert(begun);
         match connector.connect().await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
-                connections.send_replace(Some(Arc::clone(&connection)));
-                let away_since = lost_at.lock().take();
+                let before = connections.send_replace(Ok(Arc::clone(&connection)));
                 if is_change(false) {
-                    let away_ms = away_since.map(|since| since.elapsed().as_millis());
+                    let away_ms = before.err().map(|since| since.elapsed().as_millis());
                     tracing::info!(away_ms, "the database is back");
                 }
                 watch_over(&connection).await;
-                connections.send_replace(None);
+                drop(connections.send_replace(Err(Instant::now())));
             }
             Err(error) => {
                 if is_change(true) {

@@ -4,15 +4,16 @@ use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_postgres::Row;
 use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::FromSqlOwned;
 
-use crate::adapters::consent_entry::ConsentEntry;
+use crate::adapters::consent_entry::{ConfirmationEntry, ConsentEntry};
 use crate::domain::{
-    Channel, Confirmation, Consent, Contact, Delivery, EmailAddress, HourlyCounts, KeyRecord,
-    Label, Origin, OriginHash, RevokedRegistration, Signers, TextDigest, Timestamp, Tombstone,
+    Channel, Contact, Delivery, EmailAddress, HourlyCounts, KeyRecord, Label, Origin, OriginHash,
+    RevokedRegistration, Signers, TextDigest, Timestamp, Tombstone,
 };
 use crate::ports::StoreError;
 
@@ -32,9 +33,6 @@ impl Stored for Contact {
 
     fn rows(&self) -> Vec<Value> {
         let signers = self.signers.iter().map(|origin| bytea(&signer(origin)));
-        let confirmation = self.confirmation.as_ref();
-        let at =
-            |of: fn(&Confirmation) -> Option<Timestamp>| confirmation.and_then(of).map(timestamptz);
         vec![json!({
             "email": self.email.as_str(),
             "signers": signers.collect::<Vec<_>>(),
@@ -43,11 +41,7 @@ impl Stored for Contact {
             "consent": self.consent.as_ref().map(ConsentEntry::from),
             "left_at": self.left_at.map(timestamptz),
             "leave_token": self.leave_token.map(|token| bytea(token.as_bytes())),
-            "asked": confirmation.is_some(),
-            "mailed_at": at(|asked| asked.mailed_at),
-            "undeliverable_at": at(|asked| asked.undeliverable_at),
-            "confirmed_at": at(|asked| asked.confirmed_at),
-            "confirmed_ip": confirmation.and_then(|asked| asked.ip),
+            "confirmation": self.confirmation.as_ref().map(ConfirmationEntry::from),
         })]
     }
 }
@@ -242,12 +236,14 @@ fn origin(bytes: &[u8]) -> Option<Origin> {
     })
 }
 
-/// A column with an optional consent.
-pub(super) fn consent_column(row: &Row, index: usize) -> Result<Option<Consent>, StoreError> {
+/// A column with an optional entry in JSON.
+pub(super) fn json_column<E: DeserializeOwned>(
+    row: &Row,
+    index: usize,
+) -> Result<Option<E>, StoreError> {
     let json: Option<String> = column(row, index)?;
-    let Some(json) = json else { return Ok(None) };
-    let entry: ConsentEntry = serde_json::from_str(&json).map_err(|_other| unexpected())?;
-    Ok(entry.into_consent())
+    let entry = json.map(|json| serde_json::from_str(&json).map_err(|_other| unexpected()));
+    entry.transpose()
 }
 
 /// A column with optional bytes.

@@ -4,7 +4,8 @@ CREATE TABLE landing_meta (
     secret_id text NOT NULL
 );
 -- `place` is the order of insertion. `signers` are the last clients, each the hash of its network, followed by that of
--- its credential if it had one; `earlier` are those before the last sign-up. `consent` is JSON.
+-- its credential if it had one; `earlier` are those before the last sign-up. `consent` and
+-- `confirmation` are as in the ledger.
 CREATE TABLE contact (
     email text COLLATE "C" PRIMARY KEY,
     place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -15,12 +16,9 @@ CREATE TABLE contact (
     consent text,
     left_at timestamptz,
     leave_token bytea,
-    asked boolean NOT NULL DEFAULT false,
-    mailed_at timestamptz,
-    undeliverable_at timestamptz,
-    confirmed_at timestamptz,
-    confirmed_ip text,
-    is_pending boolean GENERATED ALWAYS AS (asked AND confirmed_at IS NULL) STORED
+    confirmation jsonb,
+    is_pending boolean NOT NULL
+        GENERATED ALWAYS AS (confirmation IS NOT NULL AND NOT confirmation ? 'confirmed_at') STORED
 ) WITH (fillfactor = 90);
 CREATE INDEX contact_leave_token ON contact (leave_token);
 -- Unconfirmed contacts, which upkeep checks every hour, and unsubscribed ones, for their number.
