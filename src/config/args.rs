@@ -91,6 +91,10 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub site_dir: Option<PathBuf>,
 
+    /// PNG, JPEG, WebP or SVG picture, up to 1 MiB, shown beside the title of the home page
+    #[arg(long, value_name = "FILE")]
+    pub site_picture: Option<PathBuf>,
+
     /// Colour of links and buttons, such as '#0b665e', dark enough to read on light pages
     #[arg(long, value_name = "#RRGGBB", value_parser = Accent::parse)]
     accent: Option<Accent>,

@@ -11,55 +11,51 @@ use std::collections::BTreeMap;
 
 use crate::domain::{AssistantTexts, Courtesy, Language, Passage, Settings};
 
+use super::catalog::HELP;
 use super::context::{absolute, is_legal};
 use super::error::SiteError;
+use super::page::Page;
 use super::templates::Templates;
 
+/// The text of a file of `data/assistant/` in a language.
+macro_rules! text_in {
+    ($language:expr, $file:literal) => {
+        match $language {
+            Language::English => include_str!(concat!("../../data/assistant/", $file, ".en.txt")),
+            Language::German => include_str!(concat!("../../data/assistant/", $file, ".de.txt")),
+            Language::French => include_str!(concat!("../../data/assistant/", $file, ".fr.txt")),
+            Language::Spanish => include_str!(concat!("../../data/assistant/", $file, ".es.txt")),
+        }
+    };
+}
+
 /// `passage` with the examples that stand under its title, if it is the service's.
-pub(super) fn with_examples(passage: Passage) -> Passage {
-    if passage.is_own {
-        return passage;
+pub(super) fn with_examples(mut passage: Passage) -> Passage {
+    if !passage.is_own {
+        let mut examples = examples(passage.language.unwrap_or_default());
+        passage.examples = examples.remove(passage.title.as_str()).unwrap_or_default();
     }
-    let language = passage.language.unwrap_or_default();
-    let asked = examples(language).filter(|(title, _)| *title == passage.title);
-    let examples = asked.map(|(_, example)| example).collect();
-    Passage {
-        examples,
-        ..passage
-    }
+    passage
 }
 
 /// Headings that the chat of the home page offers.
 const SUGGESTIONS: usize = 3;
 
 /// The questions that the chat of the home page offers, by language and separated by bars: the operator's choice, or the
-/// first heading of some of their pages.
-pub(super) fn suggestions(
-    settings: &Settings,
-    passages: &[Passage],
-) -> BTreeMap<&'static str, String> {
-    let page = |passage: &Passage| {
-        let mut parts = passage.url.split(['?', '#']);
-        parts.next().unwrap_or_default().to_owned()
-    };
-    let of_language = |language: Language| {
-        let is_read = |passage: &&Passage| {
-            passage.is_own && passage.language.is_none_or(|own| own == language)
-        };
-        let mut first: Vec<_> = passages.iter().filter(is_read).collect();
-        // A translation comes before the text that it translates.
-        first.sort_by_key(|passage| (page(passage), passage.language.is_none()));
-        first.dedup_by_key(|passage| page(passage));
-        first.retain(|passage| !is_legal(settings, &page(passage)));
-        let titles = first.iter().map(|passage| passage.title.as_str());
+/// first heading of some of their `pages`.
+pub(super) fn suggestions(settings: &Settings, pages: &[Page]) -> BTreeMap<&'static str, String> {
+    let url = |page: &Page| absolute(&settings.base_url, &page.path);
+    let tells = |page: &&Page| page.is_own && !is_legal(settings, &url(page));
+    let mut told: Vec<_> = pages.iter().filter(tells).collect();
+    told.sort_by_key(|page| &page.path);
+    let offered = |language: Language| {
+        if !settings.suggestions.is_empty() {
+            return (language.tag(), settings.suggestions.join("|"));
+        }
+        let titles = told.iter().filter_map(|page| page.first_title(language));
         let titles = titles.filter(|title| !title.contains('|'));
         let titles: Vec<_> = titles.take(SUGGESTIONS).collect();
-        titles.join("|")
-    };
-    let chosen = settings.suggestions.join("|");
-    let offered = |language: Language| match chosen.as_str() {
-        "" => (language.tag(), of_language(language)),
-        chosen => (language.tag(), chosen.to_owned()),
+        (language.tag(), titles.join("|"))
     };
     Language::ALL.into_iter().map(offered).collect()
 }
@@ -74,12 +70,16 @@ fn elsewhere(
     let base_url = &settings.base_url;
     let tag = language.tag();
     let (key, link) = match settings.contact.as_deref() {
-        Some(contact) => match contact.strip_prefix("mailto:") {
-            Some(address) => ("assistant-contact", format!("[{address}]({contact})")),
-            None => ("assistant-contact", absolute(base_url, contact)),
-        },
-        None if has_own => ("assistant-all", format!("{base_url}/?lang={tag}")),
-        None => ("assistant-all", format!("{base_url}/help?lang={tag}")),
+        Some(contact) => {
+            let address = contact.strip_prefix("mailto:");
+            let link = |address| format!("[{address}]({contact})");
+            let link = address.map_or_else(|| absolute(base_url, contact), link);
+            ("assistant-contact", link)
+        }
+        None => {
+            let page = if has_own { "/" } else { HELP };
+            ("assistant-all", format!("{base_url}{page}?lang={tag}"))
+        }
     };
     Ok(format!("{} {link}", templates.text(language, key)?))
 }
@@ -97,27 +97,34 @@ pub(super) fn texts(
     let has_own = passages.iter().any(|passage| passage.is_own);
     let texts = Language::ALL.into_iter().map(|language| {
         let text = |key| templates.text(language, key);
-        let courtesy = |part, key, is_closing| {
+        let lists = headed_lines(text_in!(language, "words"));
+        let lines = |heading| lists.get(heading).into_iter().flatten();
+        let words = |heading| {
+            let words = lines(heading).flat_map(|line| line.split_whitespace());
+            words.collect::<Vec<_>>()
+        };
+        let courtesy = |heading, key, is_closing| {
             Ok::<_, SiteError>(Courtesy {
-                words: all_words(language, part),
+                words: words(heading),
                 reply: text(key)?,
                 is_closing,
             })
         };
+        let phrases = lines("synonyms").map(|line| line.split(',').map(str::trim).collect());
         Ok(AssistantTexts {
             language,
             other_subjects: other_subjects(language, passages),
-            stop_words: all_words(language, "stop words"),
-            question_words: all_words(language, "question words"),
-            vague_words: all_words(language, "vague words"),
-            synonyms: synonyms(language),
+            stop_words: words("stop words"),
+            question_words: words("question words"),
+            vague_words: words("vague words"),
+            synonyms: phrases.collect(),
             courtesies: vec![
                 courtesy("thanks", "assistant-thanks", true)?,
                 courtesy("praise", "assistant-praise", true)?,
                 courtesy("greetings", "assistant-greeting", false)?,
                 courtesy("assent", "assistant-assent", false)?,
             ],
-            fillers: all_words(language, "fillers"),
+            fillers: words("fillers"),
             unanswered: text("assistant-unanswered")?,
             question: text("assistant-question")?,
             topics: text("assistant-topics")?,
@@ -129,68 +136,33 @@ pub(super) fn texts(
     texts.collect()
 }
 
-/// The words of a language under a heading of its file.
-fn all_words(language: Language, part: &str) -> Vec<&'static str> {
-    let lines = words(language).filter(|(heading, _)| *heading == part);
-    lines
-        .flat_map(|(_, line)| line.split_whitespace())
-        .collect()
-}
-
-/// The groups of synonyms of a language: a line each, with commas between the words and phrases.
-fn synonyms(language: Language) -> Vec<Vec<&'static str>> {
-    let lines = words(language).filter(|(heading, _)| *heading == "synonyms");
-    lines
-        .map(|(_, line)| line.split(',').map(str::trim).collect())
-        .collect()
-}
-
+/// The examples under headings that no passage of the service has.
 fn other_subjects(language: Language, passages: &[Passage]) -> Vec<Vec<&'static str>> {
-    let is_answered = |title: &str| {
-        passages.iter().any(|passage| {
-            let is_for_them = passage.language.unwrap_or_default() == language;
-            is_for_them && !passage.is_own && passage.title == title
-        })
-    };
-    let others = examples(language).filter(|(title, _)| !is_answered(title));
-    let mut subjects: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for (title, example) in others {
-        subjects.entry(title).or_default().push(example);
+    let mut subjects = examples(language);
+    for passage in passages {
+        if !passage.is_own && passage.language.unwrap_or_default() == language {
+            subjects.remove(passage.title.as_str());
+        }
     }
     subjects.into_values().collect()
 }
 
-/// The text of a file of `data/assistant/` in a language.
-macro_rules! text_in {
-    ($language:expr, $file:literal) => {
-        match $language {
-            Language::English => include_str!(concat!("../../data/assistant/", $file, ".en.txt")),
-            Language::German => include_str!(concat!("../../data/assistant/", $file, ".de.txt")),
-            Language::French => include_str!(concat!("../../data/assistant/", $file, ".fr.txt")),
-            Language::Spanish => include_str!(concat!("../../data/assistant/", $file, ".es.txt")),
-        }
-    };
-}
+/// The lines of a file of `data/assistant/`, by the headings that they stand under.
+type Lines = BTreeMap<&'static str, Vec<&'static str>>;
 
-/// The examples of a language, each with the title that it stands under.
-fn examples(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
+/// The examples of a language, by the titles that they stand under.
+fn examples(language: Language) -> Lines {
     headed_lines(text_in!(language, "questions"))
 }
 
-/// The lines about the words of a language, each with the heading that it stands under.
-fn words(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
-    headed_lines(text_in!(language, "words"))
-}
-
-/// The lines of a file that are not empty, each with the heading that it stands under.
-fn headed_lines(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+fn headed_lines(file: &'static str) -> Lines {
+    let mut lines = Lines::new();
     let mut heading = "";
-    let lines = file.lines().filter(|line| !line.is_empty());
-    lines.filter_map(move |line| match line.strip_prefix("# ") {
-        Some(title) => {
-            heading = title;
-            None
+    for line in file.lines().filter(|line| !line.is_empty()) {
+        match line.strip_prefix("# ") {
+            Some(title) => heading = title,
+            None => lines.entry(heading).or_default().push(line),
         }
-        None => Some((heading, line)),
-    })
+    }
+    lines
 }

@@ -1,11 +1,8 @@
 //! The table of the site: a row for each page, and for each document made from one file.
 
-use bytes::Bytes;
-
 use crate::domain::Language;
 
-use super::document::{Document, JSON, MAX_AGE_S, PAGE_MAX_AGE_S, Representation, fingerprint};
-use super::image::{Logo, PNG, SVG};
+use super::document::{JSON, MARKDOWN, MAX_AGE_S, PAGE_MAX_AGE_S};
 
 /// A page of the service.
 #[derive(Debug)]
@@ -18,14 +15,8 @@ pub(super) struct PageRow {
     pub(super) layout: &'static str,
     /// Its `Link` header, besides its Markdown.
     pub(super) link: Option<&'static str>,
-    /// The template at the end of its Markdown, if any.
-    pub(super) markdown_end: Option<&'static str>,
     /// Its languages.
     pub(super) languages: &'static [Language],
-    /// True if the assistant may quote it.
-    pub(super) is_quoted: bool,
-    /// True if the site's search covers it and the reference.
-    pub(super) is_searched: bool,
 }
 
 /// A document made from one template.
@@ -41,84 +32,68 @@ pub(super) struct DocumentRow {
     pub(super) link: &'static str,
 }
 
+/// The page of visitors' questions.
+pub(super) const HELP: &str = "/help";
+/// The developers' guide, which the search covers beside the reference.
+pub(super) const GUIDE: &str = "/docs";
+
+/// The `Link` header of the home page.
+const HOME_LINK: &str = "</.well-known/api-catalog>; rel=\"api-catalog\"; type=\"application/linkset+json\", \
+     </openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
+     </llms.txt>; rel=\"service-doc\"; type=\"text/plain\", \
+     </.well-known/ai-catalog.json>; rel=\"ai-catalog\"; type=\"application/json\"";
+
+/// The layout of most pages, and of pages without a row.
+const ARTICLE: &str = "parts/article.html";
+const ALL: &[Language] = &Language::ALL;
+const ENGLISH: &[Language] = &[Language::English];
+
 /// The pages, in the order of the sitemap.
 pub(super) const PAGES: &[PageRow] = &[
     PageRow {
-        path: "/",
-        template: "index.md",
-        layout: "home.html",
-        link: Some(
-            "</.well-known/api-catalog>; rel=\"api-catalog\"; type=\"application/linkset+json\", \
-             </openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
-             </llms.txt>; rel=\"service-doc\"; type=\"text/plain\", \
-             </.well-known/ai-catalog.json>; rel=\"ai-catalog\"; type=\"application/json\"",
-        ),
-        languages: &Language::ALL,
-        ..PageRow::ARTICLE
+        link: Some(HOME_LINK),
+        ..PageRow::new("/", "index.md", "home.html", ALL)
     },
-    PageRow {
-        path: "/help",
-        template: "help.md",
-        languages: &Language::ALL,
-        is_quoted: true,
-        ..PageRow::ARTICLE
-    },
-    PageRow {
-        path: "/developers",
-        template: "developers.md",
-        layout: "parts/developers.html",
-        ..PageRow::ARTICLE
-    },
-    PageRow {
-        path: "/docs",
-        template: "guide.md",
-        layout: "parts/guide.html",
-        is_quoted: true,
-        is_searched: true,
-        ..PageRow::ARTICLE
-    },
-    PageRow {
-        path: "/docs/reference",
-        template: "parts/reference_page.md",
-        layout: "parts/reference.html",
-        markdown_end: Some("parts/reference.md"),
-        ..PageRow::ARTICLE
-    },
-    PageRow {
-        path: "/problems",
-        template: "parts/problems_page.md",
-        ..PageRow::ARTICLE
-    },
-    PageRow {
-        path: "/embed",
-        template: "parts/embed_page.md",
-        layout: "parts/embed.html",
-        languages: &Language::ALL,
-        ..PageRow::ARTICLE
-    },
-    PageRow {
-        path: "/auth",
-        template: "auth.md",
-        ..PageRow::ARTICLE
-    },
+    PageRow::new(HELP, "help.md", ARTICLE, ALL),
+    PageRow::new(
+        "/developers",
+        "developers.md",
+        "parts/developers.html",
+        ENGLISH,
+    ),
+    PageRow::new(GUIDE, "guide.md", "parts/guide.html", ENGLISH),
+    PageRow::new(
+        "/docs/reference",
+        "parts/reference_page.md",
+        "parts/reference.html",
+        ENGLISH,
+    ),
+    PageRow::new("/problems", "parts/problems_page.md", ARTICLE, ENGLISH),
+    PageRow::new("/embed", "parts/embed_page.md", "parts/embed.html", ALL),
+    PageRow::new("/auth", "auth.md", ARTICLE, ENGLISH),
 ];
 
 impl PageRow {
-    /// Defaults of most rows, and of pages without a row.
-    pub(super) const ARTICLE: Self = Self {
-        path: "",
-        template: "",
-        layout: "parts/article.html",
-        link: None,
-        markdown_end: None,
-        languages: &[Language::English],
-        is_quoted: false,
-        is_searched: false,
-    };
-}
+    /// The row of the operator's own pages.
+    pub(super) const OWN: Self = Self::new("", "", ARTICLE, ALL);
+    /// The row of the pages of problem codes.
+    pub(super) const PROBLEM: Self = Self::new("", "problem.md", ARTICLE, ENGLISH);
 
-/// The page of a problem code, rendered once for each.
-pub(super) const PROBLEM: &str = "problem.md";
+    const fn new(
+        path: &'static str,
+        template: &'static str,
+        layout: &'static str,
+        languages: &'static [Language],
+    ) -> Self {
+        Self {
+            path,
+            template,
+            layout,
+            link: None,
+            languages,
+        }
+    }
+}
 
 /// The frame of every page.
 pub(super) const FRAME: &str = "page.html";
@@ -126,7 +101,6 @@ pub(super) const FRAME: &str = "page.html";
 pub(super) const SIGN_UP: &str = "parts/sign_up.html";
 
 const PLAIN: &str = "text/plain; charset=utf-8";
-const CSS: &str = "text/css; charset=utf-8";
 const XML: &str = "application/xml";
 const JWK_SET: &str = "application/jwk-set+json";
 const CARD: &str = "application/mcp-server-card+json";
@@ -149,8 +123,7 @@ macro_rules! documents {
     };
 }
 
-/// The documents. One that readers expect at two paths has two rows. Assets of pages are cached no longer
-/// than the pages.
+/// The documents. One that readers expect at two paths has two rows.
 pub(super) const DOCUMENTS: &[DocumentRow] = documents! {
     "/.well-known/oauth-protected-resource" "well-known/oauth-protected-resource.json" [JSON] MAX_AGE_S;
     "/.well-known/oauth-authorization-server" "well-known/oauth-authorization-server.json" [JSON] MAX_AGE_S;
@@ -164,37 +137,9 @@ pub(super) const DOCUMENTS: &[DocumentRow] = documents! {
     "/.well-known/ai-catalog.json" "well-known/ai-catalog.json" [JSON AI_CATALOG] MAX_AGE_S;
     "/.well-known/ard.json" "well-known/ai-catalog.json" [JSON AI_CATALOG] MAX_AGE_S;
     "/.well-known/agent-skills/index.json" "well-known/agent-skills/index.json" [JSON] MAX_AGE_S;
+    "/.well-known/agent-skills/public-landing-api/SKILL.md" "skills/public-landing-api/SKILL.md" [MARKDOWN] MAX_AGE_S;
+    "/docs/search.json" "parts/search.json" [JSON] PAGE_MAX_AGE_S;
     "/llms.txt" "llms.txt" [PLAIN] MAX_AGE_S;
     "/robots.txt" "robots.txt" [PLAIN] MAX_AGE_S;
     "/sitemap.xml" "sitemap.xml" [XML] MAX_AGE_S;
-    "/style.css" "style.css" [CSS] PAGE_MAX_AGE_S;
-    "/icon.svg" "icon.svg" [SVG] PAGE_MAX_AGE_S;
 };
-
-/// The icon for clients that don't support SVG: phones and link previews, and browsers that show none of our
-/// pages, which request the second one. It is the operator's, if that is a PNG.
-pub(super) fn touch_icons(logo: Option<&Logo>) -> [Document; 2] {
-    const DEFAULT: &[u8] = include_bytes!("../../data/icon.png");
-    let bytes = match logo {
-        Some(Logo::Png(bytes)) => bytes.clone(),
-        Some(Logo::Svg(_)) | None => Bytes::from_static(DEFAULT),
-    };
-    ["/icon.png", "/favicon.ico"].map(|path| {
-        let form = Representation::new(PNG, bytes.clone());
-        Document::new(path, PAGE_MAX_AGE_S, vec![form])
-    })
-}
-
-impl DocumentRow {
-    /// The document with this rendered body.
-    pub(super) fn document(&self, body: &Bytes) -> Document {
-        let form = |media_type: &&'static str| Representation::new(media_type, body.clone());
-        let forms = self.media_types.iter().map(form).collect();
-        let is_loaded = self.max_age_s == PAGE_MAX_AGE_S;
-        Document {
-            link: (!self.link.is_empty()).then(|| self.link.to_owned()),
-            version: is_loaded.then(|| fingerprint(&[body])),
-            ..Document::new(self.path, self.max_age_s, forms)
-        }
-    }
-}

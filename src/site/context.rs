@@ -10,7 +10,7 @@ use crate::domain::{
     Registration, Settings, TimeUnit, chat, email,
 };
 
-use super::facts::{SiteFacts, quota_cookie_name};
+use super::facts::{SiteFacts, mcp_name, publisher, quota_cookie_name};
 use super::privacy::statements;
 use super::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool};
 
@@ -30,7 +30,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         service_name => settings.service_name.as_str(),
         service_name_md => escape_markdown(&settings.service_name),
         version => env!("CARGO_PKG_VERSION"),
-        publisher => facts.publisher(),
+        publisher => publisher(settings.host()),
         erp_url => settings.erp_url.as_deref(),
         cookie_name => quota_cookie_name(settings.is_https()),
         key_lifetime => duration(ApiKey::LIFETIME_MS / 1000),
@@ -47,9 +47,12 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         sign_ups => settings.sign_ups.as_str(),
         opt_in_days => settings.opt_in_ms.map_or(0, |ms| ms / DAY_MS),
         questions_kept_days => settings.questions_kept_days,
+        picture => facts.picture.as_ref().map(|picture| {
+            let (width, height) = picture.size.unwrap_or_default();
+            context! { path => Value::from_safe_string(picture.picture_path()), width, height }
+        }),
         privacy => statements(settings),
         allowed_origins => settings.allowed_origins.clone(),
-        trusts_proxies => settings.trusts_proxies,
         email_max => email::LENGTH_MAX,
         label_max => Label::LENGTH_MAX,
         echo_max => EchoMessage::LENGTH_MAX,
@@ -60,8 +63,8 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         policy_names => PolicyName::ALL.map(PolicyName::as_str),
         counts_every_request,
         mcp => context! {
-            name => facts.mcp_name(),
-            endpoint => facts.mcp_endpoint(),
+            name => mcp_name(settings.host()),
+            endpoint => format!("{}/mcp", settings.base_url),
             revisions => REVISIONS,
             revision_with_handshake => REVISION_WITH_HANDSHAKE,
             tools => Tool::ALL.map(|tool| context! { name => tool.as_str() }),

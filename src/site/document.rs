@@ -60,6 +60,16 @@ impl Document {
             link: None,
         }
     }
+
+    /// A document that pages load.
+    pub(super) fn asset(
+        path: impl Into<String>,
+        media_type: &'static str,
+        body: impl Into<Bytes>,
+    ) -> Self {
+        let form = Representation::new(media_type, body);
+        Self::new(path, PAGE_MAX_AGE_S, vec![form])
+    }
 }
 
 impl Representation {

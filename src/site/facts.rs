@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use crate::domain::Settings;
 
-use super::image::Logo;
+use super::image::Image;
 
 /// The configuration that the documents mention.
 #[derive(Clone, Debug)]
@@ -12,7 +12,9 @@ pub struct SiteFacts {
     /// The operator's settings.
     pub settings: Settings,
     /// The operator's logo, in place of the icon.
-    pub logo: Option<Logo>,
+    pub logo: Option<Image>,
+    /// The operator's picture for the home page.
+    pub picture: Option<Image>,
 }
 
 /// The name of the quota cookie. On https the `__Host-` prefix keeps other hosts and plain http from
@@ -25,25 +27,14 @@ pub const fn quota_cookie_name(is_https: bool) -> &'static str {
     }
 }
 
-impl SiteFacts {
-    /// The host of the base URL in the characters that a URN of the AI catalog allows.
-    pub(super) fn publisher(&self) -> String {
-        publisher(self.settings.host())
-    }
-
-    /// The name of the MCP server: a namespace made of the host, and one of our own.
-    pub(super) fn mcp_name(&self) -> String {
-        format!("{}/public-api", namespace(self.settings.host()))
-    }
-
-    /// The address of the MCP endpoint.
-    pub(super) fn mcp_endpoint(&self) -> String {
-        format!("{}/mcp", self.settings.base_url)
-    }
+/// A host in the characters that a URN of the AI catalog allows.
+pub(super) fn publisher(host: &str) -> String {
+    host.trim_matches(['[', ']']).replace(':', "-")
 }
 
-fn publisher(host: &str) -> String {
-    host.trim_matches(['[', ']']).replace(':', "-")
+/// The name of the MCP server on a host: a namespace made of it, and one of our own.
+pub(super) fn mcp_name(host: &str) -> String {
+    format!("{}/public-api", namespace(host))
 }
 
 /// The labels of `host` in reverse order, as in `com.example.api`; an address as it is.

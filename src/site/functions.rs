@@ -1,17 +1,14 @@
 //! Functions and filters of the templates, in addition to the engine's own.
 
-use std::sync::Arc;
-
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, Error, State, context};
 
 use crate::domain::{Language, TimeUnit};
 
-use super::locales::Locales;
-use super::markdown;
+use super::{locales, markdown};
 
-/// Adds them to `environment`; messages come from `locales`.
-pub(super) fn add_to(environment: &mut Environment<'_>, locales: &Arc<Locales>) {
+/// Adds them to `environment`, which has the messages.
+pub(super) fn add_to(environment: &mut Environment<'_>) {
     environment.add_filter("markdown", |text: &str| {
         Value::from_safe_string(markdown::to_html(text))
     });
@@ -28,63 +25,47 @@ pub(super) fn add_to(environment: &mut Environment<'_>, locales: &Arc<Locales>) 
     });
     environment.add_filter("json", json);
     environment.add_filter("resolved", resolved);
-    environment.add_function("text", message(Arc::clone(locales)));
-    environment.add_function("says", statements(Arc::clone(locales)));
-    let locales = Arc::clone(locales);
-    environment.add_function(
-        "duration",
-        duration(Arc::clone(&locales), |seconds| seconds),
-    );
-    environment.add_function("wait", duration(locales, rounded_up));
+    environment.add_function("text", |state: &State<'_, '_>, key: &str, args: Kwargs| {
+        message(state, key, args.into())
+    });
+    environment.add_function("says", statements);
+    environment.add_function("duration", duration);
+    environment.add_function("wait", |state: &State<'_, '_>, seconds: u64| {
+        duration(state, rounded_up(seconds))
+    });
 }
 
-/// The function `text(key, name=value, ...)`: a message in the page's language.
-fn message(
-    locales: Arc<Locales>,
-) -> impl Fn(&State<'_, '_>, &str, Kwargs) -> Result<String, Error> {
-    move |state, key, args| locales.text(language(state), key, args.into())
-}
-
-/// The function `says(keys)`: messages in the page's language, one after another.
-fn statements(
-    locales: Arc<Locales>,
-) -> impl Fn(&State<'_, '_>, Vec<String>) -> Result<String, Error> {
-    move |state, keys| {
-        let n = state.lookup("questions_kept_days");
-        let args = context! { n };
-        let text = |key: &String| locales.text(language(state), key, args.clone());
-        let texts: Result<Vec<_>, _> = keys.iter().map(text).collect();
-        Ok(texts?.join(" "))
-    }
-}
-
-/// The language that a template is rendered in.
-fn language(state: &State<'_, '_>) -> Language {
+/// A message in the page's language.
+fn message(state: &State<'_, '_>, key: &str, args: Value) -> Result<String, Error> {
     let tag = state.lookup("lang");
     let language = tag.as_ref().and_then(|tag| Language::of_tag(tag.as_str()?));
-    language.unwrap_or_default()
+    locales::text(state.env(), language.unwrap_or_default(), key, args)
 }
 
-/// A function that words a number of seconds after `round` is applied.
-fn duration(
-    locales: Arc<Locales>,
-    round: fn(u64) -> u64,
-) -> impl Fn(&State<'_, '_>, u64) -> Result<String, Error> {
-    move |state, seconds| {
-        let (n, unit) = TimeUnit::in_words(round(seconds));
-        let key = format!("duration-{}s", unit.as_str());
-        locales.text(language(state), &key, context! { n })
-    }
+/// Messages in the page's language, one after another.
+fn statements(state: &State<'_, '_>, keys: Vec<String>) -> Result<String, Error> {
+    let n = state.lookup("questions_kept_days");
+    let args = context! { n };
+    let texts = keys.iter().map(|key| message(state, key, args.clone()));
+    let texts: Result<Vec<_>, _> = texts.collect();
+    Ok(texts?.join(" "))
+}
+
+/// A number of seconds in words.
+fn duration(state: &State<'_, '_>, seconds: u64) -> Result<String, Error> {
+    let (n, unit) = TimeUnit::in_words(seconds);
+    message(
+        state,
+        &format!("duration-{}s", unit.as_str()),
+        context! { n },
+    )
 }
 
 /// A waiting time, rounded up to whole minutes, hours or days once there is more than one.
 fn rounded_up(seconds: u64) -> u64 {
-    let fits = |unit: &TimeUnit| seconds >= unit.seconds();
-    let unit = match TimeUnit::ALL.into_iter().rfind(fits) {
-        Some(TimeUnit::Day) if seconds == TimeUnit::Day.seconds() => TimeUnit::Hour,
-        unit => unit.unwrap_or(TimeUnit::Second),
-    };
-    seconds.next_multiple_of(unit.seconds())
+    let is_less = |unit: &TimeUnit| unit.seconds() < seconds;
+    let unit = TimeUnit::ALL.into_iter().rfind(is_less);
+    seconds.next_multiple_of(unit.unwrap_or(TimeUnit::Second).seconds())
 }
 
 /// A string unchanged, any other value as JSON.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use imagesize::{Compression, ImageType};
 
-use super::document::{Document, PAGE_MAX_AGE_S, Representation};
+use super::document::Document;
 use super::error::SiteError;
 
-/// An image of the operator's.
+/// A file of the operator's that is an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteImage {
     /// File name.
@@ -32,8 +32,8 @@ pub(super) const PNG: &str = "image/png";
 const MEDIA_TYPES: [(&str, &str); 7] = [
     ("avif", "image/avif"),
     ("gif", "image/gif"),
-    ("jpeg", "image/jpeg"),
     ("jpg", "image/jpeg"),
+    ("jpeg", "image/jpeg"),
     ("png", PNG),
     ("svg", SVG),
     ("webp", "image/webp"),
@@ -51,59 +51,88 @@ fn media_type(name: &str) -> Option<&'static str> {
     Some(media_type)
 }
 
-/// The media type of the content.
-#[allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "images of all other kinds are refused"
-)]
-fn media_type_within(bytes: &[u8]) -> Option<&'static str> {
-    if std::str::from_utf8(bytes).is_ok_and(|text| text.contains("<svg")) {
-        return Some(SVG);
-    }
-    media_type(match imagesize::image_type(bytes).ok()? {
-        ImageType::Gif => ".gif",
-        ImageType::Heif(Compression::Av1) => ".avif",
-        ImageType::Jpeg => ".jpeg",
-        ImageType::Png => ".png",
-        ImageType::Webp => ".webp",
-        _ => return None,
-    })
-}
-
-/// The operator's logo, in place of the icon.
+/// An image, known by its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Logo {
-    /// Text of an SVG.
-    Svg(String),
-    /// A PNG.
-    Png(Bytes),
+pub struct Image {
+    /// The usual file extension.
+    ending: &'static str,
+    pub(super) media_type: &'static str,
+    /// Width and height in pixels; unknown for an SVG.
+    pub(super) size: Option<(usize, usize)>,
+    pub(super) bytes: Bytes,
 }
 
-impl Logo {
-    /// The logo among `images`, by its name. [`Images::read`] checks their content.
-    pub fn among(images: &[SiteImage]) -> Option<Self> {
-        images.iter().find_map(|image| match image.name.as_str() {
-            "logo.svg" => {
-                let text = String::from_utf8_lossy(&image.bytes);
-                Some(Self::Svg(text.into_owned()))
-            }
-            "logo.png" => Some(Self::Png(image.bytes.clone())),
-            _ => None,
+impl Image {
+    /// The operator's logo, in place of the icon: one of `images`, by its name. [`Images::read`] checks their content.
+    pub fn logo(images: &[SiteImage]) -> Option<Self> {
+        let names = ["logo.svg", "logo.png"];
+        let logo = images.iter().find(|image| names.contains(&&*image.name));
+        Self::read(logo?.bytes.clone())
+    }
+
+    /// The picture of the home page, with its size, so that nothing moves when it has loaded.
+    ///
+    /// # Errors
+    /// Says what it must be.
+    pub fn picture(bytes: Vec<u8>) -> Result<Self, String> {
+        let image = Self::read(bytes.into());
+        let kinds = ["png", "jpg", "webp", "svg"];
+        let image = image.filter(|image| kinds.contains(&image.ending));
+        let mut image = image.ok_or("is no PNG, JPEG, WebP or SVG")?;
+        if image.media_type == SVG {
+            let size = view_box_size(&image.bytes);
+            image.size = Some(size.ok_or("is an SVG without a viewBox, which tells its size")?);
+        }
+        Ok(image)
+    }
+
+    /// The path of the home page's picture.
+    pub(super) fn picture_path(&self) -> String {
+        format!("/picture.{}", self.ending)
+    }
+
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "images of all other kinds are refused"
+    )]
+    fn read(bytes: Bytes) -> Option<Self> {
+        let is_svg = std::str::from_utf8(&bytes).is_ok_and(|text| text.contains("<svg"));
+        let ending = match imagesize::image_type(&bytes) {
+            _ if is_svg => "svg",
+            Ok(ImageType::Gif) => "gif",
+            Ok(ImageType::Heif(Compression::Av1)) => "avif",
+            Ok(ImageType::Jpeg) => "jpg",
+            Ok(ImageType::Png) => "png",
+            Ok(ImageType::Webp) => "webp",
+            _ => return None,
+        };
+        let size = imagesize::blob_size(&bytes);
+        let size = size.ok().map(|size| (size.width, size.height));
+        (is_svg || size.is_some()).then_some(Self {
+            ending,
+            media_type: media_type(&format!(".{ending}"))?,
+            size,
+            bytes,
         })
     }
 }
 
-/// The images, by name.
+/// Width and height of the view box of an SVG, without their fractions.
+fn view_box_size(svg: &[u8]) -> Option<(usize, usize)> {
+    let (_, rest) = std::str::from_utf8(svg).ok()?.split_once("viewBox=")?;
+    let quote = rest.chars().next()?;
+    let view_box = rest.split(quote).nth(1)?;
+    let numbers = view_box.split([' ', ',']).filter(|text| !text.is_empty());
+    let mut sizes = numbers.skip(2).map(|number| {
+        let whole = number.split('.').next()?;
+        whole.parse().ok().filter(|size| *size > 0)
+    });
+    Some((sizes.next()??, sizes.next()??))
+}
+
+/// The images of the operator's folder, by name.
 #[derive(Debug, Default)]
 pub(super) struct Images(BTreeMap<String, Image>);
-
-#[derive(Debug)]
-struct Image {
-    media_type: &'static str,
-    /// Width and height in pixels; unknown for an SVG.
-    size: Option<(usize, usize)>,
-    bytes: Bytes,
-}
 
 impl Images {
     /// Checks names and content.
@@ -111,7 +140,20 @@ impl Images {
     /// # Errors
     /// [`SiteError`] when one of them is wrong.
     pub(super) fn read(files: &[SiteImage]) -> Result<Self, SiteError> {
-        let image = |file: &SiteImage| Ok((file.name.clone(), Image::read(file)?));
+        let image = |SiteImage { name, bytes }: &SiteImage| {
+            if !is_name(name) {
+                return Err(SiteError::new(
+                    name,
+                    "is an image whose name is not up to 64 letters, digits and inner hyphens, \
+                     underscores and full stops",
+                ));
+            }
+            let image = Image::read(bytes.clone());
+            let image = image.filter(|image| media_type(name) == Some(image.media_type));
+            let image =
+                image.ok_or_else(|| SiteError::new(name, "is no image of the kind in its name"))?;
+            Ok((name.clone(), image))
+        };
         files.iter().map(image).collect::<Result<_, _>>().map(Self)
     }
 
@@ -144,36 +186,11 @@ impl Images {
     /// Each image under a path of its own.
     pub(super) fn documents(&self) -> impl Iterator<Item = Document> {
         self.0.iter().map(|(name, image)| {
-            let form = Representation::new(image.media_type, image.bytes.clone());
-            Document::new(format!("{FOLDER}{name}"), PAGE_MAX_AGE_S, vec![form])
-        })
-    }
-}
-
-impl Image {
-    fn read(file: &SiteImage) -> Result<Self, SiteError> {
-        let SiteImage { name, bytes } = file;
-        let wrong = |why: &str| SiteError::new(name, why);
-        if !is_name(name) {
-            return Err(wrong(
-                "is an image whose name is not up to 64 letters, digits and inner hyphens, \
-                 underscores and full stops",
-            ));
-        }
-        let media_type = media_type(name).filter(|kind| media_type_within(bytes) == Some(kind));
-        let media_type = media_type.ok_or_else(|| wrong("is no image of the kind in its name"))?;
-        let size = match media_type {
-            SVG => None,
-            _ => {
-                let size = imagesize::blob_size(bytes);
-                let size = size.map_err(|error| wrong(&format!("has no size: {error}")))?;
-                Some((size.width, size.height))
-            }
-        };
-        Ok(Self {
-            media_type,
-            size,
-            bytes: bytes.clone(),
+            Document::asset(
+                format!("{FOLDER}{name}"),
+                image.media_type,
+                image.bytes.clone(),
+            )
         })
     }
 }
@@ -199,8 +216,12 @@ mod tests {
         let read = |name: &str, bytes: &[u8]| {
             let bytes = Bytes::copy_from_slice(bytes);
             let name = name.to_owned();
-            let image = Image::read(&SiteImage { name, bytes });
-            image.map(|image| (image.media_type, image.size))
+            let file = SiteImage { name, bytes };
+            let images = Images::read(std::slice::from_ref(&file));
+            images.map(|Images(images)| {
+                let image = &images[&file.name];
+                (image.media_type, image.size)
+            })
         };
         let small = Some((32, 16));
         for (name, bytes, expected) in [
@@ -234,6 +255,37 @@ mod tests {
                 error.starts_with(&format!("{}: ", name.escape_debug())),
                 "{error}"
             );
+        }
+    }
+    #[test]
+    fn a_picture_has_a_size_and_a_path_that_tells_its_kind() {
+        let svg = |box_of: &str| format!("<svg xmlns='http://www.w3.org/2000/svg' {box_of}/>");
+        let jpeg = b"\xff\xd8\xff\xc0\x00\x0b\x08\x00\x10\x00\x20\x01\x01\x11\x00";
+        for (bytes, path, size) in [
+            (jpeg.to_vec(), "/picture.jpg", (32, 16)),
+            (
+                svg("viewBox=\"0 0 640 480.5\"").into(),
+                "/picture.svg",
+                (640, 480),
+            ),
+            (svg("viewBox='0,0,64,32'").into(), "/picture.svg", (64, 32)),
+        ] {
+            let picture = Image::picture(bytes).unwrap();
+            assert_eq!(picture.picture_path(), path);
+            assert_eq!(picture.size, Some(size));
+        }
+        let without = "is an SVG without a viewBox, which tells its size";
+        for (bytes, why) in [
+            (svg(""), without),
+            (svg("viewBox='0 0 0 32'"), without),
+            (svg("viewBox='0 0 wide'"), without),
+            (
+                "GIF89a\x20\0\x10\0\0\0\0".to_owned(),
+                "is no PNG, JPEG, WebP or SVG",
+            ),
+            (String::new(), "is no PNG, JPEG, WebP or SVG"),
+        ] {
+            assert_eq!(Image::picture(bytes.into()), Err(why.to_owned()));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The texts of the pages in each language: the messages of `data/locales/`, a line each, with their arguments in
 //! double braces.
 
-use minijinja::{Environment, UndefinedBehavior, Value};
+use minijinja::{Environment, Error, Value};
 
 use crate::domain::Language;
 
@@ -15,45 +15,38 @@ const fn source(language: Language) -> &'static str {
     }
 }
 
-/// The messages of every language.
-#[derive(Debug)]
-pub(super) struct Locales(Environment<'static>);
-
-impl Locales {
-    /// Reads the messages.
-    ///
-    /// # Errors
-    /// When a message is not a valid template.
-    pub(super) fn read() -> Result<Self, minijinja::Error> {
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        for language in Language::ALL {
-            for (key, text) in messages(language) {
-                environment.add_template_owned(name(language, key), text)?;
-            }
+/// Adds the messages of every language as templates.
+///
+/// # Errors
+/// When a message is not a valid template.
+pub(super) fn add_to(environment: &mut Environment<'static>) -> Result<(), Error> {
+    for language in Language::ALL {
+        for (key, text) in messages(language) {
+            environment.add_template_owned(name(language, key), text)?;
         }
-        Ok(Self(environment))
     }
-
-    /// The message `key` in `language`, filled with `args`.
-    ///
-    /// # Errors
-    /// Names the missing message or argument.
-    pub(super) fn text(
-        &self,
-        language: Language,
-        key: &str,
-        args: Value,
-    ) -> Result<String, minijinja::Error> {
-        self.0.get_template(&name(language, key))?.render(args)
-    }
-
-    /// The keys of all messages, in the order of the English file.
-    pub(super) fn keys() -> impl Iterator<Item = &'static str> {
-        messages(Language::English).map(|(key, _text)| key)
-    }
+    Ok(())
 }
 
+/// The message `key` in `language`, filled with `args`.
+///
+/// # Errors
+/// Names the missing message or argument.
+pub(super) fn text(
+    environment: &Environment<'_>,
+    language: Language,
+    key: &str,
+    args: Value,
+) -> Result<String, Error> {
+    environment.get_template(&name(language, key))?.render(args)
+}
+
+/// The keys of all messages, in the order of the English file.
+pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+    messages(Language::English).map(|(key, _text)| key)
+}
+
+/// The name of a message's template, which no file has: the operator's have no slash, and the service's no such folder.
 fn name(language: Language, key: &str) -> String {
     format!("{}/{key}", language.tag())
 }
@@ -70,13 +63,20 @@ fn messages(language: Language) -> impl Iterator<Item = (&'static str, &'static 
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use minijinja::context;
+    use minijinja::{UndefinedBehavior, context};
 
     use super::*;
 
+    fn environment() -> Environment<'static> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        add_to(&mut environment).unwrap();
+        environment
+    }
+
     #[test]
     fn every_language_has_every_message_with_the_same_arguments() {
-        let Locales(environment) = Locales::read().unwrap();
+        let environment = environment();
         let arguments = |language| {
             let arguments = |key| {
                 let template = environment.get_template(&name(language, key)).unwrap();
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_missing_message_or_argument_is_named() {
-        let locales = Locales::read().unwrap();
-        let text = |key, args| locales.text(Language::German, key, args);
+        let environment = environment();
+        let text = |key, args| text(&environment, Language::German, key, args);
         let unknown = text("no-such", context! {}).unwrap_err();
         assert!(unknown.to_string().contains("de/no-such"), "{unknown}");
         let unfilled = text("duration-minutes", context! {}).unwrap_err();

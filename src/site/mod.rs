@@ -19,17 +19,18 @@
 //! | `privacy` | what is stored, and when each statement about it is true |
 //! | `markdown` | Markdown to HTML, and to the plain text that the assistant quotes |
 //! | `openapi` | the description of the API, as YAML and as JSON |
-//! | `reference` | the API reference, arranged from the description, and the search index of the docs |
+//! | `reference` | the operations of the description, arranged for the API reference |
 //! | `assistant` | the assistant's texts besides the passages |
 //! | [`tools`] | the tools of the MCP endpoint, with their schemas from the description |
 //! | `script` | the script of the pages, and the elements for other sites |
-//! | `skill` | instructions for agents, and their digest |
+//! | `documents` | the documents that are not pages |
 //! | [`document`] | the content of one path, in each of its representations |
 
 mod assistant;
 mod catalog;
 mod context;
 pub mod document;
+mod documents;
 mod error;
 pub mod facts;
 mod functions;
@@ -44,32 +45,29 @@ mod privacy;
 mod reference;
 mod script;
 mod site_file;
-mod skill;
 mod templates;
 pub mod tools;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::domain::{AssistantTexts, Language, LetterTemplate, Passage, Settings};
 
-use catalog::PageRow;
+use catalog::{GUIDE, HELP, PageRow};
 use context::{absolute, is_legal};
 pub use document::{Document, HTML, Representation};
 pub use error::SiteError;
 pub use facts::SiteFacts;
 use image::Images;
-pub use image::{Logo, SiteImage};
+pub use image::{Image, SiteImage};
 use openapi::Description;
 use page::Page;
 use page_writer::PageWriter;
 use site_file::FileRole;
 pub use site_file::SiteFile;
-use skill::Skill;
 use templates::Templates;
 use tools::Toolbox;
 
@@ -119,36 +117,18 @@ impl ProblemPage {
         });
         let example = example.map(|value| Value::from(Serde(value)));
         let values = context! { example, ..Value::from(Serde(self)) };
-        Page::read(
-            templates,
-            &path,
-            catalog::PROBLEM,
-            &[Language::English],
-            &values,
-        )
+        let row = &PageRow::PROBLEM;
+        Page::read(templates, row, &path, row.template, false, &values)
     }
 }
 
-/// The service's own pages, each with its row.
-type ServicePages = Vec<(&'static PageRow, Page)>;
-
 /// The passages that the assistant may quote, the operator's first: a model with little room gets the first ones. Of the
 /// service's own pages these are the help page, and the guide where the site is for developers.
-fn passages(
-    own_pages: &[Page],
-    pages: &ServicePages,
-    replaced: &[&str],
-    is_for_developers: bool,
-    base_url: &str,
-) -> Vec<Passage> {
-    let own = own_pages.iter();
-    let mut passages: Vec<_> = own.flat_map(|page| page.passages(base_url, true)).collect();
-    for (row, page) in pages {
-        let is_replaced = replaced.contains(&row.template);
-        if is_replaced || row.is_quoted && (is_for_developers || !row.is_searched) {
-            passages.extend(page.passages(base_url, is_replaced));
-        }
-    }
+fn passages(pages: &[Page], is_for_developers: bool, base_url: &str) -> Vec<Passage> {
+    let is_quoted =
+        |page: &&Page| page.is_own || page.path == HELP || page.path == GUIDE && is_for_developers;
+    let quoted = pages.iter().filter(is_quoted);
+    let mut passages: Vec<_> = quoted.flat_map(|page| page.passages(base_url)).collect();
     passages.sort_by_key(|passage| !passage.is_own);
     passages
 }
@@ -189,77 +169,77 @@ impl Site {
         files: &[SiteFile],
         images: &[SiteImage],
     ) -> Result<Self, SiteError> {
+        let settings = &facts.settings;
+        let base_url = &settings.base_url;
         let (own_paths, replaced) = roles(files)?;
-        let mut templates = Templates::new(facts, files, Images::read(images)?)?;
-        let base_url = &facts.settings.base_url;
-        let has_own_pages = has_own_pages(&facts.settings, &own_paths, &replaced);
-        templates.adapt(has_own_pages, files);
-        let own_pages = own_paths
-            .iter()
-            .map(|(path, name)| Page::read(&templates, path, name, &Language::ALL, &context! {}))
-            .collect::<Result<Vec<_>, _>>()?;
-        templates.navigate(own_pages.iter().flat_map(Page::navigation));
-        let skill = Skill::public_api(&templates)?;
-        let words = context! { problems => Value::from(Serde(problems)) };
-        let words = context! { ..words, ..templates.context.clone() };
+        let has_own_pages = has_own_pages(settings, &own_paths, &replaced);
+        let images = Images::read(images)?;
+        let mut templates = Templates::new(facts, files, images, has_own_pages)?;
+        let own_pages = own_paths.iter().map(|(path, name)| {
+            Page::read(&templates, &PageRow::OWN, path, name, true, &context! {})
+        });
+        let mut pages = own_pages.collect::<Result<Vec<_>, _>>()?;
+        templates.navigate(pages.iter().flat_map(Page::navigation));
+        let problem_list = Value::from(Serde(problems));
+        let words = context! { problems => problem_list.clone(), ..templates.context.clone() };
         let description = Description::render(&words)?;
         let operations = reference::operations(&description.value);
-        let groups = reference::groups(&description.value, &operations);
-        let toolbox = Toolbox::new(facts, &description.value, &operations);
-        let cards = own_pages.iter().map(|page| page.card(&facts.settings));
-        let cards: Vec<_> = cards.collect();
+        let toolbox = Toolbox::new(settings, &description.value, &operations);
         let paths = catalog::PAGES.iter().map(|row| row.path);
-        let paths = paths.chain(own_pages.iter().map(|page| page.path.as_str()));
+        let paths = paths.chain(pages.iter().map(|page| page.path.as_str()));
+        let cards = pages.iter().map(|page| page.card(settings));
+        let skill = documents::skill(&templates)?;
         // The entries of lists: pages, skills, tools and operations.
-        let contents = context! {
+        templates.add(context! {
             pages => paths.map(|path| context! { path }).collect::<Vec<_>>(),
-            own_pages => cards,
-            problems => Value::from(Serde(problems)),
-            skills => [Value::from(Serde(&skill))],
+            own_pages => cards.collect::<Vec<_>>(),
+            problems => problem_list,
+            skills => [skill.clone()],
+            skill,
             tools => Value::from(Serde(&toolbox.tools)),
             openapi => Value::from(Serde(&description.value)),
-            groups => Value::from(Serde(&groups)),
-        };
+            groups => Value::from(Serde(reference::groups(&description.value, &operations))),
+        });
 
-        let read = |row: &'static PageRow| {
-            let page = Page::read(&templates, row.path, row.template, row.languages, &contents)?;
-            Ok::<_, SiteError>((row, page))
-        };
-        let pages = catalog::PAGES.iter().map(read);
-        let pages = pages.collect::<Result<ServicePages, _>>()?;
-        let is_for_developers = !(has_own_pages || facts.settings.hides_developers);
-        let passages = passages(&own_pages, &pages, &replaced, is_for_developers, base_url);
-        let suggestions = assistant::suggestions(&facts.settings, &passages);
-        let contents = context! { suggestions, ..contents };
-        let mut documents = vec![skill.document()];
-        for (row, page) in &pages {
-            documents.extend(page.documents(&templates, row, &contents)?);
-            if row.is_searched {
-                let sections = page.passages(base_url, false);
-                documents.push(reference::search_index(base_url, &sections, &groups));
-            }
+        for row in catalog::PAGES {
+            let (name, is_own) = (row.template, replaced.contains(&row.template));
+            pages.push(Page::read(
+                &templates,
+                row,
+                row.path,
+                name,
+                is_own,
+                &context! {},
+            )?);
         }
-        let problem_pages = problems
-            .iter()
-            .map(|problem| problem.page(&templates, &description.value));
-        for page in own_pages.into_iter().map(Ok).chain(problem_pages) {
-            documents.extend(page?.documents(&templates, &PageRow::ARTICLE, &contents)?);
+        let is_for_developers = !(has_own_pages || settings.hides_developers);
+        let passages = passages(&pages, is_for_developers, base_url);
+        let guide = pages.iter().filter(|page| page.path == GUIDE);
+        templates.add(context! {
+            suggestions => assistant::suggestions(settings, &pages),
+            guide => guide.flat_map(Page::parts).collect::<Vec<_>>(),
+        });
+        for problem in problems {
+            pages.push(problem.page(&templates, &description.value)?);
         }
-        documents.extend(description.documents());
-        documents.extend(catalog::touch_icons(facts.logo.as_ref()));
-        documents.extend(templates.scripts.documents());
-        documents.extend(templates.images.documents());
+        let mut all = Vec::new();
+        for page in &pages {
+            all.extend(page.documents(&templates)?);
+        }
+        all.extend(description.documents());
+        all.extend(documents::assets(facts, &templates.style));
+        all.extend(templates.scripts.documents());
+        all.extend(templates.images.documents());
         for row in catalog::DOCUMENTS {
-            let body = Bytes::from(templates.fill(row.template, contents.clone())?);
-            documents.push(row.document(&body));
+            all.push(documents::document(row, &templates)?);
         }
         Ok(Self {
-            documents,
-            assistant_texts: assistant::texts(&templates, &facts.settings, &passages)?,
+            documents: all,
+            assistant_texts: assistant::texts(&templates, settings, &passages)?,
             passages: passages.into_iter().map(assistant::with_examples).collect(),
             toolbox,
-            letters: letters::letters(&templates, &facts.settings)?,
-            page_writer: PageWriter::new(Arc::new(templates), contents),
+            letters: letters::letters(&templates, settings)?,
+            page_writer: PageWriter(Arc::new(templates)),
         })
     }
 }

@@ -69,19 +69,11 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     Ok(environment)
 }
 
-/// `text` for use between the double quotes of a YAML scalar: escapes the characters of JSON, and those that
-/// YAML doesn't accept unescaped (YAML 1.2, section 5.1).
+/// `text` for use between the double quotes of a YAML scalar, which has the escapes of JSON.
 fn escape_quoted(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => escaped.extend(['\\', c]),
-            // Line separators would be folded, byte order marks dropped.
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}') => {
-                escaped.push_str(&format!("\\u{:04X}", u32::from(c)));
-            }
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    let json = serde_json::Value::from(text).to_string();
+    let inner = json
+        .strip_prefix('"')
+        .and_then(|json| json.strip_suffix('"'));
+    inner.unwrap_or_default().to_owned()
 }

@@ -9,7 +9,7 @@ use super::catalog::{FRAME, PageRow, SIGN_UP};
 use super::context::{absolute, escape_markdown, is_legal};
 use super::document::{Document, HTML, MARKDOWN, PAGE_MAX_AGE_S, Representation};
 use super::error::SiteError;
-use super::markdown::{self, Article, NEWSLETTER_FORM, Section};
+use super::markdown::{self, Article, Section};
 use super::templates::Templates;
 
 /// Maximum length of a page's description, in characters: about as much as search engines show.
@@ -20,51 +20,47 @@ const DESCRIPTION_LEN_MAX: usize = 160;
 pub(super) struct Page {
     /// The path of its HTML, which clients can also request as Markdown.
     pub(super) path: String,
+    row: &'static PageRow,
+    /// True if its text is the operator's.
+    pub(super) is_own: bool,
     /// Its text in each of its languages; other documents list the first.
-    texts: Vec<PageText>,
-}
-
-/// The text of a page in a language.
-#[derive(Debug)]
-struct PageText {
-    language: Language,
-    article: Article,
+    texts: Vec<(Language, Article)>,
 }
 
 impl Page {
-    /// Renders and parses the template `name` in each of `languages`, with `values`.
+    /// Renders and parses the template `name` in each of the languages of `row`, with `values`.
     ///
     /// # Errors
     /// [`SiteError`] when it cannot be rendered, or does not begin with a first-level heading.
     pub(super) fn read(
         templates: &Templates,
+        row: &'static PageRow,
         path: &str,
         name: &str,
-        languages: &[Language],
+        is_own: bool,
         values: &Value,
     ) -> Result<Self, SiteError> {
-        let text = |&language: &Language| {
+        let mut texts = Vec::new();
+        for &language in row.languages {
             let source = templates.source_in(language, name);
+            let wrong = |line, why: &str| SiteError {
+                line,
+                ..SiteError::new(&source, why)
+            };
+            let no_title = || wrong(Some(1), "does not begin with a title, such as # Title");
             let markdown = templates.fill_in(language, &source, values.clone())?;
-            let article =
-                markdown::read(&markdown, &templates.images).ok_or_else(|| SiteError {
-                    line: Some(1),
-                    ..SiteError::new(&source, "does not begin with a title, such as # Title")
-                })?;
+            let article = markdown::read(&markdown, &templates.images).ok_or_else(no_title)?;
             if let Some(image) = &article.missing_image {
-                return Err(SiteError {
-                    line: templates.line_with(&source, image),
-                    ..SiteError::new(&source, format!("there is no file {image}"))
-                });
+                let line = templates.line_with(&source, image);
+                return Err(wrong(line, &format!("there is no file {image}")));
             }
-            Ok(PageText { language, article })
-        };
+            texts.push((language, article));
+        }
         Ok(Self {
             path: path.to_owned(),
-            texts: languages
-                .iter()
-                .map(text)
-                .collect::<Result<_, SiteError>>()?,
+            row,
+            is_own,
+            texts,
         })
     }
 
@@ -76,37 +72,26 @@ impl Page {
         }
     }
 
-    /// The page and its Markdown, each in its languages, laid out according to `row`; `values` are for the
-    /// templates.
+    /// The page and its Markdown, each in its languages.
     ///
     /// # Errors
     /// [`SiteError`] when a template can't be rendered.
-    pub(super) fn documents(
-        &self,
-        templates: &Templates,
-        row: &PageRow,
-        values: &Value,
-    ) -> Result<[Document; 2], SiteError> {
+    pub(super) fn documents(&self, templates: &Templates) -> Result<[Document; 2], SiteError> {
         let (mut pages, mut twins) = (Vec::new(), Vec::new());
-        for text in &self.texts {
-            let language = (self.texts.len() > 1).then_some(text.language);
-            let html = self.html(templates, text, row.layout, values)?;
-            let mut markdown = text.article.markdown.clone();
-            if let Some(end) = row.markdown_end {
-                markdown.extend(["\n", &templates.fill(end, values.clone())?]);
-            }
-            let [html, markdown] =
-                [(HTML, html), (MARKDOWN, markdown)].map(|(media_type, body)| Representation {
-                    language,
-                    ..Representation::new(media_type, body)
-                });
-            pages.extend([html, markdown.clone()]);
+        for (language, article) in &self.texts {
+            let form = |media_type, body: String| Representation {
+                language: (self.texts.len() > 1).then_some(*language),
+                ..Representation::new(media_type, body)
+            };
+            let markdown = form(MARKDOWN, article.markdown.clone());
+            let html = self.html(templates, *language, article)?;
+            pages.extend([form(HTML, html), markdown.clone()]);
             twins.push(markdown);
         }
         let markdown_path = self.markdown_path();
         let alternate = format!("<{markdown_path}>; rel=\"alternate\"; type=\"text/markdown\"");
         let page = Document {
-            link: Some(match row.link {
+            link: Some(match self.row.link {
                 Some(link) => format!("{link}, {alternate}"),
                 None => alternate,
             }),
@@ -122,37 +107,25 @@ impl Page {
     fn html(
         &self,
         templates: &Templates,
-        text: &PageText,
-        layout: &str,
-        values: &Value,
+        language: Language,
+        article: &Article,
     ) -> Result<String, SiteError> {
-        let Article { lead, sections, .. } = &text.article;
-        let section = |section: &Section| {
-            context! {
-                title => section.title.as_str(),
-                anchor => section.anchor.as_str(),
-                html => Value::from_safe_string(section.html.clone()),
-            }
-        };
-        let article = context! {
+        let lead = &article.lead;
+        let values = context! {
             here => self.path.as_str(),
             lead => Value::from_safe_string(lead.html.clone()),
-            sections => sections.iter().map(section).collect::<Vec<_>>(),
-            ..values.clone()
+            sections => sections(article.sections.iter()),
         };
-        let body = templates.fill_in(text.language, layout, article)?;
-        let body = with_form(templates, text.language, body)?;
-        let languages = self.texts.iter().map(|text| text.language);
-        let frame = context! {
+        let body = templates.fill_in(language, self.row.layout, values)?;
+        let body = with_form(templates, language, &body)?;
+        let values = context! {
             title => lead.title.as_str(),
-            description => text.description(),
+            description => description(article),
             here => self.path.as_str(),
-            languages => templates.language_links(languages),
             markdown_path => Value::from_safe_string(self.markdown_path()),
-            body => Value::from_safe_string(body.clone()),
-            ..values.clone()
         };
-        let html = templates.fill_in(text.language, FRAME, frame)?;
+        let languages = self.texts.iter().map(|(language, _)| *language);
+        let html = templates.frame(language, languages, &body, values)?;
         if html.contains(&body) {
             Ok(html)
         } else {
@@ -160,18 +133,31 @@ impl Page {
         }
     }
 
+    /// The parts of its first text, for templates.
+    pub(super) fn parts(&self) -> Vec<Value> {
+        let first = self.texts.iter().take(1);
+        sections(first.flat_map(|(_, article)| article.parts()))
+    }
+
     /// Path and name of the page in the navigation of each language, if it is listed there.
     pub(super) fn navigation(&self) -> impl Iterator<Item = (Language, [String; 2])> {
-        self.texts.iter().filter_map(|text| {
-            let words = text.article.navigation.clone()?;
-            Some((text.language, [self.path.clone(), words]))
+        self.texts.iter().filter_map(|(language, article)| {
+            let words = article.navigation.clone()?;
+            Some((*language, [self.path.clone(), words]))
         })
+    }
+
+    /// The first heading in `language` that has a text.
+    pub(super) fn first_title(&self, language: Language) -> Option<&str> {
+        let mut texts = self.texts.iter();
+        let (_, article) = texts.find(|(own, _)| *own == language)?;
+        article.told().next().map(|part| part.title.as_str())
     }
 
     /// The page, as other documents list it.
     pub(super) fn card(&self, settings: &Settings) -> Value {
         let url = absolute(&settings.base_url, &self.path);
-        let title = self.texts.first().map(|text| &text.article.lead.title);
+        let title = self.texts.first().map(|(_, article)| &article.lead.title);
         context! {
             path => self.path.as_str(),
             markdown_path => self.markdown_path(),
@@ -182,74 +168,86 @@ impl Page {
 
     /// The passages for the assistant: the page's sections, and the text before them. A text that is the same
     /// in several languages appears once.
-    pub(super) fn passages(&self, base_url: &str, is_own: bool) -> Vec<Passage> {
-        let url = format!("{base_url}{}", self.path);
+    pub(super) fn passages(&self, base_url: &str) -> Vec<Passage> {
         let mut passages = Vec::new();
-        for text in &self.texts {
-            let is_same = |other: &&PageText| other.article.markdown == text.article.markdown;
-            let mut same = self.texts.iter().filter(is_same);
-            let is_first = same.next().is_some_and(|one| one.language == text.language);
-            if is_first {
-                let language = same.next().is_none().then_some(text.language);
-                passages.extend(text.passages(&url, language, is_own));
+        for (language, article) in &self.texts {
+            let texts = self.texts.iter();
+            let mut same = texts.filter(|(_, other)| other.markdown == article.markdown);
+            if same.next().is_none_or(|(first, _)| first != language) {
+                continue;
             }
+            let language = same.next().is_none().then_some(*language);
+            let query = match language {
+                Some(language) if language != Language::default() => {
+                    format!("?lang={}", language.tag())
+                }
+                Some(_) | None => String::new(),
+            };
+            let url = format!("{base_url}{}{query}", self.path);
+            let passage = |part: &Section| Passage {
+                page: article.lead.title.clone(),
+                title: part.title.clone(),
+                url: if part.anchor == article.lead.anchor {
+                    url.clone()
+                } else {
+                    format!("{url}#{}", part.anchor)
+                },
+                text: part.text.clone(),
+                hints: part.hints.clone(),
+                examples: Vec::new(),
+                is_own: self.is_own,
+                language,
+            };
+            passages.extend(article.told().map(passage));
         }
         passages
     }
 }
 
-impl PageText {
-    /// The beginning of its first paragraph.
-    fn description(&self) -> String {
-        let Article { lead, sections, .. } = &self.article;
-        let text = std::iter::once(lead)
-            .chain(sections)
-            .map(|section| section.text.lines().next().unwrap_or_default())
-            .find(|line| !line.is_empty())
-            .unwrap_or(&lead.title);
-        shorten(text, DESCRIPTION_LEN_MAX)
-    }
-
-    /// Its passages, under the page's `url`.
-    fn passages(&self, url: &str, language: Option<Language>, is_own: bool) -> Vec<Passage> {
-        let url = match language {
-            Some(language) if language != Language::default() => {
-                format!("{url}?lang={}", language.tag())
-            }
-            Some(_) | None => url.to_owned(),
-        };
-        let passage = |section: &Section, url| Passage {
-            page: self.article.lead.title.clone(),
-            title: section.title.clone(),
-            url,
-            text: section.text.clone(),
-            hints: section.hints.clone(),
-            examples: Vec::new(),
-            is_own,
-            language,
-        };
-        let Article { lead, sections, .. } = &self.article;
-        std::iter::once(passage(lead, url.clone()))
-            .filter(|lead| !lead.text.is_empty())
-            .chain(
-                sections
-                    .iter()
-                    .map(|section| passage(section, format!("{url}#{}", section.anchor))),
-            )
-            .collect()
-    }
+/// The beginning of the first paragraph, or as many of its first words as search engines show, with an ellipsis.
+fn description(article: &Article) -> String {
+    let lines = article.parts().filter_map(|part| part.text.lines().next());
+    let mut lines = lines.filter(|line| !line.is_empty());
+    shorten(
+        lines.next().unwrap_or(&article.lead.title),
+        DESCRIPTION_LEN_MAX,
+    )
 }
 
-/// `body` with the newsletter's form where its source asks for it. A page has only one, because the form's
-/// parts have ids.
-fn with_form(templates: &Templates, language: Language, body: String) -> Result<String, SiteError> {
-    if !body.contains(NEWSLETTER_FORM) {
-        return Ok(body);
+/// Sections as templates see them.
+fn sections<'a>(sections: impl Iterator<Item = &'a Section>) -> Vec<Value> {
+    let section = |section: &Section| {
+        context! {
+            title => section.title.as_str(),
+            anchor => section.anchor.as_str(),
+            html => Value::from_safe_string(section.html.clone()),
+            text => section.text.as_str(),
+            hints => section.hints.clone(),
+        }
+    };
+    sections.map(section).collect()
+}
+
+/// `body` with the newsletter's form in place of a link to it that is alone in its paragraph. A page has only one,
+/// because the form's parts have ids.
+fn with_form(templates: &Templates, language: Language, body: &str) -> Result<String, SiteError> {
+    const LINK: &str = "<p><a href=\"form:newsletter\">";
+    let mut pieces = body.split(LINK);
+    let mut filled = pieces.next().unwrap_or_default().to_owned();
+    let mut is_free = !body.contains("id=\"newsletter-email\"");
+    for piece in pieces {
+        match piece.split_once("</a></p>\n") {
+            Some((label, rest)) if !label.contains("</a>") => {
+                if is_free {
+                    filled.push_str(&templates.fill_in(language, SIGN_UP, context! {})?);
+                    is_free = false;
+                }
+                filled.push_str(rest);
+            }
+            Some(_) | None => filled.extend([LINK, piece]),
+        }
     }
-    let form = templates.fill_in(language, SIGN_UP, context! {})?;
-    let free = usize::from(!body.contains("id=\"newsletter-email\""));
-    let body = body.replacen(NEWSLETTER_FORM, &form, free);
-    Ok(body.replace(NEWSLETTER_FORM, ""))
+    Ok(filled)
 }
 
 /// `text`, or as many of its first words as fit, with an ellipsis.

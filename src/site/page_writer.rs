@@ -8,30 +8,20 @@ use serde::Serialize;
 
 use crate::domain::{Language, Settings};
 
-use super::catalog::FRAME;
 use super::error::SiteError;
 use super::privacy::statements;
 use super::templates::Templates;
 
 /// Renders pages in the site's frame. A clone shares the templates.
 #[derive(Clone, Debug)]
-pub struct PageWriter {
-    templates: Arc<Templates>,
-    /// The values shared by all frames.
-    values: Value,
-}
+pub struct PageWriter(pub(super) Arc<Templates>);
 
 impl PageWriter {
-    /// A writer of pages with `values` for their frame.
-    pub(super) const fn new(templates: Arc<Templates>, values: Value) -> Self {
-        Self { templates, values }
-    }
-
     /// The text with which the newsletter's form asks for consent, on the pages of this service.
     pub fn consent_text(&self, language: Language, settings: &Settings) -> Option<String> {
         let hint = statements(settings).remove("form").unwrap_or_default();
         let keys = ["newsletter-lead"].into_iter().chain(hint);
-        let texts = keys.map(|key| self.templates.text(language, key).ok());
+        let texts = keys.map(|key| self.0.text(language, key).ok());
         Some(texts.collect::<Option<Vec<_>>>()?.join(" "))
     }
 
@@ -48,20 +38,16 @@ impl PageWriter {
         path: Option<&str>,
         values: &impl Serialize,
     ) -> Result<String, SiteError> {
-        let templates = &self.templates;
-        let values = Value::from(Serde(values));
-        let body = templates.fill_in(language, layout, values)?;
-        let languages = path.iter().flat_map(|_path| Language::ALL);
+        let Self(templates) = self;
+        let body = templates.fill_in(language, layout, Value::from(Serde(values)))?;
         // The frame always has all its values, even empty ones.
         let frame = context! {
             title => templates.text(language, title)?,
             description => "",
             here => path.unwrap_or_default(),
-            languages => templates.language_links(languages),
             markdown_path => "",
-            body => Value::from_safe_string(body),
-            ..self.values.clone()
         };
-        templates.fill_in(language, FRAME, frame)
+        let languages = path.iter().flat_map(|_path| Language::ALL);
+        templates.frame(language, languages, &body, frame)
     }
 }

@@ -62,12 +62,12 @@ fn stores(settings: &Settings) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::locales::Locales;
+    use super::super::locales;
     use super::*;
 
     #[test]
     fn every_statement_has_its_facts_and_words_and_no_words_are_left_out() {
-        let known: Vec<_> = Locales::keys().collect();
+        let known: Vec<_> = locales::keys().collect();
         let mut stated = Vec::new();
         for [topics, facts, key] in rows() {
             assert!(!topics.is_empty(), "{key}");

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use minijinja::Value;
+use minijinja::{Environment, Value};
 
 use crate::domain::{Accent, Language};
 
-use super::document::{Document, PAGE_MAX_AGE_S, Representation, fingerprint};
+use super::document::{Document, fingerprint};
 use super::error::SiteError;
-use super::locales::Locales;
+use super::locales;
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
@@ -56,22 +56,18 @@ pub(super) struct Scripts {
 }
 
 impl Scripts {
-    /// Joins the elements, with the messages of `locales` that the scripts name, and the colours `accent`. They know
+    /// Joins the elements, with the messages of `environment` that the scripts name, and the colours `accent`. They know
     /// whether a sign-up `confirms` by email.
     ///
     /// # Errors
     /// [`SiteError`] when a message takes an argument that no script fills in.
     pub(super) fn read(
-        locales: &Locales,
+        environment: &Environment<'_>,
         accent: Option<Accent>,
         confirms: bool,
     ) -> Result<Self, SiteError> {
         let style = accented(include_str!("../../data/embed/style.css"), accent);
-        let style = compact(&style).replace('\n', "").replace(": ", ":");
-        let style = style
-            .replace(";}", "}")
-            .replace(" 0.", " .")
-            .replace(":0.", ":.");
+        let style = compact(&style).replace('\n', "");
         let embed = PARTS.map(|(_, text)| compact(text)).concat();
         let embed = embed
             .replace(STYLE, &format!("STYLE={}", json(&style)))
@@ -86,7 +82,7 @@ impl Scripts {
         modules.push((EMBED, embed));
         for (_path, text) in &mut modules {
             if text.contains(TEXTS) {
-                let texts = texts(locales, text)?;
+                let texts = texts(environment, text)?;
                 *text = text.replace(TEXTS, &format!("TEXTS={}", json(&texts)));
             }
         }
@@ -106,10 +102,9 @@ impl Scripts {
         let versioned_end = format!(".js?v={}\";", self.version);
         self.modules.iter().map(move |(path, text)| {
             let text = text.replace(".js\";", &versioned_end);
-            let form = Representation::new(JAVASCRIPT, text);
             Document {
                 version: Some(self.version.clone()),
-                ..Document::new(*path, PAGE_MAX_AGE_S, vec![form])
+                ..Document::asset(*path, JAVASCRIPT, text)
             }
         })
     }
@@ -134,24 +129,22 @@ fn compact(text: &str) -> String {
     SPACED.iter().fold(kept.collect(), tight)
 }
 
-/// The messages used by `source`, by language and key, with `{n}` for an argument `n`.
-fn texts(
-    locales: &Locales,
-    source: &str,
-) -> Result<BTreeMap<&'static str, BTreeMap<&'static str, String>>, minijinja::Error> {
+/// Messages by language and key.
+type Texts = BTreeMap<&'static str, BTreeMap<&'static str, String>>;
+
+/// The messages used by `source`, with `{n}` for an argument `n`.
+fn texts(environment: &Environment<'_>, source: &str) -> Result<Texts, minijinja::Error> {
     let args = ARGUMENTS.map(|name| (name, format!("{{{name}}}")));
     let args = Value::from(BTreeMap::from(args));
-    let is_named = |key: &&'static str| source.contains(&format!("\"{key}\""));
-    let keys: Vec<_> = Locales::keys().filter(is_named).collect();
-    let of_language = |language: Language| {
-        let messages = keys.iter();
-        let messages = messages.map(|key| Ok((*key, locales.text(language, key, args.clone())?)));
-        Ok((
-            language.tag(),
-            messages.collect::<Result<_, minijinja::Error>>()?,
-        ))
-    };
-    Language::ALL.into_iter().map(of_language).collect()
+    let mut texts = Texts::new();
+    for key in locales::keys().filter(|key| source.contains(&format!("\"{key}\""))) {
+        for language in Language::ALL {
+            let text = locales::text(environment, language, key, args.clone())?;
+            let of_language = texts.entry(language.tag()).or_default();
+            of_language.insert(key, text);
+        }
+    }
+    Ok(texts)
 }
 
 fn json(value: &impl serde::Serialize) -> String {
@@ -168,7 +161,9 @@ mod tests {
     use super::*;
 
     fn embed(confirms: bool) -> String {
-        let scripts = Scripts::read(&Locales::read().unwrap(), None, confirms).unwrap();
+        let mut environment = Environment::new();
+        locales::add_to(&mut environment).unwrap();
+        let scripts = Scripts::read(&environment, None, confirms).unwrap();
         let (_, text) = scripts
             .modules
             .into_iter()
@@ -286,7 +281,7 @@ mod tests {
 
     #[test]
     fn every_message_that_a_script_names_is_there() {
-        let keys: Vec<_> = Locales::keys().collect();
+        let keys: Vec<_> = locales::keys().collect();
         for (_, text) in MODULES.into_iter().chain(PARTS) {
             for word in text.split('"') {
                 let is_key = ["form-", "frame-", "newsletter-", "chat-", "script-"];

@@ -26,35 +26,15 @@ pub(super) enum FileRole {
 }
 
 /// The service's files that an operator may replace.
-const REPLACEABLE: &[&str] = &[
-    "auth.md",
-    SiteFile::CONFIRMATION,
-    "developers.md",
-    "guide.md",
-    "help.md",
-    "home.html",
-    "index.md",
-    "llms.txt",
-    "page.html",
-    "problem.md",
-    "robots.txt",
-    "style.css",
-];
+const REPLACEABLE: &str = "auth.md confirmation.md developers.md guide.md help.md home.html index.md llms.txt page.html \
+    problem.md robots.txt style.css";
 
 /// Reserved names: the first segments of the service's other paths.
-const RESERVED: &[&str] = &[
-    "agent",
-    "api",
-    "docs",
-    "embed",
-    "images",
-    "livez",
-    "mcp",
-    "newsletter",
-    "oauth2",
-    "problems",
-    "script",
-];
+const RESERVED: &str = "agent api docs embed images livez mcp newsletter oauth2 problems script";
+
+fn is_in(list: &str, name: &str) -> bool {
+    list.split(' ').any(|known| known == name)
+}
 
 /// Maximum length of a page's name, without its extension.
 const NAME_LEN_MAX: usize = 64;
@@ -68,35 +48,28 @@ impl SiteFile {
     /// # Errors
     /// [`SiteError`] when its name is not valid for a page, or is reserved.
     pub(super) fn role(&self) -> Result<FileRole, SiteError> {
-        if REPLACEABLE.contains(&self.name.as_str()) {
+        if is_in(REPLACEABLE, &self.name) {
             return Ok(FileRole::Replacement);
         }
         let (original, language) = page_and_language(&self.name);
         if language.is_some() && is_translated(&original) {
             return Ok(FileRole::Replacement);
         }
-        let is_replaceable = REPLACEABLE.contains(&original.as_str());
         let page = original.strip_suffix(".md").filter(|name| is_name(name));
-        match page {
-            Some(_) if is_replaceable => Err(SiteError::new(
-                &self.name,
-                format!("{original} is in English alone"),
-            )),
-            Some(name) if RESERVED.contains(&name) => Err(SiteError::new(
-                &self.name,
-                format!("/{name} is a path of the service already"),
-            )),
-            Some(_) if language.is_some() => Ok(FileRole::Translation(original)),
-            Some(name) => Ok(FileRole::Page(format!("/{name}"))),
-            None => Err(SiteError::new(
-                &self.name,
-                format!(
-                    "is neither a page, named by up to {NAME_LEN_MAX} lowercase letters, digits \
-                     and inner hyphens and .md, or .de.md for one in German, nor one of {}",
-                    REPLACEABLE.join(", ")
-                ),
-            )),
-        }
+        let why = match page {
+            Some(_) if is_in(REPLACEABLE, &original) => format!("{original} is in English alone"),
+            Some(name) if is_in(RESERVED, name) => {
+                format!("/{name} is a path of the service already")
+            }
+            Some(_) if language.is_some() => return Ok(FileRole::Translation(original)),
+            Some(name) => return Ok(FileRole::Page(format!("/{name}"))),
+            None => format!(
+                "is neither a page, named by up to {NAME_LEN_MAX} lowercase letters, digits and inner hyphens and \
+                 .md, or .de.md for one in German, nor one of {}",
+                REPLACEABLE.replace(' ', ", ")
+            ),
+        };
+        Err(SiteError::new(&self.name, why))
     }
 
     /// Checks that `page`, which the file translates, is among `files`.
@@ -124,16 +97,12 @@ fn is_translated(template: &str) -> bool {
 /// The file of the page that `name` is a text of, and the language in the name, if any: `about.md` and German
 /// for `about.de.md`.
 pub(super) fn page_and_language(name: &str) -> (String, Option<Language>) {
-    let parts = name
-        .strip_suffix(".md")
-        .and_then(|stem| stem.rsplit_once('.'));
-    let others = || {
-        Language::ALL
-            .into_iter()
-            .filter(|language| *language != Language::default())
-    };
-    let is_meant = |tag: &str| others().find(|language| language.tag() == tag);
-    match parts.and_then(|(page, tag)| Some((page, is_meant(tag)?))) {
+    let others = Language::ALL
+        .into_iter()
+        .filter(|language| *language != Language::default());
+    let stem_of = |language: Language| name.strip_suffix(&format!(".{}.md", language.tag()));
+    let mut found = others.filter_map(|language| Some((stem_of(language)?, language)));
+    match found.next() {
         Some((page, language)) => (format!("{page}.md"), Some(language)),
         None => (name.to_owned(), None),
     }
@@ -169,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_name_tells_what_a_file_stands_for() {
-        for &name in REPLACEABLE {
+        for name in REPLACEABLE.split(' ') {
             assert_eq!(role(name), Ok(FileRole::Replacement));
         }
         for name in ["help.de.md", "index.es.md"] {
@@ -195,7 +164,7 @@ mod tests {
         ] {
             assert_eq!(role(name), Err(format!("{name}: {why}")));
         }
-        for &name in RESERVED {
+        for name in RESERVED.split(' ') {
             let error = format!("{name}.md: /{name} is a path of the service already");
             assert_eq!(role(&format!("{name}.md")), Err(error));
         }

@@ -1,7 +1,6 @@
 //! The files of `data/` as templates.
 
 use std::io;
-use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
@@ -9,14 +8,14 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
 
 use crate::domain::Language;
 
+use super::catalog::FRAME;
 use super::document::fingerprint;
 use super::error::SiteError;
 use super::facts::SiteFacts;
-use super::functions;
-use super::image::{Images, Logo};
-use super::locales::Locales;
+use super::image::{Images, PNG, SVG};
 use super::script::{Scripts, accented};
 use super::site_file::{SiteFile, name_in, page_and_language};
+use super::{functions, locales};
 
 /// Each file of `data/` with its text.
 macro_rules! sources {
@@ -35,15 +34,15 @@ const SOURCES: &[(&str, &str)] = sources! {
     "parts/guide.html" "home.html" "parts/error.html" "parts/developers.html" "parts/search.html"
     "parts/sign_up.html" "parts/embed.html" "parts/snippets.html" "parts/newsletter.html"
     "parts/thanks.html" "parts/contact.html" "parts/confirmation.html" "parts/confirmation.txt" "parts/reference.html" "parts/operation.html" "parts/reference.md"
-    "parts/schema.txt" "llms.txt" "robots.txt" "sitemap.xml" "skills/public-landing-api/SKILL.md"
+    "parts/schema.txt" "parts/search.json" "llms.txt" "robots.txt" "sitemap.xml" "skills/public-landing-api/SKILL.md"
     "well-known/oauth-protected-resource.json" "well-known/oauth-authorization-server.json"
     "well-known/openid-configuration.json" "well-known/jwks.json" "well-known/api-catalog.json"
     "well-known/mcp/server-card.json" "well-known/mcp.json" "well-known/ai-catalog.json"
     "well-known/agent-skills/index.json"
 };
 
-/// The stylesheet and the icon. They are not templates: `{#` in a stylesheet would begin a comment.
-const VERBATIM: &[(&str, &str)] = sources! { "style.css" "icon.svg" };
+/// The stylesheet. It is no template: `{#` in it would begin a comment.
+const STYLE: &str = "style.css";
 
 /// Maximum number of steps of a template: far more than any sensible one needs.
 const STEPS_MAX: u64 = 10_000_000;
@@ -55,13 +54,13 @@ const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Templates {
     environment: Environment<'static>,
-    locales: Arc<Locales>,
+    /// The values of all templates.
     pub(super) context: Value,
     /// The operator's pages in the frame's navigation: language, path and words.
     navigation: Vec<(Language, [String; 2])>,
-    /// The languages that pages link to.
+    /// The languages that pages link to: of the operator's pages, if there are any, those that they are in.
     languages: Vec<Language>,
-    verbatim: Vec<(&'static str, String)>,
+    pub(super) style: String,
     pub(super) scripts: Scripts,
     pub(super) images: Images,
 }
@@ -76,46 +75,48 @@ impl Templates {
         facts: &SiteFacts,
         files: &[SiteFile],
         images: Images,
+        has_own_pages: bool,
     ) -> Result<Self, SiteError> {
-        let locales = Arc::new(Locales::read()?);
         let accent = facts.settings.accent;
-        let confirms = facts.settings.asks_to_confirm();
-        let scripts = Scripts::read(&locales, accent, confirms)?;
-        let mut environment = environment(&locales)?;
-        let verbatim = VERBATIM.iter().map(|&(name, text)| match &facts.logo {
-            Some(Logo::Svg(logo)) if name == "icon.svg" => (name, logo.clone()),
-            Some(_) | None => (name, accented(text, accent)),
-        });
-        let mut verbatim: Vec<_> = verbatim.collect();
+        let mut environment = environment()?;
+        let scripts = Scripts::read(&environment, accent, facts.settings.asks_to_confirm())?;
         for &(name, source) in SOURCES {
             if !is_outdated(name, files) {
                 environment.add_template(name, source)?;
             }
         }
         // An operator's file replaces the service's file of the same name.
+        let mut style = accented(include_str!("../../data/style.css"), accent);
         for SiteFile { name, text } in files {
-            match verbatim.iter_mut().find(|(known, _)| known == name) {
-                Some((_, replaced)) => replaced.clone_from(text),
-                None => environment.add_template_owned(name.clone(), text.clone())?,
+            if name == STYLE {
+                style.clone_from(text);
+            } else {
+                environment.add_template_owned(name.clone(), text.clone())?;
             }
         }
+        let is_logo = |media_type| {
+            let logo = facts.logo.as_ref();
+            logo.is_none_or(|logo| logo.media_type == media_type)
+        };
         // A page loads the script and style it was made with.
-        let style = verbatim.iter().find(|(name, _)| *name == "style.css");
-        let style = style.map(|(_, text)| text.as_bytes()).unwrap_or_default();
-        let paths = context! {
+        let own = context! {
             script_path => Value::from_safe_string(scripts.path()),
-            style_path => Value::from_safe_string(format!("/style.css?v={}", fingerprint(&[style]))),
+            style_path => Value::from_safe_string(format!("/style.css?v={}", fingerprint(&[style.as_bytes()]))),
             // Without a logo, the icon serves as both.
-            has_svg_icon => !matches!(facts.logo, Some(Logo::Png(_))),
-            has_png_icon => !matches!(facts.logo, Some(Logo::Svg(_))),
+            has_svg_icon => is_logo(SVG),
+            has_png_icon => is_logo(PNG),
+            has_own_pages,
+        };
+        let is_linked = |language: &Language| {
+            let is_of = |file: &SiteFile| page_and_language(&file.name).1 == Some(*language);
+            !has_own_pages || *language == Language::default() || files.iter().any(is_of)
         };
         Ok(Self {
-            context: context! { ..paths, ..super::context::context(facts) },
+            context: context! { ..own, ..super::context::context(facts) },
             navigation: Vec::new(),
-            languages: Language::ALL.to_vec(),
+            languages: Language::ALL.into_iter().filter(is_linked).collect(),
             environment,
-            locales,
-            verbatim,
+            style,
             scripts,
             images,
         })
@@ -126,22 +127,9 @@ impl Templates {
         self.navigation = entries.collect();
     }
 
-    /// Adapts the pages to the operator's `files`: they link to the languages of their own pages, if there are any.
-    pub(super) fn adapt(&mut self, has_own_pages: bool, files: &[SiteFile]) {
-        self.context = context! { has_own_pages, ..self.context.clone() };
-        if has_own_pages {
-            self.languages.retain(|language| {
-                let is_of = |file: &SiteFile| page_and_language(&file.name).1 == Some(*language);
-                *language == Language::default() || files.iter().any(is_of)
-            });
-        }
-    }
-
-    /// The links of a page to itself in others of its `languages`.
-    pub(super) fn language_links(&self, languages: impl Iterator<Item = Language>) -> Vec<Value> {
-        let linked = languages.filter(|language| self.languages.contains(language));
-        let link = |lang: Language| context! { tag => lang.tag(), name => lang.name() };
-        linked.map(link).collect()
+    /// Adds values for the templates that are rendered from now on.
+    pub(super) fn add(&mut self, values: Value) {
+        self.context = context! { ..values, ..self.context.clone() };
     }
 
     /// Number of the first line of the template `name` that contains `text`.
@@ -156,7 +144,12 @@ impl Templates {
     /// # Errors
     /// [`SiteError`] when there is none, or it takes some.
     pub(super) fn text(&self, language: Language, key: &str) -> Result<String, SiteError> {
-        Ok(self.locales.text(language, key, context! {})?)
+        Ok(locales::text(
+            &self.environment,
+            language,
+            key,
+            context! {},
+        )?)
     }
 
     /// The template of the page `name` in `language`: a translation, such as `about.de.md` for `about.md`, or
@@ -189,9 +182,6 @@ impl Templates {
         name: &str,
         more: Value,
     ) -> Result<String, SiteError> {
-        if let Some((_, text)) = self.verbatim.iter().find(|(verbatim, _)| *verbatim == name) {
-            return Ok(text.clone());
-        }
         let navigation = self.navigation.iter();
         let navigation = navigation.filter(|(of, _)| *of == language);
         let navigation: Vec<_> = navigation.map(|(_, entry)| entry.to_vec()).collect();
@@ -212,6 +202,26 @@ impl Templates {
         String::from_utf8(filled.0)
             .map_err(|error| SiteError::new(name, error.utf8_error().to_string()))
     }
+
+    /// Lays `body` out in the frame of every page, with links to the page in others of its `languages`.
+    ///
+    /// # Errors
+    /// As [`Self::fill_in`].
+    pub(super) fn frame(
+        &self,
+        language: Language,
+        languages: impl Iterator<Item = Language>,
+        body: &str,
+        values: Value,
+    ) -> Result<String, SiteError> {
+        let linked = languages.filter(|language| self.languages.contains(language));
+        let link = |lang: Language| context! { tag => lang.tag(), name => lang.name() };
+        let own = context! {
+            languages => linked.map(link).collect::<Vec<_>>(),
+            body => Value::from_safe_string(body.to_owned()),
+        };
+        self.fill_in(language, FRAME, context! { ..own, ..values })
+    }
 }
 
 /// True if `name` is the translation of a page that the operator has replaced: it translates the replaced
@@ -221,7 +231,8 @@ fn is_outdated(name: &str, files: &[SiteFile]) -> bool {
     language.is_some() && files.iter().any(|file| file.name == page)
 }
 
-fn environment(locales: &Arc<Locales>) -> Result<Environment<'static>, SiteError> {
+/// The messages, and the functions that use them.
+fn environment() -> Result<Environment<'static>, SiteError> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
     environment.set_syntax(syntax?);
@@ -233,7 +244,8 @@ fn environment(locales: &Arc<Locales>) -> Result<Environment<'static>, SiteError
         Some((_, "json")) => AutoEscape::Json,
         _ => AutoEscape::None,
     });
-    functions::add_to(&mut environment, locales);
+    locales::add_to(&mut environment)?;
+    functions::add_to(&mut environment);
     Ok(environment)
 }
 
@@ -262,7 +274,7 @@ mod tests {
 
     #[test]
     fn no_page_of_the_operators_has_the_name_of_a_source() {
-        for &(name, _) in SOURCES.iter().chain(VERBATIM) {
+        for name in SOURCES.iter().map(|(name, _)| *name).chain([STYLE]) {
             let file = SiteFile {
                 name: name.to_owned(),
                 text: String::new(),

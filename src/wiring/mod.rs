@@ -33,7 +33,7 @@ use crate::config::{Args, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
 use crate::ports::{ModelClient, NullSink, SignUps, WebhookSender, random};
 use crate::site::image::is_image;
-use crate::site::{Logo, ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
+use crate::site::{Image, ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
 
 /// The stores cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -60,9 +60,15 @@ impl From<String> for StoresError {
 pub fn site(args: &Args, settings: &Settings, problems: &[ProblemPage]) -> Result<Site, String> {
     let (files, images) = site_files(args)?;
     let dir = args.site_dir.clone().unwrap_or_default();
+    let picture = args.site_picture.as_ref().map(|path| {
+        let bytes = operator_file::read_image(path).map_err(|error| error.to_string());
+        let picture = bytes.and_then(Image::picture);
+        picture.map_err(at("--site-picture", path))
+    });
     let facts = SiteFacts {
         settings: settings.clone(),
-        logo: Logo::among(&images),
+        logo: Image::logo(&images),
+        picture: picture.transpose()?,
     };
     Site::render(&facts, problems, &files, &images).map_err(at("--site-dir", &dir))
 }

@@ -19,6 +19,7 @@ use crate::site::facts;
 const MODEL: [&str; 2] = ["--model-url=http://127.0.0.1:9/v1", "--model=m"];
 const MODEL_KEY: &str = "--model-key-file";
 const PROMPT: &str = "--assistant-prompt-file";
+const PICTURE: &str = "--site-picture";
 const WEBHOOK: [&str; 1] = ["--newsletter-webhook=http://127.0.0.1:9/"];
 const WEBHOOK_SECRET: &str = "--newsletter-webhook-secret-file";
 
@@ -67,6 +68,9 @@ fn a_file_that_cannot_be_used_is_named_and_not_quoted() {
         (MODEL_KEY, "sk-exposed", 0o644, "chmod 600"),
         (PROMPT, "\n", 0o644, "is empty"),
         (PROMPT, &"x".repeat(65_537), 0o644, "larger than"),
+        (PICTURE, "GIF89a", 0o644, "is no PNG, JPEG, WebP or SVG"),
+        (PICTURE, "<svg/>", 0o644, "is an SVG without a viewBox"),
+        (PICTURE, &"x".repeat(1_048_577), 0o644, "larger than"),
         (WEBHOOK_SECRET, "", 0o600, "is empty"),
         (WEBHOOK_SECRET, GOOD, 0o660, "chmod 600"),
         (WEBHOOK_SECRET, GOOD, 0o604, "chmod 600"),
@@ -96,7 +100,7 @@ fn a_file_that_cannot_be_used_is_named_and_not_quoted() {
         let is_quoted = !content.is_empty() && complaint.contains(content);
         assert!(!is_quoted, "{flag}: {complaint}");
     }
-    for flag in [MODEL_KEY, PROMPT, WEBHOOK_SECRET] {
+    for flag in [MODEL_KEY, PROMPT, PICTURE, WEBHOOK_SECRET] {
         let complaint = complaint_of(flag, &dir.path().join("missing"));
         assert!(complaint.starts_with("No such file"), "{complaint}");
     }
@@ -108,7 +112,7 @@ fn a_pipe_or_a_device_is_no_file_and_holds_no_start_up() {
     let pipe = dir.path().join("pipe");
     // Nobody ever writes into it.
     make_fifo(&pipe);
-    for flag in [MODEL_KEY, PROMPT, WEBHOOK_SECRET] {
+    for flag in [MODEL_KEY, PROMPT, PICTURE, WEBHOOK_SECRET] {
         for file in [&*pipe, Path::new("/dev/zero"), dir.path()] {
             assert_eq!(complaint_of(flag, file), "is not a regular file");
         }

@@ -170,6 +170,7 @@ impl Setup {
         let facts = SiteFacts {
             settings: settings.clone(),
             logo: None,
+            picture: None,
         };
         let site = site(&facts, &self.site_files, &self.site_images);
         let metrics = Arc::new(Metrics::new(endpoints::names()));

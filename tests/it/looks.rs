@@ -5,7 +5,7 @@ use landing_api::domain::accent::Accent;
 use landing_api::domain::mail::LetterTemplate;
 use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
-use landing_api::site::{Logo, Site, SiteFacts, SiteFile, SiteImage};
+use landing_api::site::{Image, Site, SiteFacts, SiteFile, SiteImage};
 
 use crate::harness::{Call, Setup};
 use crate::site::{document, facts, text};
@@ -20,7 +20,7 @@ fn with_logo(name: &str, logo: &[u8]) -> SiteFacts {
     };
     let images = [image("crane.png", b"another"), image(name, logo)];
     SiteFacts {
-        logo: Some(Logo::among(&images).unwrap()),
+        logo: Some(Image::logo(&images).unwrap()),
         ..facts()
     }
 }
@@ -76,6 +76,34 @@ async fn an_icon_runs_no_script() {
     let reply = app.send(Call::get("/icon.svg")).await;
     let policy = reply.header("content-security-policy").unwrap();
     assert!(policy.starts_with("default-src 'none'; ") && policy.ends_with("; sandbox"));
+}
+
+#[test]
+fn a_picture_is_shown_beside_the_lead_of_the_home_page_with_its_space_reserved() {
+    let without = document(&facts(), "/");
+    assert!(!without.contains("picture"), "{without}");
+    let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 600\"/>";
+    for (bytes, path, media_type, size) in [
+        (PNG, "picture.png", "image/png", (180, 180)),
+        (svg.as_bytes(), "picture.svg", "image/svg+xml", (800, 600)),
+    ] {
+        let mut facts = facts();
+        facts.settings.service_name = "Cranes & more".to_owned();
+        facts.picture = Some(Image::picture(bytes.to_vec()).unwrap());
+        let (width, height) = size;
+        let picture = format!(
+            "<img class=\"picture\" src=\"/{path}\" alt=\"Cranes &amp; more\" width=\"{width}\" height=\"{height}\" \
+             loading=\"lazy\">"
+        );
+        assert!(document(&facts, "/").contains(&picture), "{picture}");
+        assert!(!document(&facts, "/help").contains(&picture));
+        let site = Site::render(&facts, &problem::pages(), &[], &[]).unwrap();
+        let path = format!("/{path}");
+        let mut documents = site.documents.iter();
+        let served = documents.find(|document| document.path == path).unwrap();
+        assert_eq!(served.representations[0].media_type, media_type);
+        assert_eq!(&*served.representations[0].body, bytes);
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub(crate) fn facts() -> SiteFacts {
     SiteFacts {
         settings: SETTINGS.clone(),
         logo: None,
+        picture: None,
     }
 }
 
@@ -56,6 +57,7 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
     let other = SiteFacts {
         settings,
         logo: None,
+        picture: None,
     };
     vec![facts(), other, all_off]
 }

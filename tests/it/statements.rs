@@ -326,6 +326,7 @@ fn no_page_says_what_a_flag_makes_false() {
         let facts = SiteFacts {
             settings,
             logo: None,
+            picture: None,
         };
         let site = render(&facts);
         for language in Language::ALL {

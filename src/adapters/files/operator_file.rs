@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use crate::adapters::system::user_id;
 
 const FILE_BYTES_MAX: u64 = 64 * 1024;
+const IMAGE_BYTES_MAX: u64 = 1024 * 1024;
 const AUTHORITIES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Reasons to refuse a file, besides the system's. No error quotes the content.
@@ -34,6 +35,14 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// When it cannot be read, or is larger.
 pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     read_up_to(path, FILE_BYTES_MAX)
+}
+
+/// Like [`read_bytes`], for a picture: up to 1 MiB.
+///
+/// # Errors
+/// When it cannot be read, or is larger.
+pub fn read_image(path: &Path) -> io::Result<Vec<u8>> {
+    read_open(open(path)?, IMAGE_BYTES_MAX)
 }
 
 /// Like [`read_bytes`], for a file that only root or this user may change.

@@ -64,7 +64,7 @@ pub(crate) async fn answer(
         Err(error) => return error.reply(Some(id)),
     };
     let result = if is_stateless {
-        let server_info = json!({ "io.modelcontextprotocol/serverInfo": server_info(toolbox) });
+        let server_info = json!({ "io.modelcontextprotocol/serverInfo": toolbox.server_info });
         with(
             result,
             json!({ "resultType": "complete", "_meta": server_info }),
@@ -93,15 +93,6 @@ fn cacheable(result: Value) -> Value {
     with(result, json!({ "ttlMs": TTL_MS, "cacheScope": "public" }))
 }
 
-fn server_info(toolbox: &Toolbox) -> Value {
-    json!({
-        "name": toolbox.name,
-        "title": toolbox.title,
-        "version": toolbox.version,
-        "websiteUrl": toolbox.website_url,
-    })
-}
-
 /// Agrees on a revision with a handshake: the requested one, or the newest.
 fn initialize(toolbox: &Toolbox, mut params: JsonObject<'_>) -> Result<Value, RpcError> {
     let mut errors = Errors::default();
@@ -121,7 +112,7 @@ fn initialize(toolbox: &Toolbox, mut params: JsonObject<'_>) -> Result<Value, Rp
     Ok(json!({
         "protocolVersion": agreed.unwrap_or(REVISION_WITH_HANDSHAKE),
         "capabilities": { "tools": {} },
-        "serverInfo": server_info(toolbox),
+        "serverInfo": toolbox.server_info,
     }))
 }
 
@@ -166,9 +157,9 @@ async fn call_tool(
     };
     let (result, mut reply) = match outcome {
         Ok((value, reply)) => {
-            let said = [&value.to_string(), toolbox.note(tool)];
-            let said = said.iter().filter(|text| !text.is_empty());
-            let content = said.map(|text| json!({ "type": "text", "text": text }));
+            let said = [Some(&*value.to_string()), toolbox.note(tool)];
+            let content = said.into_iter().flatten();
+            let content = content.map(|text| json!({ "type": "text", "text": text }));
             let content: Vec<_> = content.collect();
             let result =
                 json!({ "content": content, "structuredContent": value, "isError": false });

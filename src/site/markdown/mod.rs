@@ -1,16 +1,14 @@
 //! Markdown to HTML, and to the plain text that the assistant quotes.
 //!
 //! HTML in the source is shown as text, as are links that would run a script. Comments are removed; one on a
-//! line of its own is a hint to the assistant, or puts the page in the navigation. A link that is alone in
-//! its paragraph may be a button or a form (`blocks`). Images from the operator's folder are shown; others
-//! become links, because the pages' policy loads none.
+//! line of its own is a hint to the assistant, or puts the page in the navigation. A link with the title
+//! `button` is a button. Images from the operator's folder are shown; others become links, because the pages'
+//! policy loads none.
 
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "of the parser's events only a few matter"
 )]
-
-mod blocks;
 
 use std::ops::Range;
 
@@ -19,8 +17,6 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag
 use crate::domain::Passage;
 
 use super::image::{FOLDER, Images};
-
-pub(super) use blocks::NEWSLETTER_FORM;
 
 /// A parsed Markdown document.
 #[derive(Clone, Debug)]
@@ -52,36 +48,50 @@ pub(super) struct Section {
     pub(super) hints: Vec<String>,
 }
 
+impl Article {
+    pub(super) fn parts(&self) -> impl Iterator<Item = &Section> {
+        std::iter::once(&self.lead).chain(&self.sections)
+    }
+
+    /// Those that the assistant knows: a lead without a text is none.
+    pub(super) fn told(&self) -> impl Iterator<Item = &Section> {
+        let skipped = usize::from(self.lead.text.is_empty());
+        self.parts().skip(skipped)
+    }
+}
+
 /// Parses a document that may show `images`; `None` if it does not begin with a first-level heading.
 pub(super) fn read(markdown: &str, images: &Images) -> Option<Article> {
-    let mut parts: Vec<Part<'_>> = Vec::new();
     let mut filter = Filter::new(markdown, images);
+    let mut parts: Vec<Vec<Event<'_>>> = Vec::new();
     for (event, range) in parse(markdown).into_offset_iter() {
-        let hints_before = filter.hints.len();
-        let event = filter.apply(event, range);
-        let begins = match (&event, parts.is_empty()) {
-            (None, _) => false,
-            (Some(event), true) if is_heading(event, HeadingLevel::H1) => true,
-            (Some(_), true) => return None,
-            (Some(event), false) => is_heading(event, HeadingLevel::H2),
+        let Some(event) = filter.apply(event, range) else {
+            continue;
         };
-        if begins {
-            parts.push(Part::default());
+        let first_level = if parts.is_empty() {
+            HeadingLevel::H1
+        } else {
+            HeadingLevel::H2
+        };
+        if matches!(event, Event::Start(Tag::Heading { level, .. }) if level == first_level) {
+            parts.push(Vec::new());
         }
-        if let Some(part) = parts.last_mut() {
-            part.hints.extend(filter.hints.iter().skip(hints_before));
-            part.events.extend(event);
+        match parts.last_mut() {
+            Some(part) => part.push(event),
+            // A comment may come before the title.
+            None if matches!(event, Event::Html(_)) => {}
+            None => return None,
         }
     }
     let mut anchors = Vec::new();
     let sections = parts.into_iter();
-    let mut sections = sections.map(|part| part.section(&mut anchors, images));
+    let mut sections = sections.map(|part| Section::of(part, &mut anchors, images));
     Some(Article {
         lead: sections.next()?,
         sections: sections.collect(),
         missing_image: filter.missing_image,
         markdown: edited(markdown, filter.edits),
-        navigation: filter.navigation.map(str::to_owned),
+        navigation: filter.navigation,
     })
 }
 
@@ -92,30 +102,25 @@ pub(super) fn to_html(markdown: &str) -> String {
     let events = parse(markdown).into_offset_iter();
     let events = events.filter_map(|(event, range)| filter.apply(event, range));
     let mut page = String::new();
-    html::push_html(&mut page, events);
+    html::push_html(
+        &mut page,
+        events.filter(|event| !matches!(event, Event::Html(_))),
+    );
     page
-}
-
-/// The events and hints of one section.
-#[derive(Debug, Default)]
-struct Part<'a> {
-    events: Vec<Event<'a>>,
-    hints: Vec<&'a str>,
 }
 
 fn parse(markdown: &str) -> Parser<'_> {
     Parser::new_ext(markdown, Options::ENABLE_TABLES)
 }
 
-/// Turns HTML into text and foreign images into links, and removes comments.
+/// Turns HTML into text and foreign images into links, and removes comments. The HTML that it lets pass are the hints.
 #[derive(Debug)]
 struct Filter<'a> {
     source: &'a str,
     images: &'a Images,
     /// Replacements in the source: for comments, and for the names of images.
     edits: Vec<(Range<usize>, &'static str)>,
-    hints: Vec<&'a str>,
-    navigation: Option<&'a str>,
+    navigation: Option<String>,
     is_in_comment: bool,
     /// The end of each open link and image, if it is shown. Links are never nested.
     open: Vec<Option<TagEnd>>,
@@ -128,7 +133,6 @@ impl<'a> Filter<'a> {
             source,
             images,
             edits: Vec::new(),
-            hints: Vec::new(),
             navigation: None,
             is_in_comment: false,
             open: Vec::new(),
@@ -147,15 +151,12 @@ impl<'a> Filter<'a> {
                 let comment = comment(self.source.get(range.clone())?)?;
                 self.edits.push((range, ""));
                 self.is_in_comment = true;
-                let hint = comment
-                    .strip_prefix(' ')
-                    .and_then(|rest| rest.strip_suffix(' '));
-                let hint = hint.filter(|hint| !hint.contains('\n'));
-                match hint.and_then(|hint| hint.strip_prefix("navigation: ")) {
-                    Some(words) => self.navigation = Some(words.trim()),
-                    None => self.hints.extend(hint),
+                let hint = comment.strip_prefix(' ')?.strip_suffix(' ')?;
+                if let Some(words) = hint.strip_prefix("navigation: ") {
+                    self.navigation = Some(words.trim().to_owned());
+                    return None;
                 }
-                None
+                (!hint.contains('\n')).then_some(Event::Html(CowStr::Borrowed(hint)))
             }
             Event::End(TagEnd::HtmlBlock) => {
                 self.is_in_comment = false;
@@ -165,50 +166,60 @@ impl<'a> Filter<'a> {
                 (!self.is_in_comment).then_some(Event::Text(html))
             }
             Event::Start(Tag::Image {
-                dest_url, title, ..
+                dest_url,
+                title,
+                id,
+                ..
             }) => {
-                if let Some(name) = Images::name_in(&dest_url) {
-                    if self.images.contains(name) {
-                        return Some(self.show_image(&dest_url, name, title, range));
-                    }
+                let Some(name) = Images::name_in(&dest_url) else {
+                    return self.open_link(LinkType::Inline, dest_url, title);
+                };
+                if !self.images.contains(name) {
                     let missing = || name.to_owned();
                     self.missing_image.get_or_insert_with(missing);
+                    return self.open_link(LinkType::Inline, dest_url, title);
                 }
-                let is_address = !holds_content(&dest_url);
-                let link = Event::Start(Tag::Link {
+                self.edit_image(&dest_url, name, range);
+                self.open.push(Some(TagEnd::Image));
+                Some(Event::Start(Tag::Image {
                     link_type: LinkType::Inline,
-                    dest_url,
+                    dest_url: CowStr::from(format!("{FOLDER}{name}")),
                     title,
-                    id: CowStr::Borrowed(""),
-                });
-                self.open_link(is_address).then_some(link)
+                    id,
+                }))
             }
-            Event::Start(Tag::Link { ref dest_url, .. }) => {
-                let is_address = !holds_content(dest_url);
-                self.open_link(is_address).then_some(event)
-            }
+            Event::Start(Tag::Link {
+                link_type,
+                dest_url,
+                title,
+                ..
+            }) => self.open_link(link_type, dest_url, title),
             Event::End(TagEnd::Image | TagEnd::Link) => self.open.pop().flatten().map(Event::End),
             event => Some(event),
         }
     }
 
-    fn open_link(&mut self, is_address: bool) -> bool {
-        let is_shown = is_address && !self.open.contains(&Some(TagEnd::Link));
+    fn open_link(
+        &mut self,
+        link_type: LinkType,
+        dest_url: CowStr<'a>,
+        title: CowStr<'a>,
+    ) -> Option<Event<'a>> {
+        let is_shown = !holds_content(&dest_url) && !self.open.contains(&Some(TagEnd::Link));
         self.open.push(is_shown.then_some(TagEnd::Link));
-        is_shown
+        let link = Event::Start(Tag::Link {
+            link_type,
+            dest_url,
+            title,
+            id: CowStr::Borrowed(""),
+        });
+        is_shown.then_some(link)
     }
 
-    /// The start of the image `name`, which `url` refers to, at `range`.
-    fn show_image(
-        &mut self,
-        url: &str,
-        name: &str,
-        title: CowStr<'a>,
-        range: Range<usize>,
-    ) -> Event<'a> {
-        self.open.push(Some(TagEnd::Image));
+    /// Puts the folder before the `name` of the image at `range` of the source. A reference is defined elsewhere, and
+    /// stays unchanged.
+    fn edit_image(&mut self, url: &str, name: &str, range: Range<usize>) {
         let image = self.source.get(range.clone()).unwrap_or_default();
-        // A reference is defined elsewhere, and stays unchanged.
         if url == name
             && let Some(target) = image.rfind("](")
             && let Some(at) = image.get(target..).and_then(|source| source.find(name))
@@ -216,12 +227,6 @@ impl<'a> Filter<'a> {
             let at = range.start + target + at;
             self.edits.push((at..at, FOLDER));
         }
-        Event::Start(Tag::Image {
-            link_type: LinkType::Inline,
-            dest_url: CowStr::from(format!("{FOLDER}{name}")),
-            title,
-            id: CowStr::Borrowed(""),
-        })
     }
 }
 
@@ -248,10 +253,6 @@ fn comment(block: &str) -> Option<&str> {
     }
 }
 
-fn is_heading(event: &Event<'_>, wanted: HeadingLevel) -> bool {
-    matches!(event, Event::Start(Tag::Heading { level, .. }) if *level == wanted)
-}
-
 /// `text` with those ranges replaced and, after one of whole lines, without the empty line there.
 fn edited(text: &str, mut edits: Vec<(Range<usize>, &str)>) -> String {
     edits.sort_by_key(|(range, _)| range.start);
@@ -268,46 +269,47 @@ fn edited(text: &str, mut edits: Vec<(Range<usize>, &str)>) -> String {
     kept
 }
 
-impl Part<'_> {
-    /// The section, with an anchor not yet in `anchors`, to which it is added.
-    fn section(mut self, anchors: &mut Vec<String>, images: &Images) -> Section {
-        let heading_len = self
-            .events
-            .iter()
-            .position(|event| matches!(event, Event::End(TagEnd::Heading(_))))
-            .map_or(0, |end| end + 1);
-        let (heading, body) = self.events.split_at_mut(heading_len);
-        let title = to_text(heading);
-        let anchor = unused(slug(&title), anchors);
-        let text = to_text(body);
+impl Section {
+    /// The section of these events, with an anchor not yet in `anchors`, to which it is added.
+    fn of(mut events: Vec<Event<'_>>, anchors: &mut Vec<String>, images: &Images) -> Self {
+        let mut hints = Vec::new();
+        events.retain(|event| {
+            if let Event::Html(hint) = event {
+                hints.extend(hint.split(',').map(|hint| hint.trim().to_owned()));
+            }
+            !matches!(event, Event::Html(_))
+        });
+        hints.retain(|hint| !hint.is_empty());
+        let is_end = |event: &Event<'_>| matches!(event, Event::End(TagEnd::Heading(_)));
+        let heading_len = events.iter().position(is_end).map_or(0, |end| end + 1);
+        let (heading, body) = events.split_at_mut(heading_len);
+        let (title, text) = (to_text(heading), to_text(body));
+        let anchor = unused(&slug(&title), anchors);
         if let Some(Event::Start(Tag::Heading { id, .. })) = heading.first_mut() {
             *id = Some(CowStr::from(anchor.clone()));
         }
         let mut page = String::new();
-        html::push_html(&mut page, blocks::with_blocks(&self.events).into_iter());
-        Section {
+        html::push_html(&mut page, events.into_iter());
+        // No text and no attribute contains these marks unescaped.
+        let page = page.replace(" title=\"button\">", " class=\"button\">");
+        Self {
             title,
             anchor,
             html: images.with_sizes(page),
             text,
-            hints: self
-                .hints
-                .iter()
-                .flat_map(|hints| hints.split(','))
-                .map(|hint| hint.trim().to_owned())
-                .filter(|hint| !hint.is_empty())
-                .collect(),
+            hints,
         }
     }
 }
 
 /// `anchor`, with a number if it is in `anchors`, to which the result is added.
-fn unused(anchor: String, anchors: &mut Vec<String>) -> String {
-    let numbered = (2..).map(|number| format!("{anchor}-{number}"));
-    let unused = std::iter::once(anchor.clone())
-        .chain(numbered)
-        .find(|candidate| !anchors.contains(candidate))
-        .unwrap_or_default();
+fn unused(anchor: &str, anchors: &mut Vec<String>) -> String {
+    let mut unused = anchor.to_owned();
+    let mut number = 1;
+    while anchors.contains(&unused) {
+        number += 1;
+        unused = format!("{anchor}-{number}");
+    }
     anchors.push(unused.clone());
     unused
 }
@@ -347,11 +349,8 @@ fn to_text(events: &[Event<'_>]) -> String {
 pub(super) fn slug(title: &str) -> String {
     // An accent may be a character of its own, after its letter.
     let is_kept = |c: char| c.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&c);
-    let words: Vec<_> = title
-        .split(|c| !is_kept(c))
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
+    let words = title.split(|c| !is_kept(c)).filter(|word| !word.is_empty());
+    let words: Vec<_> = words.map(str::to_lowercase).collect();
     if words.is_empty() {
         return "section".to_owned();
     }

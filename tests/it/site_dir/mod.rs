@@ -265,9 +265,10 @@ async fn a_page_may_hold_a_button_and_the_form() {
         ("join.de.md", "# T\n\n[n](form:newsletter)\n"),
     ]);
     let html = body(&app, "/join").await;
-    let button = "<p><a class=\"button\" href=\"/newsletter?a=1&amp;b=2\">Sign <em>up</em></a></p>";
+    let button = "<p><a href=\"/newsletter?a=1&amp;b=2\" class=\"button\">Sign <em>up</em></a></p>";
     assert!(html.contains(button), "{html}");
-    assert_eq!(html.matches("class=\"button\"").count(), 1);
+    assert!(html.contains("See <a href=\"/docs\" class=\"button\">this</a> and that."));
+    assert_eq!(html.matches("class=\"button\"").count(), 2);
     assert_eq!(html.matches("action=\"/newsletter\"").count(), 1);
     assert!(html.contains("name=\"website\""));
     assert!(!html.contains("javascript:") && !html.contains("<!-- the"));

@@ -23,12 +23,13 @@ pub(super) struct NaiveBayes {
 struct FeatureWeights {
     /// The inverse document frequency.
     idf: f64,
-    /// The classes whose examples have the feature, each with its weight there.
+    /// The classes whose examples have the feature, in their order, each with its weight there.
     by_class: Vec<(usize, f64)>,
 }
 
 impl NaiveBayes {
-    /// Learns from `examples`, each a class, which is less than `classes`, and its features.
+    /// Learns from `examples`, each a class, which is less than `classes`, and its features. They are in the order of
+    /// the classes.
     pub(super) fn train(classes: usize, examples: &[(usize, BTreeSet<Feature>)]) -> Self {
         let mut document_frequencies: HashMap<Feature, usize> = HashMap::new();
         for feature in examples.iter().flat_map(|(_, features)| features) {
@@ -46,11 +47,16 @@ impl NaiveBayes {
         };
         for (class, features) in examples {
             for (feature, weight) in classifier.tf_idf(features) {
-                if let Some(weights) = classifier.features.get_mut(&feature) {
-                    weights.add(*class, weight);
-                }
                 if let Some(total) = classifier.totals.get_mut(*class) {
                     *total += weight;
+                }
+                let Some(FeatureWeights { by_class, .. }) = classifier.features.get_mut(&feature)
+                else {
+                    continue;
+                };
+                match by_class.last_mut() {
+                    Some((last, sum)) if last == class => *sum += weight,
+                    Some(_) | None => by_class.push((*class, weight)),
                 }
             }
         }
@@ -93,15 +99,6 @@ impl NaiveBayes {
     pub(super) fn classes_with(&self, feature: Feature) -> impl Iterator<Item = usize> {
         let weights = self.features.get(&feature).into_iter();
         weights.flat_map(|weights| weights.by_class.iter().map(|(class, _)| *class))
-    }
-}
-
-impl FeatureWeights {
-    fn add(&mut self, class: usize, weight: f64) {
-        match self.by_class.iter_mut().find(|(known, _)| *known == class) {
-            Some((_, sum)) => *sum += weight,
-            None => self.by_class.push((class, weight)),
-        }
     }
 }
 

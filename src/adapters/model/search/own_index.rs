@@ -30,7 +30,7 @@ const VAGUE_SHARE: f64 = 0.3;
 /// More terms of a question are not read.
 const TERMS_MAX: usize = 40;
 
-/// The passages, indexed.
+/// The passages, indexed, the beginnings of pages first.
 #[derive(Debug)]
 pub(super) struct OwnIndex(Vec<OwnPassage>);
 
@@ -45,13 +45,6 @@ struct OwnPassage {
     all: Topics,
 }
 
-/// The passage that answers a question best.
-pub(super) struct Best<'a> {
-    pub(super) passage: &'a Arc<Passage>,
-    /// True if no other answers it nearly as well.
-    pub(super) is_clear: bool,
-}
-
 /// A passage compared with a question.
 struct Ranked<'a> {
     score: f64,
@@ -60,49 +53,47 @@ struct Ranked<'a> {
     own: &'a OwnPassage,
 }
 
-/// A term of a question, and its weight.
-type Weighted<'a> = (&'a Term, f64);
-
 impl OwnIndex {
-    pub(super) fn new(passages: impl Iterator<Item = Arc<Passage>>, terms: &Terms) -> Self {
+    pub(super) fn new(mut passages: Vec<Arc<Passage>>, terms: &Terms) -> Self {
+        passages.sort_by_key(|passage| passage.title != passage.page);
         let indexed = |passage: Arc<Passage>| OwnPassage {
             heading: terms.asked(&passage.title),
-            // The text before the sections is no more about the page's title than they are.
-            title: terms.topics(passage.topics().filter(|topic| *topic != passage.page)),
+            title: terms.topics(passage.topics()),
             all: terms.topics(passage.prose()),
             passage,
         };
-        Self(passages.map(indexed).collect())
+        Self(passages.into_iter().map(indexed).collect())
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The passage that answers a question of these terms best, if one does. Only one that has the `focus`
-    /// does, if there is one.
-    pub(super) fn best(&self, asked: &BTreeSet<Term>, focus: Option<&Term>) -> Option<Best<'_>> {
-        let lacks = |own: &OwnPassage, focus| {
-            let mut same = asked.iter().filter(|term| term.means(focus));
-            same.any(|term| own.all.share(term) == 0.0)
-        };
-        let is_answer = |ranked: &&Ranked<'_>| {
-            ranked.coverage >= COVERAGE_MIN && !focus.is_some_and(|focus| lacks(ranked.own, focus))
+    /// The passage that answers a question of these terms best, if one does, and true if no other answers it nearly as
+    /// well. Only one that has the `focus` answers, if there is one.
+    pub(super) fn best(
+        &self,
+        asked: &BTreeSet<Term>,
+        focus: Option<&Term>,
+    ) -> Option<(&Passage, bool)> {
+        let has_focus = |own: &OwnPassage| {
+            let means_it = |term: &&Term| focus.is_some_and(|focus| term.means(focus));
+            let mut same = asked.iter().filter(means_it);
+            same.all(|term| own.all.share(term) > 0.0)
         };
         let ranked = self.ranked(asked);
-        let best = ranked.iter().find(is_answer)?;
-        let mut others = ranked.iter().filter(|other| !std::ptr::eq(*other, best));
-        let is_behind = |other: &Ranked<'_>| best.score >= LEAD_MIN * other.score;
-        Some(Best {
-            passage: &best.own.passage,
-            is_clear: best.coverage > WHOLE || others.all(is_behind),
-        })
+        let mut answers = ranked.iter().filter(|it| it.coverage >= COVERAGE_MIN);
+        let best = answers.find(|answer| has_focus(answer.own))?;
+        let is_behind =
+            |other: &Ranked<'_>| std::ptr::eq(other, best) || best.score >= LEAD_MIN * other.score;
+        let is_clear = best.coverage > WHOLE || ranked.iter().all(is_behind);
+        Some((&best.own.passage, is_clear))
     }
 
     /// The passages that have most of the asked terms first, then the beginnings of pages.
-    pub(super) fn closest(&self, asked: &BTreeSet<Term>) -> Vec<&Arc<Passage>> {
+    pub(super) fn closest(&self, asked: &BTreeSet<Term>) -> Vec<&Passage> {
         let ranked = self.ranked(asked).into_iter();
-        ranked.map(|ranked| &ranked.own.passage).collect()
+        ranked.map(|ranked| &*ranked.own.passage).collect()
     }
 
     fn ranked(&self, asked: &BTreeSet<Term>) -> Vec<Ranked<'_>> {
@@ -110,14 +101,7 @@ impl OwnIndex {
         let asked: Vec<_> = asked.map(|term| (term, self.weight(term))).collect();
         let ranked = self.0.iter().map(|own| own.ranked(&asked));
         let mut ranked: Vec<_> = ranked.collect();
-        let is_section = |ranked: &Ranked<'_>| {
-            let passage = &ranked.own.passage;
-            passage.title != passage.page
-        };
-        ranked.sort_by(|a, b| {
-            let by_score = b.score.total_cmp(&a.score);
-            by_score.then_with(|| is_section(a).cmp(&is_section(b)))
-        });
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
         ranked
     }
 
@@ -134,22 +118,20 @@ impl OwnIndex {
 }
 
 impl OwnPassage {
-    fn ranked(&self, asked: &[Weighted<'_>]) -> Ranked<'_> {
-        let sum = |share: &dyn Fn(&Term) -> f64| -> f64 {
-            asked
-                .iter()
-                .map(|(term, weight)| weight * share(term))
-                .sum()
-        };
-        let whole = sum(&|_| 1.0).max(1.0);
-        let covered = sum(&|term| self.all.share(term));
-        let score = covered + sum(&|term| self.bonus(term));
-        let is_asked = |term| asked.iter().any(|(asked, _)| asked.means(term));
+    /// Compares it with terms and their weights.
+    fn ranked(&self, asked: &[(&Term, f64)]) -> Ranked<'_> {
+        let (mut whole, mut covered, mut bonus) = (0.0, 0.0, 0.0);
+        for (term, weight) in asked {
+            whole += weight;
+            covered += weight * self.all.share(term);
+            bonus += weight * self.bonus(term);
+        }
+        let is_asked = |term: &Term| asked.iter().any(|(asked, _)| asked.means(term));
         let is_named = !self.heading.is_empty() && self.heading.iter().all(is_asked);
         let factor = if is_named { NAMED_FACTOR } else { 1.0 };
         Ranked {
-            score: factor * score,
-            coverage: covered / whole,
+            score: factor * (covered + bonus),
+            coverage: covered / f64::max(whole, 1.0),
             own: self,
         }
     }

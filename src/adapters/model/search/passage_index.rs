@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use crate::domain::{AssistantTexts, Language, Passage};
+use crate::domain::{AssistantTexts, Courtesy, Passage};
 
 use crate::adapters::model::search::features::{Feature, features, stem, stems, words};
 use crate::adapters::model::search::naive_bayes::{NaiveBayes, float};
 use crate::adapters::model::search::own_index::OwnIndex;
-use crate::adapters::model::search::quotation::{answer_first, sentences};
+use crate::adapters::model::search::quotation::answer_first;
 use crate::adapters::model::search::terms::Terms;
 
 // The first two are natural logarithms. They were chosen by cross-validation over the examples of
@@ -29,10 +29,15 @@ const LOG_ODDS_MIN_BESIDE: f64 = 5.0;
 /// The weight of the question before, if the newest one is read with it.
 const EARLIER_SHARE: f64 = 0.5;
 
-/// The passages for readers of a language.
+/// A question of at most this many words is read together with the one before.
+const FOLLOW_UP_WORDS_MAX: usize = 5;
+/// Topics that a refusal offers.
+const TOPICS: usize = 3;
+
+/// The passages and texts for readers of a language.
 #[derive(Debug)]
 pub(super) struct PassageIndex {
-    language: Language,
+    pub(super) texts: AssistantTexts,
     terms: Terms,
     /// All of them in their order.
     passages: Vec<Arc<Passage>>,
@@ -46,46 +51,114 @@ pub(super) struct PassageIndex {
 
 impl PassageIndex {
     /// Those of `passages` that are for readers of the language of `texts`.
-    pub(super) fn new(texts: &AssistantTexts, passages: &[Arc<Passage>]) -> Self {
+    pub(super) fn new(texts: AssistantTexts, passages: &[Arc<Passage>]) -> Self {
         let language = texts.language;
-        let is_for_them =
-            |passage: &&Arc<Passage>| passage.language.is_none_or(|own| own == language);
-        let passages: Vec<_> = passages.iter().filter(is_for_them).cloned().collect();
+        let mut passages = passages.to_vec();
+        passages.retain(|passage| passage.language.is_none_or(|own| own == language));
         let (own, sections): (Vec<_>, Vec<_>) =
             passages.iter().cloned().partition(|passage| passage.is_own);
-        let of_sections = sections.iter().enumerate();
-        let of_sections = of_sections.flat_map(|(class, section)| {
-            let texts = section.prose().flat_map(sentences);
-            texts.map(move |text| (class, text))
-        });
-        let others = texts.other_subjects.iter().enumerate();
-        let others = others.flat_map(|(number, questions)| {
+        let mut examples = Vec::new();
+        for (class, section) in sections.iter().enumerate() {
+            let sentences = section.prose().flat_map(|text| text.split_inclusive(". "));
+            examples.extend(sentences.map(|sentence| (class, features(language, sentence))));
+        }
+        for (number, questions) in texts.other_subjects.iter().enumerate() {
             let class = sections.len() + number;
-            questions.iter().map(move |question| (class, *question))
-        });
-        let examples: Vec<_> = of_sections
-            .chain(others)
-            .map(|(class, text)| (class, features(language, text)))
-            .collect();
-        let terms = Terms::new(texts);
+            examples.extend(
+                questions
+                    .iter()
+                    .map(|text| (class, features(language, text))),
+            );
+        }
+        let terms = Terms::new(&texts);
         Self {
             classifier: NaiveBayes::train(sections.len() + texts.other_subjects.len(), &examples),
-            own: OwnIndex::new(own.into_iter(), &terms),
-            language,
+            own: OwnIndex::new(own, &terms),
+            texts,
             terms,
             passages,
             sections,
         }
     }
 
-    /// The number of words of `question` that are known in this language.
-    pub(super) fn evidence(&self, question: &str) -> usize {
+    /// The number of words of `text` that are known in this language.
+    pub(super) fn evidence(&self, text: &str) -> usize {
         let is_learned = |word: &str| {
-            let stem = stem(self.language, word);
+            let stem = stem(self.texts.language, word);
             self.classes_with(&stem).next().is_some()
         };
-        let known = words(question).filter(|word| is_learned(word) || self.terms.knows(word));
+        let known = words(text).filter(|word| is_learned(word) || self.terms.knows(word));
         known.count()
+    }
+
+    /// The reply to thanks and the like, if `text` says nothing else.
+    pub(super) fn courtesy(&self, text: &str) -> Option<String> {
+        let said: Vec<_> = words(text).collect();
+        let has = |list: &[&str], word: &String| list.contains(&word.as_str());
+        let AssistantTexts {
+            courtesies,
+            fillers,
+            ..
+        } = &self.texts;
+        let is_said = |it: &&Courtesy| said.iter().any(|word| has(&it.words, word));
+        let first = courtesies.iter().find(is_said)?;
+        let is_polite =
+            |word: &String| has(fillers, word) || courtesies.iter().any(|it| has(&it.words, word));
+        said.iter().all(is_polite).then(|| first.reply.clone())
+    }
+
+    /// The reply to a text that begins with thanks or praise and asks nothing.
+    pub(super) fn closing(&self, text: &str) -> Option<String> {
+        let said: Vec<_> = words(text).collect();
+        let first = said.first()?.as_str();
+        let asks = |word: &String| self.texts.question_words.contains(&word.as_str());
+        if text.contains('?') || said.iter().any(asks) {
+            return None;
+        }
+        let mut courtesies = self.texts.courtesies.iter();
+        let closing = courtesies.find(|it| it.is_closing && it.words.contains(&first))?;
+        Some(closing.reply.clone())
+    }
+
+    /// The answer from these pages: the passage, with the paragraph in front that answers. An error is a refusal.
+    pub(super) fn answer(&self, question: &str, previous: &str) -> Result<String, String> {
+        let before = match words(question).count() {
+            0 => return Ok(self.propose(&self.texts.question, question)),
+            1..=FOLLOW_UP_WORDS_MAX => previous,
+            _ => "",
+        };
+        let Some(passage) = self.best(question, before) else {
+            return Err(self.propose(&self.texts.unanswered, question));
+        };
+        let quotation = self.quote(passage, question);
+        // A passage may be a picture.
+        let text = if quotation.is_empty() {
+            &passage.title
+        } else {
+            &quotation
+        };
+        Ok(format!("{text}\n\n{} {}", self.texts.more, passage.url))
+    }
+
+    /// `text`, a few topics of the pages, and where else there are answers. The chat makes buttons of a list
+    /// with `+`.
+    fn propose(&self, text: &str, question: &str) -> String {
+        let AssistantTexts {
+            topics, elsewhere, ..
+        } = &self.texts;
+        let own = self.own.closest(&self.terms.asked(question));
+        let (sections, _) = self.ranked_sections(question, "");
+        let closest = own
+            .into_iter()
+            .chain(sections.iter().map(|(_, section)| *section));
+        let titles = closest
+            .take(TOPICS)
+            .map(|topic| format!("+ {}", topic.title));
+        let titles: Vec<_> = titles.collect();
+        if titles.is_empty() {
+            return format!("{text} {elsewhere}");
+        }
+        format!("{text} {topics}\n\n{}\n\n{elsewhere}", titles.join("\n"))
     }
 
     fn classes_with(&self, stem: &str) -> impl Iterator<Item = usize> {
@@ -94,8 +167,7 @@ impl PassageIndex {
 
     /// The passage that answers `question`, which may be read with the one `before`. A title, as refusals
     /// offer them, is answered by its own passage.
-    pub(super) fn best(&self, question: &str, before: &str) -> Option<&Passage> {
-        words(question).next()?;
+    fn best(&self, question: &str, before: &str) -> Option<&Passage> {
         let is_titled_so = |it: &&Arc<Passage>| words(&it.title).eq(words(question));
         if let Some(passage) = self.passages.iter().find(is_titled_so) {
             return Some(passage);
@@ -107,7 +179,7 @@ impl PassageIndex {
             self.own.best(&asked, focus.as_ref())
         });
         match own {
-            Some(own) => own.is_clear.then_some(own.passage),
+            Some((passage, is_clear)) => is_clear.then_some(passage),
             None => self.best_section(question, before),
         }
     }
@@ -115,7 +187,7 @@ impl PassageIndex {
     /// The service's section that answers `question`, which may be read with the one `before`.
     fn best_section(&self, question: &str, before: &str) -> Option<&Passage> {
         let (ranked, other_subjects) = self.ranked_sections(question, before);
-        let stems = stems(self.language, question);
+        let stems = stems(self.texts.language, question);
         let is_unknown = |stem: &&String| {
             let mut classes = self.classes_with(stem);
             classes.all(|class| class >= self.sections.len())
@@ -129,22 +201,14 @@ impl PassageIndex {
         } else {
             LOG_ODDS_MIN_BESIDE
         };
-        (log_odds > log_odds_min).then_some(section.as_ref())
-    }
-
-    /// The passages that come closest to `question`, whether they answer it or not, the operator's first.
-    pub(super) fn closest(&self, question: &str) -> impl Iterator<Item = &Passage> {
-        let own = self.own.closest(&self.terms.asked(question)).into_iter();
-        let (sections, _) = self.ranked_sections(question, "");
-        let sections = sections.into_iter().map(|(_, passage)| passage);
-        own.chain(sections).map(Arc::as_ref)
+        (log_odds > log_odds_min).then_some(section)
     }
 
     /// The sections with their log-likelihoods, the likeliest first, and the log-likelihood of the likeliest other
     /// subject.
-    fn ranked_sections(&self, question: &str, before: &str) -> (Vec<(f64, &Arc<Passage>)>, f64) {
+    fn ranked_sections(&self, question: &str, before: &str) -> (Vec<(f64, &Passage)>, f64) {
         let of_text = |text| {
-            let features = features(self.language, text);
+            let features = features(self.texts.language, text);
             self.classifier.log_likelihoods(&features)
         };
         let mut log_likelihoods = of_text(question);
@@ -153,15 +217,15 @@ impl PassageIndex {
         }
         let others = log_likelihoods.split_off(self.sections.len());
         let likeliest = others.into_iter().max_by(f64::total_cmp);
-        let other_subjects = likeliest.unwrap_or_default();
-        let mut sections: Vec<_> = log_likelihoods.into_iter().zip(&self.sections).collect();
+        let sections = self.sections.iter().map(Arc::as_ref);
+        let mut sections: Vec<_> = log_likelihoods.into_iter().zip(sections).collect();
         sections.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        (sections, other_subjects)
+        (sections, likeliest.unwrap_or_default())
     }
 
     /// The text of `passage` with the paragraph in front that answers `question`: it has most of the terms that the
     /// title does not have.
-    pub(super) fn quote(&self, passage: &Passage, question: &str) -> String {
+    fn quote(&self, passage: &Passage, question: &str) -> String {
         let title = self.terms.topics([passage.title.as_str()]);
         let mut asked = self.terms.asked(question);
         asked.retain(|term| title.share(term) == 0.0);

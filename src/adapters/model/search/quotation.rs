@@ -4,8 +4,6 @@ use crate::domain::Passage;
 
 /// Longer quotations are cut, in bytes.
 const QUOTATION_LEN_MAX: usize = 1500;
-/// Words with a full stop that ends no sentence have at most this many letters: `z. B.`
-const ABBREVIATION_LEN_MAX: usize = 2;
 
 /// `text` with the paragraph in front that `worth` puts highest, the earlier of equals; then the rest, as much as
 /// fits. A paragraph stays whole: its sentences refer to each other.
@@ -22,36 +20,6 @@ pub(super) fn answer_first(text: &str, worth: impl Fn(&str) -> usize) -> String 
         blocks.insert(0, answer);
     }
     cut(&blocks.join("\n\n"))
-}
-
-/// The sentences of a block of prose, without the blanks between them.
-pub(super) fn sentences(block: &str) -> impl Iterator<Item = &str> {
-    let mut rest = block;
-    std::iter::from_fn(move || {
-        let text = rest.trim_start();
-        let (sentence, others) = text.split_at(sentence_len(text));
-        rest = others;
-        (!sentence.is_empty()).then_some(sentence)
-    })
-}
-
-/// The length of the first sentence of `text`, in bytes. A mark ends one if a blank and no small letter
-/// follow, and if it is not the full stop of an abbreviation.
-fn sentence_len(text: &str) -> usize {
-    let is_end = |&(at, mark): &(usize, &str)| {
-        let (before, after) = (text.get(..at), text.get(at + mark.len()..));
-        let word = before
-            .and_then(|text| text.rsplit(' ').next())
-            .unwrap_or_default();
-        let is_abbreviation = mark == "."
-            && word.chars().count() <= ABBREVIATION_LEN_MAX
-            && word.chars().all(char::is_alphabetic);
-        let next = after.and_then(|text| text.strip_prefix(' ')?.chars().next());
-        next.is_some_and(|c| !c.is_lowercase()) && !is_abbreviation
-    };
-    let mut marks = text.match_indices(['.', '?', '!']);
-    let end = marks.find(is_end);
-    end.map_or(text.len(), |(at, mark)| at + mark.len())
 }
 
 /// The blocks of `text` that fit, at least one. Prose that does not fit ends with a sentence, code
@@ -117,18 +85,6 @@ mod tests {
         ] {
             assert_eq!(answer_first(text, |_| 0), text.trim_end());
         }
-    }
-
-    #[test]
-    fn a_sentence_ends_with_a_mark_that_ends_no_abbreviation() {
-        let text = "We sell cranes, z. B. big ones. Open at 7! Is it far? See www.example.org.";
-        let expected = [
-            "We sell cranes, z. B. big ones.",
-            "Open at 7!",
-            "Is it far?",
-            "See www.example.org.",
-        ];
-        assert!(sentences(text).eq(expected));
     }
 
     #[test]

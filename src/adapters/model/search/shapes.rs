@@ -8,8 +8,6 @@ const PHONE_DIGITS_MIN: usize = 7;
 const UNTIL: [&str; 9] = ["to", "till", "until", "bis", "à", "a", "al", "-", "–"];
 /// A house number has at most this many bytes: `12a`.
 const HOUSE_NUMBER_LEN_MAX: usize = 4;
-/// The first half of a British postcode has at most this many bytes: `EC1A`.
-const OUTWARD_CODE_LEN_MAX: usize = 4;
 /// A number in this range is taken for a year.
 const YEARS: RangeInclusive<u16> = 1700..=2099;
 
@@ -63,8 +61,9 @@ fn hour(word: &str) -> Option<u8> {
     (is_hour && hour <= 24).then_some(hour)
 }
 
-/// `31 Chapel Road,`, `Chapel Road 31,` or a British postcode.
+/// `31 Chapel Road,`, `Chapel Road 31,` or a British postcode such as `LK4 2PT`.
 fn has_address(words: &[&str]) -> bool {
+    const POSTCODES: [&str; 3] = ["A0 0AA", "A00 0AA", "0A 0AA"];
     let is_name = |word: &str| word.chars().count() > 2 && word.starts_with(char::is_uppercase);
     let is_number =
         |word: &str| word.len() <= HOUSE_NUMBER_LEN_MAX && word.starts_with(char::is_numeric);
@@ -72,21 +71,13 @@ fn has_address(words: &[&str]) -> bool {
         matches!(words, [number, name, last]
             if is_number(number) && is_name(name) && is_name(last) && last.ends_with(','))
     });
-    let mut pairs = words.iter().zip(words.iter().skip(1));
-    has_number_first
-        || pairs.any(|(first, second)| {
-            let has_number = second.strip_suffix(',').is_some_and(is_number);
-            is_name(first) && has_number || is_postcode(first, second)
-        })
-}
-
-/// `LK4 2PT`
-fn is_postcode(outward: &str, inward: &str) -> bool {
-    let inward = inward.trim_end_matches(['.', ',', ';']);
-    outward.len() <= OUTWARD_CODE_LEN_MAX
-        && outward.starts_with(char::is_uppercase)
-        && outward.contains(char::is_numeric)
-        && matches!(inward.as_bytes(), [b'0'..=b'9', b'A'..=b'Z', b'A'..=b'Z'])
+    let has_name_first = words.windows(2).any(|words| {
+        matches!(words, [name, number]
+            if is_name(name) && number.strip_suffix(',').is_some_and(is_number))
+    });
+    let kinds = words.join(" ").replace(|c: char| c.is_ascii_digit(), "0");
+    let kinds = kinds.replace(|c: char| c.is_ascii_uppercase(), "A");
+    has_number_first || has_name_first || POSTCODES.iter().any(|code| kinds.contains(code))
 }
 
 fn is_year(word: &str) -> bool {

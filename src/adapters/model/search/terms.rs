@@ -108,35 +108,33 @@ impl Terms {
     /// The terms of a text. A phrase is one term, and its words are none: who comes "without an appointment" needs
     /// none.
     fn terms(&self, text: &str) -> Vec<Term> {
-        let words: Vec<_> = words(text).collect();
-        let stems: Vec<_> = words.iter().map(|word| stem(self.language, word)).collect();
+        let word = |word: String| (stem(self.language, &word), self.is_stop_word(&word));
+        let words: Vec<_> = words(text).map(word).collect();
         let mut terms = Vec::new();
-        let mut at = 0;
-        while let (Some(word), Some(rest)) = (words.get(at), stems.get(at..)) {
-            let is_stop_word = self.is_stop_word(word);
+        let mut rest = words.as_slice();
+        while let Some(((stem, is_stop_word), after)) = rest.split_first() {
             // A stop word alone is no synonym for having the stem of one.
-            let len_min = if is_stop_word { 2 } else { 1 };
+            let len_min = if *is_stop_word { 2 } else { 1 };
             let mut lens = (len_min..=PHRASE_WORDS_MAX).rev();
             let phrase = lens.find_map(|len| {
-                let stems = rest.get(..len)?.join(" ");
-                let groups = self.groups.get(&stems)?.clone();
-                let mut words = words.iter().skip(at).take(len);
-                let is_vague = words.all(|word| self.is_stop_word(word));
+                let (phrase, after) = rest.split_at_checked(len)?;
+                let stems: Vec<_> = phrase.iter().map(|(stem, _)| stem.as_str()).collect();
+                let stems = stems.join(" ");
                 let term = Term {
+                    groups: self.groups.get(&stems)?.clone(),
                     stems,
-                    groups,
-                    is_vague,
+                    is_vague: phrase.iter().all(|(_, is_stop_word)| *is_stop_word),
                 };
-                Some((len, term))
+                Some((term, after))
             });
-            let stem = rest.first().filter(|_| !is_stop_word);
-            let alone = stem.map(|stem| Term {
+            rest = phrase.as_ref().map_or(after, |(_, after)| after);
+            let alone = || Term {
                 stems: stem.clone(),
                 groups: BTreeSet::new(),
                 is_vague: self.vague_words.contains(stem),
-            });
-            at += phrase.as_ref().map_or(1, |(len, _)| *len);
-            terms.extend(phrase.map(|(_, term)| term).or(alone));
+            };
+            let alone = (!is_stop_word).then(alone);
+            terms.extend(phrase.map(|(term, _)| term).or(alone));
         }
         terms
     }

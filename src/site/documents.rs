@@ -1,0 +1,90 @@
+//! The documents that are not pages.
+
+use bytes::Bytes;
+use data_encoding::HEXLOWER;
+use minijinja::context;
+use minijinja::value::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::catalog::DocumentRow;
+use super::document::{Document, Representation, fingerprint};
+use super::error::SiteError;
+use super::facts::SiteFacts;
+use super::image::{PNG, SVG};
+use super::script::accented;
+use super::templates::Templates;
+
+const CSS: &str = "text/css; charset=utf-8";
+
+/// The document of a row.
+///
+/// # Errors
+/// [`SiteError`] when its template can't be rendered.
+pub(super) fn document(row: &DocumentRow, templates: &Templates) -> Result<Document, SiteError> {
+    let body = Bytes::from(templates.fill(row.template, context! {})?);
+    let form = |media_type: &&'static str| Representation::new(media_type, body.clone());
+    let forms = row.media_types.iter().map(form).collect();
+    Ok(Document {
+        link: (!row.link.is_empty()).then(|| row.link.to_owned()),
+        ..Document::new(row.path, row.max_age_s, forms)
+    })
+}
+
+/// Stylesheet, icons and picture. An icon is the operator's logo, if that is of its kind. Phones and link previews take
+/// the PNG, and so do browsers that show none of our pages, which request the last one.
+pub(super) fn assets(facts: &SiteFacts, style: &str) -> Vec<Document> {
+    let logo = |media_type| {
+        let logo = facts.logo.as_ref();
+        let logo = logo.filter(|logo| logo.media_type == media_type);
+        logo.map(|logo| logo.bytes.clone())
+    };
+    let svg = logo(SVG).unwrap_or_else(|| {
+        let icon = include_str!("../../data/icon.svg");
+        accented(icon, facts.settings.accent).into()
+    });
+    let png = include_bytes!("../../data/icon.png");
+    let png = logo(PNG).unwrap_or(Bytes::from_static(png));
+    let style = Document {
+        version: Some(fingerprint(&[style.as_bytes()])),
+        ..Document::asset("/style.css", CSS, style.to_owned())
+    };
+    let mut assets = vec![
+        style,
+        Document::asset("/icon.svg", SVG, svg),
+        Document::asset("/icon.png", PNG, png.clone()),
+        Document::asset("/favicon.ico", PNG, png),
+    ];
+    let picture = facts.picture.iter();
+    assets.extend(picture.map(|picture| {
+        Document::asset(
+            picture.picture_path(),
+            picture.media_type,
+            picture.bytes.clone(),
+        )
+    }));
+    assets
+}
+
+/// The only skill: instructions for agents on this API. An index lists it with the digest of its file (discovery RFC
+/// v0.2.0, agentskills.io).
+///
+/// # Errors
+/// [`SiteError`] when its file cannot be rendered.
+pub(super) fn skill(templates: &Templates) -> Result<Value, SiteError> {
+    let skill = context! {
+        name => "public-landing-api",
+        title => "Using the public landing API",
+        description => "Call the zero-auth endpoints of the public landing API. Use when a task needs its health, \
+            sandbox, newsletter, assistant, key or agent registration endpoints.",
+        path => "/.well-known/agent-skills/public-landing-api/SKILL.md",
+        representative_queries => [
+            "call this API without an account",
+            "register an agent and get a token",
+            "get a free API key",
+        ],
+    };
+    let file = "skills/public-landing-api/SKILL.md";
+    let text = templates.fill(file, context! { skill => skill.clone() })?;
+    let digest = format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text)));
+    Ok(context! { digest, ..skill })
+}
