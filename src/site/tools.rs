@@ -24,6 +24,14 @@ names! {
     }
 }
 
+/// The hints of the protocol about the effects of a tool.
+const EFFECTS: [&str; 4] = [
+    "readOnlyHint",
+    "destructiveHint",
+    "idempotentHint",
+    "openWorldHint",
+];
+
 impl Tool {
     /// The tool as `tools/list` returns it: `x-tool` of its operation, with its schemas. The note there is for its
     /// results.
@@ -46,8 +54,14 @@ impl Tool {
         card["inputSchema"] =
             schema(field("requestBody")).unwrap_or_else(|| closed(description, &nothing));
         card["outputSchema"] = schema(success.map(|(_, response)| response)).unwrap_or_default();
+        let effects = card.get_mut("effects").map(Value::take);
+        let effects = effects.as_ref().and_then(Value::as_str).unwrap_or_default();
+        // All are sent: the protocol's defaults are the worst case.
+        for hint in EFFECTS {
+            card["annotations"][hint] = json!(effects.contains(hint));
+        }
         if let Value::Object(card) = &mut card {
-            card.shift_remove("note");
+            card.retain(|name, _| !["effects", "note"].contains(&name.as_str()));
         }
         ToolCard {
             tool: self,
