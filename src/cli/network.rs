@@ -114,11 +114,9 @@ async fn name(base_url: &str, acme: &AcmeCertificate, listen: SocketAddr) -> Che
         Err(error) => Err(error),
     };
     match (presented, acme.presented()) {
-        (Ok(Some(there)), Some(ours)) if there == ours => {
-            return ok(format!(
-                "{base_url} presents the certificate of this service"
-            ));
-        }
+        (Ok(Some(there)), Some(ours)) if there == ours => ok(format!(
+            "{base_url} presents the certificate of this service"
+        )),
         (presented, _) => {
             if let Some(unheard) = probe::unheard_ipv6(host, listen).await {
                 return failed(unheard);

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{alike, command, feed, run, stopped_house};
-use crate::program::{Program, Ran, json_lines};
+use super::{alike, feed, run, stopped_house};
+use crate::program::{Program, json_lines};
 
 const IMPORT: &str = "contacts import -";
 const COUNT: &str = "contacts count";
@@ -363,21 +363,4 @@ fn the_operators_work_is_logged_without_addresses() {
         assert!(log.contains(line), "{log}");
     }
     assert!(!log.contains("example.com"), "{log}");
-}
-
-#[test]
-fn a_service_with_a_webhook_says_that_it_keeps_no_contacts() {
-    let (dir, service) = Program::fresh(&[
-        "--newsletter-webhook=http://127.0.0.1:9/",
-        "--newsletter-webhook-mode=direct",
-    ]);
-    let counted = run(COUNT, dir.path()).done();
-    assert_eq!(counted.out, "0\n");
-    assert!(counted.err.contains("passes sign-ups on"), "{counted:?}");
-    service.stopped();
-    let mut stopped = command(COUNT, dir.path());
-    let stopped = stopped
-        .env("LANDING_NEWSLETTER_WEBHOOK", "http://127.0.0.1:9/")
-        .env("LANDING_NEWSLETTER_WEBHOOK_MODE", "direct");
-    assert_eq!(Ran::of(stopped), counted);
 }
