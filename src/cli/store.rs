@@ -1,6 +1,7 @@
 //! Commands about the whole data directory. Most of them work on its files, and don't ask the service.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
@@ -67,20 +68,14 @@ pub(super) async fn restore(
 pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, CommandError> {
     let path = data_dir.to_owned();
     let report = blocking(move || verify_ledger(&path)).await?;
-    let known = |number: Option<u64>| number.map_or_else(|| "unknown".to_owned(), grouped);
     let fields = [
-        ("Format", known(report.format)),
-        ("Compactions", known(report.generation)),
+        ("Format", grouped(report.format)),
+        ("Compactions", grouped(report.generation)),
         ("Entries", grouped(report.entries)),
         ("Contacts", grouped(report.contacts)),
         ("Size", HumanBytes(report.bytes).to_string()),
-        ("Bad lines", grouped(report.bad_lines)),
     ];
-    show(form, &report, |output| output.fields(&fields))?;
-    match report.damage {
-        None => Ok(Done::Whole),
-        Some(damage) => Err(CommandError::Failed(damage)),
-    }
+    show(form, &report, |output| output.fields(&fields))
 }
 
 /// Repairs the ledger in `data_dir`.
@@ -88,7 +83,9 @@ pub(super) async fn repair(consent: Consent, data_dir: &Path) -> Result<Done, Co
     let form = consent.form;
     obtain(consent, "remove the damaged parts of the ledger").await?;
     let path = data_dir.to_owned();
-    let Some(repair) = blocking(move || repair_ledger(&path)).await? else {
+    let Some(repair) =
+        blocking(move || repair_ledger(&(Arc::new(SystemFiles) as _), &path)).await?
+    else {
         let fields = [("Result", "no damage found".to_owned())];
         let value = json!({"damage": null});
         return show(form, &value, |output| output.fields(&fields));

@@ -15,7 +15,8 @@ use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use landing_api::adapters::files::data_dir::DataDir;
 use landing_api::adapters::files::open_error::OpenError;
-use landing_api::adapters::ledger::{LedgerStore, Tuning};
+use landing_api::adapters::files::{Files, SystemFiles};
+use landing_api::adapters::ledger::{LedgerRepair, LedgerStore, Tuning, repair_ledger};
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
@@ -149,16 +150,15 @@ impl House {
         fs::remove_file(self.file("mark")).unwrap();
     }
 
-    /// Has the next start do without what is damaged, as an operator would.
-    pub(crate) fn accept_damage(&self) {
-        fs::write(self.file("accept-damage"), "").unwrap();
+    /// Gives up what is damaged, as an operator would.
+    pub(crate) fn repair(&self) -> LedgerRepair {
+        let files = Arc::new(SystemFiles) as Arc<dyn Files>;
+        repair_ledger(&files, &self.path).unwrap().unwrap()
     }
 
-    /// What was cut or given up, in the order of the files' numbers.
-    pub(crate) fn kept(&self, extension: &str) -> Vec<Vec<u8>> {
-        (1..)
-            .map_while(|number| fs::read(self.file(&format!("ledger.{extension}.{number}"))).ok())
-            .collect()
+    /// The damaged ledger that a repair kept.
+    pub(crate) fn kept(&self) -> Option<Vec<u8>> {
+        fs::read(self.file("ledger.damaged")).ok()
     }
 
     /// Opens the store and hands out what it logged meanwhile.

@@ -44,11 +44,8 @@ pub const COUNTS: &str = "counts.jsonl";
 pub const BLOCKS: &str = "blocks.jsonl";
 /// The file of the questions that the assistant could not answer.
 pub const QUESTIONS: &str = "questions.jsonl";
+/// The file that the operator creates for a single start.
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
-/// The file by which the operator accepts the loss of damaged lines.
-pub(crate) const ACCEPT_DAMAGE: &str = "accept-damage";
-/// The files that the operator creates for a single start.
-const ACCEPTANCES: [&str; 2] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE];
 
 /// The entries of a data directory. Replacements and files that were set aside have the name of the entry with another
 /// extension.
@@ -170,13 +167,10 @@ impl DataDir {
         Arc::clone(&self.lock)
     }
 
-    /// Removes the acceptance files, which are valid for one start only.
+    /// Removes the acceptance of a new secret, which is valid for one start only.
     pub(crate) fn withdraw_acceptance(&self, files: &dyn Files) -> Result<(), OpenError> {
-        for name in ACCEPTANCES {
-            let path = self.path.join(name);
-            remove_for_good(files, &path).map_err(OpenError::io("remove", &path))?;
-        }
-        Ok(())
+        let path = self.path.join(ACCEPT_NEW_SECRET);
+        remove_for_good(files, &path).map_err(OpenError::io("remove", &path))
     }
 
     /// The ledger's secret, created if no event depends on one yet. A missing ledger is created before the
@@ -366,7 +360,7 @@ fn take(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
-pub(crate) fn exists(path: &Path) -> Result<bool, OpenError> {
+fn exists(path: &Path) -> Result<bool, OpenError> {
     path.try_exists().map_err(OpenError::io("look at", path))
 }
 

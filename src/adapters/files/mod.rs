@@ -26,7 +26,7 @@ use std::fmt::Debug;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::ports::StoreError;
 
@@ -211,13 +211,6 @@ pub(crate) type FileId = (u64, u64);
 
 pub(crate) fn file_id(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
-}
-
-/// `path` with `extension` and the lowest unused number.
-pub(crate) fn numbered(path: &Path, extension: &str) -> PathBuf {
-    let name = |number: u32| path.with_extension(format!("{extension}.{number}"));
-    let free = (1..).map(name).find(|new| new.symlink_metadata().is_err());
-    free.unwrap_or_else(|| name(0))
 }
 
 /// Writes a small file that after a power cut exists either completely or not at all: written next to its

@@ -14,13 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::adapters::files::{Files, parent};
+use crate::adapters::files::{Files, parent, remove_for_good};
 use crate::domain::Timestamp;
 
 use super::draft::Draft;
 use super::generation::Generation;
-use super::kept_files::remove_kept;
-use super::record::{Event, Flaw, Ledger, Place, State, unfinished};
+use super::record::{Event, Flaw, Ledger, Place, State, damaged, unfinished};
 
 /// Retention of expired entries in the ledger: 400 days, because the usual error of a manually set clock is a
 /// wrong year.
@@ -38,8 +37,6 @@ pub(super) struct CopyPlan {
     pub(super) files: Arc<dyn Files>,
     /// The ledger's path. The copy is next to it.
     pub(super) path: PathBuf,
-    /// Number of lines in `from`.
-    pub(super) lines: u64,
     /// Number of the new generation.
     pub(super) number: u64,
     /// Id of its secret.
@@ -51,18 +48,22 @@ pub(super) struct CopyPlan {
 impl CopyPlan {
     /// Copies the current state and syncs the copy, if there is room for it. Ends early once `is_stopped`.
     pub(super) fn copy(self, is_stopped: &AtomicBool) -> Result<Copy, Flaw> {
-        let table = self.from.table();
-        let line_bytes = self.from.end() / self.lines.max(1) + 1;
-        check_room(parent(&self.path), line_bytes * table.len())?;
+        check_room(parent(&self.path), self.from.end())?;
         let aside = Aside(unfinished(&self.path));
         // Read first: for everything before this place, the table knows whether it was forgotten.
         let copied = self.from.end();
-        if table.has_forgotten() {
-            remove_kept(self.files.as_ref(), &self.path)?;
+        if self.from.table().has_forgotten() {
+            // Nobody can tell which addresses it contains.
+            let kept = damaged(&self.path);
+            let named = |error| {
+                let kept = kept.display();
+                io::Error::other(format!("{kept} cannot be removed: {error}"))
+            };
+            remove_for_good(self.files.as_ref(), &kept).map_err(named)?;
         }
         let ledger = Ledger::create(&self.files, &self.path, self.number, &self.secret)?;
         let mut copy = Copy {
-            generation: Generation::empty(ledger.to_read()?),
+            generation: Generation::empty(ledger.file.as_file().try_clone()?),
             path: self.path,
             copied,
             from: self.from,

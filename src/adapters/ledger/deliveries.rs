@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::task::spawn_blocking;
 
-use crate::adapters::files::data_dir::mark_held;
+use crate::adapters::files::data_dir::{held, mark_held};
 use crate::adapters::files::remove_for_good;
 use crate::domain::{
     Channel, Contact, Delivery, DeliveryId, EmailAddress, MailOutcome, QueueStanding, Settled,
@@ -18,7 +17,7 @@ use crate::ports::{DeliveryQueue, ERASED_MAX, PageStream, StoreError};
 
 use super::draft::{Draft, too_long};
 use super::generation::{Generation, log_unreadable};
-use super::record::{EVENT_BYTES_MAX, Flaw, Identity, State};
+use super::record::{EVENT_BYTES_MAX, Flaw, Identity, State, Verified};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -39,32 +38,35 @@ impl DeliveryQueue for LedgerStore {
         turn: &Turn,
         now: Timestamp,
     ) -> Result<Vec<Delivery>, StoreError> {
-        if self.deliveries.is_held(channel) {
+        if held(&self.directory, channel).exists() {
             return Ok(Vec::new());
         }
-        if let Some(settled) = self.deliveries.take_unsettled() {
+        // A failing disk must not cause repeated deliveries.
+        while let Some(settled) = self.next_unsettled() {
             self.settle(settled, now).await?;
         }
         let generation = self.shared.generation();
-        let due = self.deliveries.take(&generation, channel, count, turn, now);
+        let deliveries = generation.table().deliveries();
+        let due = deliveries.take_due(channel, count, turn, now);
         if due.is_empty() {
             return Ok(Vec::new());
         }
-        let taken = due.clone();
+        let (generation, taken) = (Arc::clone(&generation), due.clone());
         let read = self.read(move || read(&generation, &taken)).await;
-        read.inspect_err(|_error| self.deliveries.end(&due))
+        read.inspect_err(|_error| self.set_released(&due))
     }
 
     async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
         let kept = self.keep_settled(settled.clone(), now).await;
         if kept.is_err() {
-            self.deliveries.add_unsettled(settled);
+            self.unsettled.lock().push(settled);
         }
         kept
     }
 
     fn release(&self, channel: Channel) {
-        self.deliveries.release(channel);
+        let generation = self.shared.generation();
+        generation.table().deliveries().release(channel);
     }
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
@@ -110,21 +112,18 @@ impl DeliveryQueue for LedgerStore {
     }
 
     async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
-        let (files, path) = (Arc::clone(&self.files), self.deliveries.held_file(channel));
-        let changed = spawn_blocking(move || match is_held {
+        let (files, path) = (Arc::clone(&self.files), held(&self.directory, channel));
+        let change = move || match is_held {
             true => mark_held(files.as_ref(), &path),
             false => remove_for_good(files.as_ref(), &path),
-        });
-        let changed = changed.await.map_err(|_panic| self.shared.unavailable())?;
-        changed.map_err(Flaw::Io)?;
-        self.deliveries.set_held(channel, is_held);
-        Ok(())
+        };
+        self.read(move || change().map_err(Flaw::Io)).await
     }
 
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError> {
         let generation = self.shared.generation();
         Ok(QueueStanding {
-            is_held: self.deliveries.is_held(channel),
+            is_held: held(&self.directory, channel).exists(),
             ..generation.table().deliveries().standing(channel)
         })
     }
@@ -176,22 +175,35 @@ impl LedgerStore {
             Ok(())
         });
         kept.await?;
-        self.deliveries.end(&ids);
+        self.set_released(&ids);
         Ok(())
+    }
+
+    /// An outcome that could not be stored yet.
+    fn next_unsettled(&self) -> Option<Settled> {
+        self.unsettled.lock().pop()
+    }
+
+    /// Releases deliveries that were taken.
+    fn set_released(&self, ids: &[DeliveryId]) {
+        let generation = self.shared.generation();
+        generation.table().deliveries().set_taken(ids, false);
     }
 
     /// Number of deliveries to or about these addresses that are being attempted right now.
     pub(super) fn count_in_flight(&self, emails: &[EmailAddress]) -> u64 {
         let generation = self.shared.generation();
         let index = generation.table().deliveries();
-        let naming = emails.iter().flat_map(|email| index.naming(email.as_str()));
-        self.deliveries.count_in_flight(naming)
+        index.count_taken(emails.iter().flat_map(|email| index.naming(email.as_str())))
     }
 }
 
-/// Number of pending deliveries in the ledger at `path`.
-pub(in crate::adapters) fn waiting_deliveries(path: &Path) -> Result<u64, Flaw> {
-    let generation = Generation::salvage(File::open(path)?)?;
+/// Number of pending deliveries in the ledger at `path`, which was verified.
+pub(in crate::adapters) fn waiting_deliveries(
+    path: &Path,
+    verified: &Verified,
+) -> Result<u64, Flaw> {
+    let generation = Generation::read(File::open(path)?, verified.length)?;
     let deliveries = generation.table().deliveries();
     let waiting = Channel::ALL.map(|channel| deliveries.standing(channel).waiting);
     Ok(waiting.into_iter().sum())

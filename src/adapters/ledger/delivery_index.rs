@@ -1,4 +1,5 @@
-//! An index of the ledger's deliveries in memory, which finds due ones without reading the disk.
+//! An index of the ledger's deliveries in memory, which finds due ones without reading the disk, and knows which are
+//! being attempted. Only this process takes deliveries.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
@@ -30,14 +31,20 @@ struct IndexEntry {
     queued_at: Timestamp,
     due_at: Timestamp,
     dead_at: Option<Timestamp>,
+    /// True while it is being attempted.
+    is_taken: bool,
 }
 
 impl DeliveryIndex {
     /// Replaces the last state of an identity, which may not be a delivery.
     pub(super) fn replace(&self, before: Option<&State>, now: Option<(Place, &State)>) {
         if let Some((place, State::Delivery(delivery))) = now {
-            let entry = self.entry(place, delivery);
-            self.entries.lock().insert(delivery.id, entry);
+            let mut entry = self.entry(place, delivery);
+            let mut entries = self.entries.lock();
+            let replaced = entries.get(&delivery.id);
+            entry.is_taken = replaced.is_some_and(|replaced| replaced.is_taken);
+            entries.insert(delivery.id, entry);
+            drop(entries);
             if let Some(email) = entry.email {
                 self.named.lock().insert((email, delivery.id));
             }
@@ -59,27 +66,26 @@ impl DeliveryIndex {
             queued_at: delivery.queued_at,
             due_at: delivery.due_at,
             dead_at: delivery.dead_at,
+            is_taken: false,
         }
     }
 
-    /// Up to `count` due deliveries that are `wanted`, in the order of turns.
-    pub(super) fn due(
+    /// Takes up to `count` due deliveries that are not taken, in the order of turns.
+    pub(super) fn take_due(
         &self,
         channel: Channel,
         count: usize,
         turn: &Turn,
         now: Timestamp,
-        wanted: impl Fn(&DeliveryId) -> bool,
     ) -> Vec<DeliveryId> {
         let entries = self.entries.lock();
         let is_due = |entry: &IndexEntry| {
             entry.channel == channel
+                && !entry.is_taken
                 && entry.dead_at.is_none()
                 && delivery::is_due(entry.due_at, now)
         };
-        let due = entries
-            .iter()
-            .filter(|(id, entry)| is_due(entry) && wanted(id));
+        let due = entries.iter().filter(|(_, entry)| is_due(entry));
         let due = due.filter_map(|(id, entry)| {
             let rank = turn.rank(entry.network)?;
             Some((rank, entry.due_at, entry.place, *id))
@@ -88,7 +94,41 @@ impl DeliveryIndex {
         // The writer needs the lock meanwhile.
         drop(entries);
         due.sort_unstable();
-        due.into_iter().map(|(.., id)| id).take(count).collect()
+        let due: Vec<_> = due.into_iter().map(|(.., id)| id).take(count).collect();
+        self.set_taken(&due, true);
+        due
+    }
+
+    /// Records that these deliveries are taken, or released.
+    pub(super) fn set_taken(&self, ids: &[DeliveryId], is_taken: bool) {
+        let mut entries = self.entries.lock();
+        for id in ids {
+            if let Some(entry) = entries.get_mut(id) {
+                entry.is_taken = is_taken;
+            }
+        }
+    }
+
+    /// Releases all deliveries of a channel.
+    pub(super) fn release(&self, channel: Channel) {
+        for entry in self.entries.lock().values_mut() {
+            entry.is_taken &= entry.channel != channel;
+        }
+    }
+
+    /// Number of these deliveries that are taken.
+    pub(super) fn count_taken(&self, ids: impl Iterator<Item = DeliveryId>) -> u64 {
+        let entries = self.entries.lock();
+        let is_taken = |id: &DeliveryId| entries.get(id).is_some_and(|entry| entry.is_taken);
+        ids.filter(is_taken).count() as u64
+    }
+
+    /// Takes the deliveries that are taken in the generation `before`.
+    pub(super) fn take_over(&self, before: &Self) {
+        let before = before.entries.lock();
+        let taken = before.iter().filter(|(_, entry)| entry.is_taken);
+        let taken: Vec<_> = taken.map(|(id, _)| *id).collect();
+        self.set_taken(&taken, true);
     }
 
     /// Failed deliveries, and those whose next attempt is not due yet.

@@ -168,15 +168,14 @@ impl<'a> Draft<'a> {
         self.recorded.last().map_or(0, |last| last.line.len())
     }
 
-    /// Number of its events.
-    pub(super) fn len(&self) -> usize {
-        self.recorded.len()
+    pub(super) fn is_empty(&self) -> bool {
+        self.recorded.is_empty()
     }
 
     /// Appends the batch durably to the ledger of its generation, and shows it to lookups. After an error nothing
     /// was recorded.
     pub(super) fn write(self, ledger: &mut Ledger) -> io::Result<()> {
-        if self.recorded.is_empty() {
+        if self.is_empty() {
             return Ok(());
         }
         let lines = self.recorded.iter().map(|recorded| &*recorded.line);
@@ -188,7 +187,7 @@ impl<'a> Draft<'a> {
             let before = known.before.as_ref().map(|(place, state)| (*place, state));
             self.generation.table().replace(identity, before, now);
         }
-        self.generation.set_end(ledger.length());
+        self.generation.set_end(ledger.length);
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use super::deliveries::remove_naming;
 use super::draft::Draft;
 use super::record::{Flaw, Hex, Identity, LEDGER, State};
 use super::store::LedgerStore;
+use super::writer::LedgerWriter;
 
 impl LedgerStore {
     /// Forgets `emails` and erases them from every file.
@@ -42,7 +43,7 @@ impl LedgerStore {
             LEDGER.to_owned(),
             "run `landing-api ledger compact`, or restart",
         );
-        match self.compact().await {
+        match self.compact_if(LedgerWriter::has_forgotten).await {
             Ok(_) => erasure.rewritten.push(file),
             Err(error) => erasure.remaining.push(Remainder {
                 file,

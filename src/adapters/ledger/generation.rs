@@ -35,8 +35,13 @@ impl Generation {
     }
 
     /// The acknowledged events of `ledger`.
-    pub(super) fn read(ledger: &Ledger) -> Result<Self, Flaw> {
-        Self::empty(ledger.to_read()?).filled(ledger.length())
+    pub(super) fn of(ledger: &Ledger) -> Result<Self, Flaw> {
+        Self::read(ledger.file.as_file().try_clone()?, ledger.length)
+    }
+
+    /// The events of `file` up to `end`.
+    pub(super) fn read(file: File, end: Place) -> Result<Self, Flaw> {
+        Self::empty(file).filled(end)
     }
 
     /// The intact lines of `file`, which may be damaged.

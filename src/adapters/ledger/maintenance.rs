@@ -1,102 +1,91 @@
 //! Maintenance of the ledger: verifying it while a service runs, compacting it, and dropping damaged lines while
 //! no service runs.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
 use serde::Serialize;
 
-use crate::adapters::files::data_dir::{ACCEPT_DAMAGE, DataDir};
+use crate::adapters::files::data_dir::{DataDir, MARK};
 use crate::adapters::files::open_error::OpenError;
-use crate::adapters::files::{Files as _, SystemFiles, numbered};
+use crate::adapters::files::{Files, remove_for_good};
+use crate::domain::Timestamp;
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
+use super::copy::CopyPlan;
 use super::generation::Generation;
+use super::mark::{self, Mark};
 use super::open::refusal;
-use super::record::{Flaw, LEDGER, survey};
+use super::record::{Flaw, LEDGER, Ledger, Verified, damaged, preview, verify};
 use super::store::LedgerStore;
+use super::writer::{LedgerWriter, closed};
 
 #[async_trait]
 impl StoreMaintenance for LedgerStore {
     async fn compact(&self) -> Result<Compaction, StoreError> {
-        self.compact().await
+        self.compact_if(|_| true).await?.ok_or_else(closed)
     }
 
     async fn finish_erasures(&self) -> Result<(), StoreError> {
-        if self.shared.generation().table().has_forgotten() {
-            self.compact().await?;
-        }
-        Ok(())
+        self.compact_if(LedgerWriter::has_forgotten).await.map(drop)
     }
 }
 
+/// A ledger without damage. An end that was never acknowledged is none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LedgerReport {
-    /// The format in its head, if readable.
-    pub format: Option<u64>,
-    /// Number of compactions, if the head is readable.
-    pub generation: Option<u64>,
-    /// Number of good entries.
+    pub format: u64,
+    /// Counts compactions, from 1.
+    pub generation: u64,
     pub entries: u64,
     /// Number of contacts in them.
     pub contacts: u64,
     /// Size of the file in bytes.
     pub bytes: u64,
-    /// Number of lines that are bad or out of order.
-    pub bad_lines: u64,
-    /// The numbers of the first 20 of these. The head is line 1.
-    pub first_bad_lines: Vec<u64>,
-    /// The reason why a start would be refused, and the solution, in one line. None if the ledger is intact: a bad
-    /// end that was never acknowledged is not damage.
-    pub damage: Option<String>,
 }
 
-/// Most readings of a ledger with a bad line: a running service may be writing it.
+/// Most readings of a ledger that seems damaged: a running service may just have truncated a failed write.
 const READINGS_MAX: usize = 3;
 
 /// Verifies every line of the ledger in the data directory at `path`. Changes nothing and takes no lock: a
 /// service may be running on it.
 ///
 /// # Errors
-/// [`OpenError`] when there is no ledger, or it cannot be read or has a newer format.
+/// [`OpenError`] when there is no ledger, or it is damaged, cannot be read or has another format.
 pub fn verify_ledger(path: &Path) -> Result<LedgerReport, OpenError> {
-    let mut report = read(path)?;
-    for _ in 1..READINGS_MAX {
-        if report.bad_lines > 0 || report.damage.is_some() {
-            report = read(path)?;
-        }
-    }
-    Ok(report)
-}
-
-fn read(path: &Path) -> Result<LedgerReport, OpenError> {
-    let ledger = path.join(LEDGER);
-    let unreadable = |error: io::Error| match error.kind() == io::ErrorKind::NotFound {
-        true => OpenError::NoDataDir(path.to_path_buf()),
-        false => OpenError::io("read", &ledger)(error),
-    };
-    let file = File::open(&ledger).map_err(unreadable)?;
-    let bytes = file.metadata().map_err(unreadable)?.len();
-    let survey = survey(&file, None).map_err(unreadable)?;
-    let damage = match survey.verdict {
-        Ok(_) => None,
-        Err(flaw @ Flaw::Damaged { .. }) => Some(refusal(path, flaw).to_string()),
-        Err(flaw) => return Err(refusal(path, flaw)),
-    };
-    let generation = Generation::salvage(file).map_err(|flaw| refusal(path, flaw))?;
-    let head = survey.head;
+    let (file, verified) = open_verified(path)?;
+    let bytes = file.metadata().map_err(OpenError::io("read", path))?.len();
+    let generation = Generation::read(file, verified.length);
+    let generation = generation.map_err(|flaw| refusal(path, flaw))?;
     Ok(LedgerReport {
-        format: head.as_ref().map(|head| head.format),
-        generation: head.map(|head| head.generation).filter(|count| *count > 0),
-        entries: survey.entries,
+        format: verified.head.format,
+        generation: verified.head.generation,
+        entries: verified.sequence,
         contacts: generation.table().contacts(),
         bytes,
-        bad_lines: survey.bad_lines.count,
-        first_bad_lines: survey.bad_lines.first,
-        damage,
     })
+}
+
+/// Opens and verifies the ledger in the data directory at `path`, on which a service may be running.
+pub(in crate::adapters) fn open_verified(path: &Path) -> Result<(File, Verified), OpenError> {
+    let ledger = path.join(LEDGER);
+    let mut readings = 0;
+    loop {
+        let file = File::open(&ledger).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => OpenError::NoDataDir(path.to_path_buf()),
+            _ => OpenError::io("read", &ledger)(error),
+        })?;
+        readings += 1;
+        match verify(&file, None) {
+            Ok(verified) => return Ok((file, verified)),
+            Err(Flaw::Damaged { .. }) if readings < READINGS_MAX => {}
+            Err(flaw) => return Err(refusal(path, flaw)),
+        }
+    }
 }
 
 /// The result of a repair.
@@ -110,38 +99,78 @@ pub struct LedgerRepair {
     pub entries: u64,
 }
 
-/// Drops the damaged lines of the ledger in the data directory at `path` and keeps every intact one, like a
-/// start with the file `accept-damage`. The original file is kept next to it. `None` if nothing is damaged.
-/// No service may be running on the directory.
+/// Drops the damaged lines of the ledger in the data directory at `path` and keeps every intact one, and the original
+/// file next to it. `None` if nothing is damaged. No service may be running on the directory.
 ///
 /// # Errors
 /// [`OpenError`] when the directory is in use, or when another problem needs a decision.
-pub fn repair_ledger(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
+pub fn repair_ledger(
+    files: &Arc<dyn Files>,
+    path: &Path,
+) -> Result<Option<LedgerRepair>, OpenError> {
     let data_dir = DataDir::open_existing(path)?;
-    let damage = match open_and_close(&data_dir) {
-        Err(OpenError::Damaged { line, reason, .. }) => format!("line {line}: {reason}"),
-        opened => return opened.map(|()| None),
+    let (ledger, mark) = (path.join(LEDGER), path.join(MARK));
+    let kept = damaged(&ledger);
+    let found = mark::read(&mark).map_err(OpenError::io("read", &mark))?;
+    let stamp = found.as_ref().map(|(stamp, _)| stamp);
+    let verified = File::open(&ledger).map_err(Flaw::Io);
+    let damage = match verified.and_then(|file| verify(&file, stamp)) {
+        Err(Flaw::Damaged { line, reason }) => format!("line {line}: {reason}"),
+        verified => {
+            let verified = verified.map_err(|flaw| refusal(path, flaw));
+            return verified.map(|_undamaged| None);
+        }
     };
-    let ledger = path.join(LEDGER);
-    let kept = numbered(&ledger, "damaged");
-    let accept = data_dir.path().join(ACCEPT_DAMAGE);
-    let accepted = SystemFiles.create(&accept);
-    accepted.map_err(OpenError::io("create", &accept))?;
-    let opened = open_and_close(&data_dir);
-    // A failed start does not withdraw it, and a later one must not act on it.
-    data_dir.withdraw_acceptance(&SystemFiles)?;
-    opened?;
-    let entries = verify_ledger(path)?.entries;
+    if kept.exists() {
+        let kept = kept.display();
+        return Err(OpenError::Refused(format!(
+            "{kept} is left from an earlier repair: move it away and try again"
+        )));
+    }
+    let secret = data_dir.secret().id();
+    let repaired = salvage(files, &ledger, secret, &kept);
+    let repaired = repaired.map_err(|flaw| refusal(path, flaw))?;
+    let is_copy = found.is_none_or(|(_, is_here)| !is_here);
+    let marked = match is_copy {
+        // It stays a copy, whose deliveries the next start holds.
+        true => remove_for_good(files.as_ref(), &mark),
+        false => Mark::new(Arc::clone(files), mark.clone()).write(&repaired),
+    };
+    marked.map_err(OpenError::io("write", &mark))?;
     Ok(Some(LedgerRepair {
         damage,
         kept: kept.exists().then_some(kept),
-        entries,
+        entries: repaired.sequence,
     }))
 }
 
-fn open_and_close(data_dir: &DataDir) -> Result<(), OpenError> {
-    let store = LedgerStore::open(data_dir)?;
-    // If this fails, only the check of the next start is weaker.
-    let _ = store.close();
-    Ok(())
+/// Replaces the ledger at `path` by one of its intact lines, and keeps it as `kept`, unless an erasure in it was
+/// unfinished.
+fn salvage(
+    files: &Arc<dyn Files>,
+    path: &Path,
+    secret: String,
+    kept: &Path,
+) -> Result<Ledger, Flaw> {
+    let head = preview(path)?.and_then(|preview| preview.head);
+    let from = Arc::new(Generation::salvage(File::open(path)?)?);
+    let has_forgotten = from.table().has_forgotten();
+    let plan = CopyPlan {
+        from,
+        files: Arc::clone(files),
+        path: path.to_path_buf(),
+        number: head.map_or(0, |head| head.generation) + 1,
+        secret,
+        now: Timestamp::default(),
+    };
+    let copy = plan.copy(&AtomicBool::new(false))?;
+    let (mut ledger, _) = copy.publish(|| match has_forgotten {
+        true => Ok(()),
+        false => {
+            fs::copy(path, kept)?;
+            files.open(kept)?.sync()
+        }
+    })?;
+    ledger.repair()?;
+    Ok(ledger)
 }

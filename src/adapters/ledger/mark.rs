@@ -64,10 +64,10 @@ impl Mark {
 
 fn line(ledger: &Ledger, place: u64) -> io::Result<Vec<u8>> {
     let stamp = Stamp {
-        secret: ledger.head().secret.clone(),
-        generation: ledger.head().generation,
-        sequence: ledger.sequence(),
-        length: ledger.length(),
+        secret: ledger.head.secret.clone(),
+        generation: ledger.head.generation,
+        sequence: ledger.sequence,
+        length: ledger.length,
         place,
     };
     seal(&stamp, LENGTH)

@@ -11,18 +11,17 @@
 //! last acknowledged length, and every change is refused until that and a trial write succeed. Changes are also refused
 //! while another program has moved, replaced or edited the ledger's file, because anything appended would be lost.
 //!
-//! **A start** (`open`) verifies every line of the ledger. Bytes that it truncates are kept next to the ledger
-//! in `ledger.cut.1`, a damaged ledger in `ledger.damaged.1`:
+//! **A start** (`open`) verifies every line of the ledger:
 //!
 //! | Finding | Action |
 //! |---|---|
 //! | a last line without its newline | the newline is added |
 //! | a line that was durable when the `mark` was written is bad or missing | damage, as below |
 //! | a bad line, and no line of a later batch | it was never acknowledged: truncated, with a warning |
-//! | a bad line, and lines of later batches | damage: the start is refused, with the lines and the solution; once accepted, all good lines are kept |
+//! | a bad line, and lines of later batches | damage: the start is refused, with the line and the solution: a backup, or a repair (`maintenance`), which keeps all good lines |
 //! | an unfinished compaction | removed; the ledger is complete without it |
 //! | a new secret | the ledger is compacted |
-//! | an unfinished erasure | the kept files are removed, and the ledger is compacted |
+//! | an unfinished erasure | the ledger is compacted |
 //!
 //! **A compaction** writes a new generation of the ledger with the current state of each identity. A thread copies it
 //! in parallel with the writer (`copy`, `compaction`). The writer only waits while the events since are added and the
@@ -30,7 +29,7 @@
 //! if the disk has no room for it.
 //!
 //! **An erasure** (`erasure`) removes an address from every file: from the ledger by a compaction, which also
-//! removes the files kept next to it (`kept_files`). The operator's request is answered after that; for contacts
+//! removes the damaged ledger that a repair kept. The operator's request is answered after that; for contacts
 //! that refused or expired, `upkeep` does it once a day. A keyed hash of the address stays, the tombstone, so
 //! that an import does not bring it back.
 //!
@@ -46,11 +45,9 @@ mod copy;
 mod credentials;
 mod deliveries;
 mod delivery_index;
-mod delivery_state;
 mod draft;
 mod erasure;
 mod generation;
-mod kept_files;
 mod maintenance;
 mod mark;
 mod open;
@@ -61,6 +58,7 @@ mod table;
 mod writer;
 
 pub(super) use deliveries::waiting_deliveries;
+pub(super) use maintenance::open_verified;
 pub use maintenance::{LedgerRepair, LedgerReport, repair_ledger, verify_ledger};
 pub use open::Tuning;
 pub(super) use open::refusal;

@@ -1,25 +1,21 @@
 //! Opening the store: from the files of the last process to a ledger that accepts changes.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::adapters::files::data_dir::{ACCEPT_DAMAGE, DataDir, MARK, exists, held, mark_held};
+use crate::adapters::files::data_dir::{DataDir, MARK, held, mark_held};
 use crate::adapters::files::open_error::OpenError;
-use crate::adapters::files::{
-    Files, SystemFiles, append_whole, is_full, numbered, remove_for_good,
-};
+use crate::adapters::files::{Files, SystemFiles, is_full, remove_for_good};
 use crate::domain::{Channel, Timestamp};
 use crate::metrics::Metrics;
-use crate::ports::StoreError;
 
-use super::copy::CopyPlan;
 use super::generation::Generation;
 use super::mark::{self, Mark};
-use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, unfinished};
+use super::record::{FORMAT, Flaw, LEDGER, Ledger, Stamp, unfinished, verify};
 use super::shared_state::SharedState;
 use super::writer::LedgerWriter;
 
@@ -49,19 +45,19 @@ impl Default for Tuning {
     }
 }
 
-/// Opens the ledger. The acceptance of damage or of a new secret is withdrawn.
+/// Opens the ledger. The acceptance of a new secret is withdrawn.
 pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, OpenError> {
     let refused = |flaw| refusal(data_dir.path(), flaw);
     let (ledger, is_copy) = open_ledger(data_dir, &tuning.files)?;
     let secret = data_dir.secret().id();
-    let is_new_secret = ledger.head().secret != secret;
-    if is_new_secret && ledger.sequence() > 0 {
+    let is_new_secret = ledger.head.secret != secret;
+    if is_new_secret && ledger.sequence > 0 {
         tracing::warn!(
             "a new secret was accepted: cookies, agents' tokens, origins and the hashes of erased \
              addresses made with the old one are invalid"
         );
     }
-    let generation = Generation::read(&ledger).map_err(refused)?;
+    let generation = Generation::of(&ledger).map_err(refused)?;
     let has_forgotten = generation.table().has_forgotten();
     let mut writer = LedgerWriter {
         ledger,
@@ -73,7 +69,8 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         mark: Mark::new(Arc::clone(&tuning.files), data_dir.path().join(MARK)),
     };
     if is_new_secret || has_forgotten {
-        match compact(&mut writer, secret) {
+        let copied = writer.plan(secret).copy(&AtomicBool::new(false));
+        match copied.and_then(|copy| writer.switch_to(copy)) {
             Err(Flaw::Io(error)) if is_full(&error) && !is_new_secret => tracing::warn!(
                 %error,
                 "the ledger still contains erased addresses: the next start with enough disk \
@@ -85,36 +82,12 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     if is_copy {
         hold_deliveries(data_dir, &writer)?;
     }
-    // The rename of a new generation may not be durable yet.
-    let repaired = writer.ledger.repair();
-    repaired.map_err(OpenError::io("write", writer.ledger.path()))?;
-    writer.mark();
-    tuning.metrics.ledger.bytes.set(writer.ledger.length());
     data_dir.withdraw_acceptance(tuning.files.as_ref())?;
-    if let Err(error) = probe_disk(data_dir, tuning.files.as_ref()) {
-        // So that health shows it before the first write is tried.
-        let error = StoreError::from(Flaw::Io(error));
+    // So that health shows a full disk before the first write is tried.
+    if let Err(error) = writer.make_ready() {
         tracing::error!(%error, "nothing can be written to the data directory");
-        writer.ledger.mark_failed();
-        writer.shared.set_write_error(Some(error));
     }
     Ok(writer)
-}
-
-/// Removes forgotten addresses from the ledger, and binds it to this secret if it had another.
-fn compact(writer: &mut LedgerWriter, secret: String) -> Result<(), Flaw> {
-    let copy = writer.plan(secret).copy(&AtomicBool::new(false))?;
-    writer.switch_to(copy)
-}
-
-/// Writes a file next to the ledger and removes it.
-fn probe_disk(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
-    let path = data_dir.path().join(LEDGER).with_extension("jsonl.room");
-    let written = files
-        .create(&path)
-        .and_then(|mut file| append_whole(file.as_mut(), &PROBE));
-    let removed = files.remove(&path);
-    written.and(removed)
 }
 
 /// Opens the ledger. Also returns whether it is a copy, according to the mark.
@@ -136,76 +109,8 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
         }
         opened => opened,
     };
-    match opened {
-        Ok(ledger) => Ok((ledger, is_copy)),
-        Err(Flaw::Damaged { line, reason }) if exists(&data_dir.path().join(ACCEPT_DAMAGE))? => {
-            let kept = numbered(&path, "damaged");
-            tracing::warn!(
-                ledger.line = line,
-                reason,
-                kept = %kept.display(),
-                "damage was accepted: continuing with the intact lines, and keeping the original file"
-            );
-            let secret = data_dir.secret().id();
-            let ledger = salvage(files, &path, secret, &kept);
-            let ledger = ledger.map_err(|flaw| refusal(data_dir.path(), flaw))?;
-            remove_for_good(files.as_ref(), &mark).map_err(OpenError::io("remove", &mark))?;
-            Ok((ledger, is_copy))
-        }
-        Err(flaw) => Err(refusal(data_dir.path(), flaw)),
-    }
-}
-
-/// Holds pending deliveries in a copy of a ledger: the original's service may have made some of them.
-fn hold_deliveries(data_dir: &DataDir, writer: &LedgerWriter) -> Result<(), OpenError> {
-    let generation = writer.shared.generation();
-    for channel in Channel::ALL {
-        if generation.table().deliveries().standing(channel).waiting == 0 {
-            continue;
-        }
-        let path = held(data_dir.path(), channel);
-        mark_held(writer.ledger.files().as_ref(), &path).map_err(OpenError::io("write", &path))?;
-        tracing::warn!(
-            delivery.channel = channel.as_str(),
-            "the data directory has no mark written here, so it seems to be a copy: pending deliveries are \
-             held, because they may have been made elsewhere; check `landing-api queue list`, then run \
-             `landing-api queue release`"
-        );
-    }
-    Ok(())
-}
-
-/// Builds a ledger from the intact lines of the one at `path`, which stays as `kept`, unless an erasure in it
-/// was unfinished.
-fn salvage(
-    files: &Arc<dyn Files>,
-    path: &Path,
-    secret: String,
-    kept: &Path,
-) -> Result<Ledger, Flaw> {
-    let head = record::preview(path)?.and_then(|preview| preview.head);
-    let from = Arc::new(Generation::salvage(File::open(path)?)?);
-    let has_forgotten = from.table().has_forgotten();
-    let plan = CopyPlan {
-        lines: from.table().len(),
-        from,
-        files: Arc::clone(files),
-        path: path.to_path_buf(),
-        number: head.map_or(0, |head| head.generation) + 1,
-        secret,
-        now: Timestamp::default(),
-    };
-    let copy = plan.copy(&AtomicBool::new(false))?;
-    // Not every file system has hard links.
-    let copied = |_error| {
-        fs::copy(path, kept)?;
-        files.open(kept)?.sync()
-    };
-    let (ledger, _) = copy.publish(|| match has_forgotten {
-        true => Ok(()),
-        false => fs::hard_link(path, kept).or_else(copied),
-    })?;
-    Ok(ledger)
+    let ledger = opened.map_err(|flaw| refusal(data_dir.path(), flaw))?;
+    Ok((ledger, is_copy))
 }
 
 /// Verifies and opens the ledger. The events of the mark's `stamp` must be there. Unless all of it is trusted
@@ -216,16 +121,40 @@ fn verify_and_open(
     stamp: Option<&Stamp>,
     is_trusted: bool,
 ) -> Result<Ledger, Flaw> {
-    let verified = record::verify(path, stamp)?;
-    let is_all = stamp.is_some_and(|stamp| {
-        stamp.generation == verified.head.generation && stamp.length == verified.end.length
+    let verified = verify(&File::open(path)?, stamp)?;
+    let is_marked = stamp.is_some_and(|stamp| {
+        stamp.generation == verified.head.generation && stamp.length == verified.length
     });
-    Ok(Ledger::open(files, path, &verified, is_all && is_trusted)?)
+    Ok(Ledger::open(
+        files,
+        path,
+        verified,
+        is_marked && is_trusted,
+    )?)
+}
+
+/// Holds pending deliveries in a copy of a ledger: the original's service may have made some of them.
+fn hold_deliveries(data_dir: &DataDir, writer: &LedgerWriter) -> Result<(), OpenError> {
+    let generation = writer.shared.generation();
+    for channel in Channel::ALL {
+        if generation.table().deliveries().standing(channel).waiting == 0 {
+            continue;
+        }
+        let path = held(data_dir.path(), channel);
+        mark_held(writer.ledger.files.as_ref(), &path).map_err(OpenError::io("write", &path))?;
+        tracing::warn!(
+            delivery.channel = channel.as_str(),
+            "the data directory has no mark written here, so it seems to be a copy: pending deliveries are \
+             held, because they may have been made elsewhere; check `landing-api queue list`, then run \
+             `landing-api queue release`"
+        );
+    }
+    Ok(())
 }
 
 /// The reason why the ledger in `directory` is refused.
 pub(in crate::adapters) fn refusal(directory: &Path, flaw: Flaw) -> OpenError {
-    let path: PathBuf = directory.join(LEDGER);
+    let path = directory.join(LEDGER);
     match flaw {
         Flaw::Io(error) => OpenError::io("read or write", &path)(error),
         Flaw::Unreadable(_) => OpenError::io("read", &path)(io::Error::other(flaw)),

@@ -20,23 +20,18 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The source of lookups, and the health of the writer.
 pub(super) struct SharedState {
-    inner: RwLock<Inner>,
-    /// True while a change waits or writes fail. Checked before the lock, whose counter all cores would write to.
+    generation: RwLock<Arc<Generation>>,
+    health: Mutex<Health>,
+    /// True while a change waits or writes fail. Checked before the lock, which all cores would write to.
     is_troubled: AtomicBool,
-    outage: Mutex<Outage>,
 }
 
-struct Inner {
-    generation: Arc<Generation>,
+#[derive(Default)]
+struct Health {
     /// Reason why writes fail, if they do.
     write_error: Option<StoreError>,
     /// Time from which the oldest unacknowledged change has waited, if there is one.
     busy_since: Option<Instant>,
-}
-
-/// Logging state of an outage.
-#[derive(Default)]
-struct Outage {
     /// Failed requests since the last log line.
     failures: u64,
     logged_at: Option<Instant>,
@@ -47,19 +42,24 @@ struct Outage {
 impl SharedState {
     pub(super) fn new(generation: Arc<Generation>) -> Self {
         Self {
-            inner: RwLock::new(Inner {
-                generation,
-                write_error: None,
-                busy_since: None,
-            }),
+            generation: RwLock::new(generation),
+            health: Mutex::default(),
             is_troubled: AtomicBool::new(false),
-            outage: Mutex::default(),
         }
+    }
+
+    /// The running generation.
+    pub(super) fn generation(&self) -> Arc<Generation> {
+        Arc::clone(&self.generation.read())
+    }
+
+    pub(super) fn set_generation(&self, generation: Arc<Generation>) {
+        *self.generation.write() = generation;
     }
 
     /// True unless changes are known to fail.
     pub(super) fn is_sound(&self) -> bool {
-        self.inner.read().write_error.is_none()
+        self.health.lock().write_error.is_none()
     }
 
     /// Fails if changes fail or would wait long.
@@ -67,8 +67,8 @@ impl SharedState {
         if !self.is_troubled.load(Relaxed) {
             return Ok(());
         }
-        let inner = self.inner.read();
-        match (&inner.write_error, inner.busy_since) {
+        let health = self.health.lock();
+        match (&health.write_error, health.busy_since) {
             (Some(error), _) => Err(error.clone()),
             (None, Some(since)) if since.elapsed() >= BUSY_AFTER => Err(StoreError::Overloaded),
             (None, _) => Ok(()),
@@ -76,65 +76,53 @@ impl SharedState {
     }
 
     pub(super) fn set_busy_since(&self, busy_since: Option<Instant>) {
-        let mut inner = self.inner.write();
-        inner.busy_since = busy_since;
-        self.update_is_troubled(&inner);
-    }
-
-    fn update_is_troubled(&self, inner: &Inner) {
-        let is_troubled = inner.write_error.is_some() || inner.busy_since.is_some();
-        self.is_troubled.store(is_troubled, Relaxed);
-    }
-
-    /// The running generation.
-    pub(super) fn generation(&self) -> Arc<Generation> {
-        Arc::clone(&self.inner.read().generation)
-    }
-
-    pub(super) fn set_generation(&self, generation: Arc<Generation>) {
-        self.inner.write().generation = generation;
+        self.update(|health| health.busy_since = busy_since);
     }
 
     /// Sets the reason why writes fail, or that they succeed.
     pub(super) fn set_write_error(&self, write_error: Option<StoreError>) {
-        let mut inner = self.inner.write();
-        let before = std::mem::replace(&mut inner.write_error, write_error);
-        self.update_is_troubled(&inner);
-        // Logged at once, because the operator has to act.
-        if let Some(reason @ StoreError::Displaced(_)) = &inner.write_error
-            && !matches!(before, Some(StoreError::Displaced(_)))
-        {
-            tracing::error!(%reason, "the store is not writable");
-        }
-        drop(inner);
-        if before.is_some() && self.is_sound() {
-            let mut outage = self.outage.lock();
-            if std::mem::take(&mut outage.is_announced) {
-                let failures = std::mem::take(&mut outage.failures);
-                tracing::info!(store.failures = failures, "the store works again");
+        self.update(|health| {
+            let before = std::mem::replace(&mut health.write_error, write_error);
+            match &health.write_error {
+                // Logged at once, because the operator has to act.
+                Some(reason @ StoreError::Displaced(_))
+                    if !matches!(before, Some(StoreError::Displaced(_))) =>
+                {
+                    tracing::error!(%reason, "the store is not writable");
+                }
+                None if before.is_some() && health.is_announced => {
+                    let failures = std::mem::take(&mut health.failures);
+                    health.is_announced = false;
+                    tracing::info!(store.failures = failures, "the store works again");
+                }
+                _ => {}
             }
-        }
+        });
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Health)) {
+        let mut health = self.health.lock();
+        change(&mut health);
+        let is_troubled = health.write_error.is_some() || health.busy_since.is_some();
+        self.is_troubled.store(is_troubled, Relaxed);
     }
 
     /// Counts a request that failed with `error`. Logs failures once a minute.
     pub(super) fn count_failure(&self, error: &StoreError) {
-        let mut outage = self.outage.lock();
-        outage.failures += 1;
+        let mut health = self.health.lock();
+        health.failures += 1;
         let is_due = |at: Instant| at.elapsed() >= WARNING_INTERVAL;
-        if outage.logged_at.is_none_or(is_due) {
-            let failures = outage.failures;
+        if health.logged_at.is_none_or(is_due) {
+            let failures = std::mem::take(&mut health.failures);
             tracing::warn!(%error, store.failures = failures, "requests fail because of the store");
-            *outage = Outage {
-                failures: 0,
-                logged_at: Some(Instant::now()),
-                is_announced: true,
-            };
+            health.logged_at = Some(Instant::now());
+            health.is_announced = true;
         }
     }
 
     /// The error for a dropped change.
     pub(super) fn unavailable(&self) -> StoreError {
-        let write_error = self.inner.read().write_error.clone();
+        let write_error = self.health.lock().write_error.clone();
         write_error.unwrap_or_else(|| StoreError::Unavailable("the change was dropped".to_owned()))
     }
 }

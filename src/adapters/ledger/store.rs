@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::iter;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -17,16 +18,15 @@ use tokio::time::Instant;
 use crate::adapters::files::Files;
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::files::open_error::OpenError;
-use crate::domain::{MacKey, Timestamp};
+use crate::domain::{MacKey, Settled, Timestamp};
 use crate::ports::{Compaction, PageStream, StoreError};
 
 use super::compaction::Compactor;
-use super::delivery_state::DeliveryState;
 use super::draft::Draft;
 use super::open::{Tuning, open};
 use super::record::{Flaw, Identity, Place, State};
 use super::shared_state::SharedState;
-use super::writer::{PendingChange, closed, pending};
+use super::writer::{LedgerWriter, PendingChange, closed, pending};
 
 /// Values per page of a list.
 const PAGE_LEN: usize = 1000;
@@ -44,7 +44,10 @@ pub struct LedgerStore {
     compactor: Arc<Compactor>,
     pub(super) shared: Arc<SharedState>,
     pub(super) files: Arc<dyn Files>,
-    pub(super) deliveries: DeliveryState,
+    /// The data directory.
+    pub(super) directory: PathBuf,
+    /// Outcomes of deliveries that are not stored yet.
+    pub(super) unsettled: Mutex<Vec<Settled>>,
     /// Hashes forgotten addresses.
     pub(super) tombstone_key: MacKey,
     /// Held until the writer is gone, which [`Drop`] waits for.
@@ -85,7 +88,8 @@ impl LedgerStore {
             compactor,
             shared,
             files: Arc::clone(&tuning.files),
-            deliveries: DeliveryState::open(data_dir.path()),
+            directory: data_dir.path().to_path_buf(),
+            unsettled: Mutex::default(),
             tombstone_key: data_dir.secret().keys().tombstone,
             _lock: data_dir.lock(),
         })
@@ -107,13 +111,14 @@ impl LedgerStore {
 
     /// Refuses further changes, and waits for those in the queue and for a compaction. False if already closed.
     fn stop(&self) -> bool {
+        self.compactor.stop();
         let Some((queue, thread)) = self.queue.lock().take() else {
             return false;
         };
         drop(queue);
         // It catches its panics.
         let _ = thread.join();
-        self.compactor.stop();
+        self.compactor.wait();
         true
     }
 
@@ -155,28 +160,24 @@ impl LedgerStore {
             })
     }
 
-    /// Compacts the ledger. The compaction finishes even if the caller stops waiting.
-    pub(super) async fn compact(&self) -> Result<Compaction, StoreError> {
-        let stopped = self.compactor.stopped.notified();
-        let compacted = if self.queue.lock().is_some() {
-            let compactor = Arc::clone(&self.compactor);
-            tokio::select! {
-                compacted = spawn_blocking(move || compactor.compact()) => {
-                    compacted.unwrap_or_else(|_panic| Err(self.shared.unavailable()))
-                }
-                () = stopped => Err(closed()),
-            }
-        } else {
-            Err(closed())
-        };
-        compacted.inspect_err(|error| self.shared.count_failure(error))
+    /// Compacts the ledger if it is still `needed` when no other compaction is running. The compaction finishes even if
+    /// the caller stops waiting.
+    pub(super) async fn compact_if(
+        &self,
+        needed: fn(&LedgerWriter) -> bool,
+    ) -> Result<Option<Compaction>, StoreError> {
+        let compactor = Arc::clone(&self.compactor);
+        self.read(move || compactor.compact_if(needed)).await
     }
 
-    /// Reads the ledger in a blocking thread.
-    pub(super) async fn read<T: Send + 'static>(
+    /// Works with the disk in a blocking thread.
+    pub(super) async fn read<T: Send + 'static, E: Send + 'static>(
         &self,
-        blocking: impl FnOnce() -> Result<T, Flaw> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        blocking: impl FnOnce() -> Result<T, E> + Send + 'static,
+    ) -> Result<T, StoreError>
+    where
+        StoreError: From<E>,
+    {
         let outcome = match spawn_blocking(blocking).await {
             Ok(outcome) => outcome.map_err(StoreError::from),
             Err(_panic) => Err(self.shared.unavailable()),
@@ -240,7 +241,8 @@ fn run(compactor: &Arc<Compactor>, receiver: &Receiver<Waiting>, look_interval: 
             Err(RecvTimeoutError::Timeout) => {
                 // A disk that hangs keeps it busy, too.
                 shared.set_busy_since(Some(Instant::now()));
-                compactor.writer.lock().look_after();
+                // A failure is shown by health.
+                let _ = compactor.writer.lock().look_after();
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }

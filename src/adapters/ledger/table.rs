@@ -1,7 +1,7 @@
-//! The place of each identity's last event, in memory: 9 to 10 bytes per identity, whatever the size of its event,
+//! The place of each identity's last event, in memory: 8 to 9 bytes per identity, whatever the size of its event,
 //! and the same again for the token of a contact.
 //!
-//! A slot holds 44 bits of a hash and a place, so two identities may share these bits of the hash. A lookup of a
+//! A slot holds 36 bits of a hash and a place, so two identities may share these bits of the hash. A lookup of a
 //! place therefore has to compare the identity of the event there.
 //!
 //! A shard is a sorted array, of about 500 slots with a million contacts. A hash table grows by doubling and would
@@ -26,7 +26,7 @@ const PLACE_MAX: Place = (1 << 40) - 1;
 /// The places of identities.
 pub(super) struct PlaceTable {
     /// Each is sorted.
-    shards: Vec<RwLock<Vec<PlaceSlot>>>,
+    shards: Vec<RwLock<Vec<u64>>>,
     counts: Mutex<TableCounts>,
     deliveries: DeliveryIndex,
     /// Random, so that nobody can choose addresses that all fall into one shard.
@@ -69,23 +69,6 @@ impl TableCounts {
     }
 }
 
-/// 32 bits of a hash and a place, big-endian, so that slots sort by hash and then by place.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct PlaceSlot([u8; 9]);
-
-impl PlaceSlot {
-    fn new(hash: u32, place: Place) -> Self {
-        let [a, b, c, d] = hash.to_be_bytes();
-        let [.., e, f, g, h, i] = place.to_be_bytes();
-        Self([a, b, c, d, e, f, g, h, i])
-    }
-
-    const fn place(self) -> Place {
-        let [_, _, _, _, e, f, g, h, i] = self.0;
-        Place::from_be_bytes([0, 0, 0, e, f, g, h, i])
-    }
-}
-
 /// Sorts by hour: 8 bytes are enough for the hour and a place.
 const fn pending_key(since: Timestamp, place: Place) -> u64 {
     ((since.as_ms() / (DAY_MS / 24)) << 40) | place
@@ -103,19 +86,18 @@ impl PlaceTable {
 
     /// Possible places of the last event of `identity`.
     pub(super) fn places(&self, identity: &Identity) -> Vec<Place> {
-        let (shard, hash) = self.shard(identity);
-        let (first, last) = (PlaceSlot::new(hash, 0), PlaceSlot::new(hash, PLACE_MAX));
+        let (shard, first) = self.shard(identity);
         let shard = shard.read();
         let begin = shard.partition_point(|slot| *slot < first);
-        let slots = shard.iter().skip(begin).take_while(|slot| **slot <= last);
-        slots.map(|slot| slot.place()).collect()
+        let slots = shard.iter().skip(begin);
+        let slots = slots.take_while(|slot| **slot <= first | PLACE_MAX);
+        slots.map(|slot| slot & PLACE_MAX).collect()
     }
 
     /// True if the last event of `identity` is at `place`, where one of its events is.
     pub(super) fn has(&self, identity: &Identity, place: Place) -> bool {
-        let (shard, hash) = self.shard(identity);
-        let slot = PlaceSlot::new(hash, place);
-        shard.read().binary_search(&slot).is_ok()
+        let (shard, first) = self.shard(identity);
+        shard.read().binary_search(&(first | place)).is_ok()
     }
 
     /// Replaces the last state of `identity` and its place; `None` means no state. A contact is also found by its
@@ -157,23 +139,22 @@ impl PlaceTable {
 
     /// Replaces the place of `identity`; `None` means no event.
     fn set(&self, identity: &Identity, before: Option<Place>, now: Option<Place>) {
-        let (shard, hash) = self.shard(identity);
+        let (shard, first) = self.shard(identity);
         let mut shard = shard.write();
-        let slot = |place| PlaceSlot::new(hash, place);
         if let Some(place) = before
-            && let Ok(number) = shard.binary_search(&slot(place))
+            && let Ok(number) = shard.binary_search(&(first | place))
         {
             shard.remove(number);
         }
         if let Some(place) = now
-            && let Err(number) = shard.binary_search(&slot(place))
+            && let Err(number) = shard.binary_search(&(first | place))
         {
             if shard.len() == shard.capacity() {
                 // By an eighth: `Vec` would double.
                 let more = shard.len() / 8 + 4;
                 shard.reserve_exact(more);
             }
-            shard.insert(number, slot(place));
+            shard.insert(number, first | place);
         }
     }
 
@@ -204,11 +185,12 @@ impl PlaceTable {
         self.counts.lock().has_forgotten
     }
 
+    /// The shard of an identity, and its slot for the place 0: 24 bits of the hash that did not choose the shard.
     #[expect(clippy::indexing_slicing, reason = "a remainder is below the divisor")]
-    #[expect(clippy::cast_possible_truncation, reason = "each takes other bits")]
-    fn shard(&self, identity: &Identity) -> (&RwLock<Vec<PlaceSlot>>, u32) {
+    #[expect(clippy::cast_possible_truncation, reason = "only the last bits count")]
+    fn shard(&self, identity: &Identity) -> (&RwLock<Vec<u64>>, u64) {
         let hash = self.hasher.hash_one(identity);
-        (&self.shards[hash as usize % SHARDS], (hash >> 32) as u32)
+        (&self.shards[hash as usize % SHARDS], hash & !PLACE_MAX)
     }
 }
 
@@ -232,7 +214,7 @@ mod tests {
         let lengths = table.shards.iter().map(|shard| shard.read().len());
         assert_eq!(lengths.sum::<usize>(), 7_500);
         let slots = table.shards.iter().map(|shard| shard.read().capacity());
-        let bytes = slots.sum::<usize>() * size_of::<PlaceSlot>();
+        let bytes = slots.sum::<usize>() * size_of::<u64>();
         assert!(bytes <= 10_000 * 18, "{bytes}");
         for number in 0..10_000 {
             let expected = match number % 4 {

@@ -19,7 +19,7 @@ use crate::domain::{
     Consent, Contact, EmailAddress, LeaveToken, Origin, OriginHash, SignUp, SignUpWay, Signers,
     Subscription, TextDigest, Timestamp,
 };
-use crate::ports::{ContactStore, StoreError};
+use crate::ports::{ContactStore, StoreError, StoreMaintenance};
 
 use super::generation::Generation;
 use super::open::Tuning;
@@ -111,7 +111,7 @@ async fn a_batch_that_look_ups_missed_is_shown_before_the_next() {
     let by_same_client = true;
     assert_eq!(renewed, Ok(Subscription::Renewed { by_same_client }));
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
-    store.compact().await.unwrap();
+    StoreMaintenance::compact(&store).await.unwrap();
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
 }
 
@@ -141,7 +141,7 @@ async fn what_was_imported_twice_with_one_time_is_listed_once() {
             );
         }
         assert_eq!(listed, ["ada@example.com", "bob@example.com"]);
-        store.compact().await.unwrap();
+        StoreMaintenance::compact(&store).await.unwrap();
     }
 }
 
@@ -157,16 +157,16 @@ fn a_copy_is_gone_on_with_only_while_what_it_is_of_is_the_generation() {
     for is_replaced in [false, true] {
         let root = tempfile::tempdir().unwrap();
         let mut writer = writer(&root);
-        let plan = writer.plan(writer.ledger.head().secret.clone());
+        let plan = writer.plan(writer.ledger.head.secret.clone());
         let copy = plan.copy(&AtomicBool::new(false)).unwrap();
         if is_replaced {
-            let same = Generation::read(&writer.ledger).unwrap();
+            let same = Generation::of(&writer.ledger).unwrap();
             writer.shared.set_generation(Arc::new(same));
         }
         let switched = writer.switch_to(copy);
         assert_eq!(switched.is_err(), is_replaced, "{switched:?}");
         let number = if is_replaced { 1 } else { 2 };
-        assert_eq!(writer.ledger.head().generation, number);
+        assert_eq!(writer.ledger.head.generation, number);
     }
 }
 
@@ -174,7 +174,7 @@ fn a_copy_is_gone_on_with_only_while_what_it_is_of_is_the_generation() {
 fn a_copy_that_is_stopped_ends_and_leaves_no_file() {
     let root = tempfile::tempdir().unwrap();
     let writer = writer(&root);
-    let plan = writer.plan(writer.ledger.head().secret.clone());
+    let plan = writer.plan(writer.ledger.head.secret.clone());
     let stopped = plan.copy(&AtomicBool::new(true)).err().unwrap();
     assert!(matches!(stopped, Flaw::Io(error) if error.kind() == ErrorKind::Interrupted));
     assert!(!unfinished(&root.path().join(LEDGER)).exists());

@@ -61,7 +61,7 @@ pub(super) struct LedgerWriter {
 impl LedgerWriter {
     /// Commits `changes` as one batch and replies to them. A panic fails the batch, not the writer.
     pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
-        let (began, sequence) = (Instant::now(), self.ledger.sequence());
+        let (began, sequence) = (Instant::now(), self.ledger.sequence);
         let mut replies = Vec::with_capacity(changes.len());
         let mut changes = changes.into_iter();
         let outcome = caught(|| {
@@ -70,11 +70,11 @@ impl LedgerWriter {
         });
         match &outcome {
             // Nothing was recorded.
-            Ok(()) if self.ledger.sequence() == sequence => {}
+            Ok(()) if self.ledger.sequence == sequence => {}
             Ok(()) => self.metrics.record_commit(replies.len(), began.elapsed()),
             Err(_) => self.metrics.ledger.failed.increase(),
         }
-        self.metrics.ledger.bytes.set(self.ledger.length());
+        self.metrics.ledger.bytes.set(self.ledger.length);
         self.shared.set_write_error(outcome.as_ref().err().cloned());
         // Dropping them replies with this error.
         drop(changes);
@@ -84,9 +84,20 @@ impl LedgerWriter {
     }
 
     /// Checks whether changes can be stored, while none are waiting.
-    pub(super) fn look_after(&mut self) {
+    pub(super) fn look_after(&mut self) -> Result<(), StoreError> {
         let repaired = caught(|| self.repair());
-        self.shared.set_write_error(repaired.err());
+        self.shared.set_write_error(repaired.clone().err());
+        repaired
+    }
+
+    /// Makes a ledger ready that was opened or compacted, and marks its end.
+    pub(super) fn make_ready(&mut self) -> Result<(), StoreError> {
+        let ready = self.look_after();
+        if ready.is_ok() {
+            self.mark.note(&self.ledger);
+        }
+        self.metrics.ledger.bytes.set(self.ledger.length);
+        ready
     }
 
     /// Decides, appends, shows. After an error nothing was recorded.
@@ -100,7 +111,7 @@ impl LedgerWriter {
         for change in changes {
             replies.extend(change(&mut draft));
         }
-        if draft.len() == 0 {
+        if draft.is_empty() {
             return Ok(());
         }
         let at = draft.at;
@@ -110,7 +121,7 @@ impl LedgerWriter {
             Ok(()) => Flaw::Io(error).into(),
         })?;
         self.now = at.unwrap_or(self.now);
-        self.mark();
+        self.mark.note(&self.ledger);
         Ok(())
     }
 
@@ -119,8 +130,8 @@ impl LedgerWriter {
         self.check_place()?;
         self.ledger.repair().map_err(Flaw::Io)?;
         // After a panic right after a sync, the last batch was not shown.
-        if self.shared.generation().end() != self.ledger.length() {
-            let generation = Generation::read(&self.ledger)?;
+        if self.shared.generation().end() != self.ledger.length {
+            let generation = Generation::of(&self.ledger)?;
             self.shared.set_generation(Arc::new(generation));
         }
         Ok(())
@@ -132,31 +143,33 @@ impl LedgerWriter {
             .map_err(|error| StoreError::Displaced(error.to_string()))
     }
 
-    /// Returns whether a compaction is worthwhile, and takes it for begun.
-    pub(super) fn take_due(&mut self) -> bool {
-        let left = self.shared.generation().table().len();
-        let superfluous = self.ledger.sequence().saturating_sub(left);
-        let is_due = superfluous > left.max(self.superfluous_min).max(self.put_off);
-        let is_begun = is_due && self.shared.is_sound();
-        if is_begun {
-            self.put_off = superfluous.saturating_mul(2);
-        }
-        is_begun
+    /// True if a compaction is worthwhile.
+    pub(super) fn is_compaction_due(&self) -> bool {
+        let least = self.live().max(self.superfluous_min).max(self.put_off);
+        self.superfluous() > least && self.shared.is_sound()
     }
 
-    pub(super) fn prepare_compaction(&mut self) -> Result<CopyPlan, StoreError> {
-        self.repair()?;
-        Ok(self.plan(self.ledger.head().secret.clone()))
+    /// Number of lines that a compaction keeps.
+    fn live(&self) -> u64 {
+        self.shared.generation().table().len()
+    }
+
+    fn superfluous(&self) -> u64 {
+        self.ledger.sequence.saturating_sub(self.live())
+    }
+
+    /// True if a contact was removed, whose address is still in a file.
+    pub(super) fn has_forgotten(&self) -> bool {
+        self.shared.generation().table().has_forgotten()
     }
 
     /// The source of the next generation, under `secret`.
     pub(super) fn plan(&self, secret: String) -> CopyPlan {
         CopyPlan {
             from: self.shared.generation(),
-            files: Arc::clone(self.ledger.files()),
-            path: self.ledger.path().to_path_buf(),
-            lines: self.ledger.sequence(),
-            number: self.ledger.head().generation + 1,
+            files: Arc::clone(&self.ledger.files),
+            path: self.ledger.path.clone(),
+            number: self.ledger.head.generation + 1,
             secret,
             now: self.now,
         }
@@ -168,59 +181,48 @@ impl LedgerWriter {
         &mut self,
         copied: Result<Copy, StoreError>,
     ) -> Result<Compaction, StoreError> {
-        let (entries_before, bytes_before) = (self.ledger.sequence(), self.ledger.length());
+        let (entries_before, bytes_before) = (self.ledger.sequence, self.ledger.length);
         let switched = copied.and_then(|copy| caught(|| Ok(self.switch_to(copy)?)));
         // The rename of the new generation may not be durable yet.
-        let repaired = self.repair();
-        self.shared
-            .set_write_error(repaired.as_ref().err().cloned());
-        if repaired.is_ok() {
-            self.mark();
-        }
-        self.metrics.ledger.bytes.set(self.ledger.length());
-        let compacted = switched.and(repaired).map(|()| Compaction {
+        let ready = self.make_ready();
+        let compacted = switched.and(ready).map(|()| Compaction {
             entries_before,
-            entries_after: self.ledger.sequence(),
+            entries_after: self.ledger.sequence,
             bytes_before,
-            bytes_after: self.ledger.length(),
+            bytes_after: self.ledger.length,
         });
-        match &compacted {
-            Ok(compaction) => tracing::info!(
-                ledger.generation = self.ledger.head().generation,
-                ledger.events = compaction.entries_after,
-                "the ledger was compacted"
-            ),
-            Err(error) => tracing::warn!(%error, "the ledger cannot be compacted"),
-        }
-        let left = self.shared.generation().table().len();
-        let superfluous = self.ledger.sequence().saturating_sub(left);
-        self.put_off = match compacted {
-            Ok(_) => 0,
-            Err(_) => superfluous.saturating_mul(2),
+        self.put_off = match &compacted {
+            Ok(compaction) => {
+                tracing::info!(
+                    ledger.generation = self.ledger.head.generation,
+                    ledger.events = compaction.entries_after,
+                    "the ledger was compacted"
+                );
+                0
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the ledger cannot be compacted");
+                self.superfluous().saturating_mul(2)
+            }
         };
         compacted
     }
 
     /// Switches to `copy`. The ledger must be repaired before it accepts events.
     pub(super) fn switch_to(&mut self, copy: Copy) -> Result<(), Flaw> {
-        if !copy.is_of(&self.shared.generation()) {
+        let running = self.shared.generation();
+        if !copy.is_of(&running) {
             return Err(io::Error::from(io::ErrorKind::Interrupted).into());
         }
         let (ledger, generation) = copy.publish(|| self.ledger.check_place())?;
-        let before = (
-            std::mem::replace(&mut self.ledger, ledger),
-            self.shared.generation(),
-        );
+        let deliveries = generation.table().deliveries();
+        deliveries.take_over(running.table().deliveries());
         self.shared.set_generation(Arc::new(generation));
+        let before = (std::mem::replace(&mut self.ledger, ledger), running);
         // Freeing a large file takes a while. If no thread can be started, it is freed here.
         let thread = thread::Builder::new().name("freed".to_owned());
         let _ = thread.spawn(move || drop(before));
         Ok(())
-    }
-
-    /// Marks the end of the durable ledger.
-    pub(super) fn mark(&mut self) {
-        self.mark.note(&self.ledger);
     }
 
     /// Marks the end of the ledger for the last time.

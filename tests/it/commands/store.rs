@@ -54,8 +54,8 @@ fn a_ledger_is_verified_and_compacted() {
         service.sign_up("ada@example.com");
     }
     let verified = run("ledger verify --json", dir.path()).json();
-    let found = ["contacts", "damage", "entries"].map(|name| verified[name].clone());
-    assert_eq!(found, [json!(1), json!(null), json!(3)]);
+    let found = ["contacts", "entries"].map(|name| verified[name].clone());
+    assert_eq!(found, [json!(1), json!(3)]);
     let compacted = run("ledger compact --json", dir.path()).json();
     let entries = ["entries_before", "entries_after"].map(|name| compacted[name].clone());
     assert_eq!(entries, [json!(3), json!(1)]);
@@ -79,7 +79,6 @@ fn a_damaged_ledger_is_named_and_repaired() {
     fs::write(&ledger, text.replace("bob@", "bo_@")).unwrap();
     let verified = run("ledger verify", dir.path());
     assert_eq!(verified.status, Some(1));
-    assert!(verified.out.contains("\nBad lines    1\n"), "{verified:?}");
     let repair = format!(
         "`landing-api ledger repair --data-dir {}`",
         dir.path().display()
@@ -94,7 +93,7 @@ fn a_damaged_ledger_is_named_and_repaired() {
         assert!(refused.err.contains(&repair), "{refused:?}");
     }
     let repaired = run("ledger repair --yes", dir.path()).done();
-    assert!(repaired.out.contains("ledger.damaged.1\n"), "{repaired:?}");
+    assert!(repaired.out.contains("ledger.damaged\n"), "{repaired:?}");
     assert!(
         repaired.out.starts_with("Damage         line 3: "),
         "{repaired:?}"

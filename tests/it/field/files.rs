@@ -279,7 +279,7 @@ fn mode(path: &Path) -> u32 {
 #[tokio::test]
 async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
     let house = House::lived_in(["ada"]).await;
-    let aside = house.file("ledger.damaged.1");
+    let aside = house.file("ledger.damaged");
     write_private(&aside, "ada@example.com");
     fs::create_dir(house.file("tls")).unwrap();
     write_private(&house.file("tls/acme.json"), "{}");
@@ -302,7 +302,7 @@ async fn a_data_directory_that_was_opened_to_a_group_is_closed_and_used() {
         "secret",
         "mark",
         "lock",
-        "ledger.damaged.1",
+        "ledger.damaged",
         "tls/acme.json",
     ] {
         assert_eq!(mode(&house.file(name)), 0o600, "{name}");

@@ -29,37 +29,19 @@ async fn forget(opened: &Opened, names: &[&str]) -> Erasure {
 /// Names that are written in several ways.
 const SPELLINGS: [&str; 4] = ["zoe@ex", "z/oe@ex", "z\\/oe@ex", "\\u007aoe@ex"];
 
-/// What people may find beside the ledger.
-const KEPT: [(&str, &str); 4] = [
-    (
-        "ledger.cut.1",
-        r#"{"crc":"0","event":{"created":{"contact":{"email":"zoe@example.com"}}}}"#,
-    ),
-    (
-        "ledger.cut.2",
-        "\"bob@example.com\" \"z\\/oe@example.com\" \"zoe@exa",
-    ),
-    ("ledger.damaged.1", "\"\\u007aoe@example.com\"\n"),
-    ("ledger.damaged.2", "\"bob@example.com\"\n"),
-];
-
-fn assert_kept(house: &House, are_there: bool) {
-    for (name, _) in KEPT {
-        assert_eq!(house.file(name).exists(), are_there, "{name}");
-    }
-}
+/// What a repair may have kept beside the ledger.
+const KEPT: &str = r#"{"crc":"0","event":{"created":{"contact":{"email":"zoe@example.com"}}}}
+    "z\/oe@example.com" "\u007aoe@example.com" "zoe@exa"#;
 
 fn write_kept(house: &House) {
-    for (name, text) in KEPT {
-        fs::write(house.file(name), text).unwrap();
-    }
+    fs::write(house.file("ledger.damaged"), KEPT).unwrap();
 }
 
 #[tokio::test]
 async fn a_forgotten_address_is_in_no_file_when_the_answer_comes() {
     let (house, opened) = House::with(["ada", "zoe", "z/oe", "zoe", "xzoe"]).await;
     write_kept(&house);
-    assert!(holders(&house, &SPELLINGS).len() > 3);
+    assert_eq!(holders(&house, &SPELLINGS).len(), 2);
     let erasure = forget(&opened, &["zoe", "z/oe", "nobody"]).await;
     assert_eq!(erasure.was_known, [true, true, false]);
     assert_eq!(erasure.rewritten, ["ledger.jsonl"]);
@@ -69,7 +51,7 @@ async fn a_forgotten_address_is_in_no_file_when_the_answer_comes() {
         assert_eq!(holders(&house, &[&text, "\tczoe@"]), [] as [PathBuf; 0]);
     }
     assert!(holders(&house, &["nobody"]).is_empty());
-    assert_kept(&house, false);
+    assert_eq!(house.kept(), None);
     let mut opened = opened;
     for is_crash in [true, false, false] {
         opened.assert_has(&["ada", "xzoe"], &["zoe", "z/oe"]).await;
@@ -106,19 +88,17 @@ async fn what_a_killed_erasure_left_of_a_forgotten_address_goes_at_the_start() {
     let opened = house.open();
     opened.assert_has(&["ada"], &["zoe"]).await;
     assert!(holders(&house, &["zoe@", "\\u007aoe@"]).is_empty());
-    assert_kept(&house, false);
+    assert_eq!(house.kept(), None);
     // Nor when the ledger was damaged meanwhile: it is not kept then.
-    write_kept(&house);
     opened.stop();
     let damaged = text.replacen("ada@", "adb@", 1);
     house.write_ledger(damaged.as_bytes());
     fs::remove_file(house.file("mark")).unwrap();
     house.refusal();
-    house.accept_damage();
+    house.repair();
     house.open().assert_has(&[], &["ada", "zoe"]).await;
     assert!(holders(&house, &["zoe@"]).is_empty());
-    assert_kept(&house, false);
-    assert!(house.kept("damaged").is_empty());
+    assert_eq!(house.kept(), None);
 }
 
 #[tokio::test]
@@ -156,13 +136,12 @@ async fn what_cannot_be_written_anew_is_named_and_goes_later() {
 #[tokio::test]
 async fn on_a_full_disk_nothing_is_forgotten_and_the_caller_is_told() {
     let (house, files, opened) = faulty(["zoe"]).await;
-    fs::write(house.file("ledger.cut.1"), KEPT[0].1).unwrap();
+    write_kept(&house);
     set(files.fault(|faults| &faults.disk_full), true);
     let refused = opened.store.forget(&[address("zoe")], START).await;
     assert!(refused.is_err(), "{refused:?}");
     opened.assert_has(&["zoe"], &[]).await;
-    let kept = fs::read_to_string(house.file("ledger.cut.1")).unwrap();
-    assert_eq!(kept, KEPT[0].1);
+    assert_eq!(house.kept(), Some(KEPT.into()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -202,7 +181,7 @@ async fn sign_ups_go_on_while_addresses_are_forgotten() {
 #[tokio::test]
 async fn a_process_that_is_killed_while_it_forgets_leaves_the_contact_or_nothing_of_it() {
     let house = House::lived_in(["ada", "zoe", "zoe"]).await;
-    fs::write(house.file("ledger.cut.1"), KEPT[0].1).unwrap();
+    write_kept(&house);
     let files = FaultyFiles::default();
     let snapshots = files.snapshots(&house);
     let opened = house.try_open(files.tuning()).unwrap();
@@ -217,7 +196,7 @@ async fn a_process_that_is_killed_while_it_forgets_leaves_the_contact_or_nothing
             kept += 1;
             // Nothing is half done.
             let holders = holders(&left, &["\"zoe@"]);
-            for name in ["ledger.jsonl", "ledger.cut.1"] {
+            for name in ["ledger.jsonl", "ledger.damaged"] {
                 assert!(holders.contains(&left.file(name)), "{number} {name}");
             }
         } else {

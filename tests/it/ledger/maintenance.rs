@@ -3,9 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use landing_api::adapters::files::open_error::OpenError;
-use landing_api::adapters::ledger::{LedgerReport, repair_ledger, verify_ledger};
+use landing_api::adapters::files::{Files, SystemFiles};
+use landing_api::adapters::ledger::{LedgerRepair, LedgerReport, repair_ledger, verify_ledger};
 use landing_api::ports::{ContactStore, KeyIssuer, StoreMaintenance};
 
 use super::erasure::holders;
@@ -34,14 +36,11 @@ async fn a_ledger_is_verified_beside_a_running_service_and_left_as_it_is() {
     let before = contents(&house.path);
     let report = verify_ledger(&house.path).unwrap();
     let expected = LedgerReport {
-        format: Some(6),
-        generation: Some(1),
+        format: 6,
+        generation: 1,
         entries: 7,
         contacts: 5,
         bytes: house.ledger().len() as u64,
-        bad_lines: 0,
-        first_bad_lines: Vec::new(),
-        damage: None,
     };
     assert_eq!(report, expected);
     assert_eq!(contents(&house.path), before);
@@ -49,12 +48,16 @@ async fn a_ledger_is_verified_beside_a_running_service_and_left_as_it_is() {
     // What was never acknowledged is no damage.
     house.write_ledger(&[house.ledger(), b"{\"crc\":".to_vec()].concat());
     let report = verify_ledger(&house.path).unwrap();
-    assert_eq!((report.bad_lines, report.damage), (1, None));
-    assert_eq!(report.first_bad_lines, [9]);
+    assert_eq!((report.entries, report.contacts), (7, 5));
+}
+
+/// Why this ledger is not whole.
+fn damage(house: &House) -> String {
+    verify_ledger(&house.path).unwrap_err().to_string()
 }
 
 #[tokio::test]
-async fn damage_is_told_with_its_lines_and_what_to_do() {
+async fn damage_is_told_with_its_line_and_what_to_do() {
     let house = stopped_with_entries().await;
     let whole = house.ledger();
     let mut damaged = whole.clone();
@@ -62,18 +65,14 @@ async fn damage_is_told_with_its_lines_and_what_to_do() {
         damaged[ends(&whole)[line] + 30] ^= 1;
     }
     house.write_ledger(&damaged);
-    let report = verify_ledger(&house.path).unwrap();
-    assert_eq!(report.first_bad_lines, [4, 6]);
-    assert_eq!((report.bad_lines, report.entries), (2, 5));
-    let damage = report.damage.unwrap();
-    assert!(damage.contains("damaged at line 4"), "{damage}");
+    let told = damage(&house);
+    for words in ["damaged at line 4", "(2 lines are bad)", "ledger repair"] {
+        assert!(told.contains(words), "{told}");
+    }
     // A head that cannot be read.
     damaged[40] ^= 1;
     house.write_ledger(&damaged);
-    let report = verify_ledger(&house.path).unwrap();
-    assert_eq!((report.format, report.generation), (None, None));
-    assert_eq!(report.first_bad_lines, [1, 4, 6]);
-    assert!(report.damage.unwrap().contains("line 1"));
+    assert!(damage(&house).contains("line 1"));
 }
 
 #[tokio::test]
@@ -89,14 +88,20 @@ async fn the_lines_that_are_not_in_their_place_are_told() {
         ([0, 0, 1, 2], 2),
     ] {
         house.write_ledger(kept.map(|number| lines[number]).concat().as_bytes());
-        let report = verify_ledger(&house.path).unwrap();
-        assert_eq!(report.first_bad_lines, [bad], "{kept:?}");
+        let told = damage(&house);
+        let words = format!("damaged at line {bad}: ");
+        assert!(told.contains(&words), "{kept:?}: {told}");
     }
+}
+
+/// Repairs the ledger in this directory.
+fn repair(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
+    repair_ledger(&(Arc::new(SystemFiles) as Arc<dyn Files>), path)
 }
 
 /// What becomes of verifying and repairing the ledger in this directory.
 fn refusals(path: &Path) -> [Result<(), OpenError>; 2] {
-    [verify_ledger(path).map(drop), repair_ledger(path).map(drop)]
+    [verify_ledger(path).map(drop), repair(path).map(drop)]
 }
 
 #[tokio::test]
@@ -125,24 +130,31 @@ async fn a_directory_without_a_ledger_or_with_one_of_another_format_is_refused()
 #[tokio::test]
 async fn a_repair_keeps_what_is_whole_and_the_file_as_it_was() {
     let house = stopped_with_entries().await;
-    assert_eq!(repair_ledger(&house.path).unwrap(), None);
+    assert_eq!(repair(&house.path).unwrap(), None);
     let whole = house.ledger();
     let mut damaged = whole.clone();
     damaged[ends(&whole)[1] + 30] ^= 1;
     house.write_ledger(&damaged);
-    let repair = repair_ledger(&house.path).unwrap().unwrap();
-    assert!(repair.damage.contains("line 3"), "{}", repair.damage);
-    assert_eq!(repair.entries, 5);
-    let kept = repair.kept.unwrap();
-    assert_eq!(kept, house.file("ledger.damaged.1"));
-    assert_eq!(fs::read(kept).unwrap(), damaged);
-    assert!(!house.file("accept-damage").exists());
-    assert_eq!(repair_ledger(&house.path).unwrap(), None);
-    let (opened, kept) = (house.open(), ["ada", "cy", "dan", "zoe"]);
-    opened.assert_has(&kept, &["bob"]).await;
+    let repaired = repair(&house.path).unwrap().unwrap();
+    assert!(repaired.damage.contains("line 3"), "{repaired:?}");
+    assert_eq!(repaired.entries, 5);
+    let kept = repaired.kept.unwrap();
+    assert_eq!(kept, house.file("ledger.damaged"));
+    assert_eq!(fs::read(&kept).unwrap(), damaged);
+    assert_eq!(repair(&house.path).unwrap(), None);
+    let (opened, names) = (house.open(), ["ada", "cy", "dan", "zoe"]);
+    opened.assert_has(&names, &["bob"]).await;
     // Not beside a service.
-    let refused = repair_ledger(&house.path);
+    let refused = repair(&house.path);
     assert!(matches!(refused, Err(OpenError::InUse(_))), "{refused:?}");
+    opened.stop();
+    // What an earlier repair kept is not replaced.
+    house.write_ledger(&damaged);
+    let refused = repair(&house.path).unwrap_err().to_string();
+    assert!(refused.contains("move it away"), "{refused}");
+    assert_eq!(house.ledger(), damaged);
+    fs::remove_file(house.file("ledger.damaged")).unwrap();
+    assert!(repair(&house.path).unwrap().is_some());
 }
 
 #[tokio::test]
@@ -152,11 +164,10 @@ async fn a_repair_that_needs_another_decision_accepts_nothing() {
     fs::write(&secret, [1; 32]).unwrap();
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
     let before = house.ledger();
-    let refused = repair_ledger(&house.path);
+    let refused = repair(&house.path);
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("is not the secret that"), "{refused}");
     assert_eq!(house.ledger(), before);
-    assert!(!house.file("accept-damage").exists());
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -90,15 +91,17 @@ fn place(path: &Path, name: &str) -> PathBuf {
 fn restore_in(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Restored, OpenError> {
     let names = unpack(files, archive, path)?;
     let ledger = place(path, LEDGER);
-    let verified = verify(&ledger, None).map_err(|flaw| match flaw {
+    let opened = File::open(&ledger).map_err(Flaw::Io);
+    let verified = opened.and_then(|file| verify(&file, None));
+    let verified = verified.map_err(|flaw| match flaw {
         Flaw::Damaged { .. } => bad(format!("its ledger is damaged: {flaw}")),
         Flaw::Io(_) | Flaw::Foreign(_) | Flaw::Unreadable(_) => refusal(path, flaw),
     })?;
-    if verified.torn.is_some() {
+    if verified.torn_bytes > 0 {
         return Err(bad("its ledger ends in an unfinished batch"));
     }
     read_secret(path, &verified)?;
-    let waiting = waiting_deliveries(&ledger).map_err(|flaw| refusal(path, flaw))?;
+    let waiting = waiting_deliveries(&ledger, &verified).map_err(|flaw| refusal(path, flaw))?;
     for channel in Channel::ALL.into_iter().filter(|_| waiting > 0) {
         let held = held(path, channel);
         mark_held(files, &held).map_err(OpenError::io("write", &held))?;
@@ -110,7 +113,7 @@ fn restore_in(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Rest
         .and_then(|mut file| publish(files, file.as_mut(), &ledger, &placed));
     published.map_err(OpenError::io("write", &placed))?;
     Ok(Restored {
-        entries: verified.end.sequence,
+        entries: verified.sequence,
         held: waiting,
         files: names.into_iter().collect(),
     })

@@ -12,8 +12,8 @@ use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::operator_file::read_up_to;
 use crate::adapters::files::part_file::PartFile;
 use crate::adapters::files::{Files, PRIVATE_FILE, if_there};
-use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, survey};
-use crate::adapters::ledger::refusal;
+use crate::adapters::ledger::open_verified;
+use crate::adapters::ledger::record::{LEDGER, Verified};
 use crate::domain::Secret;
 
 /// The contents of an archive.
@@ -31,7 +31,7 @@ pub struct Written {
 /// # Errors
 /// [`OpenError`] when the directory cannot be read or is damaged, or `out` fails.
 pub fn write(path: &Path, out: impl Write) -> Result<Written, OpenError> {
-    let (mut ledger, verified) = open_ledger(path)?;
+    let (mut ledger, verified) = open_verified(path)?;
     let opened = ledger.rewind().and_then(|()| ledger.metadata());
     let opened = opened.map_err(OpenError::io("read", &path.join(LEDGER)))?;
     let modified_s = u64::try_from(opened.mtime()).unwrap_or_default();
@@ -52,17 +52,13 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, OpenError> {
         }
     }
     // The last newline may be missing, but is part of the length.
-    let end: &[u8] = if verified.end.is_unterminated {
-        b"\n"
-    } else {
-        b""
-    };
+    let end: &[u8] = if verified.is_unterminated { b"\n" } else { b"" };
     // The ledger comes last, so that a truncated archive has none.
-    add(LEDGER, verified.end.length, &mut ledger.chain(end))?;
+    add(LEDGER, verified.length, &mut ledger.chain(end))?;
     let finished = archive.into_inner().and_then(|mut out| out.flush());
     finished.map_err(OpenError::io("write", Path::new("the backup")))?;
     Ok(Written {
-        entries: verified.end.sequence,
+        entries: verified.sequence,
         bytes,
     })
 }
@@ -108,21 +104,6 @@ pub fn write_file(
     let written = write(path, &mut file)?;
     file.finish().map_err(refused)?;
     Ok(written)
-}
-
-/// Opens the ledger in the data directory at `path` and verifies it.
-fn open_ledger(path: &Path) -> Result<(File, Verified), OpenError> {
-    let read = || -> Result<_, Flaw> {
-        let file = File::open(path.join(LEDGER))?;
-        let verified = survey(&file, None)?.verdict?;
-        Ok((file, verified))
-    };
-    let found = match read() {
-        // A running service may just have cut back a failed write.
-        Err(Flaw::Damaged { .. }) => read(),
-        found => found,
-    };
-    found.map_err(|flaw| refusal(path, flaw))
 }
 
 /// The bytes of the secret in the directory at `path`, which must be that of its `verified` ledger.

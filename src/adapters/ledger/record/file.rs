@@ -1,22 +1,20 @@
 //! The ledger's file: batches are appended and synced; unacknowledged lines are truncated.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::adapters::files::{
-    AppendFile, BUFFER_BYTES, Files, append_whole, file_id, numbered, sync_parent,
-};
+use crate::adapters::files::{AppendFile, Files, append_whole, file_id, sync_parent};
 
 use super::head::{FORMAT, Head};
-use super::line::{LINE_BYTES_MAX, Line, LineNumbers, Place};
+use super::line::{Line, LineNumbers, Place};
 use super::verify::Verified;
 
 /// Written to test whether the disk accepts writes: more than fits into the last block of a file.
-pub(crate) const PROBE: [u8; 4096] = [b'\n'; 4096];
+const PROBE: [u8; 4096] = [b'\n'; 4096];
 
 /// Longer than most lines.
 const LINE_CAPACITY: usize = 256;
@@ -24,62 +22,56 @@ const LINE_CAPACITY: usize = 256;
 /// A verified ledger, open for writing.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    files: Arc<dyn Files>,
-    path: PathBuf,
-    file: Box<dyn AppendFile>,
-    head: Head,
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) path: PathBuf,
+    /// The open file. Its path may belong to another file by now.
+    pub(crate) file: Box<dyn AppendFile>,
+    pub(crate) head: Head,
     /// The last acknowledged event.
-    sequence: u64,
+    pub(crate) sequence: u64,
     /// The batch of that event.
     batch: u64,
     /// End of that event in the file.
-    length: u64,
+    pub(crate) length: u64,
     state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Sound,
-    /// A write or a sync failed: there may be bytes after the acknowledged end, and it is unknown whether the
-    /// disk accepts writes again.
-    Failed,
+    /// There may be bytes after the acknowledged end, and it is unknown whether the disk accepts writes: after the
+    /// start, or after a failure.
+    Untested,
     /// The file was renamed into place, but a power cut could undo that.
     Unnamed,
 }
 
 impl Ledger {
-    /// Opens a ledger, terminates its last line, and truncates its torn end. Unless `is_synced`, its last batch
-    /// is written again in place first: the last process may have been killed during a sync that lost it, and a
-    /// later sync would not cover it.
+    /// Opens a ledger and terminates its last line. [`Ledger::repair`] truncates its torn end. Unless `is_synced`, its
+    /// last batch is written again in place first: the last process may have been killed during a sync that lost it,
+    /// and a later sync would not cover it.
     pub(crate) fn open(
         files: &Arc<dyn Files>,
         path: &Path,
-        verified: &Verified,
+        verified: Verified,
         is_synced: bool,
     ) -> io::Result<Self> {
         let mut file = files.open(path)?;
-        let end = &verified.end;
-        if end.is_unterminated {
+        if verified.is_unterminated {
             append_whole(file.as_mut(), b"\n")?;
         }
         if !is_synced {
-            write_again(file.as_mut(), path, end.batch_begin, end.length)?;
+            let begin = verified.batch_begin;
+            let length = usize::try_from(verified.length - begin).unwrap_or(usize::MAX);
+            let mut batch = vec![0; length];
+            file.as_file().read_exact_at(&mut batch, begin)?;
+            file.overwrite(begin, &batch)?;
         }
-        if let Some(torn) = &verified.torn {
-            // Keeping a copy may fail, on a full disk for example. The start continues: nothing in it was
-            // acknowledged.
-            let kept = keep_end(files.as_ref(), path, end.length, end.length + torn.bytes)
-                .map_or_else(
-                    |error| format!("nowhere: {error}"),
-                    |kept| kept.display().to_string(),
-                );
+        if verified.torn_bytes > 0 {
             tracing::warn!(
-                ledger.line = torn.line,
-                ledger.cut_bytes = torn.bytes,
-                kept,
+                ledger.cut_bytes = verified.torn_bytes,
                 "the ledger ends in an unfinished batch that was never acknowledged: truncated"
             );
-            file.truncate(end.length)?;
         }
         file.sync()?;
         sync_parent(files.as_ref(), path)?;
@@ -87,11 +79,11 @@ impl Ledger {
             files: Arc::clone(files),
             path: path.to_path_buf(),
             file,
-            head: verified.head.clone(),
-            sequence: end.sequence,
-            batch: end.batch,
-            length: end.length,
-            state: State::Sound,
+            head: verified.head,
+            sequence: verified.sequence,
+            batch: verified.batch,
+            length: verified.length,
+            state: State::Untested,
         })
     }
 
@@ -142,33 +134,6 @@ impl Ledger {
         Ok(())
     }
 
-    pub(crate) fn files(&self) -> &Arc<dyn Files> {
-        &self.files
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn head(&self) -> &Head {
-        &self.head
-    }
-
-    /// The last acknowledged event.
-    pub(crate) fn sequence(&self) -> u64 {
-        self.sequence
-    }
-
-    /// Offset of the acknowledged end.
-    pub(crate) fn length(&self) -> u64 {
-        self.length
-    }
-
-    /// The open file, for reading. Its path may belong to another file by now.
-    pub(crate) fn to_read(&self) -> io::Result<File> {
-        self.file.as_file().try_clone()
-    }
-
     /// Checks that the file at the ledger's path is the open one and has the expected length.
     ///
     /// # Errors
@@ -178,7 +143,7 @@ impl Ledger {
         let is_there = fs::metadata(&self.path).is_ok_and(|file| file_id(&file) == file_id(&open));
         let has_length = match self.state {
             State::Sound | State::Unnamed => open.len() == self.length,
-            State::Failed => open.len() >= self.length,
+            State::Untested => open.len() >= self.length,
         };
         if is_there && has_length {
             return Ok(());
@@ -203,20 +168,16 @@ impl Ledger {
         let mut left = events.len() as u64;
         for (event, sequence) in events.zip(self.sequence + 1..) {
             left -= 1;
-            let begin = bytes.len();
-            places.push(self.length + begin as u64);
+            places.push(self.length + bytes.len() as u64);
             let numbers = LineNumbers {
                 sequence,
                 batch: self.batch + 1,
                 left,
             };
             Line { numbers, event }.write(&mut bytes);
-            if bytes.len() - begin > LINE_BYTES_MAX {
-                return Err(io::Error::other("an entry is too long to be read again"));
-            }
         }
-        // Set first, so that a panic also leaves `Failed`.
-        self.state = State::Failed;
+        // Set first, so that a panic also leaves it.
+        self.state = State::Untested;
         let synced = append_whole(self.file.as_mut(), &bytes)
             .and_then(|()| self.file.sync())
             .and_then(|()| self.check_place());
@@ -233,18 +194,12 @@ impl Ledger {
         Ok(places)
     }
 
-    /// Makes the next [`Ledger::repair`] test whether the disk accepts writes.
-    pub(crate) fn mark_failed(&mut self) {
-        self.state = State::Failed;
-    }
-
-    /// Makes the ledger appendable again after a failure: truncates it to its acknowledged end and tries a
-    /// write.
+    /// Makes the ledger appendable after the start or a failure: truncates it to its acknowledged end and tries a write.
     pub(crate) fn repair(&mut self) -> io::Result<()> {
         match self.state {
             State::Sound => return Ok(()),
             State::Unnamed => sync_parent(self.files.as_ref(), &self.path)?,
-            State::Failed => {
+            State::Untested => {
                 self.file.truncate(self.length)?;
                 let probed =
                     append_whole(self.file.as_mut(), &PROBE).and_then(|()| self.file.sync());
@@ -262,39 +217,7 @@ pub(crate) fn unfinished(path: &Path) -> PathBuf {
     path.with_extension("jsonl.new")
 }
 
-/// Writes the bytes from `begin` to `end` of the file at `path` again in place, so that the next sync covers
-/// them.
-fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> io::Result<()> {
-    read_parts(path, begin, end, |at, part| file.overwrite(at, part))
-}
-
-/// Copies the bytes from `begin` to `end` of the ledger at `path` into a file next to it, and returns the path of the
-/// copy.
-fn keep_end(files: &dyn Files, path: &Path, begin: u64, end: u64) -> io::Result<PathBuf> {
-    let kept = numbered(path, "cut");
-    let mut copy = files.create(&kept)?;
-    let copied = read_parts(path, begin, end, |_at, part| {
-        append_whole(copy.as_mut(), part)
-    });
-    let copied = copied.and_then(|()| copy.sync());
-    if copied.is_err() {
-        let _ = files.remove(&kept);
-    }
-    copied.map(|()| kept)
-}
-
-/// Calls `each` with the parts of a file from `begin` to `end`, and where they are.
-fn read_parts(
-    path: &Path,
-    begin: u64,
-    end: u64,
-    mut each: impl FnMut(u64, &[u8]) -> io::Result<()>,
-) -> io::Result<()> {
-    let source = File::open(path)?;
-    for at in (begin..end).step_by(BUFFER_BYTES) {
-        let mut part = vec![0; BUFFER_BYTES.min(usize::try_from(end - at).unwrap_or(usize::MAX))];
-        source.read_exact_at(&mut part, at)?;
-        each(at, &part)?;
-    }
-    Ok(())
+/// The file in which a repair keeps the damaged ledger at `path`.
+pub(crate) fn damaged(path: &Path) -> PathBuf {
+    path.with_extension("damaged")
 }

@@ -8,7 +8,7 @@
 //! a fixed order, and `crc` is the CRC-32 of every byte after its closing quote. A million lines are
 //! verified in a fraction of a second.
 
-use std::io::{self, BufRead, Read};
+use std::io;
 
 use data_encoding::HEXLOWER;
 use serde::Serialize;
@@ -92,14 +92,6 @@ impl<'a> Line<'a> {
         Some(Self { numbers, event })
     }
 
-    /// The good line at the end of `bytes`: all of them, or fewer if the newline before it was lost.
-    pub(super) fn parse_last(bytes: &'a [u8]) -> Option<Self> {
-        let starts = bytes.windows(CRC_OPEN.len()).enumerate();
-        starts
-            .filter(|(_, window)| *window == CRC_OPEN)
-            .find_map(|(start, _)| Self::parse(bytes.get(start..)?))
-    }
-
     /// Appends the line with its newline to `out`.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let numbers = [
@@ -165,49 +157,10 @@ pub(crate) fn checked(line: &[u8]) -> Option<&[u8]> {
 
 /// The decimal number after `name`, and the rest.
 fn number<'a>(line: &'a [u8], name: &[u8]) -> Option<(u64, &'a [u8])> {
-    let mut rest = line.strip_prefix(name)?;
-    let mut value: Option<u64> = None;
-    while let [digit @ b'0'..=b'9', tail @ ..] = rest {
-        let digit = u64::from(digit - b'0');
-        value = Some(value.unwrap_or(0).checked_mul(10)?.checked_add(digit)?);
-        rest = tail;
-    }
-    value.map(|value| (value, rest))
-}
-
-/// The result of [`read_line`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// A line that ended in a newline. The buffer holds it without the newline.
-    Whole,
-    /// The last line, which has no newline.
-    Unterminated,
-    /// Bytes up to the next newline or the end that cannot be a line.
-    Bad,
-    /// Nothing: the end of the file.
-    End,
-}
-
-/// Reads the next line into `line` and returns its length in bytes. `line` never grows beyond the longest
-/// legal line.
-pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<(Found, u64)> {
-    line.clear();
-    let taken = reader
-        .by_ref()
-        .take(LINE_BYTES_MAX as u64)
-        .read_until(b'\n', line)?;
-    if taken == 0 {
-        return Ok((Found::End, 0));
-    }
-    let mut taken = taken as u64;
-    if line.pop_if(|last| *last == b'\n').is_some() {
-        return Ok((Found::Whole, taken));
-    }
-    if taken < LINE_BYTES_MAX as u64 {
-        return Ok((Found::Unterminated, taken));
-    }
-    taken += reader.skip_until(b'\n')? as u64;
-    Ok((Found::Bad, taken))
+    let rest = line.strip_prefix(name)?;
+    let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = rest.split_at_checked(count)?;
+    Some((str::from_utf8(digits).ok()?.parse().ok()?, rest))
 }
 
 #[cfg(test)]

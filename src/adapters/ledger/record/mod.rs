@@ -28,11 +28,11 @@ mod verify;
 
 pub(crate) use crate::adapters::hex::Hex;
 pub(crate) use event::{Event, Identity, State};
-pub(crate) use file::{Ledger, PROBE, unfinished};
+pub(crate) use file::{Ledger, damaged, unfinished};
 pub(crate) use head::FORMAT;
 pub(crate) use line::{EVENT_BYTES_MAX, Flaw, Place, checked, seal};
 pub(crate) use reader::{FIRST_PLACE, event_at, events};
-pub(crate) use verify::{Stamp, Verified, preview, survey, verify};
+pub(crate) use verify::{Stamp, Verified, preview, verify};
 
 /// The ledger's name in the data directory.
 pub(crate) const LEDGER: &str = "ledger.jsonl";

@@ -1,7 +1,7 @@
 //! Reading a ledger: its lines, and the events of acknowledged ones.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::iter;
 use std::os::unix::fs::FileExt as _;
 
@@ -9,7 +9,7 @@ use crate::adapters::files::BUFFER_BYTES;
 
 use super::event::Event;
 use super::head;
-use super::line::{self, Flaw, Found, Line, Place};
+use super::line::{Flaw, LINE_BYTES_MAX, Line, Place};
 
 /// Longer than most lines, in bytes.
 const LINE_CAPACITY: usize = 512;
@@ -26,18 +26,17 @@ pub(crate) fn events(
     from: Place,
     until: Place,
 ) -> impl Iterator<Item = Result<(Place, Option<Event>), Flaw>> {
-    let (mut reader, mut until) = (Reader::new(file, from), until);
+    let (mut lines, mut until) = (Lines::new(file, from), until);
     iter::from_fn(move || {
-        let place = reader.offset();
+        let place = lines.end();
         if place >= until {
             return None;
         }
-        let event = reader.next().map_err(Flaw::Io).and_then(|found| {
-            if found == Found::End {
+        let event = lines.next().map_err(Flaw::Io).and_then(|is_there| {
+            if !is_there {
                 until = place;
             }
-            let line = reader.line(found);
-            line.map(|line| parse(place, &line)).transpose()
+            lines.line().map(|line| parse(place, &line)).transpose()
         });
         Some(event.map(|event| (place, event)))
     })
@@ -45,9 +44,9 @@ pub(crate) fn events(
 
 /// Reads the acknowledged event at a place.
 pub(crate) fn event_at(file: &File, place: Place) -> Result<Event, Flaw> {
-    let mut reader = Reader::with_capacity(LINE_CAPACITY, file, place);
-    let found = reader.next()?;
-    let line = reader.line(found).ok_or(Flaw::Unreadable(place))?;
+    let mut lines = Lines::with_capacity(LINE_CAPACITY, file, place);
+    lines.next()?;
+    let line = lines.line().ok_or(Flaw::Unreadable(place))?;
     parse(place, &line)
 }
 
@@ -56,17 +55,18 @@ fn parse(place: Place, line: &Line<'_>) -> Result<Event, Flaw> {
     serde_json::from_slice(line.event).map_err(|_message| Flaw::Unreadable(place))
 }
 
-/// Reads a file line by line. Others may read the same file at the same time.
+/// Reads a file line by line. Others may read the same file at the same time. Bytes that are longer than any line come
+/// in parts, each of which is a bad line.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct Lines<'a> {
     file: BufReader<ReadAt<'a>>,
-    /// The line last read.
-    buffer: Vec<u8>,
-    number: u64,
-    offset: u64,
+    /// The line last read, with its newline if it has one.
+    line: Vec<u8>,
+    end: Place,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Lines<'a> {
+    /// The lines of `file` from the place `from` on.
     pub(super) fn new(file: &'a File, from: Place) -> Self {
         Self::with_capacity(BUFFER_BYTES, file, from)
     }
@@ -75,40 +75,37 @@ impl<'a> Reader<'a> {
         let file = ReadAt { file, offset: from };
         Self {
             file: BufReader::with_capacity(capacity, file),
-            buffer: Vec::with_capacity(LINE_CAPACITY),
-            number: 0,
-            offset: from,
+            line: Vec::with_capacity(LINE_CAPACITY),
+            end: from,
         }
     }
 
-    pub(super) fn next(&mut self) -> io::Result<Found> {
-        let (found, bytes) = line::read_line(&mut self.file, &mut self.buffer)?;
-        self.number += 1;
-        self.offset += bytes;
-        Ok(found)
+    /// Reads the next line. False at the end of the file.
+    pub(super) fn next(&mut self) -> io::Result<bool> {
+        self.line.clear();
+        let mut file = self.file.by_ref().take(LINE_BYTES_MAX as u64);
+        let taken = file.read_until(b'\n', &mut self.line)?;
+        self.end += taken as u64;
+        Ok(taken > 0)
     }
 
     /// The line last read, without its newline.
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.buffer
+        self.line.strip_suffix(b"\n").unwrap_or(&self.line)
     }
 
     /// The line last read, if it is good.
-    pub(super) fn line(&self, found: Found) -> Option<Line<'_>> {
-        match found {
-            Found::Whole | Found::Unterminated => Line::parse(&self.buffer),
-            Found::Bad | Found::End => None,
-        }
+    pub(super) fn line(&self) -> Option<Line<'_>> {
+        Line::parse(self.bytes())
     }
 
-    /// Offset of the end of the line last read.
-    pub(super) fn offset(&self) -> u64 {
-        self.offset
+    pub(super) fn is_terminated(&self) -> bool {
+        self.line.ends_with(b"\n")
     }
 
-    /// The number of that line; the first is 1.
-    pub(super) fn number(&self) -> u64 {
-        self.number
+    /// End of the line last read.
+    pub(super) fn end(&self) -> Place {
+        self.end
     }
 }
 
