@@ -12,9 +12,7 @@ use crate::adapters::supervisor::supervise;
 use crate::app::App;
 use crate::domain::Channel;
 use crate::metrics::workers::Worker;
-use crate::usecases::deliver::{
-    DeliverError, Mailing, deliver_mail, deliver_to_webhook, stop_mailing,
-};
+use crate::usecases::deliver::{DeliverError, Mailing, deliver_mail, deliver_to_webhook};
 use crate::usecases::opt_in::expire_unconfirmed;
 
 /// Interval of a worker's look at its queue.
@@ -134,9 +132,6 @@ async fn send_mail(app: Arc<App>, stop: CancellationToken) {
             }
             Ok(0) | Err(_) => pause(INTERVAL, &stop).await,
         }
-    }
-    if let Err(error) = stop_mailing(app.deliveries(), mailing).await {
-        tracing::warn!(%error, "undecided emails will be retried");
     }
 }
 

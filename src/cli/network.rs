@@ -89,7 +89,7 @@ async fn check_base_url(base_url: &str, args: &Args, findings: &mut Findings) {
             return findings.add("base URL", failed(told));
         }
     };
-    let checked = match outside.status {
+    let checked = match outside.status.as_u16() {
         200 if base_url.starts_with("https://") => ok(format!("{base_url} responds")),
         200 => warning(format!(
             "{base_url} responds, but is http: sign-ups and keys cross the network unencrypted"
@@ -146,13 +146,14 @@ async fn proxy(base_url: &str, listen: SocketAddr, outside: &ProbeAnswer) -> Che
         ));
     };
     // The request ids of a process begin with the same random digits.
-    let process = |answer: &ProbeAnswer| Some(answer.header("x-request-id")?.get(..13)?.to_owned());
+    let process =
+        |answer: &ProbeAnswer| Some(header(answer, "x-request-id")?.get(..13)?.to_owned());
     if process(outside) != process(&direct) {
         return failed(format!(
             "{base_url} reaches another process; point the proxy to {listen}"
         ));
     }
-    let left = |answer: &ProbeAnswer| answer.header("ratelimit-remaining")?.parse::<u64>().ok();
+    let left = |answer: &ProbeAnswer| header(answer, "ratelimit-remaining")?.parse::<u64>().ok();
     match [outside, &direct, &forged].map(left) {
         // The same client would have less left than before.
         [Some(first), Some(_), Some(forged)] if forged >= first => failed(
@@ -172,6 +173,10 @@ async fn proxy(base_url: &str, listen: SocketAddr, outside: &ProbeAnswer) -> Che
 
 async fn ask(base: &str, header: Option<(&str, &str)>) -> Result<ProbeAnswer, String> {
     probe::get(&format!("{base}{HEALTH}"), header, wiring::roots(base)?).await
+}
+
+fn header<'a>(answer: &'a ProbeAnswer, name: &str) -> Option<&'a str> {
+    answer.headers.get(name)?.to_str().ok()
 }
 
 /// Checks the model, with a question if `asks`.

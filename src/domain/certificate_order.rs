@@ -7,36 +7,24 @@ use super::time::{DAY_MS, Timestamp};
 /// Pause after the first failed order. It doubles with each further failure.
 const PAUSE_MIN_MS: u64 = 10 * 60 * 1000;
 
-/// The last order. Stored as failed before it begins, so that a process killed in the middle waits as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LastOrder {
-    /// When it began.
-    pub at: Timestamp,
-    /// Failures in a row, 0 after a success.
-    pub failures: u32,
-}
-
 /// When the next order is due.
 ///
 /// `validity` is that of the certificate in use: `None` without one, or if it isn't the one the flags ask
-/// for. It is renewed while at least a third of its lifetime is left. `jitter` brings that forward by up to a
-/// thirtieth, so that installations don't all order at the same time. A `last` order in the future means that
-/// the clock was wrong, and doesn't count.
+/// for. It is renewed while a third of its lifetime is left. `last` is the start of the last order and the number of
+/// failures in a row; it is stored as failed before it begins, so that a process killed in the middle waits as well.
+/// One in the future means that the clock was wrong, and doesn't count.
 pub fn order_due(
     validity: Option<&Range<Timestamp>>,
-    last: Option<LastOrder>,
-    jitter: u8,
+    last: Option<(Timestamp, u32)>,
     now: Timestamp,
 ) -> Timestamp {
     let wanted = validity.map_or_else(Timestamp::default, |valid| {
-        let lifetime_ms = valid.end.ms_since(valid.start);
-        let early_ms = lifetime_ms / 30 / u64::from(u8::MAX) * u64::from(jitter);
-        let left_ms = lifetime_ms / 3 + early_ms;
+        let left_ms = valid.end.ms_since(valid.start) / 3;
         Timestamp::from_ms(valid.end.as_ms().saturating_sub(left_ms))
     });
-    let last = last.filter(|last| last.at <= now);
-    let allowed = last.map_or_else(Timestamp::default, |last| {
-        last.at.plus_ms(pause_ms(last.failures, validity))
+    let last = last.filter(|(at, _)| *at <= now);
+    let allowed = last.map_or_else(Timestamp::default, |(at, failures)| {
+        at.plus_ms(pause_ms(failures, validity))
     });
     wanted.max(allowed)
 }
@@ -65,37 +53,26 @@ mod tests {
         NOW..NOW.plus_ms(days * DAY_MS)
     }
 
-    fn due(validity: Option<&Range<Timestamp>>, last: Option<(u64, u32)>, jitter: u8) -> u64 {
-        let last = last.map(|(ago_ms, failures)| LastOrder {
-            at: Timestamp::from_ms(NOW.as_ms() - ago_ms),
-            failures,
-        });
-        order_due(validity, last, jitter, NOW).ms_since(NOW)
+    fn due(validity: Option<&Range<Timestamp>>, last: Option<(u64, u32)>) -> u64 {
+        let last =
+            last.map(|(ago_ms, failures)| (Timestamp::from_ms(NOW.as_ms() - ago_ms), failures));
+        order_due(validity, last, NOW).ms_since(NOW)
     }
 
     #[test]
     fn a_certificate_of_any_lifetime_is_renewed_while_a_third_of_it_is_left() {
         for lifetime in [6, 45, 90, 5 * 365] {
-            let valid = days(lifetime);
             let latest = lifetime * DAY_MS / 3 * 2;
-            assert_eq!(due(Some(&valid), None, 0), latest, "{lifetime} days");
-            let earliest = due(Some(&valid), None, u8::MAX);
-            let spread = latest - earliest;
-            let whole = lifetime * DAY_MS / 30;
-            assert!(
-                spread <= whole && spread > whole - 255,
-                "{lifetime} days: {spread}"
-            );
-            assert!(due(Some(&valid), None, 100) < latest);
+            assert_eq!(due(Some(&days(lifetime)), None), latest, "{lifetime} days");
         }
     }
 
     #[test]
     fn without_a_certificate_an_order_is_due_unless_one_was_made_a_moment_ago() {
-        assert_eq!(due(None, None, 9), 0);
+        assert_eq!(due(None, None), 0);
         for failures in [0, 1] {
-            assert_eq!(due(None, Some((60_000, failures)), 9), 9 * 60_000);
-            assert_eq!(due(None, Some((HOUR_MS, failures)), 9), 0);
+            assert_eq!(due(None, Some((60_000, failures))), 9 * 60_000);
+            assert_eq!(due(None, Some((HOUR_MS, failures))), 0);
         }
     }
 
@@ -103,13 +80,13 @@ mod tests {
     fn the_pause_doubles_with_each_failure_up_to_a_day() {
         let minutes = [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440];
         for (failures, minutes) in (1..).zip(minutes) {
-            assert_eq!(due(None, Some((0, failures)), 0), minutes * 60_000);
+            assert_eq!(due(None, Some((0, failures))), minutes * 60_000);
         }
-        assert_eq!(due(None, Some((0, u32::MAX)), 0), DAY_MS);
+        assert_eq!(due(None, Some((0, u32::MAX))), DAY_MS);
         // One that is expiring is not retried any sooner, and one that isn't expiring is not rushed.
         let late = Timestamp::from_ms(NOW.as_ms() - 80 * DAY_MS)..NOW.plus_ms(10 * DAY_MS);
-        assert_eq!(due(Some(&late), Some((0, 2)), 0), 20 * 60_000);
-        assert_eq!(due(Some(&days(90)), Some((0, 1)), 0), 60 * DAY_MS);
+        assert_eq!(due(Some(&late), Some((0, 2))), 20 * 60_000);
+        assert_eq!(due(Some(&days(90)), Some((0, 1))), 60 * DAY_MS);
     }
 
     #[test]
@@ -117,22 +94,19 @@ mod tests {
         // Clock ahead: a certificate issued a moment ago has expired.
         let expired = Timestamp::from_ms(NOW.as_ms() - 900 * DAY_MS)
             ..Timestamp::from_ms(NOW.as_ms() - 810 * DAY_MS);
-        assert_eq!(due(Some(&expired), Some((0, 0)), 0), DAY_MS);
+        assert_eq!(due(Some(&expired), Some((0, 0))), DAY_MS);
         let short = expired.start..expired.start.plus_ms(6 * HOUR_MS);
-        assert_eq!(due(Some(&short), Some((0, 0)), 0), 2 * HOUR_MS);
+        assert_eq!(due(Some(&short), Some((0, 0))), 2 * HOUR_MS);
         // The clock was ahead at the last order, and has been corrected.
-        let last = LastOrder {
-            at: NOW.plus_ms(900 * DAY_MS),
-            failures: 3,
-        };
-        assert_eq!(order_due(None, Some(last), 0, NOW), Timestamp::default());
+        let last = (NOW.plus_ms(900 * DAY_MS), 3);
+        assert_eq!(order_due(None, Some(last), NOW), Timestamp::default());
         // Clock behind: a certificate that is not valid yet is not ordered again.
         let coming = NOW.plus_ms(900 * DAY_MS)..NOW.plus_ms(990 * DAY_MS);
-        assert_eq!(due(Some(&coming), None, 0), 960 * DAY_MS);
+        assert_eq!(due(Some(&coming), None), 960 * DAY_MS);
         // Nothing overflows.
         let endless = Timestamp::default()..Timestamp::from_ms(u64::MAX);
-        assert!(due(Some(&endless), Some((0, 0)), 255) > DAY_MS);
+        assert!(due(Some(&endless), Some((0, 0))) > DAY_MS);
         let backwards = NOW..Timestamp::default();
-        assert_eq!(due(Some(&backwards), None, 255), 0);
+        assert_eq!(due(Some(&backwards), None), 0);
     }
 }

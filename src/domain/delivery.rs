@@ -198,11 +198,6 @@ impl Delivery {
         }
     }
 
-    /// Puts it behind the others, without counting the attempt.
-    pub const fn put_back(&mut self, now: Timestamp) {
-        self.due_at = now;
-    }
-
     /// Makes it due at once, with all its attempts.
     pub fn retry(&mut self, now: Timestamp) {
         (self.due_at, self.attempts, self.dead_at) = (now, 0, None);

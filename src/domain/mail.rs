@@ -128,16 +128,7 @@ impl LetterTemplate {
     }
 }
 
-/// An encoded email (RFC 5322), encoded once: each attempt sends the same bytes.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Mail {
-    /// Recipient.
-    pub to: EmailAddress,
-    /// Header and body, with CRLF line endings.
-    pub message: Vec<u8>,
-}
-
-hidden!(Letter, Mail);
+hidden!(Letter);
 
 /// This many different recipients refused in a row with the same code are the account's fault.
 const ROW_MAX: usize = 3;

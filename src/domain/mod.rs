@@ -78,7 +78,7 @@ pub use delivery::{
 pub use email::{EmailAddress, EmailError};
 pub use hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 pub use language::Language;
-pub use mail::{Fault, FaultJudge, Letter, LetterTemplate, Mail, Relay, RelaySecurity, Sender};
+pub use mail::{Fault, FaultJudge, Letter, LetterTemplate, Relay, RelaySecurity, Sender};
 pub use policy::{CountedBy, Policies, PolicyName, Quota};
 pub use pseudonym::{Pseudonym, SoughtSigner};
 pub use question::Question;

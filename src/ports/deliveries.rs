@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::domain::{
-    Channel, Delivery, DeliveryId, DeliveryKind, EmailAddress, Failure, LeaveToken, Letter, Mail,
+    Channel, Delivery, DeliveryId, DeliveryKind, EmailAddress, Failure, LeaveToken, Letter,
     QueueStanding, Settled, SignUp, Timestamp, Turn,
 };
 
@@ -83,18 +83,7 @@ pub trait WebhookSender: Send + Sync {
 
     /// `Ok` means that the webhook has accepted it. After an error it may still have received it, and
     /// recognises it by the `id`.
-    async fn send(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), WebhookError>;
-}
-
-/// The webhook did not accept a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WebhookError {
-    /// This attempt failed.
-    Failed(Failure),
-    /// The webhook wants no more messages, neither this one nor others (410).
-    Gone,
-    /// Not sent, or its response was not awaited, because the service is stopping.
-    Stopped,
+    async fn send(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), Failure>;
 }
 
 /// Takes sign-ups instead of a contact store: the operator's newsletter provider.
@@ -119,15 +108,15 @@ pub enum NotifyError {
 /// Sends email through the operator's account at a relay.
 #[async_trait]
 pub trait MailSender: Send + Sync {
-    /// Renders a letter as the message that is sent.
+    /// Renders a letter as the message that is sent (RFC 5322), which is ASCII with CRLF line endings.
     ///
     /// # Errors
     /// [`MailError::Refused`] if it cannot be rendered.
-    fn write(&self, letter: &Letter) -> Result<Mail, MailError>;
+    fn write(&self, letter: &Letter) -> Result<String, MailError>;
 
-    /// `Ok` means that the relay has accepted it, which may take twenty minutes. After an error the relay may
+    /// Sends a message, the same bytes in each attempt. `Ok` means that the relay has accepted it, which may take twenty minutes. After an error the relay may
     /// still have accepted it: its reply can be lost.
-    async fn send(&self, mail: &Mail) -> Result<(), MailError>;
+    async fn send(&self, to: &EmailAddress, message: &str) -> Result<(), MailError>;
 }
 
 /// The relay did not accept an email. The text is for the operator and contains no address.

@@ -3,12 +3,13 @@
 use futures_util::{StreamExt as _, stream};
 
 use crate::domain::{
-    Channel, ChannelPause, Delivery, EmailAddress, Failure, Fault, FaultJudge, LimitKey, Mail,
+    Channel, ChannelPause, Delivery, EmailAddress, Failure, Fault, FaultJudge, LimitKey,
     MailOutcome, PolicyName, Settled, Standing, Timestamp, Turn,
 };
+use crate::metrics::DeliveryCounters;
 use crate::ports::{
     ContactStore, DeliveryQueue, Entropy, LimiterError, MailError, MailSender, StoreError,
-    WebhookError, WebhookSender, random,
+    WebhookSender, random,
 };
 
 use super::meter::Meter;
@@ -18,29 +19,6 @@ const ROUND_MAX: usize = 64;
 
 /// Maximum number of webhook messages sent at the same time.
 const CONCURRENT_MAX: usize = 16;
-
-/// Outcome of an attempt.
-enum Attempt {
-    Made,
-    /// The delivery is no longer needed.
-    Needless,
-    Failed(Failure),
-    /// No attempt was made, or nobody waited for its end: the delivery is unchanged.
-    NotMade,
-    /// The receiver refuses all further messages.
-    Gone,
-}
-
-impl Attempt {
-    const fn later(error: String) -> Self {
-        let wait_ms = None;
-        Self::Failed(Failure::Later { error, wait_ms })
-    }
-
-    const fn refused(error: String) -> Self {
-        Self::Failed(Failure::Final(error))
-    }
-}
 
 /// A round of deliveries ended early.
 #[derive(Debug, thiserror::Error)]
@@ -68,9 +46,87 @@ pub struct Deliveries<'a> {
     pub meter: Meter<'a>,
 }
 
+/// Outcomes of attempts, to be stored in one change.
+struct Outcomes<'a> {
+    deliveries: Deliveries<'a>,
+    settled: Settled,
+}
+
+impl<'a> Outcomes<'a> {
+    fn new(deliveries: Deliveries<'a>) -> Self {
+        Self {
+            deliveries,
+            settled: Settled::default(),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.deliveries.meter.clock.now()
+    }
+
+    fn counters(&self, channel: Channel) -> &'a DeliveryCounters {
+        self.deliveries.meter.metrics.deliveries.of(channel)
+    }
+
+    fn made(&mut self, delivery: &Delivery) {
+        self.counters(delivery.kind.channel()).made.increase();
+        self.note(delivery, MailOutcome::Taken);
+        self.needless(delivery);
+    }
+
+    /// Removes a delivery that was not attempted.
+    fn needless(&mut self, delivery: &Delivery) {
+        self.settled.made.push(delivery.id);
+    }
+
+    fn failed(&mut self, mut delivery: Delivery, failure: Failure) {
+        if matches!(failure, Failure::Final(_)) {
+            self.note(&delivery, MailOutcome::Refused);
+        }
+        let [jitter] = random(self.deliveries.entropy);
+        delivery.fail(failure, jitter, self.now());
+        let counters = self.counters(delivery.kind.channel());
+        counters.failed.increase();
+        if delivery.dead_at.is_some() {
+            counters.given_up.increase();
+            tracing::warn!(
+                delivery.id = %delivery.id,
+                delivery.kind = delivery.kind.as_str(),
+                error = delivery.last_error.as_deref(),
+                "a delivery failed for good: see `landing-api queue list`"
+            );
+        }
+        self.unchanged(delivery);
+    }
+
+    fn failed_for_now(&mut self, delivery: Delivery, error: String) {
+        let wait_ms = None;
+        self.failed(delivery, Failure::Later { error, wait_ms });
+    }
+
+    /// Returns a delivery to the queue.
+    fn unchanged(&mut self, delivery: Delivery) {
+        self.settled.failed.push(delivery);
+    }
+
+    fn note(&mut self, delivery: &Delivery, outcome: MailOutcome) {
+        if delivery.kind.channel() == Channel::Mail {
+            let email = delivery.email.clone();
+            self.settled.mails.extend(email.zip(Some(outcome)));
+        }
+    }
+
+    async fn store(self) -> Result<(), StoreError> {
+        if self.settled.made.is_empty() && self.settled.failed.is_empty() {
+            return Ok(());
+        }
+        let now = self.now();
+        self.deliveries.queue.settle(self.settled, now).await
+    }
+}
+
 /// Sends the pending events to the operator's program, and returns their number. Each is settled as its
-/// attempt ends, so a killed process repeats only those in flight. A program that refuses further messages
-/// gets none until the operator resumes the channel.
+/// attempt ends, so a killed process repeats only those in flight.
 pub async fn deliver_to_webhook(
     deliveries: Deliveries<'_>,
     webhook: &dyn WebhookSender,
@@ -79,26 +135,17 @@ pub async fn deliver_to_webhook(
     let turn = Turn::default();
     let due = queue.take_due(Channel::Webhook, ROUND_MAX, &turn, clock.now());
     let attempts = stream::iter(due.await?).map(|delivery| async move {
-        let sent = webhook.send(delivery.id, &delivery.body, clock.now()).await;
-        let attempt = match sent {
-            Ok(()) => Attempt::Made,
-            Err(WebhookError::Failed(failure)) => Attempt::Failed(failure),
-            Err(WebhookError::Gone) => Attempt::Gone,
-            Err(WebhookError::Stopped) => Attempt::NotMade,
-        };
-        let is_gone = matches!(attempt, Attempt::Gone);
-        let settled = settle(deliveries, Channel::Webhook, vec![(delivery, attempt)]).await;
-        (settled, is_gone)
+        let mut outcomes = Outcomes::new(deliveries);
+        match webhook.send(delivery.id, &delivery.body, clock.now()).await {
+            Ok(()) => outcomes.made(&delivery),
+            Err(failure) => outcomes.failed(delivery, failure),
+        }
+        outcomes.store().await
     });
-    let ended: Vec<_> = attempts.buffer_unordered(CONCURRENT_MAX).collect().await;
-    if ended.iter().any(|(_, is_gone)| *is_gone) {
-        tracing::error!(
-            delivery.channel = Channel::Webhook.as_str(),
-            "the receiver refuses further messages: the channel is on hold until `landing-api queue release`"
-        );
-        queue.hold(Channel::Webhook, true).await?;
-    }
-    ended.into_iter().map(|(settled, _)| settled).sum()
+    let stored: Vec<_> = attempts.buffer_unordered(CONCURRENT_MAX).collect().await;
+    let count = stored.len();
+    stored.into_iter().collect::<Result<(), _>>()?;
+    Ok(count)
 }
 
 /// The email worker's memory from one email to the next. Deliveries lost with it are due again.
@@ -122,9 +169,6 @@ struct Undecided {
     code: Option<u16>,
 }
 
-/// Deliveries with the outcomes of their attempts.
-type Attempts = Vec<(Delivery, Attempt)>;
-
 impl Mailing {
     fn turn(&mut self, now: Timestamp) -> Turn {
         self.used_up.retain(|(_, until)| *until > now);
@@ -134,22 +178,68 @@ impl Mailing {
         }
     }
 
-    /// Judges the relay's response to an email to `to`, and adds the attempts that this ends.
-    ///
-    /// # Errors
-    /// [`DeliverError::Account`].
+    /// Sends an email, unless it is needless or a limit is used up.
+    async fn attempt(
+        &mut self,
+        delivery: Delivery,
+        mail: &dyn MailSender,
+        contacts: &dyn ContactStore,
+        outcomes: &mut Outcomes<'_>,
+    ) -> Result<(), DeliverError> {
+        self.last = delivery.network;
+        let Some(to) = delivery.email.clone() else {
+            let why = "it has no recipient".to_owned();
+            outcomes.failed(delivery, Failure::Final(why));
+            return Ok(());
+        };
+        if is_needless(contacts, &to).await {
+            outcomes.needless(&delivery);
+            return Ok(());
+        }
+        let meter = outcomes.deliveries.meter;
+        let is_admitted = self.is_admitted(meter, delivery.network).await;
+        if !matches!(is_admitted, Ok(true)) {
+            outcomes.unchanged(delivery);
+            return is_admitted.map(drop);
+        }
+        let sent = mail.send(&to, &delivery.body).await;
+        self.judge(delivery, &to, sent, outcomes)
+    }
+
+    /// Charges an email. False if its network has used up its share.
+    async fn is_admitted(
+        &mut self,
+        meter: Meter<'_>,
+        network: Option<LimitKey>,
+    ) -> Result<bool, DeliverError> {
+        let now = meter.clock.now();
+        let charged = meter.charge_mail(network, now).await?;
+        let wait_s = |policy| {
+            let mut violated = charged.violated();
+            let refused = violated.find(|standing| standing.policy == policy);
+            refused.map(Standing::reset_s)
+        };
+        if let Some(wait_s) = wait_s(PolicyName::MailAll) {
+            return Err(DeliverError::Limit(wait_s));
+        }
+        let refused = network.zip(wait_s(PolicyName::MailPrefix));
+        let used_up = refused.map(|(network, wait_s)| (network, now.plus_ms(wait_s * 1000)));
+        self.used_up.extend(used_up);
+        Ok(used_up.is_none())
+    }
+
+    /// Judges the relay's response to an email to `to`.
     fn judge(
         &mut self,
         delivery: Delivery,
         to: &EmailAddress,
         sent: Result<(), MailError>,
-        now: Timestamp,
-        ended: &mut Attempts,
+        outcomes: &mut Outcomes<'_>,
     ) -> Result<(), DeliverError> {
         let (fault, error, code) = match sent {
             Ok(()) => {
-                self.accepted(ended);
-                ended.push((delivery, Attempt::Made));
+                self.accepted(outcomes);
+                outcomes.made(&delivery);
                 return Ok(());
             }
             Err(MailError::Refused(error)) => (Fault::Recipient, error, None),
@@ -165,61 +255,61 @@ impl Mailing {
             Err(MailError::Account(error)) => (Fault::Account, error, None),
         };
         match fault {
-            Fault::Recipient => ended.push((delivery, Attempt::refused(error))),
-            Fault::Moment => ended.push((delivery, Attempt::later(error))),
-            Fault::Undecided => self.undecided.push(Undecided {
+            Fault::Recipient => outcomes.failed(delivery, Failure::Final(error)),
+            Fault::Moment => outcomes.failed_for_now(delivery, error),
+            Fault::Undecided | Fault::Account => self.undecided.push(Undecided {
                 delivery,
                 error,
                 code,
             }),
-            Fault::Account => {
-                let fault = self.give_back(error, now, ended);
-                ended.push(put_back(delivery, now));
-                return Err(fault);
-            }
+        }
+        if fault == Fault::Account {
+            return Err(self.give_back(outcomes));
         }
         Ok(())
     }
 
     /// The relay accepted an email, so the account works: the undecided refusals were the recipients' fault.
-    fn accepted(&mut self, ended: &mut Attempts) {
+    fn accepted(&mut self, outcomes: &mut Outcomes<'_>) {
         self.judge.note_accepted();
-        ended.extend(self.undecided.drain(..).map(|mail| {
-            let attempt = match mail.code {
-                Some(500..) => Attempt::refused(mail.error),
-                Some(_) | None => Attempt::later(mail.error),
-            };
-            (mail.delivery, attempt)
-        }));
+        for mail in self.undecided.drain(..) {
+            match mail.code {
+                Some(500..) => outcomes.failed(mail.delivery, Failure::Final(mail.error)),
+                Some(_) | None => outcomes.failed_for_now(mail.delivery, mail.error),
+            }
+        }
     }
 
     /// No pending email could decide.
-    ///
-    /// # Errors
-    /// [`DeliverError::Account`].
-    fn undecided(&mut self, now: Timestamp, ended: &mut Attempts) -> Result<(), DeliverError> {
-        let denied = self.undecided.iter().find(|mail| mail.code.is_none());
-        if let Some(reason) = denied.map(|mail| mail.error.clone()) {
-            return Err(self.give_back(reason, now, ended));
+    fn undecided(&mut self, outcomes: &mut Outcomes<'_>) -> Result<(), DeliverError> {
+        if let Some(denied) = self.undecided.iter().position(|mail| mail.code.is_none()) {
+            let denied = self.undecided.remove(denied);
+            self.undecided.push(denied);
+            return Err(self.give_back(outcomes));
         }
-        let undecided = self.undecided.drain(..);
-        ended.extend(undecided.map(|mail| (mail.delivery, Attempt::later(mail.error))));
+        for mail in self.undecided.drain(..) {
+            outcomes.failed_for_now(mail.delivery, mail.error);
+        }
         Ok(())
     }
 
-    /// The account is at fault: nothing was attempted. The next attempt is with another email, so that none
-    /// blocks the others for good.
-    fn give_back(&mut self, reason: String, now: Timestamp, ended: &mut Attempts) -> DeliverError {
-        let undecided = self.undecided.drain(..);
-        ended.extend(undecided.map(|mail| put_back(mail.delivery, now)));
-        let wait_ms = self.judge.pause_ms();
+    /// The account is at fault, as the last of the undecided emails says: nothing was attempted. The next attempt is
+    /// with another email, so that none blocks the others for good.
+    fn give_back(&mut self, outcomes: &mut Outcomes<'_>) -> DeliverError {
+        let (now, wait_ms) = (outcomes.now(), self.judge.pause_ms());
+        let mut reason = String::new();
+        for mut mail in self.undecided.drain(..) {
+            mail.delivery.due_at = now;
+            outcomes.unchanged(mail.delivery);
+            reason = mail.error;
+        }
+        let pause = ChannelPause {
+            reason: reason.clone(),
+            until: now.plus_ms(wait_ms),
+        };
+        outcomes.counters(Channel::Mail).pause.set(pause);
         DeliverError::Account { reason, wait_ms }
     }
-}
-
-fn put_back(mut delivery: Delivery, now: Timestamp) -> (Delivery, Attempt) {
-    delivery.put_back(now);
-    (delivery, Attempt::NotMade)
 }
 
 /// Sends a pending email, and returns the number sent. An unusable account or an exhausted limit costs no
@@ -230,155 +320,26 @@ pub async fn deliver_mail(
     contacts: &dyn ContactStore,
     mailing: &mut Mailing,
 ) -> Result<usize, DeliverError> {
-    let (queue, clock) = (deliveries.queue, deliveries.meter.clock);
-    let turn = mailing.turn(clock.now());
+    let now = deliveries.meter.clock.now();
+    let turn = mailing.turn(now);
     // One email may take twenty minutes: less than its lease.
-    let due = queue.take_due(Channel::Mail, 1, &turn, clock.now()).await?;
-    let due = due.into_iter().next();
+    let due = deliveries.queue.take_due(Channel::Mail, 1, &turn, now);
+    let due = due.await?.pop();
     let count = usize::from(due.is_some());
-    let mut ended = Attempts::new();
-    let waits = match due {
-        None => mailing.undecided(clock.now(), &mut ended),
+    let mut outcomes = Outcomes::new(deliveries);
+    let ended = match due {
         Some(delivery) => {
-            mailing.last = delivery.network;
-            match prepare(deliveries.meter, contacts, &delivery, mailing).await {
-                Ok(to_send) => {
-                    let sent = mail.send(&to_send).await;
-                    mailing.judge(delivery, &to_send.to, sent, clock.now(), &mut ended)
-                }
-                Err((attempt, waits)) => {
-                    ended.push((delivery, attempt));
-                    waits
-                }
-            }
+            let attempt = mailing.attempt(delivery, mail, contacts, &mut outcomes);
+            attempt.await
         }
+        None => mailing.undecided(&mut outcomes),
     };
-    if let Err(DeliverError::Account { reason, wait_ms }) = &waits {
-        let pause = ChannelPause {
-            reason: reason.clone(),
-            until: clock.now().plus_ms(*wait_ms),
-        };
-        let counters = deliveries.meter.metrics.deliveries.of(Channel::Mail);
-        counters.pause.set(pause);
-    }
-    settle(deliveries, Channel::Mail, ended).await?;
-    waits.map(|()| count)
-}
-
-/// Returns the undecided emails to the queue, because no worker sends any more.
-///
-/// # Errors
-/// [`DeliverError::Store`].
-pub async fn stop_mailing(
-    deliveries: Deliveries<'_>,
-    mailing: Mailing,
-) -> Result<(), DeliverError> {
-    let undecided = mailing.undecided.into_iter();
-    let not_made = undecided.map(|mail| (mail.delivery, Attempt::NotMade));
-    settle(deliveries, Channel::Mail, not_made.collect()).await?;
-    Ok(())
-}
-
-/// The email to send. Otherwise the outcome without an attempt, and the reason why no further email can be sent, if
-/// there is one.
-async fn prepare(
-    meter: Meter<'_>,
-    contacts: &dyn ContactStore,
-    delivery: &Delivery,
-    mailing: &mut Mailing,
-) -> Result<Mail, (Attempt, Result<(), DeliverError>)> {
-    let Some(to) = delivery.email.clone() else {
-        return Err((Attempt::refused("it has no recipient".to_owned()), Ok(())));
-    };
-    if is_needless(contacts, &to).await {
-        return Err((Attempt::Needless, Ok(())));
-    }
-    let now = meter.clock.now();
-    let charged = meter.charge_mail(delivery.network, now).await;
-    let charged = charged.map_err(|error| (Attempt::NotMade, Err(error.into())))?;
-    let wait_s = |policy| {
-        let mut violated = charged.violated();
-        let refused = violated.find(|standing| standing.policy == policy);
-        refused.map(Standing::reset_s)
-    };
-    if let Some(wait_s) = wait_s(PolicyName::MailAll) {
-        return Err((Attempt::NotMade, Err(DeliverError::Limit(wait_s))));
-    }
-    if let Some((wait_s, network)) = wait_s(PolicyName::MailPrefix).zip(delivery.network) {
-        let until = now.plus_ms(wait_s * 1000);
-        mailing.used_up.push((network, until));
-        return Err((Attempt::NotMade, Ok(())));
-    }
-    Ok(Mail {
-        to,
-        message: delivery.body.clone().into_bytes(),
-    })
+    outcomes.store().await?;
+    ended.map(|()| count)
 }
 
 /// True if the contact has confirmed by an earlier email. If the store can't say, the email is sent.
 async fn is_needless(contacts: &dyn ContactStore, email: &EmailAddress) -> bool {
     let found = contacts.find(email).await.ok().flatten();
     found.is_some_and(|contact| !contact.is_pending())
-}
-
-/// Stores the outcomes of attempts.
-async fn settle(
-    deliveries: Deliveries<'_>,
-    channel: Channel,
-    attempts: Attempts,
-) -> Result<usize, DeliverError> {
-    let (count, now) = (attempts.len(), deliveries.meter.clock.now());
-    if count == 0 {
-        return Ok(0);
-    }
-    let counters = deliveries.meter.metrics.deliveries.of(channel);
-    let mut settled = Settled::default();
-    for (mut delivery, attempt) in attempts {
-        let email = delivery.email.clone().filter(|_| channel == Channel::Mail);
-        let outcome = match attempt {
-            Attempt::Made => {
-                counters.made.increase();
-                settled.made.push(delivery.id);
-                Some(MailOutcome::Taken)
-            }
-            Attempt::Needless => {
-                settled.made.push(delivery.id);
-                None
-            }
-            Attempt::Failed(failure) => {
-                let is_final = matches!(failure, Failure::Final(_));
-                fail(deliveries, &mut delivery, failure, now);
-                settled.failed.push(delivery);
-                is_final.then_some(MailOutcome::Refused)
-            }
-            Attempt::NotMade | Attempt::Gone => {
-                settled.failed.push(delivery);
-                None
-            }
-        };
-        settled.mails.extend(email.zip(outcome));
-    }
-    deliveries.queue.settle(settled, now).await?;
-    Ok(count)
-}
-
-/// Records a failed attempt.
-fn fail(deliveries: Deliveries<'_>, delivery: &mut Delivery, failure: Failure, now: Timestamp) {
-    let [jitter] = random(deliveries.entropy);
-    delivery.fail(failure, jitter, now);
-    let counters = deliveries
-        .meter
-        .metrics
-        .deliveries
-        .of(delivery.kind.channel());
-    counters.failed.increase();
-    if delivery.dead_at.is_some() {
-        counters.given_up.increase();
-        tracing::warn!(
-            delivery.id = %delivery.id,
-            delivery.kind = delivery.kind.as_str(),
-            error = delivery.last_error.as_deref(),
-            "a delivery failed for good: see `landing-api queue list`"
-        );
-    }
 }

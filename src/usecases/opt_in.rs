@@ -50,15 +50,13 @@ impl OptIn<'_> {
             *id.as_bytes(),
             now,
         );
-        let mail = match self.mail.write(&letter) {
-            Ok(mail) => mail,
+        let body = match self.mail.write(&letter) {
+            Ok(message) => message,
             Err(error) => {
                 tracing::warn!(%error, "cannot ask a contact to confirm");
                 return Ok(None);
             }
         };
-        // ASCII, like every email.
-        let body = String::from_utf8_lossy(&mail.message).into_owned();
         let kind = DeliveryKind::ConfirmationMail;
         // Charged when sent, not now: past its share a network's emails wait, and none is lost.
         let network = Subject::Prefix(client.network);

@@ -23,15 +23,14 @@ use crate::adapters::model::openai::{
     BearerToken, OpenAiModelClient, OpenAiSettings, chat_completions, page_prompt,
 };
 use crate::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
+use crate::adapters::outbound::webhook::WebhookClient;
 use crate::adapters::outbound::webhook::signature::WebhookSecrets;
-use crate::adapters::outbound::webhook::{WebhookClient, WebhookNotifier, WebhookSettings};
 use crate::adapters::outbound::{Certificates, Roots};
-use crate::adapters::system::SystemEntropy;
 use crate::adapters::tls::CertificateFiles;
 use crate::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
 use crate::config::{Args, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
-use crate::ports::{ModelClient, NullSink, SignUps, WebhookSender, random};
+use crate::ports::{ModelClient, NullSink, SignUps, WebhookSender};
 use crate::site::image::is_image;
 use crate::site::{Image, ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
 
@@ -156,7 +155,7 @@ type DynWebhookSender = Arc<dyn WebhookSender>;
 type DynSignUps = Arc<dyn SignUps>;
 
 /// The operator's webhook as configured: the sender that the queue notifies of changes to contacts, or the provider
-/// that takes sign-ups while their visitors wait, instead of our own store. Its waits end when `interrupt` is
+/// that takes sign-ups while their visitors wait, instead of our own store. These waits end when `interrupt` is
 /// cancelled.
 pub fn newsletter_webhook(
     args: &Args,
@@ -172,20 +171,13 @@ pub fn newsletter_webhook(
     )?;
     let flag = "--newsletter-webhook";
     let roots = roots(url.as_str()).map_err(of(flag))?;
-    let settings = WebhookSettings {
-        url: url.as_str().to_owned(),
-        secrets,
-        base_url: args
-            .public_origin()
-            .map(|_| args.settings(args.listen).base_url),
-    };
-    let client = WebhookClient::open(settings, roots, interrupt.clone()).map_err(of(flag))?;
+    let base_url = args.public_origin();
+    let base_url = base_url.map(|_| args.settings(args.listen).base_url);
+    let client = WebhookClient::open(url.as_str(), secrets, base_url, roots, interrupt.clone());
+    let client = client.map_err(of(flag))?;
     Ok(match args.newsletter_webhook_mode {
         WebhookMode::Queue => (Some(Arc::new(client)), None),
-        WebhookMode::Direct => {
-            let notifier = WebhookNotifier::new(client, Arc::new(SystemEntropy));
-            (None, Some(Arc::new(notifier)))
-        }
+        WebhookMode::Direct => (None, Some(Arc::new(client))),
     })
 }
 
@@ -246,8 +238,7 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
                 roots: roots(acme.directory()).map_err(of("--acme-directory"))?,
                 listen: args.listen,
             };
-            let [jitter] = random(&SystemEntropy);
-            let opened = AcmeCertificate::open(settings, jitter)?;
+            let opened = AcmeCertificate::open(settings)?;
             Ok(Some(OwnCertificate::Acme(Arc::new(opened))))
         }
         _ => Ok(None),

@@ -9,7 +9,7 @@ use landing_api::adapters::outbound::webhook::signature::WebhookSecrets;
 use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, Failure, QueueStanding};
 use landing_api::operator::operate;
 use landing_api::operator::operation::{Answer, OperatorRequest};
-use landing_api::ports::{DeliveryQueue, StoreError, WebhookError};
+use landing_api::ports::{DeliveryQueue, StoreError};
 use landing_api::usecases::deliver::deliver_to_webhook;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -195,10 +195,8 @@ async fn after_ten_attempts_a_message_is_given_up_and_tried_again_at_will() {
     let id = queued(&app).await[0].id;
     let failure = || {
         let error = "responded with 503".to_owned();
-        WebhookError::Failed(Failure::Later {
-            error,
-            wait_ms: None,
-        })
+        let wait_ms = None;
+        Failure::Later { error, wait_ms }
     };
     webhook.fail_with((0..10).map(|_| failure()));
     for attempt in 1..=10 {
@@ -221,42 +219,6 @@ async fn after_ten_attempts_a_message_is_given_up_and_tried_again_at_will() {
         counters.given_up.get(),
     );
     assert_eq!(counted, (1, 10, 1));
-}
-
-#[tokio::test]
-async fn a_program_that_wants_no_more_gets_none_and_no_message_pays() {
-    let webhook = Arc::new(ScriptedWebhookSender::default());
-    let app = app(webhook.clone());
-    sign_up(&app, "ada@example.com").await;
-    sign_up(&app, "bob@example.com").await;
-    webhook.fail_with([WebhookError::Gone, WebhookError::Stopped]);
-    assert_eq!(deliver(&app).await, 2);
-    assert_eq!(deliver(&app).await, 0);
-    assert!(standing(&app).await.is_held);
-    // Sign-ups are taken as ever.
-    sign_up(&app, "cat@example.com").await;
-    assert!(queued(&app).await.iter().all(|it| it.attempts == 0));
-    app.contacts.hold(Channel::Webhook, false).await.unwrap();
-    assert_eq!(deliver(&app).await, 3);
-    assert_eq!(webhook.taken().len(), 3);
-}
-
-#[tokio::test]
-async fn a_service_that_stops_makes_no_failures_of_messages() {
-    let provider = Provider::start(Script::Hang).await;
-    let interrupt = CancellationToken::new();
-    let client = webhook_client(&provider.url("/"), None, interrupt.clone());
-    let app = app(Arc::new(client));
-    sign_up(&app, "ada@example.com").await;
-    let stop = async {
-        while provider.requests().is_empty() {
-            tokio::task::yield_now().await;
-        }
-        interrupt.cancel();
-    };
-    tokio::join!(deliver(&app), stop);
-    let [waiting] = queued(&app).await.try_into().unwrap();
-    assert_eq!((waiting.attempts, waiting.last_error), (0, None));
 }
 
 #[tokio::test]

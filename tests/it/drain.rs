@@ -9,8 +9,6 @@ use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use landing_api::adapters::outbound::webhook::WebhookNotifier;
-use landing_api::adapters::system::SystemEntropy;
 use landing_api::http::server::ServerLimits;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
@@ -44,8 +42,7 @@ async fn waiting_sign_up(
     limits: ServerLimits,
 ) -> (Server, Connection) {
     let interrupt = CancellationToken::new();
-    let client = webhook_client(&provider.url("/"), None, interrupt.clone());
-    let webhook = WebhookNotifier::new(client, Arc::new(SystemEntropy));
+    let webhook = webhook_client(&provider.url("/"), None, interrupt.clone());
     let setup = Setup {
         provider: Some(Arc::new(webhook)),
         ..Setup::default()

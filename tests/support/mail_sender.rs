@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use landing_api::domain::mail::{Letter, Mail};
+use landing_api::domain::EmailAddress;
+use landing_api::domain::mail::Letter;
 use landing_api::ports::{MailError, MailSender};
 
 use super::lock;
@@ -30,21 +31,17 @@ impl ScriptedMailSender {
 
 #[async_trait]
 impl MailSender for ScriptedMailSender {
-    fn write(&self, letter: &Letter) -> Result<Mail, MailError> {
+    fn write(&self, letter: &Letter) -> Result<String, MailError> {
         let leave = letter.leave_url.as_deref().unwrap_or_default();
         let parts = [&*letter.subject, &letter.text, &letter.html, leave];
-        Ok(Mail {
-            to: letter.to.clone(),
-            message: parts.join("\n").into_bytes(),
-        })
+        Ok(parts.join("\n"))
     }
 
-    async fn send(&self, mail: &Mail) -> Result<(), MailError> {
+    async fn send(&self, to: &EmailAddress, message: &str) -> Result<(), MailError> {
         if let Some(error) = lock(&self.errors).pop_front() {
             return Err(error);
         }
-        let message = String::from_utf8(mail.message.clone()).unwrap();
-        lock(&self.taken).push((mail.to.as_str().to_owned(), message));
+        lock(&self.taken).push((to.as_str().to_owned(), message.to_owned()));
         Ok(())
     }
 }

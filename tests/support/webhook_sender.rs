@@ -5,10 +5,10 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use landing_api::domain::consent::LeaveToken;
-use landing_api::domain::delivery::{DeliveryId, DeliveryKind};
+use landing_api::domain::delivery::{DeliveryId, DeliveryKind, Failure};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{WebhookError, WebhookSender};
+use landing_api::ports::WebhookSender;
 
 use super::lock;
 
@@ -16,12 +16,12 @@ use super::lock;
 #[derive(Debug, Default)]
 pub(crate) struct ScriptedWebhookSender {
     taken: Mutex<Vec<(DeliveryId, String)>>,
-    errors: Mutex<VecDeque<WebhookError>>,
+    errors: Mutex<VecDeque<Failure>>,
 }
 
 impl ScriptedWebhookSender {
     /// Answers the next messages with these errors.
-    pub(crate) fn fail_with(&self, errors: impl IntoIterator<Item = WebhookError>) {
+    pub(crate) fn fail_with(&self, errors: impl IntoIterator<Item = Failure>) {
         lock(&self.errors).extend(errors);
     }
 
@@ -44,7 +44,7 @@ impl WebhookSender for ScriptedWebhookSender {
         format!("{} {email} {token} {}", kind.as_str(), at.as_ms())
     }
 
-    async fn send(&self, id: DeliveryId, body: &str, _now: Timestamp) -> Result<(), WebhookError> {
+    async fn send(&self, id: DeliveryId, body: &str, _now: Timestamp) -> Result<(), Failure> {
         if let Some(error) = lock(&self.errors).pop_front() {
             return Err(error);
         }

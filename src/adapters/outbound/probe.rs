@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::header::USER_AGENT;
-use hyper::{HeaderMap, Request, Uri};
+use hyper::http::response;
+use hyper::{Request, Uri};
 use hyper_rustls::MaybeHttpsStream;
 use tokio::net::lookup_host;
 use tokio::time::timeout;
@@ -16,19 +17,7 @@ use crate::adapters::outbound::{PRODUCT, Roots, client, connector, root_cause, s
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The head of a response.
-#[derive(Debug)]
-pub struct ProbeAnswer {
-    /// The status code.
-    pub status: u16,
-    headers: HeaderMap,
-}
-
-impl ProbeAnswer {
-    /// The value of a header that occurs exactly once.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
-    }
-}
+pub type ProbeAnswer = response::Parts;
 
 /// Requests `url` on a new connection, with a header if one is given. Redirects are not followed.
 pub async fn get(
@@ -41,16 +30,10 @@ pub async fn get(
     if let Some((name, value)) = header {
         request = request.header(name, value);
     }
-    let request = request.body(Full::default());
-    let request = request.map_err(|error| error.to_string())?;
-    let answered = timeout(DEADLINE, send(&http, request)).await;
+    let answered = timeout(DEADLINE, send(&http, request.body(Full::default()))).await;
     let seconds = DEADLINE.as_secs();
     let answered = answered.map_err(|_elapsed| format!("no response within {seconds} s"))?;
-    let (head, _body) = answered?.into_parts();
-    Ok(ProbeAnswer {
-        status: head.status.as_u16(),
-        headers: head.headers,
-    })
+    Ok(answered?.into_parts().0)
 }
 
 /// A warning if `host` has an IPv6 address that a service listening on the IPv4 address `listen` does not serve.

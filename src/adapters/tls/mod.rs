@@ -9,6 +9,7 @@
 
 pub mod acme;
 
+use std::fmt::Display;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,16 +38,13 @@ pub(super) struct Certificate {
     pub(super) validity: Range<Timestamp>,
 }
 
-/// A problem with a chain and a key. No text quotes them.
+/// A problem with a chain or its key. No text quotes them.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Flaw {
     #[error("{0}")]
     Chain(String),
     #[error("{0}")]
     Key(String),
-    /// The key belongs to another certificate.
-    #[error("does not match its key")]
-    Foreign,
 }
 
 impl Certificate {
@@ -66,7 +64,7 @@ impl Certificate {
         let certified = CertifiedKey::from_der(certificates, private, &ring::default_provider());
         let certified = certified.map_err(|error| {
             if matches!(error, rustls::Error::InconsistentKeys(_)) {
-                return Flaw::Foreign;
+                return Flaw::Key("holds a key that is not the key of the first certificate".to_owned());
             }
             Flaw::Key(format!(
                 "holds {kind}, which cannot be used: use P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
@@ -162,28 +160,17 @@ impl CertificateFiles {
 }
 
 fn read(chain: &Path, key: &Path) -> Result<Certificate, String> {
-    let certificates = operator_file::read_bytes(chain).map_err(|error| of_chain(chain, error))?;
-    let private = operator_file::read_secret_bytes(key).map_err(|error| of_key(key, error))?;
+    let chain_flaw = |why: &dyn Display| format!("--tls-cert: {}: {why}", chain.display());
+    let key_flaw = |why: &dyn Display| format!("--tls-key: {}: {why}", key.display());
+    let certificates = operator_file::read_bytes(chain).map_err(|error| chain_flaw(&error))?;
+    let private = operator_file::read_secret_bytes(key).map_err(|error| key_flaw(&error))?;
     Certificate::from_pem(&certificates, &private).map_err(|flaw| match flaw {
-        Flaw::Chain(why) => of_chain(chain, why),
-        Flaw::Key(why) => of_key(key, why),
-        Flaw::Foreign => {
-            let chain = chain.display();
-            let foreign = format_args!("is not the key of the first certificate in {chain}");
-            of_key(key, foreign)
-        }
+        Flaw::Chain(why) => chain_flaw(&why),
+        Flaw::Key(why) => key_flaw(&why),
     })
 }
 
 fn timestamp(time: Time) -> Timestamp {
     let ms = time.to_unix_duration().as_millis();
     Timestamp::from_ms(u64::try_from(ms).unwrap_or(u64::MAX))
-}
-
-fn of_chain(path: &Path, why: impl std::fmt::Display) -> String {
-    format!("--tls-cert: {}: {why}", path.display())
-}
-
-fn of_key(path: &Path, why: impl std::fmt::Display) -> String {
-    format!("--tls-key: {}: {why}", path.display())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landing_api::domain::delivery::{Channel, Failure};
-use landing_api::ports::{DeliveryQueue as _, WebhookError};
+use landing_api::ports::DeliveryQueue as _;
 use landing_api::usecases::deliver::deliver_to_webhook;
 
 use super::Desk;
@@ -23,7 +23,7 @@ async fn deliveries_are_listed_retried_dropped_and_held() {
     for name in ["ada", "bob"] {
         desk.sign_up(&format!("{name}@example.com")).await;
     }
-    let gone = |error: &str| WebhookError::Failed(Failure::Final(error.to_owned()));
+    let gone = |error: &str| Failure::Final(error.to_owned());
     webhook.fail_with([gone("answered <b>"), gone("answered 500")]);
     let app = &desk.app.app;
     let delivered = deliver_to_webhook(app.deliveries(), &*webhook).await;

@@ -1,9 +1,5 @@
 //! What every [`SignUps`] does: the provider has a sign-up exactly if it said so.
 
-use std::sync::Arc;
-
-use landing_api::adapters::outbound::webhook::WebhookNotifier;
-use landing_api::adapters::system::SystemEntropy;
 use landing_api::domain::contact::SignUp;
 use landing_api::domain::email::EmailAddress;
 use landing_api::ports::{NotifyError, SignUps};
@@ -81,8 +77,7 @@ async fn an_interrupted_webhook_fails_and_posts_nothing() {
     let provider = Provider::start(Script::Answer(202)).await;
     let (url, interrupt) = (provider.url("/"), CancellationToken::new());
     interrupt.cancel();
-    let client = webhook_client(&url, None, interrupt);
-    let fails = WebhookNotifier::new(client, Arc::new(SystemEntropy));
+    let fails = webhook_client(&url, None, interrupt);
     // The check would see twice what the failing one posts.
     check(&webhook(&url, None), || posted(&provider), &fails).await;
 }

@@ -148,8 +148,9 @@ async fn sent(
         sender: Sender::parse("news@example.org").unwrap(),
     };
     let sender = SmtpMailSender::open(settings, Roots::of([])).unwrap();
-    let mail = sender.write(&letter("Hello", ".\r\n.text", "<p>")).unwrap();
-    let result = sender.send(&mail).await;
+    let letter = letter("Hello", ".\r\n.text", "<p>");
+    let message = sender.write(&letter).unwrap();
+    let result = sender.send(&letter.to, &message).await;
     relay.await.unwrap();
     let heard = std::mem::take(&mut *heard.lock().unwrap());
     (result, heard)
@@ -604,9 +605,9 @@ proptest! {
             sender: Sender::parse("Müller, \"Ada\" <news@bücher.example>").unwrap(),
         };
         let sender = SmtpMailSender::open(settings, Roots::of([])).unwrap();
-        let mail = sender.write(&letter(&subject, &text, &html)).unwrap();
-        prop_assert!(mail.message.is_ascii());
-        let mut lines = mail.message.split(|byte| *byte == b'\n');
+        let message = sender.write(&letter(&subject, &text, &html)).unwrap();
+        prop_assert!(message.is_ascii());
+        let mut lines = message.split('\n');
         prop_assert!(lines.all(|line| line.len() < 999));
     }
 }

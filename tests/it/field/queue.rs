@@ -12,14 +12,12 @@ use hyper::StatusCode;
 use landing_api::adapters::supervisor::supervise;
 use landing_api::domain::consent::LeaveToken;
 use landing_api::domain::contact::Contact;
-use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind};
+use landing_api::domain::delivery::{Channel, Delivery, DeliveryId, DeliveryKind, Failure};
 use landing_api::domain::email::EmailAddress;
-use landing_api::domain::mail::{Letter, Mail};
+use landing_api::domain::mail::Letter;
 use landing_api::domain::time::Timestamp;
 use landing_api::metrics::workers::Worker;
-use landing_api::ports::{
-    ContactStore, DeliveryQueue, MailError, MailSender, WebhookError, WebhookSender,
-};
+use landing_api::ports::{ContactStore, DeliveryQueue, MailError, MailSender, WebhookSender};
 use landing_api::usecases::deliver::{DeliverError, Mailing, deliver_mail, deliver_to_webhook};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -49,15 +47,15 @@ fn unclear(code: u16) -> MailError {
 
 #[async_trait]
 impl MailSender for Relay {
-    fn write(&self, letter: &Letter) -> Result<Mail, MailError> {
+    fn write(&self, letter: &Letter) -> Result<String, MailError> {
         self.twin.write(letter)
     }
 
-    async fn send(&self, mail: &Mail) -> Result<(), MailError> {
+    async fn send(&self, to: &EmailAddress, message: &str) -> Result<(), MailError> {
         if let Some(error) = self.outage.lock().unwrap().clone() {
             return Err(error);
         }
-        let name = mail.to.as_str().split('@').next().unwrap();
+        let name = to.as_str().split('@').next().unwrap();
         match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
             "bare" => Err(unclear(550)),
             "other" => Err(unclear(554)),
@@ -65,7 +63,7 @@ impl MailSender for Relay {
             "busy" => Err(MailError::Later("no answer".to_owned())),
             "grey" => Err(unclear(450)),
             "denied" => Err(MailError::Denied("550 5.4.1 Access denied".to_owned())),
-            _ => self.twin.send(mail).await,
+            _ => self.twin.send(to, message).await,
         }
     }
 }
@@ -354,7 +352,7 @@ impl WebhookSender for Slow {
         self.0.write(kind, email, token, at)
     }
 
-    async fn send(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), WebhookError> {
+    async fn send(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), Failure> {
         match body.contains("slow@") {
             true => pending().await,
             false => self.0.send(id, body, now).await,

@@ -2,7 +2,7 @@
 
 use landing_api::domain::delivery::{DeliveryId, Failure};
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{WebhookError, WebhookSender as _};
+use landing_api::ports::WebhookSender as _;
 use tokio_util::sync::CancellationToken;
 
 use super::peer::{Peer, Script};
@@ -19,10 +19,8 @@ async fn failure(script: Script) -> (String, Option<u64>) {
         .send(DeliveryId::from_bytes([7; 16]), "{}", NOON)
         .await;
     match sent.unwrap_err() {
-        WebhookError::Failed(Failure::Later { error, wait_ms }) => (error, wait_ms),
-        error @ (WebhookError::Failed(Failure::Final(_))
-        | WebhookError::Gone
-        | WebhookError::Stopped) => panic!("{error:?}"),
+        Failure::Later { error, wait_ms } => (error, wait_ms),
+        Failure::Final(error) => panic!("{error}"),
     }
 }
 

@@ -20,9 +20,13 @@ use crate::tls::{Authority, write_private};
 
 use self::relay::{Relay, Script};
 
+fn to() -> EmailAddress {
+    EmailAddress::parse("ada@example.com").unwrap()
+}
+
 fn letter(subject: &str) -> Letter {
     Letter {
-        to: EmailAddress::parse("ada@example.com").unwrap(),
+        to: to(),
         subject: subject.to_owned(),
         text: format!("Grüße, {}", "wort ".repeat(300)),
         html: "<p>Grüße".to_owned(),
@@ -77,9 +81,9 @@ async fn a_mail_is_handed_over_as_it_was_written() {
     let relay = Relay::start(Script::default()).await;
     let sender = in_clear(&relay);
     let mail = sender.write(&letter("Grüße 🎉")).unwrap();
-    assert_eq!(sender.send(&mail).await, Ok(()));
+    assert_eq!(sender.send(&to(), &mail).await, Ok(()));
     // A second try sends the same bytes.
-    assert_eq!(sender.send(&mail).await, Ok(()));
+    assert_eq!(sender.send(&to(), &mail).await, Ok(()));
     let received = relay.received();
     let once = [
         "EHLO example.org",
@@ -115,8 +119,7 @@ async fn a_subject_brings_no_header_along() {
     let relay = Relay::start(Script::default()).await;
     for end in ["\r\n", "\n", "\r", "\u{2028}"] {
         let subject = format!("Hello{end}Bcc: eve@example.com");
-        let mail = in_clear(&relay).write(&letter(&subject)).unwrap();
-        let text = String::from_utf8(mail.message).unwrap();
+        let text = in_clear(&relay).write(&letter(&subject)).unwrap();
         assert!(!text.lines().any(|line| line.starts_with("Bcc")), "{text}");
         assert!(!text.contains("\r\r"), "{text}");
     }
@@ -155,7 +158,7 @@ async fn each_answer_of_the_relay_concerns_the_mail_or_the_account() {
         let sender = in_clear(&relay);
         let mail = sender.write(&letter("Hello")).unwrap();
         let expected = kind(format!("the relay replied {answer}"));
-        assert_eq!(sender.send(&mail).await, Err(expected), "{command}");
+        assert_eq!(sender.send(&to(), &mail).await, Err(expected), "{command}");
         assert_eq!(relay.received().messages, Vec::<String>::new(), "{command}");
     }
 }
@@ -173,7 +176,7 @@ async fn the_words_of_the_relay_hold_no_address_and_have_an_end() {
     let relay = Relay::start(script).await;
     let sender = in_clear(&relay);
     let mail = sender.write(&letter("Hello")).unwrap();
-    let words = sender.send(&mail).await.unwrap_err().to_string();
+    let words = sender.send(&to(), &mail).await.unwrap_err().to_string();
     assert!(
         words.starts_with("refused: the relay replied 550 (address) (address) unknown"),
         "{words}"
@@ -190,7 +193,7 @@ async fn a_relay_that_cannot_be_reached_is_a_matter_of_the_account() {
     drop(relay);
     // Its last connections may still be in the kernel.
     tokio::task::yield_now().await;
-    let error = sender.send(&mail).await.unwrap_err();
+    let error = sender.send(&to(), &mail).await.unwrap_err();
     let told = "Connection refused (os error 111)";
     assert_eq!(error, MailError::Account(told.to_owned()));
 }
@@ -204,7 +207,7 @@ async fn sent_to_silence(command: &'static str) -> Result<(), MailError> {
     let relay = Relay::start(script).await;
     let sender = in_clear(&relay);
     let mail = sender.write(&letter("Hello")).unwrap();
-    let sent = tokio::spawn(async move { sender.send(&mail).await });
+    let sent = tokio::spawn(async move { sender.send(&to(), &mail).await });
     while !relay.is_silent() {
         tokio::task::yield_now().await;
     }
@@ -273,7 +276,7 @@ async fn the_password_goes_over_tls_alone() {
         let authority = trusted.then_some(&authority);
         let sender = Arc::new(logging_in(&relay, security, login, authority));
         let mail = sender.write(&letter("Hello")).unwrap();
-        let sent = sender.send(&mail).await;
+        let sent = sender.send(&to(), &mail).await;
         assert_eq!(sent.is_ok(), is_sent, "{security:?} {trusted}: {sent:?}");
         let received = relay.received();
         let logged_in = received.commands.iter().any(|it| it.starts_with("AUTH"));

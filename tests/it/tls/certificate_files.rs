@@ -64,13 +64,13 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
             cert_text,
             &other_key,
             "--tls-key",
-            "is not the key of the first certificate in ",
+            "is not the key of the first certificate",
         ),
         (
             &backwards,
             key_text,
             "--tls-key",
-            "is not the key of the first certificate in ",
+            "is not the key of the first certificate",
         ),
     ] {
         fs::write(chain, cert_text).unwrap();

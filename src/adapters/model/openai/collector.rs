@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::ports::AnswerSink;
 
 use super::completion::Completion;
-use super::failure::TurnFailure;
+use super::failure::{TurnFailure, is_identifier};
 use super::think_tags::ThinkTags;
 
 /// Longest answer, in bytes.
@@ -113,12 +113,14 @@ impl<'a> Collector<'a> {
     }
 
     fn empty(&self) -> TurnFailure {
-        // The log repeats only known reasons.
-        let reason = match self.finish_reason.as_deref() {
-            Some("content_filter") => return TurnFailure::started("the answer was filtered out"),
-            Some(reason @ ("stop" | "length" | "tool_calls" | "function_call")) => reason,
-            Some(_) => "other",
-            None => "none",
+        let reason = self.finish_reason.as_deref().unwrap_or("none");
+        if reason == "content_filter" {
+            return TurnFailure::started("the answer was filtered out");
+        }
+        let reason = if is_identifier(reason) {
+            reason
+        } else {
+            "other"
         };
         let thinking = if self.has_reasoning || self.tags.has_thinking() {
             ", only thinking"

@@ -2,15 +2,6 @@
 
 use serde_json::Value;
 
-/// The position of a body in an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    Whole,
-    /// In a stream that has brought no text yet.
-    First,
-    Later,
-}
-
 /// The first choice of a completion, or of a chunk of one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Completion {
@@ -23,22 +14,23 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    /// Reads a body without an error. The last chunk of a stream has no choice. Some servers repeat the whole text
-    /// so far in `message` next to each `delta`; others send an empty `delta` next to a whole `message`.
-    pub(super) fn read(body: &Value, part: Part) -> Self {
+    /// Reads a body without an error. Some servers repeat the whole text so far in `message` next to each `delta`;
+    /// others send an empty `delta` next to a whole `message`, which counts unless there was text before (`has_text`).
+    pub(super) fn read(body: &Value, has_text: bool) -> Self {
         let mut completion = Self::default();
-        let Some(choice) = first_choice(body) else {
+        // The last chunk of a stream has no choice.
+        let Some(choice) = body.pointer("/choices/0") else {
             return completion;
         };
-        let object = |name| choice.get(name).filter(|value| value.is_object());
-        let has_text = |value: &&Value| value.get("content").is_some_and(|text| !is_blank(text));
-        let [message, delta] = ["message", "delta"].map(object);
-        let message = match part {
-            Part::Whole => message.or(delta),
-            Part::First => delta.filter(has_text).or(message).or(delta),
-            Part::Later => delta.or(message),
-        };
-        let message = message.unwrap_or(&Value::Null);
+        let is_said = |value: &&Value| value.get("content").is_some_and(|text| !is_blank(text));
+        let [message, delta] =
+            ["message", "delta"].map(|name| choice.get(name).filter(|value| value.is_object()));
+        let message = delta
+            .filter(is_said)
+            .or(message.filter(|_| !has_text))
+            .or(delta)
+            .or(message)
+            .unwrap_or(&Value::Null);
         let finish_reason = choice.get("finish_reason").and_then(Value::as_str);
         let finish_reason = finish_reason.filter(|reason| !reason.is_empty());
         completion.finish_reason = finish_reason.map(str::to_owned);
@@ -62,9 +54,7 @@ impl Completion {
     /// True if the model failed in the middle of its answer.
     pub(super) fn has_failed(&self) -> bool {
         let reason = self.finish_reason.as_deref().unwrap_or_default();
-        FAILURES
-            .iter()
-            .any(|part| reason.to_lowercase().contains(part))
+        has_any(&reason.to_lowercase(), FAILURES)
     }
 
     /// Adds a part of a `content` array.
@@ -79,12 +69,8 @@ impl Completion {
             self.has_reasoning = true;
             return;
         }
-        let member = if kind == Some("refusal") {
-            "refusal"
-        } else {
-            "text"
-        };
-        let text = part.get(member).and_then(Value::as_str);
+        let text = part.get("text").or_else(|| part.get("refusal"));
+        let text = text.and_then(Value::as_str);
         self.text.push_str(text.unwrap_or_default());
     }
 }
@@ -92,27 +78,13 @@ impl Completion {
 /// Types of parts written for the visitor.
 const SHOWN: [&str; 3] = ["text", "output_text", "refusal"];
 
-/// Substrings of finish reasons that mean a failure.
-const FAILURES: [&str; 10] = [
-    "error",
-    "abort",
-    "cancel",
-    "fail",
-    "insufficient",
-    "timeout",
-    "overload",
-    "exception",
-    "interrupt",
-    "unavailable",
-];
+/// Parts of finish reasons that mean a failure.
+const FAILURES: &str = "error|abort|cancel|fail|insufficient|timeout|overload|exception|interrupt|\
+                        unavailable";
 
-/// The choice of index 0: no further ones were requested.
-fn first_choice(body: &Value) -> Option<&Value> {
-    let choices = body.get("choices")?.as_array()?;
-    choices.iter().find(|choice| match choice.get("index") {
-        None | Some(Value::Null) => true,
-        Some(index) => index.as_u64() == Some(0),
-    })
+/// True if `text` contains one of `parts`, which are separated by bars.
+pub(super) fn has_any(text: &str, parts: &str) -> bool {
+    parts.split('|').any(|part| text.contains(part))
 }
 
 /// A field without content.
@@ -197,8 +169,8 @@ mod tests {
         ] {
             for name in ["message", "delta"] {
                 let body = json!({"choices": [{name: message, "finish_reason": null}]});
-                for part in [Part::Whole, Part::First, Part::Later] {
-                    let completion = Completion::read(&body, part);
+                for has_text in [false, true] {
+                    let completion = Completion::read(&body, has_text);
                     assert_eq!(completion.text, text, "{body}");
                     assert_eq!(completion.has_reasoning, has_reasoning, "{body}");
                     assert_eq!(completion.finish_reason, None);
@@ -206,44 +178,24 @@ mod tests {
             }
         }
         let usage = json!({"choices": [], "usage": {"total_tokens": 3}});
-        assert_eq!(Completion::read(&usage, Part::Later), Completion::default());
+        assert_eq!(Completion::read(&usage, true), Completion::default());
         let last = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
         assert_eq!(
-            Completion::read(&last, Part::Later)
-                .finish_reason
-                .as_deref(),
+            Completion::read(&last, true).finish_reason.as_deref(),
             Some("stop")
         );
     }
 
     #[test]
-    fn a_chunk_is_read_from_its_delta_and_a_whole_answer_from_its_message() {
-        let read = |delta: &str, message: &str, part| {
+    fn a_message_next_to_a_delta_counts_only_if_nothing_was_said() {
+        let read = |delta: &str, message: &str, has_text| {
             let choice = json!({"delta": {"content": delta}, "message": {"content": message}});
-            Completion::read(&json!({"choices": [choice]}), part).text
+            Completion::read(&json!({"choices": [choice]}), has_text).text
         };
-        assert_eq!(read("Hi", "Hi", Part::First), "Hi");
-        assert_eq!(read(" you", "Hi you", Part::Later), " you");
-        assert_eq!(read("", "Hi you", Part::Later), "");
-        assert_eq!(read("", "Hi you", Part::First), "Hi you");
-        assert_eq!(read("", "Hi you", Part::Whole), "Hi you");
-    }
-
-    #[test]
-    fn only_the_first_choice_is_read() {
-        let choice = |index: Value, text: &str| json!({"index": index, "delta": {"content": text}});
-        for (choices, text) in [
-            (json!([choice(json!(0), "a")]), "a"),
-            (json!([choice(Value::Null, "a")]), "a"),
-            (json!([choice(json!(1), "b"), choice(json!(0), "a")]), "a"),
-            (json!([choice(json!(1), "b")]), ""),
-            (json!([choice(json!(-1), "b")]), ""),
-            (json!([choice(json!("0"), "b")]), ""),
-            (json!({"0": choice(json!(0), "b")}), ""),
-        ] {
-            let body = json!({"choices": choices});
-            assert_eq!(Completion::read(&body, Part::Later).text, text, "{body}");
-        }
+        assert_eq!(read("Hi", "Hi", false), "Hi");
+        assert_eq!(read(" you", "Hi you", true), " you");
+        assert_eq!(read("", "Hi you", true), "");
+        assert_eq!(read("", "Hi you", false), "Hi you");
     }
 
     #[test]
@@ -261,7 +213,7 @@ mod tests {
         ] {
             let body = json!({"choices": [{"delta": {}, "finish_reason": reason}]});
             assert_eq!(
-                Completion::read(&body, Part::Later).has_failed(),
+                Completion::read(&body, true).has_failed(),
                 has_failed,
                 "{reason}"
             );

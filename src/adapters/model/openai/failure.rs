@@ -1,8 +1,16 @@
-//! A turn without a usable answer: who pays for it, and what it reveals about the upstream.
+//! Turns without a usable answer: who pays for one, what it reveals about the upstream, and what to do next. Errors of
+//! the upstream are judged by status, code, message and `Retry-After`.
 
+use std::time::Duration;
+
+use hyper::StatusCode;
+use serde_json::Value;
+
+use crate::adapters::lenient_json;
 use crate::ports::{ModelError, SinkClosed};
 
 use super::breaker::Verdict;
+use super::completion::{has_any, is_blank};
 
 /// A turn without a usable answer.
 #[derive(Debug)]
@@ -33,6 +41,11 @@ impl TurnFailure {
         }
     }
 
+    /// The model did not work on the turn.
+    pub(super) fn not_started(cause: impl Into<String>, verdict: Verdict) -> Self {
+        Self::new(ModelError::NotStarted(cause.into()), verdict)
+    }
+
     /// The upstream is alive, but its answer is unusable.
     pub(super) fn unusable(cause: impl Into<String>) -> Self {
         Self::new(ModelError::Unusable(cause.into()), Verdict::Alive)
@@ -45,10 +58,8 @@ impl TurnFailure {
 
     /// The error for the caller: once a piece has been read, the visitor pays for the turn.
     pub(super) fn into_error(self, was_read: bool) -> ModelError {
-        if !was_read {
-            return self.error;
-        }
         match self.error {
+            error if !was_read => error,
             ModelError::NotStarted(cause)
             | ModelError::Unusable(cause)
             | ModelError::Started(cause) => ModelError::Started(cause),
@@ -60,5 +71,475 @@ impl TurnFailure {
 impl From<SinkClosed> for TurnFailure {
     fn from(_closed: SinkClosed) -> Self {
         Self::new(ModelError::Abandoned, Verdict::Alive)
+    }
+}
+
+/// Pause when the account has no credit; also the maximum for `Retry-After`.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// Longest code or type that is logged, in bytes.
+const IDENTIFIER_LEN_MAX: usize = 64;
+
+/// Phrases for a conversation that is too long, whatever the status.
+const OVERFLOWS: &str = "context_length_exceeded|exceed_context_size|context length|context size|\
+                         context window|context limit|is too long|too many tokens|token count|prompt length";
+/// Phrases for a request that is too long, if the status blames the request.
+const LENGTHS: &str = "token|context|length|too long|too large|exceed";
+/// Phrases for a chat template without the role `system`.
+const ROLES: &str = "roles must alternate|roles are supported|role is not supported|\
+                     system role|developer instruction";
+/// Fields that report an error in a body without an answer.
+const REPORTS: &str =
+    "detail|message|msg|error_msg|error_message|error_code|errorMessage|statusCode|title";
+/// Fields with an error in a body, in its choice, or in another error.
+const ERRORS: &str = "error|errors|fault|exception";
+
+/// An error; anything that a server does not report is empty.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct UpstreamError {
+    code: String,
+    kind: String,
+    /// The whole error, in lowercase.
+    words: String,
+}
+
+impl UpstreamError {
+    /// Finds the error in the body of a successful response: `error` (OpenAI, Ollama) or `errors` in it or in its
+    /// choice, or a body that is itself an error (vLLM, `FastAPI`, Anthropic).
+    pub(super) fn find(body: &Value) -> Option<Self> {
+        let places = ["", "/0", "/choices/0", "/choices/0/delta"];
+        let mut places = places.iter().filter_map(|place| body.pointer(place));
+        let error = places.find_map(inner).or_else(|| {
+            let is = |name: &str| body.get(name).is_some_and(|value| value == "error");
+            let says = |value: &Value| !is_blank(value) && !value.is_object();
+            let is_report = REPORTS
+                .split('|')
+                .filter_map(|name| body.get(name))
+                .any(says)
+                || is("object")
+                || is("type");
+            let code = body.get("code").and_then(Value::as_u64);
+            let is_success = matches!(code, Some(0 | 200));
+            let is_answer = body.pointer("/choices/0").is_some();
+            (is_report && !is_success && !is_answer).then_some(body)
+        });
+        error.map(Self::read)
+    }
+
+    /// Reads the body of a response with an error status, whatever its format.
+    pub(super) fn read_body(body: &[u8]) -> Self {
+        let text = |_not_json| String::from_utf8_lossy(body).into();
+        Self::read(&lenient_json::parse(body).unwrap_or_else(text))
+    }
+
+    fn read(error: &Value) -> Self {
+        Self {
+            code: member(error, "code"),
+            kind: member(error, "type"),
+            words: error.to_string().to_lowercase(),
+        }
+    }
+
+    /// The failure that a response with `status` and this error means.
+    pub(super) fn into_failure(self, status: StatusCode, pause: Option<Duration>) -> TurnFailure {
+        use ModelError::{NotStarted, Started, Unusable};
+        use Verdict::{Alive, Dead, Pause};
+        const FILTERED: &str = ": the question or the answer was filtered out";
+        const NO_CREDIT: &str = ": the account has no credit left";
+        const TOO_LONG: &str = ": the conversation may be longer than the model's context";
+        const NO_SYSTEM: &str = ": the model does not accept the role \"system\"";
+        const KEY: &str = ": the key is not accepted, see --model-key-file";
+        const MODEL: &str = ": there is no such model or address, see --model and --model-url";
+        const ABSENT: &str = ": the model's server is unavailable";
+
+        let status = status.as_u16();
+        let remedy = self.remedy(status);
+        let pause_or = |verdict| pause.map_or(verdict, |pause| Pause(pause.min(PAUSE_MAX)));
+        let (bearer, verdict, meaning): (fn(String) -> ModelError, Verdict, &str) = match status {
+            _ if self.is_named("content_filter") => (Started, Alive, FILTERED),
+            _ if status == 402 || self.is_named("insufficient_quota") => {
+                (NotStarted, Pause(PAUSE_MAX), NO_CREDIT)
+            }
+            _ if remedy == Some(Remedy::LessHistory) => (NotStarted, Alive, TOO_LONG),
+            _ if remedy == Some(Remedy::JoinedPrompt) => (NotStarted, Alive, NO_SYSTEM),
+            401 | 403 => (NotStarted, Dead, KEY),
+            404 => (NotStarted, Dead, MODEL),
+            429 => (NotStarted, pause_or(Alive), ": too many requests"),
+            502 | 503 => (NotStarted, pause_or(Dead), ABSENT),
+            // The model may have worked behind the gateway.
+            504 => (Unusable, pause_or(Dead), ABSENT),
+            400..=407 | 409..=499 => (NotStarted, Alive, ""),
+            // A 500 does not count against the upstream: some servers return 500 for a question that they cannot
+            // process, and one visitor could open the breaker.
+            _ => (Unusable, Alive, ""),
+        };
+        let mut cause = format!("upstream returned {status} with an error{meaning}");
+        for (name, word) in [("code", &self.code), ("type", &self.kind)] {
+            if is_identifier(word) {
+                cause.push_str(&format!(", {name} \"{word}\""));
+            }
+        }
+        let mut failure = TurnFailure::new(bearer(cause), verdict);
+        failure.remedy = remedy;
+        failure
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.code == name || self.kind == name
+    }
+
+    /// Most servers have no code for it, so the message is searched.
+    fn remedy(&self, status: u16) -> Option<Remedy> {
+        let says = |words| has_any(&self.words, words);
+        match status {
+            401..=404 | 429 | 502..=504 => None,
+            _ if says(OVERFLOWS) => Some(Remedy::LessHistory),
+            200 | 400 | 422 | 500 if says(ROLES) || says("system") && says("support") => {
+                Some(Remedy::JoinedPrompt)
+            }
+            413 => Some(Remedy::LessHistory),
+            400 | 422 if says(LENGTHS) => Some(Remedy::LessHistory),
+            _ => None,
+        }
+    }
+}
+
+/// The error in a part of a body.
+fn inner(part: &Value) -> Option<&Value> {
+    let mut errors = ERRORS.split('|').filter_map(|name| part.get(name));
+    errors.find(|error| !is_blank(error))
+}
+
+/// A field of an error; of the innermost one if they are nested.
+fn member(error: &Value, name: &str) -> String {
+    let nested = inner(error).or_else(|| error.get(0));
+    let nested = nested.map(|nested| member(nested, name));
+    match (nested, error.get(name)) {
+        (Some(nested), _) if !nested.is_empty() => nested,
+        (_, Some(Value::String(text))) => text.clone(),
+        (_, Some(Value::Number(number))) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// A code or type that may be logged. A message never is: it may quote the visitor.
+pub(super) fn is_identifier(word: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (1..=IDENTIFIER_LEN_MAX).contains(&word.len()) && word.bytes().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    #[allow(clippy::too_many_lines, reason = "rows of a table")]
+    fn an_error_is_found_in_every_form() {
+        let error = |code: &'static str, kind: &'static str| Some((code, kind));
+        for (body, expected) in [
+            (
+                json!({"error": {"message": "m", "type": "t", "param": null, "code": "c"}}),
+                error("c", "t"),
+            ),
+            (
+                json!({"error": {"message": "m", "type": "t", "code": null}}),
+                error("", "t"),
+            ),
+            (
+                json!({"error": {"code": 400, "message": "m", "type": "t"}}),
+                error("400", "t"),
+            ),
+            (
+                json!({"object": "error", "message": "m", "type": "t", "code": 400}),
+                error("400", "t"),
+            ),
+            (json!({"error": "m"}), error("", "")),
+            (json!({"error": true}), error("", "")),
+            (
+                json!({"choices": [], "error": {"code": 502, "message": "m"}}),
+                error("502", ""),
+            ),
+            (
+                json!({"error": [{"error": {"code": "c"}, "type": "t"}]}),
+                error("c", "t"),
+            ),
+            (
+                json!([{"error": {"code": 429, "message": "m"}}]),
+                error("429", ""),
+            ),
+            (
+                json!({"success": false, "errors": [{"code": 7}]}),
+                error("7", ""),
+            ),
+            (
+                json!({"type": "error", "error": {"type": "t", "message": "m"}}),
+                error("", "t"),
+            ),
+            (json!({"type": "error", "message": "m"}), error("", "error")),
+            (json!({"detail": "m"}), error("", "")),
+            (json!({"detail": [{"msg": "m"}]}), error("", "")),
+            (json!({"message": "m", "code": 7}), error("7", "")),
+            (json!({"error_msg": "m", "error_code": 7}), error("", "")),
+            (
+                json!({"type": "about:blank", "title": "m", "status": 500}),
+                error("", "about:blank"),
+            ),
+            (json!({"fault": {"code": 7}}), error("7", "")),
+            (json!({"errorMessage": "m"}), error("", "")),
+            (json!({"statusCode": 500}), error("", "")),
+            (
+                json!({"choices": [{"delta": {"content": ""}, "error": {"code": 502}}]}),
+                error("502", ""),
+            ),
+            (json!({"choices": [], "error": null}), None),
+            (json!({"choices": [], "error": ""}), None),
+            (json!({"choices": [], "error": {}}), None),
+            (json!({"choices": [], "error": []}), None),
+            (json!({"choices": [], "error": false}), None),
+            (json!({"choices": [{"message": {"content": "x"}}]}), None),
+            (
+                json!({"choices": [{"message": {"content": "x"}}], "message": "", "detail": "x"}),
+                None,
+            ),
+            (json!({"type": "ping"}), None),
+            (json!({"usage": {"total_tokens": 7}}), None),
+            (json!({"message": {"content": "x"}, "done": false}), None),
+            (json!({}), None),
+            (json!("x"), None),
+        ] {
+            let found = UpstreamError::find(&body);
+            let found = found.as_ref().map(|error| (&*error.code, &*error.kind));
+            assert_eq!(found, expected, "{body}");
+        }
+    }
+
+    /// A status, the message of an error, and the remedy.
+    const REMEDIES: [(u16, &str, Option<Remedy>); 21] = [
+        (
+            400,
+            "prompt is too long: 9000 tokens > 8192 maximum",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            400,
+            "This model's maximum context length is 8192",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            400,
+            "the request exceeds the available context size",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            500,
+            "the request exceeds the available context size",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            422,
+            "`inputs` tokens + `max_new_tokens` must be <= 4096",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            400,
+            "The input token count (9) exceeds the maximum",
+            Some(Remedy::LessHistory),
+        ),
+        (
+            400,
+            "Range of input length should be [1, 6000]",
+            Some(Remedy::LessHistory),
+        ),
+        (413, "", Some(Remedy::LessHistory)),
+        (400, "Please shorten it", None),
+        (429, "too many tokens per minute", None),
+        (401, "invalid token", None),
+        (500, "context deadline exceeded", None),
+        (500, "took too long", None),
+        (503, "context length", None),
+        (400, "System role not supported", Some(Remedy::JoinedPrompt)),
+        (
+            500,
+            "{{ bos_token }} Jinja Exception: System role not supported",
+            Some(Remedy::JoinedPrompt),
+        ),
+        (
+            400,
+            "Only user, assistant and tool roles are supported, but got system.",
+            Some(Remedy::JoinedPrompt),
+        ),
+        (
+            400,
+            "Conversation roles must alternate user/assistant",
+            Some(Remedy::JoinedPrompt),
+        ),
+        (
+            400,
+            "Developer instruction is not enabled for gemma-3",
+            Some(Remedy::JoinedPrompt),
+        ),
+        (404, "System role not supported", None),
+        (500, "the system is overloaded", None),
+    ];
+
+    #[test]
+    fn the_words_of_an_error_tell_how_the_model_may_be_asked_again() {
+        for (status, words, expected) in REMEDIES {
+            for body in [
+                words.to_owned(),
+                json!({"error": {"message": words}}).to_string(),
+                json!({"detail": [{"error": {"message": [words]}}]}).to_string(),
+            ] {
+                let status = StatusCode::from_u16(status).unwrap();
+                let failure = UpstreamError::read_body(body.as_bytes()).into_failure(status, None);
+                assert_eq!(failure.remedy, expected, "{status} {body}");
+            }
+        }
+    }
+
+    fn failure(status: u16, code: &str, kind: &str, message: &str) -> TurnFailure {
+        let error = json!({"code": code, "type": kind, "message": message});
+        UpstreamError::read(&error).into_failure(StatusCode::from_u16(status).unwrap(), None)
+    }
+
+    fn cause(status: u16, code: &str, kind: &str, message: &str) -> String {
+        failure(status, code, kind, message).error.to_string()
+    }
+
+    #[test]
+    fn the_log_has_codes_and_never_a_message() {
+        let longest = "x".repeat(IDENTIFIER_LEN_MAX);
+        let longer = "x".repeat(IDENTIFIER_LEN_MAX + 1);
+        for (word, is_logged) in [
+            ("server_error", true),
+            ("gpt-4.1", true),
+            ("400", true),
+            (&*longest, true),
+            (&*longer, false),
+            ("", false),
+            ("two words", false),
+            ("R\\u0065x", false),
+            ("\u{e9}", false),
+            ("a\"b", false),
+            ("a\nb", false),
+            ("ada@example.com", false),
+        ] {
+            for cause in [cause(500, word, "", "Rex"), cause(500, "", word, "Rex")] {
+                let quoted = format!("\"{word}\"");
+                assert_eq!(cause.contains(&quoted), is_logged, "{cause}");
+                assert!(is_logged || !cause.contains(','), "{cause}");
+                assert!(!cause.contains("Rex"), "{cause}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_an_error_means_is_logged_in_our_own_words() {
+        for (status, code, message, part) in [
+            (
+                400,
+                "context_length_exceeded",
+                "",
+                "longer than the model's context",
+            ),
+            (
+                500,
+                "",
+                "the context size",
+                "longer than the model's context",
+            ),
+            (402, "", "", "no credit left"),
+            (429, "insufficient_quota", "", "no credit left"),
+            (401, "", "", "--model-key-file"),
+            (403, "", "", "--model-key-file"),
+            (404, "", "", "--model and --model-url"),
+            (429, "", "", "too many requests"),
+            (503, "", "", "unavailable"),
+            (400, "content_filter", "", "filtered out"),
+        ] {
+            let cause = cause(status, code, "", message);
+            assert!(cause.contains(part), "{status} {code} {message}: {cause}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_counts_as_dead_and_one_that_fails_does_not() {
+        let long = Some(Duration::from_secs(3600));
+        let short = Some(Duration::from_secs(7));
+        for (status, retry_after, verdict) in [
+            (500, None, Verdict::Alive),
+            (500, long, Verdict::Alive),
+            (501, None, Verdict::Alive),
+            (502, None, Verdict::Dead),
+            (502, short, Verdict::Pause(Duration::from_secs(7))),
+            (503, None, Verdict::Dead),
+            (504, None, Verdict::Dead),
+            (503, short, Verdict::Pause(Duration::from_secs(7))),
+            (503, long, Verdict::Pause(Duration::from_secs(60))),
+            (429, long, Verdict::Pause(Duration::from_secs(60))),
+            (429, None, Verdict::Alive),
+            (400, None, Verdict::Alive),
+            (408, None, Verdict::Alive),
+            (401, None, Verdict::Dead),
+            (403, long, Verdict::Dead),
+            (404, None, Verdict::Dead),
+            (422, None, Verdict::Alive),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            let failure = UpstreamError::default().into_failure(status, retry_after);
+            assert_eq!(failure.verdict, verdict, "{status} {retry_after:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_may_have_cost_something_counts_under_assistant_all() {
+        for (status, code, is_charged) in [
+            (400, "", false),
+            (401, "", false),
+            (403, "", false),
+            (404, "", false),
+            (405, "", false),
+            (408, "", true),
+            (409, "", false),
+            (413, "", false),
+            (422, "", false),
+            (429, "", false),
+            (500, "", true),
+            (502, "", false),
+            (503, "", false),
+            (504, "", true),
+            (200, "", true),
+            (200, "500", true),
+            (200, "502", true),
+            (200, "insufficient_quota", false),
+            (200, "context_length_exceeded", false),
+        ] {
+            let error = failure(status, code, "", "").into_error(false);
+            let is_unusable = matches!(error, ModelError::Unusable(_));
+            let is_free = matches!(error, ModelError::NotStarted(_));
+            assert_eq!((is_unusable, is_free), (is_charged, !is_charged), "{error}");
+            let read = failure(status, code, "", "").into_error(true);
+            assert!(matches!(read, ModelError::Started(_)), "{read}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_error_that_is_told_in_few_words(
+            bytes: Vec<u8>,
+            text in r#"([\[{}\],]|"(error|errors|code|type|detail)":|"x"|7|null){0,20}"#,
+            status in 200_u16..600,
+        ) {
+            let status = StatusCode::from_u16(status).unwrap();
+            for body in [bytes.as_slice(), text.as_bytes()] {
+                let failure = UpstreamError::read_body(body).into_failure(status, None);
+                prop_assert!(failure.error.to_string().len() < 500);
+                if let Ok(body) = lenient_json::parse(body) {
+                    UpstreamError::find(&body);
+                }
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@
 //! | `sse_parser`, `completion` | parsing streams and completions |
 //! | `think_tags` | cutting off the thinking |
 //! | `collector` | assembling and streaming the answer |
-//! | `upstream_error`, `failure` | errors, and who pays for the turn |
+//! | `failure` | errors, and who pays for the turn |
 //! | `breaker` | the circuit breaker |
 
 mod breaker;
@@ -18,7 +18,6 @@ mod prompt;
 mod sse_parser;
 mod think_tags;
 mod upstream;
-mod upstream_error;
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 /// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Apertus, Cohere, and Open Thoughts
 /// models and of gpt-oss, whose answer is in the last of several messages.
-const TAGS: [(&str, &str); 20] = [
+const TAGS: [(&str, &str); 19] = [
     ("<think>", "</think>"),
     ("<think >", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -14,7 +14,6 @@ const TAGS: [(&str, &str); 20] = [
     ("<analysis>", "</analysis>"),
     ("<scratchpad>", "</scratchpad>"),
     ("<longcat_think>", "</longcat_think>"),
-    ("<details type=\"reasoning\"", "</details>"),
     ("<seed:think>", "</seed:think>"),
     ("[think]", "[/think]"),
     ("◁think▷", "◁/think▷"),
@@ -24,14 +23,6 @@ const TAGS: [(&str, &str); 20] = [
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|start|>", FINAL),
     ("<|channel|>", FINAL),
-];
-
-/// Words that may also occur in an answer. No prompt opens them, so they end no thinking that began there.
-const WORDS: [&str; 4] = [
-    "</details>",
-    "</analysis>",
-    "</reflection>",
-    "</scratchpad>",
 ];
 
 /// Begins the head of the message for the visitor (gpt-oss).
@@ -92,55 +83,53 @@ impl ThinkTags {
 
     /// Reads on in one phase, and possibly into the next.
     fn step(&mut self) -> String {
+        if self.phase == Phase::Start {
+            self.open();
+            return String::new();
+        }
+        let (text, mark) = self.take_until(&self.ends());
+        let is_shown = matches!(self.phase, Phase::Answer | Phase::Message);
+        self.phase = match mark {
+            None => self.phase,
+            Some(FINAL) => Phase::Thinking(Some(BODY)),
+            Some(BODY | BARE) => Phase::Message,
+            Some(_) if self.phase == Phase::Message => Phase::Thinking(Some(FINAL)),
+            Some(_) => Phase::Start,
+        };
+        if is_shown { text } else { String::new() }
+    }
+
+    /// Looks for an opening tag.
+    fn open(&mut self) {
+        let is_blank = |c: char| c.is_whitespace() || "\u{200b}\u{feff}".contains(c);
+        let blanks = self.held.len() - self.held.trim_start_matches(is_blank).len();
+        self.held.drain(..blanks);
+        let text = self.held.to_ascii_lowercase();
+        if let Some((_, closing)) = TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
+            self.phase = Phase::Thinking(Some(closing));
+            self.has_thinking = true;
+        } else if !TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) {
+            self.phase = Phase::Answer;
+        }
+    }
+
+    /// The marks that end the phase.
+    fn ends(&self) -> Vec<&'static str> {
         match self.phase {
-            Phase::Start => {
-                let is_blank = |c: char| c.is_whitespace() || "\u{200b}\u{feff}".contains(c);
-                let blanks = self.held.len() - self.held.trim_start_matches(is_blank).len();
-                self.held.drain(..blanks);
-                let text = self.held.to_ascii_lowercase();
-                match TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
-                    Some((_, closing)) => {
-                        self.phase = Phase::Thinking(Some(closing));
-                        self.has_thinking = true;
-                    }
-                    None if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) => {}
-                    None => self.phase = Phase::Answer,
-                }
-                String::new()
-            }
-            Phase::Thinking(closing) => {
-                let any = || {
-                    let tags = TAGS.iter().map(|(_, tag)| *tag);
-                    tags.filter(|tag| !WORDS.contains(tag)).collect()
-                };
-                let tags = match closing {
-                    Some(FINAL) => vec![FINAL, BARE],
-                    closing => closing.map_or_else(any, |tag| vec![tag]),
-                };
-                match self.take_until(&tags).1 {
-                    Some(FINAL) => self.phase = Phase::Thinking(Some(BODY)),
-                    Some(BODY | BARE) => self.phase = Phase::Message,
-                    Some(_) => self.phase = Phase::Start,
-                    None => {}
-                }
-                String::new()
-            }
-            Phase::Answer => std::mem::take(&mut self.held),
-            Phase::Message => {
-                let (text, end) = self.take_until(&ENDS);
-                if end.is_some() {
-                    self.phase = Phase::Thinking(Some(FINAL));
-                }
-                text
-            }
+            Phase::Thinking(Some(FINAL)) => vec![FINAL, BARE],
+            Phase::Thinking(Some(closing)) => vec![closing],
+            Phase::Thinking(None) => TAGS.iter().map(|(_, closing)| *closing).collect(),
+            Phase::Message => ENDS.to_vec(),
+            Phase::Start | Phase::Answer => Vec::new(),
         }
     }
 
     /// The rest of the answer, after the last piece.
     pub(super) fn finish(&mut self) -> String {
+        let held = std::mem::take(&mut self.held);
         match self.phase {
-            Phase::Start | Phase::Answer | Phase::Message => std::mem::take(&mut self.held),
             Phase::Thinking(_) => String::new(),
+            Phase::Start | Phase::Answer | Phase::Message => held,
         }
     }
 
@@ -212,9 +201,7 @@ mod tests {
                     &format!("{blank}Hi"),
                 );
                 check(&format!("{opening}secret"), false, "");
-                if !WORDS.contains(&&*closing.to_ascii_lowercase()) {
-                    check(&format!("secret{closing}Hi"), true, "Hi");
-                }
+                check(&format!("secret{closing}Hi"), true, "Hi");
             }
         }
     }

@@ -2,28 +2,26 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue,
-    TRANSFER_ENCODING, USER_AGENT,
+    TRANSFER_ENCODING,
 };
-use hyper::{Request, Response, StatusCode, Uri};
-use serde_json::Value;
+use hyper::{Response, StatusCode, Uri};
 use tokio::time::{Instant, timeout_at};
 
 use crate::adapters::lenient_json;
 use crate::adapters::outbound::{
-    HttpClient, PRODUCT, refusal_in_words, retry_after, root_cause, send,
+    HttpClient, post_json, refusal_in_words, retry_after, root_cause, send,
 };
-use crate::ports::ModelError;
 
 use super::breaker::{Pass, Verdict};
 use super::collector::Collector;
-use super::completion::{Completion, Part};
-use super::failure::TurnFailure;
+use super::completion::Completion;
+use super::failure::{TurnFailure, UpstreamError};
 use super::sse_parser::SseParser;
-use super::upstream_error::UpstreamError;
 
 /// Largest answer that is not streamed, in bytes.
 const WHOLE_BYTES_MAX: usize = 1 << 20;
@@ -33,6 +31,7 @@ const STREAM_BYTES_MAX: usize = 8 << 20;
 /// reason, or the message of an error.
 const REST_GRACE: Duration = Duration::from_secs(2);
 
+const TOO_LARGE: &str = "the answer is too large";
 const EVENT_STREAM: &str = "text/event-stream";
 
 /// The endpoint for chat completions.
@@ -55,96 +54,53 @@ impl Upstream {
         collector: &mut Collector<'_>,
         pass: &Pass<'_>,
     ) -> Result<(), TurnFailure> {
-        let deadline = collector.deadline;
-        let request = self.request(body, collector.sink.is_streamed())?;
-        let response = timeout_at(deadline, send(&self.http, request)).await;
-        let response = response.map_err(|_elapsed| silent())?;
-        let response = response.map_err(|cause| not_started(Verdict::Dead, cause))?;
-        let status = response.status();
-        if status.is_redirection() {
-            let words = refusal_in_words(status, response.headers());
-            return Err(not_started(Verdict::Alive, format!("upstream {words}")));
-        }
-        if !status.is_success() {
-            return Err(refusal(response, deadline).await);
-        }
-        let (head, body) = response.into_parts();
-        let mut answer = AnswerBody {
-            body,
-            peeked: None,
-            deadline,
-            pass,
-            has_begun: false,
-        };
-        // Some servers send white space to keep the connection alive.
-        let mut begun = Vec::new();
-        while begun.trim_ascii().is_empty()
-            && let Some(bytes) = answer.next().await?
-        {
-            begun.extend_from_slice(&bytes);
-            if begun.len() > WHOLE_BYTES_MAX {
-                return Err(too_large());
-            }
-        }
-        let mut bytes = begun.iter();
-        // The first byte is more reliable than the media type, which proxies and small servers get wrong.
-        let is_stream = match bytes.find(|byte| !b" \t\r\n\xEF\xBB\xBF".contains(byte)) {
-            Some(b'{' | b'[' | b'<') => false,
-            Some(b':' | b'd' | b'e' | b'i' | b'r') => true,
-            _ => is_event_stream(&head.headers),
-        };
-        answer.peeked = Some(begun.into());
-        if is_stream {
-            // True if the transfer encoding distinguishes an end from a broken connection.
-            let has_end = head.headers.contains_key(TRANSFER_ENCODING)
-                || head.headers.contains_key(CONTENT_LENGTH);
-            answer.read_stream(has_end, collector).await?;
-        } else {
-            collector.add(&answer.read_whole().await?).await?;
-        }
-        collector.finish().await
-    }
-
-    fn request(
-        &self,
-        body: Vec<u8>,
-        is_streamed: bool,
-    ) -> Result<Request<Full<Bytes>>, TurnFailure> {
-        let accept = if is_streamed {
+        let accept = if collector.sink.is_streamed() {
             EVENT_STREAM
         } else {
             "application/json"
         };
-        let mut request = Request::post(&self.uri)
-            .header(CONTENT_TYPE, "application/json")
+        let mut request = post_json(&self.uri)
             .header(ACCEPT, accept)
-            .header(ACCEPT_ENCODING, "identity")
-            .header(USER_AGENT, PRODUCT);
+            .header(ACCEPT_ENCODING, "identity");
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
-        let request = request.body(Full::from(body));
-        request.map_err(|error| not_started(Verdict::Alive, error.to_string()))
+        let sent = send(&self.http, request.body(Full::from(body)));
+        let response = timeout_at(collector.deadline, sent).await;
+        let response = response.map_err(|_elapsed| silent())?;
+        let response = response.map_err(|cause| TurnFailure::not_started(cause, Verdict::Dead))?;
+        let status = response.status();
+        if status.is_redirection() {
+            let words = refusal_in_words(status, response.headers());
+            let cause = format!("upstream {words}");
+            return Err(TurnFailure::not_started(cause, Verdict::Alive));
+        }
+        if !status.is_success() {
+            return Err(refusal(response, collector.deadline).await);
+        }
+        let (head, body) = response.into_parts();
+        let answer = Answer {
+            form: Form::Unknown,
+            whole: Vec::new(),
+            stream: SseParser::default(),
+            // True if the transfer encoding distinguishes an end from a broken connection.
+            has_end: head.headers.contains_key(TRANSFER_ENCODING)
+                || head.headers.contains_key(CONTENT_LENGTH),
+            labelled: form_by_label(&head.headers),
+            deadline: collector.deadline,
+            pass,
+            has_begun: false,
+            has_text: false,
+            is_finished: false,
+        };
+        answer.read(body, collector).await?;
+        collector.finish().await
     }
-}
-
-fn not_started(verdict: Verdict, cause: String) -> TurnFailure {
-    TurnFailure::new(ModelError::NotStarted(cause), verdict)
 }
 
 /// No byte of an answer before the deadline.
 fn silent() -> TurnFailure {
-    not_started(Verdict::Dead, "no response in time".to_owned())
-}
-
-fn too_large() -> TurnFailure {
-    TurnFailure::unusable("the answer is too large")
-}
-
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    let media_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    let prefix = media_type.and_then(|text| text.trim_ascii_start().get(..EVENT_STREAM.len()));
-    prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(EVENT_STREAM.as_bytes()))
+    TurnFailure::not_started("no response in time", Verdict::Dead)
 }
 
 /// The failure that an error status means; a body that cannot be read or parsed adds nothing.
@@ -159,36 +115,108 @@ async fn refusal(response: Response<Incoming>, deadline: Instant) -> TurnFailure
     error.into_failure(status, pause)
 }
 
-/// The body of a successful response.
-struct AnswerBody<'a> {
-    body: Incoming,
-    /// Already read; precedes `body`.
-    peeked: Option<Bytes>,
+/// The form of an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Nothing but white space so far: some servers send it to keep the connection alive.
+    Unknown,
+    Whole,
+    Stream,
+}
+
+/// The form that the media type says. The first byte is more reliable: proxies and small servers get the type wrong.
+fn form_by_label(headers: &HeaderMap) -> Form {
+    let media_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let prefix = media_type.and_then(|text| text.trim_ascii_start().get(..EVENT_STREAM.len()));
+    let is_stream =
+        prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(EVENT_STREAM.as_bytes()));
+    if is_stream { Form::Stream } else { Form::Whole }
+}
+
+/// The body of a successful response: the events of a stream, or JSON, which is read like one event.
+struct Answer<'a> {
+    form: Form,
+    labelled: Form,
+    /// The bytes so far, unless it is a stream.
+    whole: Vec<u8>,
+    stream: SseParser,
+    has_end: bool,
     deadline: Instant,
     pass: &'a Pass<'a>,
     has_begun: bool,
+    has_text: bool,
+    /// Only the end of the transfer may be missing.
+    is_finished: bool,
 }
 
-impl AnswerBody<'_> {
-    /// The next bytes; `None` at the end.
-    async fn next(&mut self) -> Result<Option<Bytes>, TurnFailure> {
-        if let Some(bytes) = self.peeked.take() {
-            return Ok(Some(bytes));
-        }
+impl Answer<'_> {
+    /// Reads the body until the answer and its transfer are complete.
+    async fn read(
+        mut self,
+        body: Incoming,
+        collector: &mut Collector<'_>,
+    ) -> Result<(), TurnFailure> {
+        let mut body = body.into_data_stream();
+        let mut read = 0;
         loop {
-            match timeout_at(self.deadline, self.body.frame()).await {
-                Err(_elapsed) => return Err(self.late()),
-                Ok(None) => return Ok(None),
-                Ok(Some(Ok(frame))) => {
-                    if let Ok(bytes) = frame.into_data() {
-                        return Ok(Some(bytes));
-                    }
-                }
+            let bytes = match timeout_at(self.deadline, body.next()).await {
+                Ok(Some(Ok(bytes))) => bytes,
+                _ if self.is_finished => return Ok(()),
+                Ok(None) => return self.end(collector).await,
                 Ok(Some(Err(error))) => {
                     let cause = format!("the response broke off: {}", root_cause(&error));
                     return Err(TurnFailure::unusable(cause));
                 }
+                Err(_elapsed) => return Err(self.late()),
+            };
+            read += bytes.len();
+            if read > STREAM_BYTES_MAX {
+                return Err(TurnFailure::unusable(TOO_LARGE));
             }
+            let events = self.push(&bytes).map_err(TurnFailure::unusable)?;
+            if self.form == Form::Whole || !events.is_empty() {
+                self.begin();
+            }
+            for event in events {
+                if self.is_last(&event, collector).await? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Takes the next bytes and returns the events that they complete.
+    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
+        if self.form == Form::Stream {
+            return self.stream.push(bytes);
+        }
+        self.whole.extend_from_slice(bytes);
+        if self.form == Form::Unknown {
+            let mut bytes = self.whole.iter();
+            self.form = match bytes.find(|byte| !b" \t\r\n\xEF\xBB\xBF".contains(byte)) {
+                None => Form::Unknown,
+                Some(b'{' | b'[' | b'<') => Form::Whole,
+                Some(b':' | b'd' | b'e' | b'i' | b'r') => Form::Stream,
+                Some(_) => self.labelled,
+            };
+        }
+        if self.form == Form::Stream {
+            return self.stream.push(&std::mem::take(&mut self.whole));
+        }
+        if self.whole.len() > WHOLE_BYTES_MAX {
+            return Err(TOO_LARGE);
+        }
+        // JSON shows where it ends, whether the connection stays open or not.
+        let is_complete =
+            self.whole.trim_ascii_end().ends_with(b"}") && lenient_json::parse(&self.whole).is_ok();
+        let complete = is_complete.then(|| std::mem::take(&mut self.whole));
+        Ok(complete.into_iter().collect())
+    }
+
+    /// Records the first byte: the upstream is alive, whatever happens to this turn.
+    fn begin(&mut self) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.pass.report(Verdict::Alive);
         }
     }
 
@@ -200,124 +228,71 @@ impl AnswerBody<'_> {
         }
     }
 
-    /// Records the first byte: the upstream is alive, whatever happens to this turn.
-    fn begin(&mut self) {
-        if !std::mem::replace(&mut self.has_begun, true) {
-            self.pass.report(Verdict::Alive);
-        }
-    }
-
-    async fn read_whole(mut self) -> Result<Completion, TurnFailure> {
-        let mut whole = Vec::new();
-        loop {
-            let bytes = match self.next().await {
-                Ok(Some(bytes)) => bytes,
-                Ok(None) => return parse(&whole),
-                // JSON shows where it ends, so only the end of the transfer may be missing.
-                Err(failure) => return parse(&whole).map_err(|_cut| failure),
-            };
-            if whole.len() + bytes.len() > WHOLE_BYTES_MAX {
-                return Err(too_large());
-            }
-            if !bytes.trim_ascii().is_empty() {
-                self.begin();
-            }
-            whole.extend_from_slice(&bytes);
-            // It is complete, whether the connection stays open or not.
-            if whole.trim_ascii_end().ends_with(b"}") && parse(&whole).is_ok() {
-                self.deadline = self.deadline.min(Instant::now() + REST_GRACE);
-            }
-        }
-    }
-
-    /// Reads a stream until `[DONE]` or its end.
-    ///
-    /// Some servers end a good answer without `[DONE]` and without a finish reason. Such an answer is accepted
-    /// as complete if the transfer marks its own end (`has_end`); an answer that lasts as long as its connection
-    /// ends in the same way when the server dies.
-    async fn read_stream(
-        mut self,
-        has_end: bool,
+    /// Adds the text of an event. Returns true if none follows.
+    async fn is_last(
+        &mut self,
+        event: &[u8],
         collector: &mut Collector<'_>,
-    ) -> Result<(), TurnFailure> {
-        let mut parser = SseParser::default();
-        let (mut read, mut is_finished, mut part) = (0, false, Part::First);
-        loop {
-            let bytes = match self.next().await {
-                Ok(bytes) => bytes,
-                // Only the end of the transfer is missing.
-                Err(_failure) if is_finished => return Ok(()),
-                Err(failure) => return Err(failure),
-            };
-            let is_end = bytes.is_none();
-            let events = match bytes {
-                Some(bytes) => {
-                    read += bytes.len();
-                    if read > STREAM_BYTES_MAX {
-                        return is_finished.then_some(()).ok_or_else(too_large);
-                    }
-                    parser.push(&bytes).map_err(TurnFailure::unusable)?
-                }
-                None => parser.finish().into_iter().collect(),
-            };
-            for event in events {
-                if event.trim_ascii() == b"[DONE]" {
-                    return Ok(());
-                }
-                // Buffered events never wait, so `next` does not notice the deadline.
-                if Instant::now() >= self.deadline && !is_finished {
-                    return Err(self.late());
-                }
-                let body = lenient_json::parse(&event);
-                // Some servers have their own end marker.
-                if is_finished && body.is_err() {
-                    return Ok(());
-                }
-                let completion = completed(body, part)?;
-                if !completion.text.is_empty() {
-                    part = Part::Later;
-                }
-                self.begin();
-                if completion.finish_reason.is_some() && !is_finished {
-                    is_finished = true;
-                    self.deadline = self.deadline.min(Instant::now() + REST_GRACE);
-                }
-                collector.add(&completion).await?;
-            }
-            if is_end && !is_finished && parser.has_foreign_lines {
-                let cause = "the stream ended with lines that are not events";
-                return Err(TurnFailure::unusable(cause));
-            }
-            if is_end && (is_finished || has_end) {
-                if !is_finished {
-                    tracing::debug!(
-                        "a stream without [DONE] or a finish reason is accepted as complete"
-                    );
-                }
-                return Ok(());
-            }
-            if is_end {
-                let cause = "the stream ended with its connection and may be incomplete";
-                return Err(TurnFailure::unusable(cause));
-            }
+    ) -> Result<bool, TurnFailure> {
+        if event.trim_ascii() == b"[DONE]" {
+            return Ok(true);
         }
+        // Buffered events never wait, so `read` does not notice the deadline.
+        if Instant::now() >= self.deadline && !self.is_finished {
+            return Err(self.late());
+        }
+        let body = match lenient_json::parse(event) {
+            Ok(body) => body,
+            // Some servers have their own end marker.
+            Err(_) if self.is_finished => return Ok(true),
+            Err(error) => {
+                let cause = format!("the response is not JSON: {error}");
+                return Err(TurnFailure::unusable(cause));
+            }
+        };
+        if let Some(error) = UpstreamError::find(&body) {
+            return Err(error.into_failure(StatusCode::OK, None));
+        }
+        let completion = Completion::read(&body, self.has_text);
+        if completion.has_failed() {
+            return Err(TurnFailure::unusable("the model stopped with an error"));
+        }
+        self.has_text |= !completion.text.is_empty();
+        let is_finished = self.form == Form::Whole || completion.finish_reason.is_some();
+        if is_finished && !self.is_finished {
+            self.is_finished = true;
+            self.deadline = self.deadline.min(Instant::now() + REST_GRACE);
+        }
+        collector.add(&completion).await?;
+        Ok(false)
     }
-}
 
-/// Parses a completion in a successful response.
-fn parse(json: &[u8]) -> Result<Completion, TurnFailure> {
-    completed(lenient_json::parse(json), Part::Whole)
-}
-
-fn completed(parsed: serde_json::Result<Value>, part: Part) -> Result<Completion, TurnFailure> {
-    let body = parsed
-        .map_err(|error| TurnFailure::unusable(format!("the response is not JSON: {error}")))?;
-    let completion = Completion::read(&body, part);
-    match UpstreamError::find(&body) {
-        Some(error) => Err(error.into_failure(StatusCode::OK, None)),
-        None if completion.has_failed() => {
-            Err(TurnFailure::unusable("the model stopped with an error"))
+    /// The end of a body that is not finished.
+    ///
+    /// Some servers end a good stream without `[DONE]` and without a finish reason. It is accepted as complete if
+    /// the transfer marks its own end; an answer that lasts as long as its connection ends in the same way when the
+    /// server dies.
+    async fn end(mut self, collector: &mut Collector<'_>) -> Result<(), TurnFailure> {
+        if self.form == Form::Unknown {
+            self.form = self.labelled;
         }
-        None => Ok(completion),
+        let event = match self.form {
+            Form::Stream => self.stream.finish(),
+            Form::Whole | Form::Unknown => Some(std::mem::take(&mut self.whole)),
+        };
+        if let Some(event) = event {
+            self.is_finished |= self.is_last(&event, collector).await?;
+        }
+        let cause = if self.is_finished {
+            return Ok(());
+        } else if self.stream.has_foreign_lines {
+            "the stream ended with lines that are not events"
+        } else if self.has_end {
+            tracing::debug!("a stream without [DONE] or a finish reason is accepted as complete");
+            return Ok(());
+        } else {
+            "the stream ended with its connection and may be incomplete"
+        };
+        Err(TurnFailure::unusable(cause))
     }
 }

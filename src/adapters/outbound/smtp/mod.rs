@@ -21,7 +21,7 @@ use lettre::{Address, Message};
 use rustls::pki_types::ServerName;
 use tokio::time::timeout;
 
-use crate::domain::{EmailAddress, Letter, Mail, Relay, RelaySecurity, Sender};
+use crate::domain::{EmailAddress, Letter, Relay, RelaySecurity, Sender};
 use crate::ports::{MailError, MailSender};
 
 use self::blame::{Step, blame};
@@ -125,9 +125,9 @@ impl SmtpMailSender {
     }
 
     /// Hands the email over. Returns the connection, which the caller ends.
-    async fn hand_over(&self, mail: &Mail) -> Result<Connection, MailError> {
+    async fn hand_over(&self, to: &EmailAddress, message: &str) -> Result<Connection, MailError> {
         // The relay has rejected nobody.
-        let to = address(&mail.to).map_err(MailError::Later)?;
+        let to = address(to).map_err(MailError::Later)?;
         let at = |step| {
             let name = to.user();
             move |fault| blame(&fault, step, Some(name))
@@ -141,7 +141,7 @@ impl SmtpMailSender {
             let answered = connection.command(&line, expected).await;
             answered.map_err(at(step))?;
         }
-        let taken = connection.message(&mail.message).await;
+        let taken = connection.message(message.as_bytes()).await;
         taken.map_err(at(Step::Sent))?;
         Ok(connection)
     }
@@ -149,13 +149,13 @@ impl SmtpMailSender {
 
 #[async_trait]
 impl MailSender for SmtpMailSender {
-    fn write(&self, letter: &Letter) -> Result<Mail, MailError> {
+    fn write(&self, letter: &Letter) -> Result<String, MailError> {
         written(letter, &self.settings.sender).map_err(MailError::Refused)
     }
 
-    async fn send(&self, mail: &Mail) -> Result<(), MailError> {
+    async fn send(&self, to: &EmailAddress, message: &str) -> Result<(), MailError> {
         // It has been accepted, whatever the relay says now.
-        end(self.hand_over(mail).await?).await;
+        end(self.hand_over(to, message).await?).await;
         Ok(())
     }
 }
@@ -165,7 +165,7 @@ async fn end(mut connection: Connection) {
 }
 
 /// The email with this content (RFC 5322, MIME).
-fn written(letter: &Letter, sender: &Sender) -> Result<Mail, String> {
+fn written(letter: &Letter, sender: &Sender) -> Result<String, String> {
     let in_words = |error: Error| error.to_string();
     let from = address(&sender.address)?;
     let id = u128::from_be_bytes(letter.id);
@@ -187,10 +187,7 @@ fn written(letter: &Letter, sender: &Sender) -> Result<Mail, String> {
     }
     let body = MultiPart::alternative_plain_html(letter.text.clone(), letter.html.clone());
     let message = message.multipart(body).map_err(in_words)?;
-    Ok(Mail {
-        to: letter.to.clone(),
-        message: message.formatted(),
-    })
+    String::from_utf8(message.formatted()).map_err(|error| error.to_string())
 }
 
 fn address(address: &EmailAddress) -> Result<Address, String> {

@@ -36,27 +36,25 @@ impl instant_acme::HttpClient for AcmeHttp {
     ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
         let http = self.0.clone();
         Box::pin(async move {
-            let answered = timeout(DEADLINE, exchange(http, request)).await;
-            match answered {
-                Ok(Ok(answer)) => Ok(answer.into()),
-                Ok(Err(why)) => Err(Error::Other(why.into())),
-                Err(_elapsed) => Err(Error::Other(
-                    format!("no response within {} s", DEADLINE.as_secs()).into(),
-                )),
-            }
+            let answered = timeout(DEADLINE, exchange(&http, request)).await;
+            let late = |_elapsed| Err(format!("no response within {} s", DEADLINE.as_secs()));
+            let answer = answered.unwrap_or_else(late);
+            answer
+                .map(Into::into)
+                .map_err(|why| Error::Other(why.into()))
         })
     }
 }
 
 async fn exchange(
-    http: HttpClient,
+    http: &HttpClient,
     request: Request<BodyWrapper<Bytes>>,
 ) -> Result<Response<Full<Bytes>>, String> {
     let (head, body) = request.into_parts();
     // The body is in memory, so this never fails.
     let body = body.collect().await.map_err(|never| never.to_string())?;
     let request = Request::from_parts(head, Full::new(body.to_bytes()));
-    let (head, body) = send(&http, request).await?.into_parts();
+    let (head, body) = send(http, Ok(request)).await?.into_parts();
     let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
     let body = body.map_err(|error| root_cause(error.as_ref() as &(dyn StdError + 'static)))?;
     // The ACME client is strict about JSON.

@@ -2,17 +2,20 @@
 //! `acme.json`, the account and the last order.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use crate::adapters::files::data_dir::create_private;
 use crate::adapters::files::operator_file;
 use crate::adapters::files::{SystemFiles, if_there, write_whole};
-use crate::domain::certificate_order::LastOrder;
 use crate::domain::macros::hidden;
 use crate::domain::time::Timestamp;
+
+pub(super) const CERTIFICATE: &str = "certificate.pem";
+pub(super) const STATE: &str = "acme.json";
 
 /// The account and the last order.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -37,60 +40,45 @@ hidden!(State);
 impl State {
     /// The same for these settings: another authority or contact address needs another account, and orders of other
     /// names do not count.
-    pub(super) fn of(self, directory: &str, names: &[String], email: Option<&str>) -> Self {
-        let is_same_account = self.directory == directory && self.email.as_deref() == email;
-        let order = if self.directory == directory && self.names == names {
-            self.clone()
-        } else {
-            Self::default()
-        };
-        Self {
-            directory: directory.to_owned(),
-            names: names.to_vec(),
-            email: email.map(str::to_owned),
-            account: self.account.filter(|_| is_same_account),
-            issued_by: self.issued_by,
-            ..order
+    pub(super) fn of(mut self, directory: &str, names: &[String], email: Option<&str>) -> Self {
+        let is_same_authority = self.directory == directory;
+        if !is_same_authority || self.email.as_deref() != email {
+            self.account = None;
         }
+        if !is_same_authority || self.names != names {
+            (self.at_ms, self.failures, self.error) = (None, 0, None);
+        }
+        self.directory = directory.to_owned();
+        self.names = names.to_vec();
+        self.email = email.map(str::to_owned);
+        self
     }
 
-    pub(super) fn last(&self) -> Option<LastOrder> {
-        self.at_ms.map(|at_ms| LastOrder {
-            at: Timestamp::from_ms(at_ms),
-            failures: self.failures,
-        })
-    }
-}
-
-/// The directory.
-#[derive(Clone, Debug)]
-pub(super) struct Kept(pub(super) PathBuf);
-
-impl Kept {
-    pub(super) fn certificate(&self) -> io::Result<Option<String>> {
-        if_there(operator_file::read(&self.0.join("certificate.pem")))
-    }
-
-    pub(super) fn keep_certificate(&self, pem: &str) -> io::Result<()> {
-        self.write("certificate.pem", pem.as_bytes())
-    }
-
-    pub(super) fn state(&self) -> io::Result<State> {
-        let path = self.0.join("acme.json");
+    pub(super) fn read(dir: &Path) -> io::Result<Self> {
+        let path = dir.join(STATE);
         let Some(text) = if_there(operator_file::read(&path))? else {
-            return Ok(State::default());
+            return Ok(Self::default());
         };
         // The parser's error might quote a key.
         serde_json::from_str(&text)
             .map_err(|_error| io::Error::other(format!("{} is damaged: remove it", path.display())))
     }
 
-    pub(super) fn keep(&self, state: &State) -> io::Result<()> {
-        self.write("acme.json", &serde_json::to_vec(state)?)
+    /// Start of the last order, and the number of failures in a row.
+    pub(super) fn last(&self) -> Option<(Timestamp, u32)> {
+        let at = Timestamp::from_ms(self.at_ms?);
+        Some((at, self.failures))
     }
+}
 
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        create_private(&SystemFiles, &self.0)?;
-        write_whole(&SystemFiles, &self.0.join(name), bytes)
-    }
+/// Replaces a file in the directory.
+pub(super) async fn keep(dir: &Path, name: &'static str, bytes: Vec<u8>) -> io::Result<()> {
+    let dir = dir.to_path_buf();
+    let written = spawn_blocking(move || {
+        create_private(&SystemFiles, &dir)?;
+        write_whole(&SystemFiles, &dir.join(name), &bytes)
+    });
+    written
+        .await
+        .unwrap_or_else(|panic| Err(io::Error::other(panic)))
 }

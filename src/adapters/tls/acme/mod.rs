@@ -4,51 +4,32 @@
 //! certificate in use stays until the next one is complete.
 
 mod answers;
+mod conversation;
 mod http;
 mod kept;
-mod problem;
 
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use instant_acme::{
-    Account, AuthorizationStatus, ChallengeType, Error, Identifier, NewAccount, NewOrder, Order,
-    OrderStatus, RetryPolicy,
-};
 use parking_lot::{Mutex, RwLock};
-use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use rustls::ServerConfig;
-use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 
-use crate::domain::certificate_order::{LastOrder, order_due};
-use crate::domain::is_same_host;
+use crate::domain::certificate_order::order_due;
 use crate::domain::time::Timestamp;
 use crate::metrics::CertificateOrder;
 
 use self::answers::Answers;
-use self::http::AcmeHttp;
-use self::kept::{Kept, State};
+use self::kept::{CERTIFICATE, STATE, State, keep};
 
+use crate::adapters::files::{if_there, operator_file};
 use crate::adapters::outbound::Roots;
-use crate::adapters::outbound::probe::unheard_ipv6;
 use crate::adapters::tls::{ACME_TLS, Certificate, server_config};
-
-/// Deadline of an order. Authorities verify from several places, and some wait in between.
-const DEADLINE: Duration = Duration::from_secs(300);
 
 /// Longest reason of a failure, in characters.
 const REASON_MAX: usize = 4000;
-
-/// Polling of the authority for its verification, and for the certificate.
-const POLLS: RetryPolicy = RetryPolicy::new()
-    .initial_delay(Duration::from_millis(500))
-    .backoff(1.5)
-    .timeout(Duration::from_secs(90));
 
 /// The order's parameters, and the directory for its files.
 #[derive(Debug)]
@@ -71,29 +52,25 @@ pub struct AcmeSettings {
 #[derive(Debug)]
 pub struct AcmeCertificate {
     settings: AcmeSettings,
-    kept: Kept,
     answers: Arc<Answers>,
     state: Mutex<State>,
-    jitter: u8,
 }
 
 impl AcmeCertificate {
-    /// Reads the stored files. Writes nothing. `jitter` is random.
+    /// Reads the stored files. Writes nothing.
     ///
     /// # Errors
     /// The reason why they cannot be used, in one line.
-    pub fn open(settings: AcmeSettings, jitter: u8) -> Result<Self, String> {
-        let kept = Kept(settings.dir.clone());
+    pub fn open(settings: AcmeSettings) -> Result<Self, String> {
         let at = |error: io::Error| format!("--https-domain: {}: {error}", settings.dir.display());
-        let certificate = match kept.certificate().map_err(at)? {
-            Some(pem) => Some(parse(&pem).map_err(|why| {
-                at(io::Error::other(format!(
-                    "certificate.pem {why}: remove it to order a new one"
-                )))
-            })?),
-            None => None,
+        let damaged = |why: String| {
+            let why = format!("certificate.pem {why}: remove it to order a new one");
+            at(io::Error::other(why))
         };
-        let state = kept.state().map_err(at)?;
+        let stored = if_there(operator_file::read(&settings.dir.join(CERTIFICATE))).map_err(at)?;
+        let certificate = stored.map(|pem| parse(&pem).map_err(damaged));
+        let certificate = certificate.transpose()?;
+        let state = State::read(&settings.dir).map_err(at)?;
         let email = settings.email.as_deref();
         let state = state.of(&settings.directory, &settings.names, email);
         Ok(Self {
@@ -103,9 +80,7 @@ impl AcmeCertificate {
                 proofs: RwLock::default(),
             }),
             state: Mutex::new(state),
-            kept,
             settings,
-            jitter,
         })
     }
 
@@ -149,14 +124,14 @@ impl AcmeCertificate {
     }
 
     /// When an order for these names is due.
-    fn due(&self, names: &[String], last: Option<LastOrder>, now: Timestamp) -> Timestamp {
+    fn due(&self, names: &[String], last: Option<(Timestamp, u32)>, now: Timestamp) -> Timestamp {
         let state = self.state.lock();
         let of_authority = state.issued_by.as_ref() == Some(&state.directory);
         let covers = |held: &Certificate| names.iter().all(|name| held.is_for(name));
         let wanted =
             |held: &Certificate| (of_authority && covers(held)).then(|| held.validity.clone());
         let validity = self.answers.of_certificate(wanted).flatten();
-        order_due(validity.as_ref(), last, self.jitter, now)
+        order_due(validity.as_ref(), last, now)
     }
 
     /// Orders a certificate, and uses it from the next connection on.
@@ -173,40 +148,41 @@ impl AcmeCertificate {
         let ordered = match begun.await {
             Ok(()) => self.certificate(now).await,
             Err(error) => Err(format!(
-                "nothing is ordered, because it cannot be stored: {}",
-                words(&error)
+                "nothing is ordered, because it cannot be stored: {error}"
             )),
         };
         self.answers.proofs.write().clear();
-        match ordered {
+        let outcome = match ordered {
             Ok((pem, certificate, left_out)) => {
                 *self.answers.certificate.write() = Some(certificate);
-                let state = self.change(|state| {
+                self.change(|state| {
                     state.issued_by = Some(state.directory.clone());
-                    if left_out.is_none() {
-                        state.failures = 0;
-                    }
+                    state.failures = if left_out.is_some() {
+                        state.failures
+                    } else {
+                        0
+                    };
                     state.error = left_out;
                 });
-                let kept = self.blocking(move |kept| {
-                    kept.keep_certificate(&pem)?;
-                    kept.keep(&state)
-                });
-                kept.await.map_err(|error| {
-                    let why = format!(
-                        "the certificate is used, but not stored: the next start orders another one: {}",
-                        words(&error)
-                    );
-                    self.state.lock().error = Some(why.clone());
-                    why
-                })
+                keep(&self.settings.dir, CERTIFICATE, pem.into_bytes()).await
             }
             Err(why) => {
-                // If this fails, the stored order stays, which is marked as failed.
+                // If storing this fails, the stored order stays, which is marked as failed.
                 let _ = self.update(|state| state.error = Some(why.clone())).await;
-                Err(why)
+                return Err(why);
             }
-        }
+        };
+        let stored = match outcome {
+            Ok(()) => self.update(|_unchanged| ()).await,
+            Err(error) => Err(error),
+        };
+        stored.map_err(|error| {
+            let why = format!(
+                "the certificate is used, but not stored: the next start orders another one: {error}"
+            );
+            self.change(|state| state.error = Some(why.clone()));
+            why
+        })
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) -> State {
@@ -218,16 +194,7 @@ impl AcmeCertificate {
     /// Changes the state, and stores it.
     async fn update(&self, change: impl FnOnce(&mut State)) -> io::Result<()> {
         let state = self.change(change);
-        self.blocking(move |kept| kept.keep(&state)).await
-    }
-
-    async fn blocking(
-        &self,
-        work: impl FnOnce(&Kept) -> io::Result<()> + Send + 'static,
-    ) -> io::Result<()> {
-        let kept = self.kept.clone();
-        let done = spawn_blocking(move || work(&kept)).await;
-        done.unwrap_or_else(|panic| Err(io::Error::other(panic)))
+        keep(&self.settings.dir, STATE, serde_json::to_vec(&state)?).await
     }
 
     /// A matching chain and key, in PEM, and the reason why names were left out: if some fail, the certificate is for
@@ -239,25 +206,19 @@ impl AcmeCertificate {
         let mut names = self.settings.names.clone();
         let mut left_out: Option<String> = None;
         let pem = loop {
-            let all = names.join(", ");
-            let failed = match timeout(DEADLINE, self.ordered(&names)).await {
-                Ok(Ok(pem)) => break pem,
-                Ok(Err(Failure::Names(failed))) => failed,
-                Ok(Err(Failure::Acme(error))) => {
-                    if problem::is_of_account(&error) {
-                        self.change(|state| state.account = None);
-                    }
-                    problem::by_name(&all, &error)
-                }
-                Ok(Err(failure)) => vec![(all, failure.to_string())],
-                Err(_elapsed) => problem::by_name(&all, &Error::Timeout(None)),
+            let refusal = match self.ordered(&names).await {
+                Ok(pem) => break pem,
+                Err(refusal) => refusal,
             };
+            if refusal.is_of_account {
+                self.change(|state| state.account = None);
+            }
             let asked = names.len();
-            names.retain(|name| !failed.iter().any(|(bad, _)| is_same_host(bad, name)));
-            let reasons = failed.into_iter().map(|(_, why)| why);
-            let why = left_out.into_iter().chain(reasons).collect::<Vec<_>>();
+            names.retain(|name| !refusal.blames(name));
+            let why = left_out.into_iter().chain([refusal.words]);
+            let why = why.collect::<Vec<_>>().join("; ");
             // The file that stores it has a size limit.
-            let why = why.join("; ").chars().take(REASON_MAX).collect();
+            let why: String = why.chars().take(REASON_MAX).collect();
             if names.is_empty() || names.len() == asked || self.due(&names, None, now) > now {
                 return Err(why);
             }
@@ -270,118 +231,6 @@ impl AcmeCertificate {
             None => Ok((pem, certificate, left_out)),
         }
     }
-
-    async fn ordered(&self, names: &[String]) -> Result<String, Failure> {
-        let identifiers = names.iter().map(|name| Identifier::Dns(name.clone()));
-        let identifiers: Vec<_> = identifiers.collect();
-        let account = self.account().await?;
-        let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
-        self.prove(&mut order).await?;
-        match order.poll_ready(&POLLS).await {
-            Ok(OrderStatus::Ready) => {}
-            Ok(_) | Err(Error::Api(_)) => {
-                return Err(refusal(&mut order, self.settings.listen).await);
-            }
-            Err(error) => return Err(error.into()),
-        }
-        let mut params = CertificateParams::new(names)?;
-        params.distinguished_name = DistinguishedName::new();
-        let key = KeyPair::generate()?;
-        let request = params.serialize_request(&key)?;
-        order.finalize_csr(request.der()).await?;
-        let chain = order.poll_certificate(&POLLS).await?;
-        Ok(format!("{}\n{}", chain.trim_end(), key.serialize_pem()))
-    }
-
-    /// The stored account, or a new one.
-    async fn account(&self) -> Result<Account, Failure> {
-        let http = AcmeHttp::new(self.settings.roots.clone());
-        let http = Box::new(http.map_err(|error| Failure::Words(error.to_string()))?);
-        let builder = Account::builder_with_http(http);
-        let stored = self.state.lock().account.clone();
-        if let Some(stored) = stored {
-            let damaged = "the account in acme.json is damaged: remove the file";
-            let credentials = serde_json::from_value(stored);
-            let credentials =
-                credentials.map_err(|_may_quote_it| Failure::Words(damaged.to_owned()))?;
-            return Ok(builder.from_credentials(credentials).await?);
-        }
-        let contact = self.settings.email.as_ref();
-        let contact = contact.map(|email| format!("mailto:{email}"));
-        let new = NewAccount {
-            contact: &contact.as_deref().into_iter().collect::<Vec<_>>(),
-            terms_of_service_agreed: true,
-            only_return_existing: false,
-        };
-        let directory = self.settings.directory.clone();
-        let (account, credentials) = builder.create(&new, directory, None).await?;
-        let credentials = serde_json::to_value(credentials).map_err(Error::Json)?;
-        let kept = self.update(|state| state.account = Some(credentials)).await;
-        kept.map_err(|error| Failure::Words(format!("the account: {}", words(&error))))?;
-        Ok(account)
-    }
-
-    /// Prepares the proof of each unproven name, and tells the authority.
-    async fn prove(&self, order: &mut Order) -> Result<(), Failure> {
-        let mut authorizations = order.authorizations();
-        while let Some(authorization) = authorizations.next().await {
-            let mut authorization = authorization?;
-            if authorization.status != AuthorizationStatus::Pending {
-                continue;
-            }
-            let name = authorization.identifier().to_string();
-            let Some(mut challenge) = authorization.challenge(ChallengeType::TlsAlpn01) else {
-                let words =
-                    "the authority does not offer TLS-ALPN-01, the only supported challenge";
-                return Err(Failure::Words(words.to_owned()));
-            };
-            let digest = challenge.key_authorization().digest();
-            self.answers.prove(&name, digest.as_ref())?;
-            challenge.set_ready().await?;
-        }
-        Ok(())
-    }
-}
-
-/// The reason why an order failed.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error(transparent)]
-    Acme(#[from] Error),
-    #[error(transparent)]
-    Proof(#[from] rcgen::Error),
-    /// Each with its reason.
-    #[error("some names failed")]
-    Names(Vec<(String, String)>),
-    #[error("{0}")]
-    Words(String),
-}
-
-/// The reason why an order is invalid: the authority's findings at each failed name.
-async fn refusal(order: &mut Order, listen: SocketAddr) -> Failure {
-    let of_order = order.state().error.clone();
-    let mut failed = Vec::new();
-    let mut authorizations = order.authorizations();
-    while let Some(Ok(mut authorization)) = authorizations.next().await {
-        let name = authorization.identifier().to_string();
-        let Ok(state) = authorization.refresh().await else {
-            break;
-        };
-        if let Some(problem) = state.challenges.iter().find_map(|one| one.error.as_ref()) {
-            let cause = unheard_ipv6(&name, listen).await;
-            let words = problem::in_words(&name, problem, cause);
-            failed.push((name, words));
-        }
-    }
-    match of_order {
-        _ if !failed.is_empty() => Failure::Names(failed),
-        Some(problem) => Error::Api(problem).into(),
-        None => Failure::Words("the authority refused the order without a reason".to_owned()),
-    }
-}
-
-fn words(error: &io::Error) -> String {
-    error.to_string()
 }
 
 fn parse(pem: &str) -> Result<Certificate, String> {

@@ -1,0 +1,261 @@
+//! An order at an authority (RFC 8555), step by step, and the authority's refusals in words.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use instant_acme::{
+    Account, AuthorizationStatus, ChallengeType, Error, Identifier, NewAccount, NewOrder, Order,
+    OrderStatus, RetryPolicy,
+};
+use rcgen::{CertificateParams, DistinguishedName, KeyPair};
+use tokio::time::timeout;
+
+use crate::adapters::outbound::probe::unheard_ipv6;
+use crate::adapters::outbound::root_cause;
+use crate::domain::{is_same_host, quoted};
+
+use super::AcmeCertificate;
+use super::http::AcmeHttp;
+
+/// Deadline of an order. Authorities verify from several places, and some wait in between.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+/// Polling of the authority for its verification, and for the certificate.
+const POLLS: RetryPolicy = RetryPolicy::new()
+    .initial_delay(Duration::from_millis(500))
+    .backoff(1.5)
+    .timeout(Duration::from_secs(90));
+
+/// Prefix of problem types (RFC 8555, section 6.7).
+const TYPES: &str = "urn:ietf:params:acme:error:";
+
+/// The type of the problem that the account is unknown, without the prefix.
+const NO_ACCOUNT: &str = "accountDoesNotExist";
+
+const CLOSED: &str = "port 443 cannot be reached: open it in the firewall and the router, and check that the name \
+     points to this machine";
+const FOREIGN: &str = "something else responds on port 443: the name points elsewhere, or is behind a CDN or a load \
+     balancer, such as Cloudflare's proxy, where this cannot work";
+
+/// The reason why an order failed.
+pub(super) struct Refusal {
+    /// The names at fault; none if all of them are.
+    names: Vec<String>,
+    pub(super) words: String,
+    /// The authority does not know the account any more.
+    pub(super) is_of_account: bool,
+}
+
+impl Refusal {
+    fn new(words: impl Into<String>) -> Self {
+        Self {
+            names: Vec::new(),
+            words: words.into(),
+            is_of_account: false,
+        }
+    }
+
+    /// Names, each with its reason.
+    fn of_names(failed: Vec<(String, String)>) -> Self {
+        let (names, words): (_, Vec<_>) = failed.into_iter().unzip();
+        Self {
+            names,
+            ..Self::new(words.join("; "))
+        }
+    }
+
+    /// True if this name is at fault, and others are not.
+    pub(super) fn blames(&self, name: &str) -> bool {
+        self.names.iter().any(|bad| is_same_host(bad, name))
+    }
+}
+
+impl From<rcgen::Error> for Refusal {
+    fn from(error: rcgen::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        if let Error::Other(cause) = error {
+            let cause = root_cause(&*cause);
+            return Self::new(format!("the authority cannot be reached: {cause}"));
+        }
+        let Error::Api(problem) = error else {
+            let words = quoted(error.to_string().as_bytes(), None);
+            return Self::new(format!("the order failed: {words}"));
+        };
+        let of_names = problem.subproblems.iter().filter_map(|of_name| {
+            let name = of_name.identifier.as_ref()?.authorized(false).to_string();
+            let (kind, detail) = (of_name.r#type.as_deref(), of_name.detail.as_deref());
+            let words = told(&name, kind, detail, None);
+            Some((name, words))
+        });
+        let of_names: Vec<_> = of_names.collect();
+        if !of_names.is_empty() {
+            return Self::of_names(of_names);
+        }
+        let (kind, detail) = (problem.r#type.as_deref(), problem.detail.as_deref());
+        Self {
+            is_of_account: kind.and_then(|kind| kind.strip_prefix(TYPES)) == Some(NO_ACCOUNT),
+            ..Self::new(told("the order", kind, detail, None))
+        }
+    }
+}
+
+/// A problem with `name` in words: with its `cause` if it is known, or what to do.
+fn told(name: &str, kind: Option<&str>, detail: Option<&str>, cause: Option<String>) -> String {
+    let kind = kind.unwrap_or_default();
+    let words = match kind.strip_prefix(TYPES).unwrap_or(kind) {
+        "connection" => cause.unwrap_or_else(|| CLOSED.to_owned()),
+        "tls" | "unauthorized" | "incorrectResponse" => cause.unwrap_or_else(|| FOREIGN.to_owned()),
+        NO_ACCOUNT => "the account is unknown: the next order creates a new one".to_owned(),
+        other => format!("refused as {}", quoted(other.as_bytes(), None)),
+    };
+    let detail = quoted(detail.unwrap_or("no reason is given").as_bytes(), None);
+    format!("{name}: {words} (the authority: {detail})")
+}
+
+impl AcmeCertificate {
+    /// A certificate for these names with its chain and key, in PEM.
+    pub(super) async fn ordered(&self, names: &[String]) -> Result<String, Refusal> {
+        let issued = timeout(DEADLINE, self.issued(names)).await;
+        let late = |_elapsed| {
+            let words = "the authority did not finish the order in time";
+            Err(Refusal::new(words))
+        };
+        issued.unwrap_or_else(late)
+    }
+
+    async fn issued(&self, names: &[String]) -> Result<String, Refusal> {
+        let identifiers = names.iter().map(|name| Identifier::Dns(name.clone()));
+        let identifiers: Vec<_> = identifiers.collect();
+        let account = self.account().await?;
+        let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
+        self.prove(&mut order).await?;
+        match order.poll_ready(&POLLS).await {
+            Ok(OrderStatus::Ready) => {}
+            Ok(_) | Err(Error::Api(_)) => {
+                return Err(refusal(&mut order, self.settings.listen).await);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name = DistinguishedName::new();
+        let key = KeyPair::generate()?;
+        let request = params.serialize_request(&key)?;
+        order.finalize_csr(request.der()).await?;
+        let chain = order.poll_certificate(&POLLS).await?;
+        Ok(format!("{}\n{}", chain.trim_end(), key.serialize_pem()))
+    }
+
+    /// The stored account, or a new one.
+    async fn account(&self) -> Result<Account, Refusal> {
+        let http = AcmeHttp::new(self.settings.roots.clone());
+        let http = http.map_err(|error| Refusal::new(error.to_string()))?;
+        let builder = Account::builder_with_http(Box::new(http));
+        let stored = self.state.lock().account.clone();
+        if let Some(stored) = stored {
+            let damaged = "the account in acme.json is damaged: remove the file";
+            let credentials = serde_json::from_value(stored);
+            let credentials = credentials.map_err(|_may_quote_it| Refusal::new(damaged))?;
+            return Ok(builder.from_credentials(credentials).await?);
+        }
+        let contact = self.settings.email.as_ref();
+        let contact = contact.map(|email| format!("mailto:{email}"));
+        let new = NewAccount {
+            contact: &contact.as_deref().into_iter().collect::<Vec<_>>(),
+            terms_of_service_agreed: true,
+            only_return_existing: false,
+        };
+        let directory = self.settings.directory.clone();
+        let (account, credentials) = builder.create(&new, directory, None).await?;
+        let credentials = serde_json::to_value(credentials).map_err(Error::Json)?;
+        let kept = self.update(|state| state.account = Some(credentials)).await;
+        kept.map_err(|error| Refusal::new(format!("the account: {error}")))?;
+        Ok(account)
+    }
+
+    /// Prepares the proof of each unproven name, and tells the authority.
+    async fn prove(&self, order: &mut Order) -> Result<(), Refusal> {
+        let mut authorizations = order.authorizations();
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization = authorization?;
+            if authorization.status != AuthorizationStatus::Pending {
+                continue;
+            }
+            let name = authorization.identifier().to_string();
+            let Some(mut challenge) = authorization.challenge(ChallengeType::TlsAlpn01) else {
+                let words =
+                    "the authority does not offer TLS-ALPN-01, the only supported challenge";
+                return Err(Refusal::new(words));
+            };
+            let digest = challenge.key_authorization().digest();
+            self.answers.prove(&name, digest.as_ref())?;
+            challenge.set_ready().await?;
+        }
+        Ok(())
+    }
+}
+
+/// The reason why an order is invalid: the authority's findings at each failed name.
+async fn refusal(order: &mut Order, listen: SocketAddr) -> Refusal {
+    let of_order = order.state().error.clone();
+    let mut failed = Vec::new();
+    let mut authorizations = order.authorizations();
+    while let Some(Ok(mut authorization)) = authorizations.next().await {
+        let name = authorization.identifier().to_string();
+        let Ok(state) = authorization.refresh().await else {
+            break;
+        };
+        if let Some(problem) = state.challenges.iter().find_map(|one| one.error.as_ref()) {
+            let cause = unheard_ipv6(&name, listen).await;
+            let (kind, detail) = (problem.r#type.as_deref(), problem.detail.as_deref());
+            let words = told(&name, kind, detail, cause);
+            failed.push((name, words));
+        }
+    }
+    match of_order {
+        _ if !failed.is_empty() => Refusal::of_names(failed),
+        Some(problem) => Error::Api(problem).into(),
+        None => Refusal::new("the authority refused the order without a reason"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_is_told_in_the_authoritys_words_and_with_what_to_do() {
+        for (kind, words) in [
+            ("connection", "port 443 cannot be reached"),
+            ("tls", "behind a CDN"),
+            ("unauthorized", "behind a CDN"),
+            ("caa", "refused as caa"),
+            ("rateLimited", "refused as rateLimited"),
+        ] {
+            let problem = json!({"type": format!("{TYPES}{kind}"), "detail": "because\n\u{1b}[1m"});
+            let error = Error::Api(serde_json::from_value(problem).unwrap());
+            let told = Refusal::from(error).words;
+            assert!(told.starts_with("the order: "), "{told}");
+            assert!(told.contains(words), "{kind}: {told}");
+            assert!(told.ends_with("(the authority: because [1m)"), "{told}");
+        }
+        let long = "x".repeat(1000);
+        let words = told("api.example", Some(&long), Some(&long), None);
+        assert!(words.len() < 600, "{words}");
+        let cause = Some("it has an AAAA record".to_owned());
+        let words = told(
+            "api.example",
+            Some("urn:ietf:params:acme:error:tls"),
+            None,
+            cause,
+        );
+        let expected = "api.example: it has an AAAA record (the authority: no reason is given)";
+        assert_eq!(words, expected);
+    }
+}
