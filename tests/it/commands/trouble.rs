@@ -231,7 +231,7 @@ fn a_service_of_another_version_is_named() {
             "I do not know that one",
         ),
         ("{\"failure\":null}\n{}\n\n", "missing field"),
-        ("{}\n\n", "missing field"),
+        ("{}\n\n", "while parsing a value"),
         ("HTTP/1.1 200 OK\r\n\r\n", "expected value"),
     ] {
         let socket = dir.path().join("admin.sock");
