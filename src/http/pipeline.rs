@@ -164,11 +164,10 @@ impl Exchange {
         if context.head.has_credential {
             return Ok(Step::Unadmitted);
         }
-        let admitted = admit::admit_now(context.app().meter(), context.now, &context.client);
-        let Some(decision) = admitted else {
+        let (meter, decision) = (context.app().meter(), &mut self.decision);
+        if !admit::admit_now(meter, context.now, &context.client, decision) {
             return Ok(Step::Unadmitted);
-        };
-        self.decision = decision;
+        }
         let endpoint = self.admitted_endpoint(Ok(()))?;
         self.dispatch(endpoint)
     }
@@ -294,7 +293,7 @@ impl Exchange {
 
     /// Step 7.
     fn finish(
-        mut self,
+        &mut self,
         service: &LandingService,
         mut outcome: Result<Reply, Problem>,
     ) -> Response<ReplyBody> {

@@ -23,9 +23,15 @@ pub trait RateLimiter: Send + Sync {
         now: Timestamp,
     ) -> Result<Admission, LimiterError>;
 
-    /// Like `acquire`, without waiting. `None` if the limiter has to ask another process.
-    fn acquire_now(&self, _charges: &[Charge<'_>], _now: Timestamp) -> Option<Admission> {
-        None
+    /// Like `acquire`, without waiting: writes the result to `admission`, which is empty. False if the limiter has
+    /// to ask another process.
+    fn acquire_now(
+        &self,
+        _charges: &[Charge<'_>],
+        _now: Timestamp,
+        _admission: &mut Admission,
+    ) -> bool {
+        false
     }
 
     /// The refusal of `charge`, if it is known without asking another process.

@@ -3,7 +3,7 @@
 use crate::domain::{
     AccessToken, ApiKey, Client, Decision, Fingerprint, PolicyName, SecretKeys, Timestamp,
 };
-use crate::ports::{KeyIssuer, LimiterError, RevocationList, StoreError};
+use crate::ports::{Admission, KeyIssuer, LimiterError, RevocationList, StoreError};
 
 use super::meter::{Charges, Meter};
 
@@ -53,10 +53,18 @@ pub async fn admit(
     Ok(meter.acquire(&charges, now).await?.decision)
 }
 
-/// Like [`admit`], but only if the limiter is in this process.
-pub fn admit_now(meter: Meter<'_>, now: Timestamp, client: &Client) -> Option<Decision> {
+/// Like [`admit`], but only if the limiter is in this process; false if it is not. Writes to `decision`.
+pub fn admit_now(
+    meter: Meter<'_>,
+    now: Timestamp,
+    client: &Client,
+    decision: &mut Decision,
+) -> bool {
     let charges = door_charges(meter, client);
-    Some(meter.acquire_now(&charges, now)?.decision)
+    let mut admission = Admission::default();
+    let is_decided = meter.acquire_now(&charges, now, &mut admission);
+    *decision = admission.decision;
+    is_decided
 }
 
 fn door_charges<'a>(meter: Meter<'a>, client: &Client) -> Charges<'a> {

@@ -84,19 +84,25 @@ impl<'a> Meter<'a> {
         charges: &[Charge<'_>],
         now: Timestamp,
     ) -> Result<Admission, LimiterError> {
-        if let Some(admission) = self.acquire_now(charges, now) {
-            return Ok(admission);
+        let mut admission = Admission::default();
+        if !self.limiter.acquire_now(charges, now, &mut admission) {
+            admission = self.limiter.acquire(charges, now).await?;
         }
-        let admission = self.limiter.acquire(charges, now).await?;
         self.metrics.record_decision(&admission.decision);
         Ok(admission)
     }
 
-    /// Like `acquire`, but only if the limiter is in this process.
-    pub fn acquire_now(&self, charges: &[Charge<'_>], now: Timestamp) -> Option<Admission> {
-        let admission = self.limiter.acquire_now(charges, now)?;
+    /// Like `acquire`, but only if the limiter is in this process; false if it is not. The result is written to
+    /// `admission`, which is empty.
+    pub fn acquire_now(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+        admission: &mut Admission,
+    ) -> bool {
+        let is_decided = self.limiter.acquire_now(charges, now, admission);
         self.metrics.record_decision(&admission.decision);
-        Some(admission)
+        is_decided
     }
 
     /// Refunds the charges of a failed operation, and returns the decision with the standings afterwards.

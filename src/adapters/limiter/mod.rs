@@ -169,11 +169,19 @@ impl RateLimiter for SledRateLimiter {
         charges: &[Charge<'_>],
         now: Timestamp,
     ) -> Result<Admission, LimiterError> {
-        Ok(self.table.acquire(charges, now))
+        let mut admission = Admission::default();
+        self.table.acquire(charges, now, &mut admission);
+        Ok(admission)
     }
 
-    fn acquire_now(&self, charges: &[Charge<'_>], now: Timestamp) -> Option<Admission> {
-        Some(self.table.acquire(charges, now))
+    fn acquire_now(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+        admission: &mut Admission,
+    ) -> bool {
+        self.table.acquire(charges, now, admission);
+        true
     }
 
     fn known_refusal(&self, charge: &Charge<'_>, now: Timestamp) -> Option<Decision> {

@@ -1,7 +1,7 @@
 //! The rate-limit headers: three integers that every client understands, and the structured fields
 //! of draft-ietf-httpapi-ratelimit-headers-11.
 
-use arrayvec::ArrayString;
+use arrayvec::ArrayVec;
 use hyper::header::{HeaderName, HeaderValue};
 
 use crate::domain::{Decision, Policies, PolicyName, Quota};
@@ -63,31 +63,34 @@ impl RateLimitHeaders {
         let binding = decision.binding()?;
         let remaining = self.number(binding.remaining().into());
         let reset_s = self.number(binding.reset_s());
-        let mut rate_limit = ArrayString::<RATE_LIMIT_LEN_MAX>::new();
+        let mut rate_limit = ArrayVec::<u8, RATE_LIMIT_LEN_MAX>::new();
         for part in [
-            "\"",
-            binding.policy.as_str(),
-            "\";r=",
-            remaining.to_str().unwrap_or_default(),
-            ";t=",
-            reset_s.to_str().unwrap_or_default(),
+            b"\"",
+            binding.policy.as_str().as_bytes(),
+            b"\";r=",
+            remaining.as_bytes(),
+            b";t=",
+            reset_s.as_bytes(),
         ] {
             // It is long enough for any policy and number.
-            let _ = rate_limit.try_push_str(part);
+            let _ = rate_limit.try_extend_from_slice(part);
         }
-        let counted = decision.standings().iter();
-        let counted = counted.map(|standing| (standing.policy, standing.quota));
         Some([
             self.number(binding.quota.count().into()),
             remaining,
             reset_s,
             value(&rate_limit),
-            if counted.clone().eq(self.door_policies.iter().copied()) {
-                self.door_list.clone()
-            } else {
-                value(&list(counted))
-            },
+            self.list(decision),
         ])
+    }
+
+    fn list(&self, decision: &Decision) -> HeaderValue {
+        let counted = decision.standings().iter();
+        let counted = counted.map(|standing| (standing.policy, standing.quota));
+        if counted.clone().eq(self.door_policies.iter().copied()) {
+            return self.door_list.clone();
+        }
+        value(list(counted).as_bytes())
     }
 }
 
@@ -101,8 +104,8 @@ fn list(policies: impl Iterator<Item = (PolicyName, Quota)>) -> String {
 }
 
 /// Of names of policies and numbers, which are valid in a value.
-fn value(text: &str) -> HeaderValue {
-    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
+fn value(text: &[u8]) -> HeaderValue {
+    HeaderValue::from_bytes(text).unwrap_or(HeaderValue::from_static(""))
 }
 
 #[cfg(test)]

@@ -129,16 +129,28 @@ impl Renderer {
         };
         let mut headers = self.template.clone();
         let has_type = content_type.is_some();
-        let leading = [id.to_header(), content_type.unwrap_or(BLANK)];
-        for (blank, value) in headers.values_mut().zip(leading.into_iter().chain(limits)) {
+        let [limit, remaining, reset, rate_limit, policy] = limits;
+        let content_type = content_type.unwrap_or(BLANK);
+        let values = [
+            id.to_header(),
+            content_type,
+            limit,
+            remaining,
+            reset,
+            rate_limit,
+            policy,
+        ];
+        for (blank, value) in headers.values_mut().zip(values) {
             *blank = value;
         }
         if !has_type {
             headers.remove(CONTENT_TYPE);
         }
-        // No cache may keep the numbers, which are one client's at one moment.
-        own.remove(CACHE_CONTROL);
-        headers.extend(own);
+        if !own.is_empty() {
+            // No cache may keep the numbers, which are one client's at one moment.
+            own.remove(CACHE_CONTROL);
+            headers.extend(own);
+        }
         headers
     }
 }

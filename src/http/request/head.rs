@@ -3,9 +3,10 @@
 use std::net::Ipv6Addr;
 
 use hyper::Version;
-use hyper::header::{COOKIE, HOST, TRANSFER_ENCODING};
+use hyper::header::{COOKIE, HOST, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
+use smallvec::SmallVec;
 
 use crate::domain::is_same_origin;
 
@@ -34,13 +35,20 @@ impl Head {
     /// Reads the head of a request to a path of `area`.
     pub(crate) fn read(parts: &Parts, area: Area) -> Self {
         let mut head = Self {
-            check: check(parts),
+            check: Ok(()),
             has_credential: false,
             is_forwarded: false,
             wanted: Wanted::Any,
         };
+        let mut framing = Framing::default();
         for (name, value) in &parts.headers {
-            if identity::is_credential(name, value) {
+            if name == HOST {
+                framing.hosts.push(value);
+            } else if name == COOKIE {
+                framing.cookies += 1;
+            } else if name == TRANSFER_ENCODING {
+                framing.codings.push(value);
+            } else if identity::is_credential(name, value) {
                 head.has_credential = true;
             } else if FORWARDING_HEADERS.contains(name) {
                 head.is_forwarded = true;
@@ -48,80 +56,106 @@ impl Head {
                 head.wanted = head.wanted.and(value);
             }
         }
+        head.check = framing.check(parts);
         head
     }
 }
 
-/// Checks the request's target, its framing and its number of headers. On HTTP/1 the connection must be
-/// closed after a request that fails: a proxy in front of the service may see its end elsewhere.
-///
-/// hyper itself refuses every other last transfer coding than `chunked`, and any on HTTP/1.0. With a transfer
-/// coding it ignores `Content-Length`, and closes the connection after the response (RFC 9112, section 6.3).
-///
-/// # Errors
-/// The fault, in words for the client.
-fn check(parts: &Parts) -> Result<(), &'static str> {
-    // HTTP/2 may split the cookies into a field for each (RFC 9113, section 8.2.3).
-    let crumbs = parts.headers.get_all(COOKIE).iter().skip(1).count();
-    if parts.headers.len() - crumbs > HEADERS_MAX {
-        return Err("The request has more than 100 headers.");
-    }
-    let mut codings = parts.headers.get_all(TRANSFER_ENCODING).iter();
-    if let Some(coding) = codings.next()
-        && (codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
-    {
-        return Err("The only accepted transfer coding is a single chunked.");
-    }
-    let mut hosts = parts.headers.get_all(HOST).iter();
-    let host = hosts.next();
-    if hosts.next().is_some() {
-        return Err("The request has more than one Host.");
-    }
-    let host = match host.map(|host| host.to_str().unwrap_or_default()) {
-        Some(host) if !is_host(host) => {
-            return Err("Host must be a host name or an IP address, with an optional port.");
+/// The fields of a head that say where the request ends, and for which host it is.
+#[derive(Default)]
+struct Framing<'a> {
+    hosts: SmallVec<[&'a HeaderValue; 1]>,
+    codings: SmallVec<[&'a HeaderValue; 1]>,
+    cookies: usize,
+}
+
+impl Framing<'_> {
+    /// Checks the request's target, its framing and its number of headers. On HTTP/1 the connection must be
+    /// closed after a request that fails: a proxy in front of the service may see its end elsewhere.
+    ///
+    /// hyper itself refuses every other last transfer coding than `chunked`, and any on HTTP/1.0. With a transfer
+    /// coding it ignores `Content-Length`, and closes the connection after the response (RFC 9112, section 6.3).
+    ///
+    /// # Errors
+    /// The fault, in words for the client.
+    fn check(&self, parts: &Parts) -> Result<(), &'static str> {
+        // HTTP/2 may split the cookies into a field for each (RFC 9113, section 8.2.3).
+        let crumbs = self.cookies.saturating_sub(1);
+        if parts.headers.len() - crumbs > HEADERS_MAX {
+            return Err("The request has more than 100 headers.");
         }
-        host => host,
-    };
-    // `:authority` on HTTP/2, and the target's authority on HTTP/1 if that is a whole URL.
-    let authority = parts.uri.authority().map(Authority::as_str);
-    if authority.is_some_and(|authority| !is_host(authority)) {
-        return Err("The authority must be a host name or an IP address, with an optional port.");
-    }
-    match (parts.version, host, authority) {
-        // RFC 9113, section 8.3.1.
-        (Version::HTTP_2, Some(host), Some(authority)) if !is_same(parts, host, authority) => {
-            Err("Host and :authority differ.")
+        match self.codings.as_slice() {
+            [] => {}
+            [coding] if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {}
+            [..] => return Err("The only accepted transfer coding is a single chunked."),
         }
-        (Version::HTTP_11, None, _) | (Version::HTTP_2, None, None) => {
-            Err("The Host header is missing.")
+        let host = match self.hosts.as_slice() {
+            [] => None,
+            [host] if is_host(host.as_bytes()) => Some(host.as_bytes()),
+            [_] => {
+                return Err("Host must be a host name or an IP address, with an optional port.");
+            }
+            [..] => return Err("The request has more than one Host."),
+        };
+        // `:authority` on HTTP/2, and the target's authority on HTTP/1 if that is a whole URL.
+        let authority = parts.uri.authority().map(Authority::as_str);
+        if authority.is_some_and(|authority| !is_host(authority.as_bytes())) {
+            return Err(
+                "The authority must be a host name or an IP address, with an optional port.",
+            );
         }
-        _ => Ok(()),
+        match (parts.version, host, authority) {
+            // RFC 9113, section 8.3.1.
+            (Version::HTTP_2, Some(host), Some(authority)) if !is_same(parts, host, authority) => {
+                Err("Host and :authority differ.")
+            }
+            (Version::HTTP_11, None, _) | (Version::HTTP_2, None, None) => {
+                Err("The Host header is missing.")
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 /// Compares two authorities of the request's scheme.
-fn is_same(parts: &Parts, one: &str, other: &str) -> bool {
+fn is_same(parts: &Parts, host: &[u8], authority: &str) -> bool {
     let scheme = parts.uri.scheme_str().unwrap_or("https");
-    is_same_origin(&format!("{scheme}://{one}"), &format!("{scheme}://{other}"))
+    let host = String::from_utf8_lossy(host);
+    is_same_origin(
+        &format!("{scheme}://{host}"),
+        &format!("{scheme}://{authority}"),
+    )
 }
 
 /// True if `text` is a host name or IP address, optionally with a port (RFC 9110, section 7.2).
-fn is_host(text: &str) -> bool {
-    let (is_host, rest) = if let Some(literal) = text.strip_prefix('[') {
-        let (address, rest) = literal.split_once(']').unwrap_or_default();
-        (address.parse::<Ipv6Addr>().is_ok(), rest)
+fn is_host(text: &[u8]) -> bool {
+    let (is_host, rest) = if let Some(literal) = text.strip_prefix(b"[") {
+        let end = literal.iter().position(|byte| *byte == b']');
+        let (address, rest) = literal.split_at(end.unwrap_or(literal.len()));
+        let address = str::from_utf8(address).unwrap_or_default();
+        let is_closed = !rest.is_empty();
+        (
+            is_closed && address.parse::<Ipv6Addr>().is_ok(),
+            rest.get(1..).unwrap_or_default(),
+        )
     } else {
-        let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
-        let is_of_name =
-            |byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_');
-        (!name.is_empty() && name.bytes().all(is_of_name), rest)
+        let is_of_name = |byte: &&u8| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_');
+        let name = text.iter().take_while(is_of_name).count();
+        (name > 0, text.get(name..).unwrap_or_default())
     };
-    let is_port = |port: &str| {
-        let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
-        port.is_empty() || is_number && port.parse::<u16>().is_ok()
-    };
-    is_host && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
+    is_host && is_port(rest)
+}
+
+/// True if nothing follows a host, or a colon and perhaps a port.
+fn is_port(rest: &[u8]) -> bool {
+    match rest {
+        [] | [b':'] => true,
+        [b':', port @ ..] if port.iter().all(u8::is_ascii_digit) => {
+            let port = str::from_utf8(port).unwrap_or_default();
+            port.parse::<u16>().is_ok()
+        }
+        [..] => false,
+    }
 }
 
 #[cfg(test)]
@@ -143,7 +177,7 @@ mod tests {
             "a:0",
             "a:65535",
         ] {
-            assert!(is_host(host), "{host}");
+            assert!(is_host(host.as_bytes()), "{host}");
         }
         for text in [
             "",
@@ -178,7 +212,7 @@ mod tests {
             "<a>",
             "a\0",
         ] {
-            assert!(!is_host(text), "{text:?}");
+            assert!(!is_host(text.as_bytes()), "{text:?}");
         }
     }
 }
