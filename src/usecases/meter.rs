@@ -144,22 +144,15 @@ impl<'a> Meter<'a> {
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
         let group = network.group(self.key);
         let mut charges = ArrayVec::new();
-        // Neighbours often have the same subject.
-        let mut hashed: Option<(Subject<'_>, [u8; 16])> = None;
         for &(policy, subject) in subjects {
             let Some(quota) = self.policies.quota(policy) else {
                 continue;
             };
-            let hash = match hashed {
-                Some((same, hash)) if same == subject => hash,
-                Some(_) | None => subject.hashed(self.key),
-            };
-            hashed = Some((subject, hash));
             let charge = Charge {
                 policy,
                 quota,
-                key: LimitKey::tagged(policy, hash),
-                group: (subject != Subject::Everyone).then_some(group),
+                key: LimitKey::new(self.key, policy, subject),
+                group: (!matches!(subject, Subject::Everyone)).then_some(group),
             };
             // No request has more charges.
             if charges.try_push(charge).is_err() {

@@ -1,6 +1,8 @@
 //! The rate-limit headers: three integers that every client understands, and the structured fields
 //! of draft-ietf-httpapi-ratelimit-headers-11.
 
+use std::iter;
+
 use arrayvec::ArrayVec;
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -27,6 +29,8 @@ const PREPARED_NUMBERS: u64 = 2048;
 pub struct RateLimitHeaders {
     /// The value of each small number.
     numbers: Vec<HeaderValue>,
+    /// The count of each policy, and its value.
+    counts: Vec<(u32, HeaderValue)>,
     /// The policies that count every request. Most answers list no other.
     door_policies: Vec<(PolicyName, Quota)>,
     /// The value that lists them. It has no reference count that all cores would share.
@@ -41,10 +45,11 @@ impl RateLimitHeaders {
             door_policies.filter_map(|policy| Some((policy, policies.quota(policy)?)));
         let door_policies: Vec<_> = door_policies.collect();
         let list: &str = list(door_policies.iter().copied()).leak();
-        let numbers = (0..PREPARED_NUMBERS).map(|number| number.to_string());
-        let numbers: &str = numbers.collect::<Vec<_>>().join(" ").leak();
+        let quotas = PolicyName::ALL.map(|policy| policies.quota(policy));
+        let counts: Vec<_> = quotas.into_iter().flatten().map(Quota::count).collect();
         Self {
-            numbers: numbers.split(' ').map(HeaderValue::from_static).collect(),
+            numbers: prepared(0..PREPARED_NUMBERS),
+            counts: iter::zip(counts.clone(), prepared(counts)).collect(),
             door_policies,
             door_list: HeaderValue::from_static(list),
         }
@@ -76,12 +81,21 @@ impl RateLimitHeaders {
             let _ = rate_limit.try_extend_from_slice(part);
         }
         Some([
-            self.number(binding.quota.count().into()),
+            self.count(binding.quota.count()),
             remaining,
             reset_s,
             value(&rate_limit),
             self.list(decision),
         ])
+    }
+
+    /// The value of a policy's count.
+    fn count(&self, count: u32) -> HeaderValue {
+        let prepared = self
+            .counts
+            .iter()
+            .find(|(of_policy, _)| *of_policy == count);
+        prepared.map_or_else(|| self.number(count.into()), |(_, value)| value.clone())
     }
 
     fn list(&self, decision: &Decision) -> HeaderValue {
@@ -92,6 +106,16 @@ impl RateLimitHeaders {
         }
         value(list(counted).as_bytes())
     }
+}
+
+/// The values of `numbers`. They have no reference count that all cores would share.
+fn prepared<N: ToString>(numbers: impl IntoIterator<Item = N>) -> Vec<HeaderValue> {
+    let numbers: Vec<_> = numbers
+        .into_iter()
+        .map(|number| number.to_string())
+        .collect();
+    let numbers: &str = numbers.join(" ").leak();
+    numbers.split(' ').map(HeaderValue::from_static).collect()
 }
 
 /// The value of `RateLimit-Policy`.
@@ -110,8 +134,6 @@ fn value(text: &[u8]) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
-    use std::iter;
-
     use super::*;
     use crate::domain::{PolicyName, Quota, Standing, Usage};
     use crate::usecases::admit::EVERY_REQUEST;

@@ -119,9 +119,9 @@ impl Renderer {
         reply: &mut Reply,
         limits: Option<[HeaderValue; 5]>,
     ) -> HeaderMap {
-        let (content_type, mut own) = (reply.content_type.take(), mem::take(&mut reply.headers));
+        let content_type = reply.content_type.take();
         let Some(limits) = limits else {
-            let mut headers = own;
+            let mut headers = mem::take(&mut reply.headers);
             headers.insert(X_REQUEST_ID, id.to_header());
             headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
             headers.extend(content_type.map(|value| (CONTENT_TYPE, value)));
@@ -146,7 +146,8 @@ impl Renderer {
         if !has_type {
             headers.remove(CONTENT_TYPE);
         }
-        if !own.is_empty() {
+        if !reply.headers.is_empty() {
+            let mut own = mem::take(&mut reply.headers);
             // No cache may keep the numbers, which are one client's at one moment.
             own.remove(CACHE_CONTROL);
             headers.extend(own);

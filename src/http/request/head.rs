@@ -148,14 +148,17 @@ fn is_host(text: &[u8]) -> bool {
 
 /// True if nothing follows a host, or a colon and perhaps a port.
 fn is_port(rest: &[u8]) -> bool {
-    match rest {
-        [] | [b':'] => true,
-        [b':', port @ ..] if port.iter().all(u8::is_ascii_digit) => {
-            let port = str::from_utf8(port).unwrap_or_default();
-            port.parse::<u16>().is_ok()
+    let Some((b':', digits)) = rest.split_first() else {
+        return rest.is_empty();
+    };
+    let mut port = 0_u32;
+    for digit in digits {
+        if !digit.is_ascii_digit() {
+            return false;
         }
-        [..] => false,
+        port = port.saturating_mul(10) + u32::from(digit - b'0');
     }
+    port <= u32::from(u16::MAX)
 }
 
 #[cfg(test)]
