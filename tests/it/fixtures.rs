@@ -618,9 +618,13 @@ impl RateLimiter for FaultyRateLimiter {
         self.inner.acquire(charges, now).await
     }
 
-    fn acquire_now(&self, charges: &[Charge<'_>], now: Timestamp) -> Option<Admission> {
-        (self.fault)("acquire").ok()?;
-        self.inner.acquire_now(charges, now)
+    fn acquire_now(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+        admission: &mut Admission,
+    ) -> bool {
+        (self.fault)("acquire").is_ok() && self.inner.acquire_now(charges, now, admission)
     }
 
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {

@@ -8,7 +8,7 @@ use landing_api::domain::client::LimitKey;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{Charge, RateLimiter, Receipt, WindowSet};
+use landing_api::ports::{Admission, Charge, RateLimiter, Receipt, WindowSet};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -58,13 +58,15 @@ async fn a_decision_without_waiting_is_the_same_decision() {
     let quota = "2/60s";
     check(quota, async |limiter| {
         let charge = charge(PolicyName::Ip, quota, 1);
-        let Some(admission) = limiter.acquire_now(&[charge], START) else {
+        let mut admission = Admission::default();
+        if !limiter.acquire_now(&[charge], START, &mut admission) {
             assert_eq!(peek(limiter, charge, START).await.0, 0);
             return;
-        };
+        }
         assert_eq!(usage(&admission.decision, PolicyName::Ip), (1, 60_000));
         assert!(is_admitted(limiter, &[charge], START).await);
-        let refused = limiter.acquire_now(&[charge], START).unwrap();
+        let mut refused = Admission::default();
+        assert!(limiter.acquire_now(&[charge], START, &mut refused));
         assert!(refused.decision.is_refused() && refused.receipt.is_empty());
         refund(limiter, admission.receipt, START).await;
         assert_eq!(peek(limiter, charge, START).await.0, 1);
