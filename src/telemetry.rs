@@ -87,17 +87,20 @@ impl LineQueue {
                     None => is_ending = true,
                 }
             }
-            // There is no other place to report a failure.
-            let _ = out.write_all(&bytes);
-            bytes.clear();
             let dropped = self.dropped.load(Relaxed);
-            if dropped > dropped_reported {
+            let is_news = dropped > dropped_reported;
+            if is_news {
+                // Now, while the queue has room for it.
                 dropped_reported = dropped;
                 tracing::warn!(
                     log.dropped = dropped,
                     "log lines were dropped because standard error was not read; total since the start"
                 );
-            } else if is_ending {
+            }
+            // There is no other place to report a failure.
+            let _ = out.write_all(&bytes);
+            bytes.clear();
+            if is_ending && !is_news {
                 return;
             }
         }
