@@ -87,9 +87,13 @@ pub struct Args {
     #[arg(long, value_name = "URL", value_parser = values::page_link)]
     pub privacy_url: Option<String>,
 
-    /// Directory with your own pages, images and logo
+    /// Directory with your own pages and images
     #[arg(long, value_name = "DIR")]
     pub site_dir: Option<PathBuf>,
+
+    /// SVG or PNG logo, up to 1 MiB, shown next to the name on every page and in the browser tab
+    #[arg(long, value_name = "FILE")]
+    pub site_logo: Option<PathBuf>,
 
     /// PNG, JPEG, WebP or SVG picture, up to 1 MiB, shown beside the title of the home page
     #[arg(long, value_name = "FILE")]

@@ -63,11 +63,14 @@ pub struct Image {
 }
 
 impl Image {
-    /// The operator's logo, in place of the icon: one of `images`, by its name. [`Images::read`] checks their content.
-    pub fn logo(images: &[SiteImage]) -> Option<Self> {
-        let names = ["logo.svg", "logo.png"];
-        let logo = images.iter().find(|image| names.contains(&&*image.name));
-        Self::read(logo?.bytes.clone())
+    /// The operator's logo, in place of the icon.
+    ///
+    /// # Errors
+    /// Says what it must be.
+    pub fn logo(bytes: Vec<u8>) -> Result<Self, String> {
+        let image = Self::read(bytes.into());
+        let logo = image.filter(|image| ["svg", "png"].contains(&image.ending));
+        logo.ok_or_else(|| "is no SVG or PNG".to_owned())
     }
 
     /// The picture of the home page, with its size, so that nothing moves when it has loaded.

@@ -59,15 +59,16 @@ impl From<String> for StoresError {
 pub fn site(args: &Args, settings: &Settings, problems: &[ProblemPage]) -> Result<Site, String> {
     let (files, images) = site_files(args)?;
     let dir = args.site_dir.clone().unwrap_or_default();
-    let picture = args.site_picture.as_ref().map(|path| {
-        let bytes = operator_file::read_image(path).map_err(|error| error.to_string());
-        let picture = bytes.and_then(Image::picture);
-        picture.map_err(at("--site-picture", path))
-    });
+    let image =
+        |flag: &str, path: &Option<PathBuf>, parse: fn(Vec<u8>) -> Result<Image, String>| {
+            let path = path.as_ref()?;
+            let bytes = operator_file::read_image(path).map_err(|error| error.to_string());
+            Some(bytes.and_then(parse).map_err(at(flag, path)))
+        };
     let facts = SiteFacts {
         settings: settings.clone(),
-        logo: Image::logo(&images),
-        picture: picture.transpose()?,
+        logo: image("--site-logo", &args.site_logo, Image::logo).transpose()?,
+        picture: image("--site-picture", &args.site_picture, Image::picture).transpose()?,
     };
     Site::render(&facts, problems, &files, &images).map_err(at("--site-dir", &dir))
 }

@@ -5,7 +5,7 @@ use landing_api::domain::accent::Accent;
 use landing_api::domain::mail::LetterTemplate;
 use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
-use landing_api::site::{Image, Site, SiteFacts, SiteFile, SiteImage};
+use landing_api::site::{Image, Site, SiteFacts, SiteFile};
 
 use crate::harness::{Call, Setup};
 use crate::site::{document, facts, text};
@@ -13,14 +13,9 @@ use crate::site::{document, facts, text};
 const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>";
 const PNG: &[u8] = include_bytes!("../../data/icon.png");
 
-fn with_logo(name: &str, logo: &[u8]) -> SiteFacts {
-    let image = |name: &str, bytes: &[u8]| SiteImage {
-        name: name.to_owned(),
-        bytes: bytes.to_vec().into(),
-    };
-    let images = [image("crane.png", b"another"), image(name, logo)];
+fn with_logo(logo: &[u8]) -> SiteFacts {
     SiteFacts {
-        logo: Some(Image::logo(&images).unwrap()),
+        logo: Some(Image::logo(logo.to_vec()).unwrap()),
         ..facts()
     }
 }
@@ -40,12 +35,12 @@ fn a_logo_takes_the_place_of_the_icon() {
             &[PNG_LINK][..],
         ),
         (
-            with_logo("logo.svg", SVG.as_bytes()),
+            with_logo(SVG.as_bytes()),
             &[SVG_LINK, "src=\"&#x2f;icon.svg\""],
             &[PNG_LINK, TOUCH, PREVIEW],
         ),
         (
-            with_logo("logo.png", &other),
+            with_logo(&other),
             &[PNG_LINK, PREVIEW, "src=\"&#x2f;icon.png\""],
             &[SVG_LINK, TOUCH],
         ),
@@ -58,11 +53,8 @@ fn a_logo_takes_the_place_of_the_icon() {
             assert!(!page.contains(part), "{part}: {page}");
         }
     }
-    assert_eq!(
-        document(&with_logo("logo.svg", SVG.as_bytes()), "/icon.svg"),
-        SVG
-    );
-    let site = Site::render(&with_logo("logo.png", &other), &problem::pages(), &[], &[]).unwrap();
+    assert_eq!(document(&with_logo(SVG.as_bytes()), "/icon.svg"), SVG);
+    let site = Site::render(&with_logo(&other), &problem::pages(), &[], &[]).unwrap();
     let icon = site
         .documents
         .iter()
@@ -319,7 +311,7 @@ const LINK: &str = LetterTemplate::LINK;
 /// In each language: the button, the signature, and the way to the imprint.
 #[test]
 fn the_mail_that_asks_to_confirm_has_a_button_and_is_signed() {
-    let mut facts = with_logo("logo.png", PNG);
+    let mut facts = with_logo(PNG);
     facts.settings.base_url = "https://api.example.com".to_owned();
     facts.settings.service_name = "Café & <C>".to_owned();
     facts.settings.imprint_url = Some("/imprint?a&b".to_owned());
@@ -363,7 +355,7 @@ fn the_mail_that_asks_to_confirm_has_a_button_and_is_signed() {
     // Without double opt-in it may be of any length.
     let mut long = self::facts();
     long.settings.service_name = "😀".repeat(100);
-    for facts in [with_logo("logo.svg", SVG.as_bytes()), self::facts(), long] {
+    for facts in [with_logo(SVG.as_bytes()), self::facts(), long] {
         let [english, ..] = letters(&facts, &[]);
         assert!(!english.html.contains("<img"), "{}", english.html);
         assert!(!english.text.contains("Imprint"), "{}", english.text);
