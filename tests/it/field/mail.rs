@@ -545,7 +545,7 @@ async fn the_older_log_in_is_used_where_no_other_is_offered() {
         then: GoOn,
     };
     let (_, heard) = sent(saying, RelaySecurity::Clear, true).await;
-    assert_eq!(heard.commands, ["EHLO [192.0.2.1]", "AUTH LOGIN"]);
+    assert_eq!(heard.commands, ["EHLO example.org", "AUTH LOGIN"]);
     let relay = |at, bytes| {
         sent(
             Saying {
@@ -567,8 +567,8 @@ async fn what_a_relay_says_in_clear_counts_no_more_after_starttls() {
         ("STARTTLS", &b"220 go\r\n250-relay\r\n250 AUTH PLAIN\r\n235 in\r\n250 ok\r\n250 ok\r\n354 go\r\n250 taken\r\n"[..], "sent data before TLS began", "STARTTLS"),
         ("STARTTLS", b"220 go\r\n\n", "sent data before TLS began", "STARTTLS"),
         ("STARTTLS", b"454 4.7.0 not now\r\n", "454 4.7.0", "STARTTLS"),
-        ("EHLO", b"250-relay\r\n250 AUTH PLAIN\r\n", "does not offer STARTTLS", "EHLO [192.0.2.1]"),
-        ("EHLO", b"502 what?\r\n", "502 what?", "EHLO [192.0.2.1]"),
+        ("EHLO", b"250-relay\r\n250 AUTH PLAIN\r\n", "does not offer STARTTLS", "EHLO example.org"),
+        ("EHLO", b"502 what?\r\n", "502 what?", "EHLO example.org"),
     ] {
         let saying = Saying { at, bytes, then: GoOn };
         let (result, heard) = sent(saying, RelaySecurity::StartTls, true).await;
