@@ -59,12 +59,12 @@ impl Table {
         now: Timestamp,
         admission: &mut Admission,
     ) {
-        if let Some(index) = only_shard(charges)
-            && !self.is_full()
-        {
-            let keys = charges.iter().map(|charge| charge.key).collect();
-            let shard = &mut *self.lock_shard(index);
-            return self.decide(shard, charges, keys, now, admission);
+        if let Some(index) = only_shard(charges) {
+            let mut shard = self.lock_shard(index);
+            if !self.is_full() {
+                let keys = charges.iter().map(|charge| charge.key).collect();
+                return self.decide(&mut *shard, charges, keys, now, admission);
+            }
         }
         let (mut shards, keys) = self.lock_windows(charges);
         self.decide(&mut shards, charges, keys, now, admission);

@@ -151,14 +151,9 @@ fn is_port(rest: &[u8]) -> bool {
     let Some((b':', digits)) = rest.split_first() else {
         return rest.is_empty();
     };
-    let mut port = 0_u32;
-    for digit in digits {
-        if !digit.is_ascii_digit() {
-            return false;
-        }
-        port = port.saturating_mul(10) + u32::from(digit - b'0');
-    }
-    port <= u32::from(u16::MAX)
+    let digits = str::from_utf8(digits).unwrap_or("no number");
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.is_empty() || is_number && digits.parse::<u16>().is_ok()
 }
 
 #[cfg(test)]
@@ -188,6 +183,8 @@ mod tests {
             ":80",
             "a:b",
             "a:65536",
+            "a:4294967296",
+            "a:99999999999999999999",
             "a:+8",
             "a:-1",
             "a:8 ",

@@ -44,9 +44,6 @@ pub(crate) struct Activity {
     last_ms: AtomicU64,
     /// Requests without a response yet, and responses whose next part isn't ready.
     waiting: AtomicUsize,
-    /// A response is complete and about to be written. Its first write is the progress, so that each response reads
-    /// the clock once.
-    is_answered: AtomicBool,
     /// The socket's send buffer is full: the client doesn't read.
     is_blocked: AtomicBool,
     /// Bytes received since the last request, less those credited. Above the maximum, the client has flooded.
@@ -63,7 +60,6 @@ impl Activity {
             opened: Instant::now(),
             last_ms: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
-            is_answered: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
             idle_bytes: AtomicUsize::new(0),
             idle_bytes_max: if is_trusted {
@@ -188,9 +184,7 @@ impl Activity {
     fn wrote<E>(&self, polled: &Poll<Result<usize, E>>) {
         self.is_blocked
             .store(polled.is_pending(), Ordering::Relaxed);
-        let is_first = self.is_answered.load(Ordering::Relaxed);
-        if is_first || matches!(polled, Poll::Ready(Ok(PROGRESS_BYTES..))) {
-            self.is_answered.store(false, Ordering::Relaxed);
+        if matches!(polled, Poll::Ready(Ok(PROGRESS_BYTES..))) {
             self.touch();
         }
     }
@@ -229,7 +223,7 @@ impl ActivityGuard {
 
 impl Drop for ActivityGuard {
     fn drop(&mut self) {
-        self.0.is_answered.store(true, Ordering::Relaxed);
+        self.0.touch();
         self.0.waiting.fetch_sub(1, Ordering::Release);
     }
 }

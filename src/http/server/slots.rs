@@ -71,7 +71,7 @@ impl Places {
                 &self.refused,
                 "a network holds its share of the connections and further ones of it are refused: if \
                  it is your proxy, name it with --trusted-proxy, else raise \
-                 --max-connections, of which a network gets an eighth",
+                 --max-connections-per-network if its clients need more",
             );
             return None;
         }
