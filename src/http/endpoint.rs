@@ -204,8 +204,6 @@ pub struct BodyRule {
     pub media_types: &'static [&'static str],
     /// Its largest size, in bytes.
     pub bytes_max: usize,
-    /// A media type that is refused with a code of its own, before the body is read.
-    pub refused: Option<(&'static str, Code)>,
 }
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -215,7 +213,6 @@ impl BodyRule {
         Self {
             media_types: &["application/json"],
             bytes_max: kib_max * 1024,
-            refused: None,
         }
     }
 

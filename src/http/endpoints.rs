@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use hyper::Method;
 use hyper::body::Bytes;
+use hyper::{HeaderMap, Method};
 
 use crate::site::tools::Tool;
 
@@ -16,7 +16,7 @@ use crate::http::handlers::{
     agent, assistant, health, keys, links, newsletter, newsletter_form, pages, sandbox,
 };
 use crate::http::mcp;
-use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
+use crate::http::{Area, BodyRule, Endpoint, Problem, Reply, RequestContext, whole};
 
 /// Every endpoint. Paths match exactly: a trailing slash, a doubled slash or another case is another path.
 pub const ENDPOINTS: &[&Endpoint] = &[
@@ -66,21 +66,25 @@ const MCP: Endpoint = Endpoint {
 async fn answer_message(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let run = |tool, arguments| run_tool(tool, &context, Bytes::from(arguments));
     let (toolbox, headers) = (&context.state().toolbox, context.headers());
-    Ok(mcp::answer(toolbox, context.id, headers, &body, run).await)
+    Ok(mcp::answer(toolbox, headers, &body, run).await)
 }
 
-/// Runs `tool` like its endpoint. `arguments`, a JSON object, replace the body; the response is JSON.
-async fn run_tool(
-    tool: Tool,
-    context: &RequestContext,
-    arguments: Bytes,
-) -> Result<Reply, Problem> {
+/// Runs `tool` like its endpoint. `arguments`, a JSON object, replace the body; the response is JSON, a problem's too.
+async fn run_tool(tool: Tool, context: &RequestContext, arguments: Bytes) -> Reply {
     let mut tools = ENDPOINTS.iter().filter_map(|row| Some((row, row.tool?)));
-    let Some((endpoint, found)) = tools.find(|(_, found)| found.tool == tool) else {
-        return Err(Problem::fault("a tool without an endpoint"));
+    let outcome = match tools.find(|(_, found)| found.tool == tool) {
+        Some((endpoint, found)) => {
+            let handled = endpoint.run(found.handler, context, arguments);
+            handled.outcome_within(endpoint.deadline).await
+        }
+        None => Err(Problem::fault("a tool without an endpoint")),
     };
-    let handled = endpoint.run(found.handler, context, arguments);
-    handled.outcome_within(endpoint.deadline).await
+    outcome.unwrap_or_else(|problem| {
+        let base_url = &context.app().settings.base_url;
+        let body = problem.body(base_url, context.id, &problem.decision, Area::Api);
+        let status = problem.code.kind().status;
+        Reply::new(status, HeaderMap::new(), whole(body)).about(problem)
+    })
 }
 
 /// The endpoints of each path, and the documents.

@@ -41,8 +41,6 @@ impl LogLine<'_> {
         if !is_fault && !tracing::enabled!(Level::INFO) {
             return;
         }
-        let throttle = &self.context.state().log_throttle;
-        throttle.report();
         // A fault with a cause is always logged: it may be the only hint at the error.
         let is_limited = |problem: &Problem| {
             problem.code == Code::Overloaded || is_fault && problem.cause.is_none()
@@ -51,7 +49,7 @@ impl LogLine<'_> {
         // No policy limits these.
         let is_free = self.route.endpoint.is_some_and(|endpoint| endpoint.is_free);
         let is_free = is_free || self.route.is_preflight();
-        if (is_refused || (is_free && !is_fault)) && !throttle.admit() {
+        if (is_refused || (is_free && !is_fault)) && !self.is_admitted() {
             return;
         }
         let (id, duration_ms) = (self.context.id, milliseconds(self.arrived.elapsed()));
@@ -79,13 +77,23 @@ impl LogLine<'_> {
         let (endpoint, duration) = (self.route.name, self.arrived.elapsed());
         let metrics = &self.context.app().metrics;
         metrics.record_request(endpoint, None, duration);
-        if self.context.state().log_throttle.admit() {
+        if self.is_admitted() {
             let (id, duration_ms) = (self.context.id, milliseconds(duration));
             let (method, route, client) = (self.method(), self.route.path, self.client());
             tracing::info!(
                 request.id = %id, endpoint, method, route, duration_ms, client, "client hung up"
             );
         }
+    }
+
+    /// True if a line that no policy limits may be written. The first one after others that might not tells their
+    /// number.
+    fn is_admitted(&self) -> bool {
+        let suppressed = self.context.state().log_throttle.admit();
+        if let Some(count @ 1..) = suppressed {
+            tracing::info!(count, "further requests were refused, free or not served");
+        }
+        suppressed.is_some()
     }
 
     /// The method, unless the client invented it.

@@ -6,7 +6,6 @@
 //! | [`endpoint`], [`endpoints`] | the declaration of an endpoint; the table of all, and the router |
 //! | [`service`], `state` | set at start; shared by all requests |
 //! | `log`, `log_throttle` | a request's log line, and the maximum rate of lines |
-//! | `ceilings` | warnings when all clients together reach a limit |
 //! | [`server`] | connections: caps, deadlines, drain |
 //! | [`request`] | the content of a request |
 //! | [`answer`] | writing responses |
@@ -14,7 +13,6 @@
 //! | `mcp` | the same handlers as tools of the Model Context Protocol |
 
 pub mod answer;
-mod ceilings;
 mod context;
 pub mod endpoint;
 pub mod endpoints;

@@ -44,7 +44,7 @@ impl Peer {
     }
 
     pub(super) fn next_id(&self) -> RequestId {
-        self.state.ids.next(&self.ids)
+        self.ids.next()
     }
 
     /// The sender of a request with this head, and the source of that knowledge.

@@ -273,7 +273,6 @@ impl Exchange {
         let mut bytes = Bytes::new();
         if let Some(rule) = endpoint.body {
             let (state, headers) = (&context.peer.state, &context.parts.headers);
-            body::check_refused(rule, headers)?;
             let (network, head_bytes) = (context.client.network, body::head_bytes(&context.parts));
             let read = service
                 .bodies
@@ -323,7 +322,6 @@ impl Exchange {
                 let decision = &mut self.decision;
                 let mut response = service.renderer.render(context, decision, outcome);
                 service.add_headers(context, self.route, response.headers_mut());
-                service.ceiling_warnings.observe(decision);
                 response
             }
         };

@@ -10,7 +10,6 @@ use crate::app::App;
 use crate::site::Site;
 
 use crate::http::answer::render::Renderer;
-use crate::http::ceilings::CeilingWarnings;
 use crate::http::endpoints::{ENDPOINTS, Router};
 use crate::http::request::body::BodyReader;
 use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
@@ -24,7 +23,6 @@ pub struct LandingService {
     pub(super) router: Router,
     pub(super) bodies: BodyReader,
     pub(super) proxy_warnings: ProxyWarnings,
-    pub(super) ceiling_warnings: CeilingWarnings,
     pub(super) renderer: Renderer,
     /// `Strict-Transport-Security`, if it is sent.
     pub(super) hsts: Option<HeaderValue>,
@@ -42,7 +40,6 @@ impl LandingService {
             state,
             bodies: BodyReader::new(body_deadline),
             proxy_warnings: ProxyWarnings::default(),
-            ceiling_warnings: CeilingWarnings::default(),
             hsts: None,
         }
     }

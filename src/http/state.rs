@@ -61,7 +61,7 @@ impl ServerState {
             origins: AllowedOrigins::default(),
             proxies: TrustedProxies::default(),
             ids: RequestIds::new(id_seed),
-            log_throttle: LogThrottle::new(),
+            log_throttle: LogThrottle::thousand_a_second(),
         }
     }
 }

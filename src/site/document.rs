@@ -23,9 +23,6 @@ pub struct Document {
     pub representations: Vec<Representation>,
     /// Lifetime in caches, in seconds.
     pub max_age_s: u32,
-    /// Its version, which pages that load it put in the query as `v`. During a rollout, a node may be asked
-    /// for another node's version; its own must not be cached under that name.
-    pub version: Option<String>,
     /// The value of its `Link` header (RFC 8288).
     pub link: Option<String>,
     /// True if `Accept` selects the representation, here or, for a page's Markdown, at the page.
@@ -53,7 +50,6 @@ impl Document {
     ) -> Self {
         Self {
             path: path.into(),
-            version: None,
             is_negotiated: representations.len() > 1,
             representations,
             max_age_s,

@@ -7,7 +7,7 @@ use minijinja::value::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::catalog::DocumentRow;
-use super::document::{Document, Representation, fingerprint};
+use super::document::{Document, Representation};
 use super::error::SiteError;
 use super::facts::SiteFacts;
 use super::image::{PNG, SVG};
@@ -44,12 +44,8 @@ pub(super) fn assets(facts: &SiteFacts, style: &str) -> Vec<Document> {
     });
     let png = include_bytes!("../../data/icon.png");
     let png = logo(PNG).unwrap_or(Bytes::from_static(png));
-    let style = Document {
-        version: Some(fingerprint(&[style.as_bytes()])),
-        ..Document::asset("/style.css", CSS, style.to_owned())
-    };
     let mut assets = vec![
-        style,
+        Document::asset("/style.css", CSS, style.to_owned()),
         Document::asset("/icon.svg", SVG, svg),
         Document::asset("/icon.png", PNG, png.clone()),
         Document::asset("/favicon.ico", PNG, png),

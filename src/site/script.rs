@@ -102,10 +102,7 @@ impl Scripts {
         let versioned_end = format!(".js?v={}\";", self.version);
         self.modules.iter().map(move |(path, text)| {
             let text = text.replace(".js\";", &versioned_end);
-            Document {
-                version: Some(self.version.clone()),
-                ..Document::asset(*path, JAVASCRIPT, text)
-            }
+            Document::asset(*path, JAVASCRIPT, text)
         })
     }
 }

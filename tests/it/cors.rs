@@ -158,13 +158,12 @@ async fn any_page_may_read_a_document_and_what_goes_wrong_with_it() {
             for origin in [SHOP, EVIL] {
                 // Preflights are free.
                 let reply = app.expect("204", Call::preflight("/docs", origin)).await;
-                let sent = "accept, content-type, if-none-match, service-api-version";
                 check_headers(
                     &reply,
                     &[
                         ("access-control-allow-origin", "*"),
                         ("access-control-allow-methods", "GET, HEAD"),
-                        ("access-control-allow-headers", sent),
+                        ("access-control-allow-headers", "*"),
                         ("access-control-max-age", "7200"),
                     ],
                 );
@@ -173,14 +172,8 @@ async fn any_page_may_read_a_document_and_what_goes_wrong_with_it() {
             let reply = app.expect(status, call.header("origin", EVIL)).await;
             assert_eq!(reply.header("access-control-allow-origin"), Some("*"));
             assert_eq!(cors_headers(&reply).len(), 2);
-            let list = reply.header("access-control-expose-headers").unwrap();
-            let mut readable: Vec<_> = list.split(", ").collect();
-            readable.extend(["cache-control", "content-language"]);
-            readable.extend(["content-length", "content-type"]);
-            readable.extend(cors_headers(&reply));
-            for name in reply.headers.keys() {
-                assert!(readable.contains(&name.as_str()), "{name}");
-            }
+            let readable = reply.header("access-control-expose-headers");
+            assert_eq!(readable, Some("*"));
         }
         for path in ["/nothing", "/.well-known/nothing", "/problems/nothing"] {
             let call = Call::preflight(path, SHOP).from("192.0.2.9");
@@ -205,7 +198,8 @@ async fn a_preflight_is_told_what_the_path_takes() {
         ("/oauth2/token", "POST"),
     ] {
         let reply = app.expect("204", Call::preflight(path, SHOP)).await;
-        let sent = "accept, authorization, content-type, service-api-version, x-api-key";
+        let sent = "accept, authorization, content-type, mcp-method, mcp-name, \
+                    mcp-protocol-version, service-api-version, x-api-key";
         let vary = "Origin, Access-Control-Request-Method, Access-Control-Request-Headers";
         check_headers(
             &reply,

@@ -7,7 +7,6 @@ use landing_api::domain::decision::POLICIES_PER_REQUEST_MAX;
 use landing_api::domain::policy::PolicyName;
 use serde_json::json;
 
-use crate::fixtures::logged;
 use crate::harness::{Call, Setup, TestApp, VISITOR};
 use crate::twins::ScriptedModelClient;
 
@@ -236,42 +235,4 @@ async fn whoever_has_many_networks_reaches_the_ceiling_of_all_together() {
     let open = Setup::default().limit("newsletter-all", "off").start();
     let listed = open.send(sign_up(0)).await.policies();
     assert!(!listed.contains("-all"), "{listed}");
-}
-
-#[test]
-fn the_log_warns_once_when_all_together_reach_80_and_100_percent() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    let app = Setup::default().limit("newsletter-all", "10/1h").start();
-    let mut sent = 0;
-    let mut log_of_next = |count: usize| {
-        logged(|| {
-            for _ in 0..count {
-                let from = format!("2001:db8:{sent:x}::1");
-                runtime.block_on(app.send(sign_up(sent, &from)));
-                sent += 1;
-            }
-        })
-        .1
-        .lines()
-        .filter(|line| line.contains("WARN"))
-        .map(str::to_owned)
-        .collect::<Vec<_>>()
-    };
-    assert_eq!(log_of_next(7), [""; 0]);
-    let [most] = &log_of_next(2)[..] else {
-        panic!("one warning at 80 %, none at 90 %");
-    };
-    assert!(most.contains("80 %") && most.contains("newsletter-all") && most.contains("10/1h"));
-    let [all] = &log_of_next(20)[..] else {
-        panic!("one warning at 100 %, none for a refusal");
-    };
-    assert!(all.contains("used up") && all.contains("--limit"), "{all}");
-    assert!(!all.contains("2001:db8"));
-    // Places that are taken as they become free are no new crossing.
-    app.clock.advance_ms(3_600_000);
-    assert_eq!(log_of_next(4), [""; 0]);
-    assert_eq!(log_of_next(6).len(), 2, "it was below half in between");
 }

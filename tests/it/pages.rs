@@ -355,27 +355,6 @@ fn version_of<'a>(path: &str, page: &'a str) -> &'a str {
     version.split('"').next().unwrap()
 }
 
-#[tokio::test]
-async fn what_another_version_loads_is_answered_and_not_cached() {
-    let app = Setup::default().start();
-    let page = app.send(Call::get("/docs")).await;
-    for (path, loaded) in [
-        ("/site.js", "/site.js"),
-        ("/script/forms.js", "/site.js"),
-        ("/embed.js", "/site.js"),
-        ("/style.css", "/style.css"),
-    ] {
-        let version = version_of(loaded, page.text());
-        let own = app.send(Call::get(&format!("{path}?v={version}"))).await;
-        assert_eq!(own.header("cache-control"), Some("public, max-age=300"));
-        let others = Call::get(&format!("{path}?v=0123456789abcdef0123456789abcdef"));
-        let others = app.send(others).await;
-        assert_eq!(others.status, 200);
-        assert_eq!(others.header("cache-control"), Some("no-store"));
-        assert_eq!(others.body, own.body);
-    }
-}
-
 #[test]
 fn every_module_imports_those_of_its_own_version() {
     let facts = facts();

@@ -31,25 +31,9 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
 );
 
 /// The request headers that an operation reads and a script may set.
-const ACCEPTED: HeaderValue =
-    HeaderValue::from_static("accept, authorization, content-type, service-api-version, x-api-key");
-
-/// The same of the MCP endpoint.
-const ACCEPTED_BY_MCP: HeaderValue = HeaderValue::from_static(
-    "accept, authorization, content-type, mcp-method, mcp-name, mcp-protocol-version, x-api-key",
-);
-
-/// The request headers that choose a document's form, and that a script may set.
-const ACCEPTED_BY_DOCUMENTS: HeaderValue =
-    HeaderValue::from_static("accept, content-type, if-none-match, service-api-version");
-
-/// What scripts of any origin may read of an answer about a document, beside the CORS-safelisted
-/// response headers.
-const EXPOSED_BY_DOCUMENTS: HeaderValue = HeaderValue::from_static(
-    "allow, content-encoding, content-security-policy, cross-origin-opener-policy, date, etag, \
-     link, permissions-policy, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
-     ratelimit-reset, referrer-policy, retry-after, service-api-version, vary, www-authenticate, \
-     x-content-type-options, x-request-id",
+const ACCEPTED: HeaderValue = HeaderValue::from_static(
+    "accept, authorization, content-type, mcp-method, mcp-name, mcp-protocol-version, \
+     service-api-version, x-api-key",
 );
 
 const VARY_OF_PREFLIGHTS: HeaderValue = HeaderValue::from_static(
@@ -114,25 +98,20 @@ impl AllowedOrigins {
             return Some(HeaderMap::from_iter([
                 (ACCESS_CONTROL_ALLOW_ORIGIN, ANY),
                 (ACCESS_CONTROL_ALLOW_METHODS, methods),
-                (ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED_BY_DOCUMENTS),
+                (ACCESS_CONTROL_ALLOW_HEADERS, ANY),
                 (ACCESS_CONTROL_MAX_AGE, MAX_AGE_S),
             ]));
         }
-        let area = Area::of(parts.uri.path());
-        if self.is_empty() || !area.is_for_programs() {
+        if self.is_empty() || !Area::of(parts.uri.path()).is_for_programs() {
             return None;
         }
         let mut headers = HeaderMap::from_iter([(VARY, VARY_OF_PREFLIGHTS)]);
         if let Some(origin) = self.origin_of(&parts.headers) {
-            let accepted = match area {
-                Area::Mcp => ACCEPTED_BY_MCP,
-                Area::Api | Area::OAuth | Area::Site => ACCEPTED,
-            };
             headers.extend([
                 (ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone()),
                 (ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE),
                 (ACCESS_CONTROL_ALLOW_METHODS, methods),
-                (ACCESS_CONTROL_ALLOW_HEADERS, accepted),
+                (ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED),
                 (ACCESS_CONTROL_MAX_AGE, MAX_AGE_S),
             ]);
         }
@@ -165,7 +144,7 @@ fn only_origin(headers: &HeaderMap) -> Option<&HeaderValue> {
 /// Lets any page read an answer about a document, whatever its status.
 pub(crate) fn open(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_BY_DOCUMENTS);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, ANY);
 }
 
 const ANY: HeaderValue = HeaderValue::from_static("*");

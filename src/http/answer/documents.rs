@@ -16,7 +16,6 @@ use crate::site::image::SVG;
 use crate::site::{self, Document, Representation};
 
 use crate::http::answer::compression::{self, GZIP_CODING};
-use crate::http::answer::reply::NO_STORE;
 use crate::http::request::negotiate;
 use crate::http::{Reply, insert, whole};
 
@@ -29,10 +28,14 @@ pub(crate) const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; im
 /// The policy of an SVG, which may be the operator's: where a browser opens it as a page, it runs no script.
 const SVG_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
-/// What browsers are told about every page, beside its policy. Other sites learn nothing of the page that led to them,
+/// What browsers are told about every page. Other sites learn nothing of the page that led to them,
 /// but our own form does: with `no-referrer` browsers send it with `Origin: null`, and the page that somebody signed up on
 /// would not be known. `strict-origin-when-cross-origin` would name this origin to every site that a page links to.
-pub(crate) const BROWSER_HEADERS: [(HeaderName, HeaderValue); 2] = [
+pub(crate) const PAGE_HEADERS: [(HeaderName, HeaderValue); 3] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(PAGE_POLICY),
+    ),
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (
         HeaderName::from_static("permissions-policy"),
@@ -72,14 +75,7 @@ impl DocumentUrls {
 
 /// Every document, by its path.
 #[derive(Debug)]
-pub(crate) struct Documents(HashMap<String, Variants>);
-
-/// A document.
-#[derive(Debug)]
-struct Variants {
-    forms: Vec<Variant>,
-    version: Option<String>,
-}
+pub(crate) struct Documents(HashMap<String, Vec<Variant>>);
 
 /// A representation of a document with its headers.
 #[derive(Debug)]
@@ -92,8 +88,6 @@ struct Variant {
     compressed: OnceLock<Option<Encoded>>,
     /// Those of the body as it is, without its tag.
     headers: HeaderMap,
-    /// Those of a 304 (RFC 9110, section 15.4.5), without the tag.
-    headers_unchanged: HeaderMap,
 }
 
 /// A body as it is sent, and its entity tag.
@@ -109,13 +103,8 @@ impl Documents {
         let mut copies = HashSet::new();
         let variants = documents.iter().map(|document| {
             let forms = document.representations.iter();
-            let variants = Variants {
-                forms: forms
-                    .map(|form| Variant::new(document, form, &mut copies))
-                    .collect(),
-                version: document.version.clone(),
-            };
-            (document.path.clone(), variants)
+            let variants = forms.map(|form| Variant::new(document, form, &mut copies));
+            (document.path.clone(), variants.collect())
         });
         Self(variants.collect())
     }
@@ -128,23 +117,13 @@ impl Documents {
     /// The document that is requested, in the representation that the client prefers, or 304 if the
     /// client has it. `None` if there is no such document.
     pub(crate) fn answer(&self, request: &Parts) -> Option<Reply> {
-        let Variants { forms, version } = self.0.get(request.uri.path())?;
+        let forms = self.0.get(request.uri.path())?;
         let language = negotiate::language(request);
         let is_readable = |form: &&Variant| form.language.is_none_or(|its| its == language);
         let forms = || forms.iter().filter(is_readable);
         let media_types = forms().map(|form| form.media_type);
         let form = forms().nth(negotiate::choose(&request.headers, media_types))?;
-        let mut reply = form.answer(&request.headers);
-        let named = request
-            .uri
-            .query()
-            .and_then(|query| query.strip_prefix("v="));
-        if let (Some(named), Some(version)) = (named, version)
-            && named != version
-        {
-            reply.headers.insert(CACHE_CONTROL, NO_STORE);
-        }
-        Some(reply)
+        Some(form.answer(&request.headers))
     }
 }
 
@@ -169,9 +148,10 @@ impl Variant {
             language,
             ..
         } = representation;
-        let mut headers_unchanged = HeaderMap::new();
+        let mut headers = HeaderMap::new();
+        insert(&mut headers, CONTENT_TYPE, media_type);
         let max_age = format!("public, max-age={}", document.max_age_s);
-        insert(&mut headers_unchanged, CACHE_CONTROL, &max_age);
+        insert(&mut headers, CACHE_CONTROL, &max_age);
         let is_worth = compression::is_worth(media_type, representation.body.len());
         let vary = [
             document.is_negotiated.then_some("Accept"),
@@ -180,21 +160,18 @@ impl Variant {
         ];
         let vary: Vec<_> = vary.into_iter().flatten().collect();
         if !vary.is_empty() {
-            insert(&mut headers_unchanged, VARY, &vary.join(", "));
+            insert(&mut headers, VARY, &vary.join(", "));
         }
         if let Some(language) = language {
-            insert(&mut headers_unchanged, CONTENT_LANGUAGE, language.tag());
+            insert(&mut headers, CONTENT_LANGUAGE, language.tag());
         }
         if media_type == site::HTML {
             // The ETag does not cover these headers, so a 304 carries them.
-            insert(&mut headers_unchanged, CONTENT_SECURITY_POLICY, PAGE_POLICY);
-            headers_unchanged.extend(BROWSER_HEADERS);
-            headers_unchanged.extend([OPENER_POLICY]);
+            headers.extend(PAGE_HEADERS);
+            headers.extend([OPENER_POLICY]);
         } else if media_type == SVG {
-            insert(&mut headers_unchanged, CONTENT_SECURITY_POLICY, SVG_POLICY);
+            insert(&mut headers, CONTENT_SECURITY_POLICY, SVG_POLICY);
         }
-        let mut headers = headers_unchanged.clone();
-        insert(&mut headers, CONTENT_TYPE, media_type);
         if let Some(link) = &document.link {
             insert(&mut headers, LINK, link);
         }
@@ -207,7 +184,6 @@ impl Variant {
             },
             compressed: OnceLock::new(),
             headers,
-            headers_unchanged,
         }
     }
 
@@ -216,13 +192,14 @@ impl Variant {
         let compressed = compression::is_accepted(request).then(|| self.compressed());
         let compressed = compressed.flatten();
         let encoded = compressed.unwrap_or(&self.plain);
-        if has(request, &encoded.etag) {
-            let mut headers = self.headers_unchanged.clone();
-            insert(&mut headers, ETAG, &encoded.etag);
-            return Reply::new(StatusCode::NOT_MODIFIED, headers, whole(""));
-        }
         let mut headers = self.headers.clone();
         insert(&mut headers, ETAG, &encoded.etag);
+        if has(request, &encoded.etag) {
+            // What describes the body alone is not repeated (RFC 9110, section 15.4.5).
+            headers.remove(CONTENT_TYPE);
+            headers.remove(LINK);
+            return Reply::new(StatusCode::NOT_MODIFIED, headers, whole(""));
+        }
         headers.extend(compressed.map(|_| (CONTENT_ENCODING, GZIP_CODING)));
         Reply::new(StatusCode::OK, headers, whole(encoded.body.clone()))
     }

@@ -2,8 +2,7 @@
 //! whoever asks for HTML outside the API.
 
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
-    REFERRER_POLICY, VARY,
+    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderValue, REFERRER_POLICY, VARY,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
@@ -14,7 +13,7 @@ use crate::domain::{Decision, Language};
 use crate::site::HTML;
 use crate::site::page_writer::PageWriter;
 
-use crate::http::answer::documents::{BROWSER_HEADERS, NO_REFERRER, PAGE_POLICY};
+use crate::http::answer::documents::{NO_REFERRER, PAGE_HEADERS};
 use crate::http::answer::reply::NO_STORE;
 use crate::http::request::negotiate;
 use crate::http::{Area, Problem, Reply, RequestContext, whole};
@@ -57,12 +56,8 @@ impl<V: Serialize> WrittenPage<'_, V> {
             ),
             (CACHE_CONTROL, NO_STORE),
             (VARY, HeaderValue::from_static("Accept-Language")),
-            (
-                CONTENT_SECURITY_POLICY,
-                HeaderValue::from_static(PAGE_POLICY),
-            ),
         ]);
-        headers.extend(BROWSER_HEADERS);
+        headers.extend(PAGE_HEADERS);
         Ok(Reply::new(self.status, headers, whole(html)))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::domain::Label;
 use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::form::{self, FormParams};
-use crate::http::request::identity::{self, Basic};
+use crate::http::request::identity;
 use crate::http::request::json;
 use crate::http::{
     BodyRule, Code, Endpoint, Errors, JsonObject, Problem, Reply, RequestContext, Unknown,
@@ -36,11 +36,7 @@ pub(crate) const CLAIM: Endpoint = Endpoint {
 pub(crate) const REVOKE: Endpoint = Endpoint {
     name: "agent.revoke",
     paths: &["/agent/auth/revoke"],
-    body: Some(BodyRule {
-        // Sent by identity providers in the auth.md proposal (v0.1).
-        refused: Some(("application/logout+jwt", Code::IssuerNotEnabled)),
-        ..BodyRule::form(8)
-    }),
+    body: Some(BodyRule::form(8)),
     has_effects: true,
     ..Endpoint::post(|context, body| later(revoke(context.clone(), body)))
 };
@@ -158,7 +154,7 @@ const BASIC: &str = "Basic realm=\"oauth2\"";
 /// Responds with the fields of RFC 6749, section 5.1.
 async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let basic = identity::basic(context.headers());
-    let is_basic = basic != Basic::Nothing;
+    let is_basic = basic.is_some();
     let (client_id, client_secret) = read_grant(&form::parse(&body), basic)?;
     let app = context.app();
     let issued = issue_token(
@@ -183,36 +179,26 @@ async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     Ok(Reply::json(StatusCode::OK, response).with_decision(issued.decision))
 }
 
-/// Parses the client's id and secret from a request of the only grant type.
-fn read_grant(form: &FormParams, basic: Basic) -> Result<(String, String), Problem> {
+/// Parses the client's id and secret from a request of the only grant type. Those in the headers come first.
+fn read_grant(
+    form: &FormParams,
+    basic: Option<(String, String)>,
+) -> Result<(String, String), Problem> {
     let mut errors = Errors::default();
     let grant_type = form.required("grant_type", &mut errors);
     let scope = form.optional("scope", &mut errors);
     let client_id = form.optional("client_id", &mut errors);
     let client_secret = form.optional("client_secret", &mut errors);
-    // One authentication method only (RFC 6749, section 2.3), but some clients repeat the id.
-    if basic != Basic::Nothing && client_secret.is_some() {
-        let detail = "must be absent when Authorization: Basic is used";
-        errors.push("#/client_secret", "duplicate_member", detail);
-    }
-    if let (Basic::Client { id, .. }, Some(client_id)) = (&basic, client_id)
-        && id != client_id
-    {
-        let detail = "must match the client of Authorization: Basic, or be absent";
-        errors.push("#/client_id", "duplicate_member", detail);
-    }
     if errors.finish(grant_type)? != "client_credentials" {
         return Err(Problem::of(Code::UnsupportedGrantType));
     }
     if scope.is_some_and(|scope| scope.split(' ').any(|one| one != SCOPE)) {
         return Err(Problem::of(Code::InvalidScope));
     }
-    match (basic, client_id, client_secret) {
-        (Basic::Client { id, secret }, ..) => Ok((id, secret)),
-        (Basic::Nothing, Some(id), Some(secret)) => Ok((id.to_owned(), secret.to_owned())),
-        (Basic::Nothing, ..) => Err(invalid_client(false)),
-        (Basic::Garbage, ..) => Err(invalid_client(true)),
-    }
+    let in_form = || Some((client_id?.to_owned(), client_secret?.to_owned()));
+    basic
+        .or_else(in_form)
+        .ok_or_else(|| Problem::of(Code::InvalidClient))
 }
 
 fn invalid_client(is_basic: bool) -> Problem {

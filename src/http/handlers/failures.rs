@@ -1,7 +1,6 @@
 //! Maps use-case errors to problems. Those of chat turns are mapped in
 //! [`crate::http::handlers::chat_wire`], because some set a cookie.
 
-use crate::domain::Decision;
 use crate::http::{Code, Problem};
 use crate::ports::StoreError;
 use crate::usecases::issue_key::IssueError;
@@ -19,11 +18,6 @@ const DISPLACED: &str = "The store's file was removed, replaced or changed while
 
 /// What clients learn of [`StoreError::Overloaded`].
 const BUSY: &str = "The store is busy, so changes cannot be saved. Everything else works.";
-
-/// A failure after the request was charged, which the decision shows.
-fn charged(code: Code, decision: Decision, cause: impl ToString) -> Problem {
-    Problem::of(code).with_decision(decision).because(cause)
-}
 
 /// A store's failure. Its cause is not logged here: the store logs its failures itself, with their number, so
 /// that an outage doesn't fill the log.
@@ -68,12 +62,11 @@ impl From<SubscribeError> for Problem {
         match error {
             SubscribeError::NotCharged(error) => error.into(),
             SubscribeError::Failed(decision, failure) => match failure {
-                SignUpFailure::Limiter(cause) => cause.into(),
-                SignUpFailure::Store(cause) => {
-                    store_failed(unavailable, &cause).with_decision(decision)
-                }
-                SignUpFailure::Provider(cause) => charged(unavailable, decision, cause),
-            },
+                SignUpFailure::Limiter(cause) => return cause.into(),
+                SignUpFailure::Store(cause) => store_failed(unavailable, &cause),
+                SignUpFailure::Provider(cause) => Self::of(unavailable).because(cause),
+            }
+            .with_decision(decision),
         }
     }
 }

@@ -13,13 +13,6 @@ use crate::site::tools::REVISIONS;
 /// The first revision whose messages state their revision themselves.
 const STATELESS: &str = REVISIONS[0];
 
-/// Maximum size of a message without the arguments of its tool, in bytes.
-const ENVELOPE_BYTES_MAX: usize = 64 * 1024;
-
-/// 2 to the power of 63. A number parsed as a float is an integer of 64 bits only if it is less, whatever its
-/// sign.
-const INTEGER_END: f64 = 9_223_372_036_854_775_808.0;
-
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -47,8 +40,6 @@ pub(super) struct RpcMessage<'a> {
     version: Option<String>,
     /// True if its `_meta` lists the client's capabilities.
     has_capabilities: bool,
-    /// The size of the message without the arguments.
-    envelope_bytes: usize,
 }
 
 impl<'a> RpcMessage<'a> {
@@ -61,13 +52,10 @@ impl<'a> RpcMessage<'a> {
             .map_err(|problem| RpcError::bad_request(PARSE_ERROR, problem.detail))?;
         let mut errors = Errors::default();
         let message = Self::read(value, &mut errors);
-        let mut message = errors.finish(message).map_err(|_problem| {
+        errors.finish(message).map_err(|_problem| {
             let message = "The body must be one JSON-RPC 2.0 request or notification";
             RpcError::bad_request(INVALID_REQUEST, message)
-        })?;
-        let arguments = message.arguments.as_ref();
-        message.envelope_bytes = body.len() - arguments.map_or(0, |value| value.raw.get().len());
-        Ok(message)
+        })
     }
 
     fn read(value: JsonValue<'a>, errors: &mut Errors) -> Option<Self> {
@@ -95,22 +83,16 @@ impl<'a> RpcMessage<'a> {
             params,
             version: version.and_then(|version| version.string(&mut ignored)),
             has_capabilities: capabilities.is_some_and(|value| value.raw.get().starts_with('{')),
-            envelope_bytes: 0,
         })
     }
 
-    /// Checks the size of the message and the headers of the protocol. True if the message is of the
-    /// stateless revision, which has no handshake.
+    /// Checks the headers of the protocol. True if the message is of the stateless revision, which has no
+    /// handshake.
     ///
     /// # Errors
-    /// [`RpcError`] when the message is too large without the arguments, a header is repeated, missing or
-    /// contradicts the message, the revision is unsupported, or a stateless request does not describe itself.
+    /// [`RpcError`] when a header is repeated, missing or contradicts the message, the revision is unsupported,
+    /// or a stateless request does not describe itself.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<bool, RpcError> {
-        if self.envelope_bytes > ENVELOPE_BYTES_MAX {
-            let limit =
-                format!("Without arguments, a message may have at most {ENVELOPE_BYTES_MAX} bytes");
-            return Err(RpcError::bad_request(INVALID_REQUEST, limit));
-        }
         for name in [VERSION, METHOD, NAME] {
             if headers.get_all(&name).iter().count() > 1 {
                 return Err(mismatch(&name, "occurs more than once"));
@@ -183,12 +165,10 @@ fn says(value: &HeaderValue, text: &str) -> bool {
     }
 }
 
-/// A string or an integer. `1.0` is an integer, too, as in JSON Schema.
+/// A string or an integer of 64 bits.
 fn request_id(id: &JsonValue<'_>) -> Option<Value> {
     let id: Value = serde_json::from_str(id.raw.get()).ok()?;
-    let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < INTEGER_END;
-    let is_integer = id.is_i64() || id.is_f64() && id.as_f64().is_some_and(is_whole);
-    (id.is_string() || is_integer).then_some(id)
+    (id.is_string() || id.is_i64()).then_some(id)
 }
 
 /// An object, which may be absent.

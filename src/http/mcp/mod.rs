@@ -10,27 +10,27 @@ mod message;
 
 use std::mem;
 
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected};
+use hyper::body::Bytes;
 use hyper::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use crate::site::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, Toolbox};
 
-use crate::http::{Errors, JsonObject, Problem, Reply, RequestId, whole};
+use crate::http::{Errors, JsonObject, Reply, whole};
 
 use message::{RpcError, RpcMessage};
 
 /// Lifetime of the list of tools in client caches, in milliseconds: it changes with a restart at most.
 const TTL_MS: u64 = 3_600_000;
 
-/// Answers one message. `run` runs a tool with its arguments, a JSON object. Errors of the message and of its tool
-/// are responses of the protocol.
+/// Answers one message. `run` runs a tool with its arguments, a JSON object, and answers JSON, also of a failure. Errors
+/// of the message and of its tool are responses of the protocol.
 pub(crate) async fn answer(
     toolbox: &Toolbox,
-    request_id: RequestId,
     headers: &HeaderMap,
     body: &[u8],
-    run: impl AsyncFnOnce(Tool, String) -> Result<Reply, Problem>,
+    run: impl AsyncFnOnce(Tool, String) -> Reply,
 ) -> Reply {
     let mut message = match RpcMessage::parse(body) {
         Ok(message) => message,
@@ -46,21 +46,29 @@ pub(crate) async fn answer(
             ..Reply::empty()
         };
     };
-    let without_tool = |result| (result, Reply::empty());
+    let list = || json!({ "tools": toolbox.tools });
+    // The tool's response without its body.
+    let mut ran = Reply::empty();
     let answered = match (message.method.as_str(), is_stateless) {
-        ("initialize", false) => initialize(toolbox, message.params).map(without_tool),
-        ("ping", false) => Ok(without_tool(json!({}))),
-        ("server/discover", true) => Ok(without_tool(cacheable(json!({
+        ("initialize", false) => initialize(toolbox, message.params),
+        ("ping", false) => Ok(json!({})),
+        ("server/discover", true) => Ok(cacheable(json!({
             "supportedVersions": REVISIONS,
             "capabilities": { "tools": {} },
-        })))),
-        ("tools/list", _) => list_tools(toolbox, is_stateless, message.params).map(without_tool),
-        ("tools/call", _) => call_tool(toolbox, &message, request_id, run).await,
+        }))),
+        // All tools are on one page.
+        ("tools/list", true) => Ok(cacheable(list())),
+        ("tools/list", false) => Ok(list()),
+        ("tools/call", _) => call_tool(toolbox, &message, run)
+            .await
+            .map(|(result, reply)| {
+                ran = reply;
+                result
+            }),
         _ => Err(RpcError::method_not_found(is_stateless)),
     };
-    // The tool's response without its body.
-    let (result, ran) = match answered {
-        Ok(answered) => answered,
+    let result = match answered {
+        Ok(result) => result,
         Err(error) => return error.reply(Some(id)),
     };
     let result = if is_stateless {
@@ -95,16 +103,9 @@ fn cacheable(result: Value) -> Value {
 
 /// Agrees on a revision with a handshake: the requested one, or the newest.
 fn initialize(toolbox: &Toolbox, mut params: JsonObject<'_>) -> Result<Value, RpcError> {
-    let mut errors = Errors::default();
-    let version = params.required("protocolVersion", &mut errors);
-    let version = version.and_then(|version| version.string(&mut errors));
-    for name in ["capabilities", "clientInfo"] {
-        if let Some(member) = params.required(name, &mut errors) {
-            member.object(&mut errors);
-        }
-    }
-    let Ok(requested) = errors.finish(version) else {
-        let message = "initialize needs protocolVersion, capabilities and clientInfo";
+    let requested = params.optional("protocolVersion");
+    let Some(requested) = requested.and_then(|value| value.string(&mut Errors::default())) else {
+        let message = "initialize needs protocolVersion, a string";
         return Err(RpcError::invalid_params(message));
     };
     let [_stateless, with_handshake @ ..] = REVISIONS;
@@ -116,29 +117,12 @@ fn initialize(toolbox: &Toolbox, mut params: JsonObject<'_>) -> Result<Value, Rp
     }))
 }
 
-/// All tools are on one page, so no cursor was ever issued.
-fn list_tools(
-    toolbox: &Toolbox,
-    is_stateless: bool,
-    mut params: JsonObject<'_>,
-) -> Result<Value, RpcError> {
-    if params
-        .optional("cursor")
-        .is_some_and(|value| value.raw.get() != "null")
-    {
-        return Err(RpcError::invalid_params("There is no such cursor"));
-    }
-    let list = json!({ "tools": toolbox.tools });
-    Ok(if is_stateless { cacheable(list) } else { list })
-}
-
 /// Runs a tool with its arguments as written. Returns its result, and its response for the headers and the
 /// log. Its failure is a result, because models don't see protocol errors.
 async fn call_tool(
     toolbox: &Toolbox,
     message: &RpcMessage<'_>,
-    request_id: RequestId,
-    run: impl AsyncFnOnce(Tool, String) -> Result<Reply, Problem>,
+    run: impl AsyncFnOnce(Tool, String) -> Reply,
 ) -> Result<(Value, Reply), RpcError> {
     let Some(tool) = message.name.as_deref().and_then(Tool::from_name) else {
         let message = "Unknown tool; tools/list lists them all";
@@ -151,34 +135,20 @@ async fn call_tool(
     if !arguments.starts_with('{') {
         return Err(RpcError::invalid_params("arguments must be an object"));
     }
-    let outcome = match run(tool, arguments.to_owned()).await {
-        Ok(reply) => read_reply(reply).await,
-        Err(problem) => Err(problem),
-    };
-    let (result, mut reply) = match outcome {
-        Ok((value, reply)) => {
-            let said = [Some(&*value.to_string()), toolbox.note(tool)];
-            let content = said.into_iter().flatten();
-            let content = content.map(|text| json!({ "type": "text", "text": text }));
-            let content: Vec<_> = content.collect();
-            let result =
-                json!({ "content": content, "structuredContent": value, "isError": false });
-            (result, reply)
-        }
-        Err(problem) => {
-            let text = problem.words(request_id);
-            let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
-            (result, Reply::empty().about(problem))
-        }
-    };
-    reply.tool = Some(tool.as_str());
-    Ok((result, reply))
-}
-
-/// Reads the body of `reply`, and returns the rest separately.
-async fn read_reply(mut reply: Reply) -> Result<(Value, Reply), Problem> {
-    let body = mem::replace(&mut reply.body, whole("")).collect().await;
-    let body = body.map_err(Problem::fault)?.to_bytes();
-    let value = serde_json::from_slice(&body).map_err(Problem::fault)?;
-    Ok((value, reply))
+    let mut ran = run(tool, arguments.to_owned()).await;
+    ran.tool = Some(tool.as_str());
+    let body = mem::replace(&mut ran.body, whole("")).collect().await;
+    // No tool answers with a stream, which could break off.
+    let body = body.map_or_else(|_broken_off| Bytes::new(), Collected::to_bytes);
+    let is_error = !ran.status.is_success();
+    let note = toolbox.note(tool).filter(|_| !is_error);
+    let texts = [Some(&*String::from_utf8_lossy(&body)), note];
+    let content = texts.into_iter().flatten();
+    let content = content.map(|text| json!({ "type": "text", "text": text }));
+    let mut result = json!({ "content": content.collect::<Vec<_>>() });
+    if !is_error {
+        result["structuredContent"] = serde_json::from_slice(&body).unwrap_or_default();
+    }
+    result["isError"] = json!(is_error);
+    Ok((result, ran))
 }

@@ -14,7 +14,7 @@ use crate::domain::Network;
 
 use crate::http::endpoint::within;
 use crate::http::server::shares::{Share, Shares};
-use crate::http::{AllowedOrigins, BodyRule, Code, Problem};
+use crate::http::{AllowedOrigins, Code, Problem};
 
 /// An error from a body or its reader.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
@@ -180,17 +180,6 @@ pub(crate) fn check_media_type(
     } else {
         let detail = format!("The Content-Type must be {}.", media_types.join(" or "));
         Err(Problem::new(Code::UnsupportedMediaType, detail))
-    }
-}
-
-/// Refuses the media type that `rule` refuses explicitly.
-///
-/// # Errors
-/// The problem of that media type.
-pub(crate) fn check_refused(rule: BodyRule, headers: &HeaderMap) -> Result<(), Problem> {
-    match rule.refused {
-        Some((media_type, code)) if is_of_type(headers, media_type) => Err(Problem::of(code)),
-        Some(_) | None => Ok(()),
     }
 }
 

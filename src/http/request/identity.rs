@@ -69,44 +69,23 @@ fn presented(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     Ok(first)
 }
 
-/// The content of `Authorization: Basic` (RFC 7617).
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Basic {
-    /// No such header.
-    Nothing,
-    /// A client id and its secret.
-    Client {
-        /// The part before the colon.
-        id: String,
-        /// The part after it.
-        secret: String,
-    },
-    /// A malformed header.
-    Garbage,
-}
-
-/// The client in `Authorization: Basic`, as in OAuth: id and secret are form-encoded before they are joined
-/// (RFC 6749, section 2.3.1).
-pub(crate) fn basic(headers: &HeaderMap) -> Basic {
+/// The client id and secret in `Authorization: Basic` (RFC 7617), as in OAuth: both are form-encoded before they are
+/// joined (RFC 6749, section 2.3.1). A repeated or malformed header counts as an empty client, which is never valid.
+pub(crate) fn basic(headers: &HeaderMap) -> Option<(String, String)> {
     let mut all = headers
         .get_all(AUTHORIZATION)
         .into_iter()
         .filter_map(|value| of_scheme(b"basic", value.as_bytes()));
-    match (all.next(), all.next()) {
-        (None, _) => Basic::Nothing,
-        (Some(only), None) => client_of(only).unwrap_or(Basic::Garbage),
-        (Some(_), Some(_)) => Basic::Garbage,
-    }
+    let (first, second) = (all.next()?, all.next());
+    let client = client_of(first).filter(|_| second.is_none());
+    Some(client.unwrap_or_default())
 }
 
-fn client_of(encoded: &[u8]) -> Option<Basic> {
+fn client_of(encoded: &[u8]) -> Option<(String, String)> {
     let pair = STANDARD.decode(encoded).ok()?;
     let colon = pair.iter().position(|&byte| byte == b':')?;
     let (id, secret) = pair.split_at(colon);
-    Some(Basic::Client {
-        id: form::decode(id)?,
-        secret: form::decode(secret.get(1..)?)?,
-    })
+    Some((form::decode(id)?, form::decode(secret.get(1..)?)?))
 }
 
 /// The rest of an `Authorization` value of `scheme`; `None` for another scheme. Scheme names ignore case
@@ -213,15 +192,12 @@ mod tests {
 
     #[test]
     fn a_client_is_found_in_basic() {
-        let client = |id: &str, secret: &str| Basic::Client {
-            id: id.to_owned(),
-            secret: secret.to_owned(),
-        };
+        let client = |id: &str, secret: &str| Some((id.to_owned(), secret.to_owned()));
         for (lines, expected) in [
-            (vec![], Basic::Nothing),
-            (vec![("authorization", "Bearer dTpw")], Basic::Nothing),
-            (vec![("authorization", "Basically dTpw")], Basic::Nothing),
-            (vec![("x-api-key", "dTpw")], Basic::Nothing),
+            (vec![], None),
+            (vec![("authorization", "Bearer dTpw")], None),
+            (vec![("authorization", "Basically dTpw")], None),
+            (vec![("x-api-key", "dTpw")], None),
             // u:p, u:p:q, :, and %75+:%3a
             (vec![("authorization", "Basic dTpw")], client("u", "p")),
             (vec![("authorization", "bASIC  dTpw ")], client("u", "p")),
@@ -235,20 +211,20 @@ mod tests {
                 vec![("authorization", "Basic JTc1KzolM2E=")],
                 client("u ", ":"),
             ),
-            (vec![("authorization", "Basic")], Basic::Garbage),
-            (vec![("authorization", "Basic dTpw=")], Basic::Garbage),
-            (vec![("authorization", "Basic d Tpw")], Basic::Garbage),
-            (vec![("authorization", "Basic u:p")], Basic::Garbage),
+            (vec![("authorization", "Basic")], client("", "")),
+            (vec![("authorization", "Basic dTpw=")], client("", "")),
+            (vec![("authorization", "Basic d Tpw")], client("", "")),
+            (vec![("authorization", "Basic u:p")], client("", "")),
             // up, u:%, and a byte that isn't UTF-8
-            (vec![("authorization", "Basic dXA=")], Basic::Garbage),
-            (vec![("authorization", "Basic dTol")], Basic::Garbage),
-            (vec![("authorization", "Basic dTr/")], Basic::Garbage),
+            (vec![("authorization", "Basic dXA=")], client("", "")),
+            (vec![("authorization", "Basic dTol")], client("", "")),
+            (vec![("authorization", "Basic dTr/")], client("", "")),
             (
                 vec![
                     ("authorization", "Basic dTpw"),
                     ("authorization", "Basic dTpw"),
                 ],
-                Basic::Garbage,
+                client("", ""),
             ),
         ] {
             let found = basic(&headers(&lines));

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -281,26 +282,24 @@ impl<'a> JsonObject<'a> {
     }
 }
 
+/// The characters that a URI fragment may not contain unescaped (RFC 3986, section 3.5), and a few more.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'$')
+    .remove(b'@');
+
 /// Pointer to a field of the object at `container`, or to the object itself if the name is too long to be
 /// repeated.
 fn member_pointer(container: &str, name: &str) -> String {
     if name.len() > NAMED_BYTES_MAX {
         return container.to_owned();
     }
-    let mut pointer = format!("{container}/");
-    for byte in name.bytes() {
-        match byte {
-            // RFC 6901, section 3.
-            b'~' => pointer.push_str("~0"),
-            b'/' => pointer.push_str("~1"),
-            // The characters a URI fragment may contain unescaped (RFC 3986, section 3.5).
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'$' | b'@' => {
-                pointer.push(char::from(byte));
-            }
-            _ => pointer.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    pointer
+    // RFC 6901, section 3.
+    let name = name.replace('~', "~0").replace('/', "~1");
+    format!("{container}/{}", utf8_percent_encode(&name, ESCAPED))
 }
 
 /// All fields of an object in order, duplicates included.

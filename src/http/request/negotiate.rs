@@ -29,22 +29,20 @@ pub(crate) fn choose<'a>(headers: &HeaderMap, offered: impl Iterator<Item = &'a 
 }
 
 /// Language of the response: that of the query (`?lang=de`), or the one with the highest weight in
-/// `Accept-Language`, the first of several.
+/// `Accept-Language`, the first of several. `*` is the default language.
 pub(crate) fn language(request: &Parts) -> Language {
-    let pairs = request
-        .uri
-        .query()
-        .into_iter()
-        .flat_map(|query| query.split('&'));
+    let pairs = request.uri.query().unwrap_or_default().split('&');
     let named = pairs
         .filter_map(|pair| pair.strip_prefix("lang="))
         .find_map(Language::of_tag);
     named.unwrap_or_else(|| {
         let (mut chosen, mut best) = (Language::default(), 0);
-        for (language, quality) in
-            ranges(&request.headers, ACCEPT_LANGUAGE).filter_map(language_range)
-        {
-            if quality > best {
+        for (tag, quality) in ranges(&request.headers, ACCEPT_LANGUAGE) {
+            let language = match tag {
+                "*" => Some(Language::default()),
+                tag => Language::of_tag(tag),
+            };
+            if let Some(language) = language.filter(|_| quality > best) {
                 (chosen, best) = (language, quality);
             }
         }
@@ -54,80 +52,54 @@ pub(crate) fn language(request: &Parts) -> Language {
 
 /// Weight of the content coding `name` in `Accept-Encoding`, in thousandths; `None` if it isn't listed.
 pub(crate) fn coding_quality(headers: &HeaderMap, name: &str) -> Option<u16> {
-    ranges(headers, ACCEPT_ENCODING).find_map(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let is_named = parts.next()?.eq_ignore_ascii_case(name);
-        is_named.then(|| weight(parts)).flatten()
-    })
-}
-
-/// The ranges in the headers `name`. Headers that aren't text count as absent.
-fn ranges(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
-    let lines = headers.get_all(name).into_iter();
-    let ranges = lines.flat_map(|value| value.as_bytes().split(|&byte| byte == b','));
-    ranges.filter_map(|range| std::str::from_utf8(range).ok())
-}
-
-/// The language and weight of a range of `Accept-Language`; `*` is the default language.
-fn language_range(range: &str) -> Option<(Language, u16)> {
-    let mut parts = range.split(';').map(str::trim);
-    let tag = parts.next()?;
-    let language = match tag {
-        "*" => Language::default(),
-        tag => Language::of_tag(tag)?,
-    };
-    Some((language, weight(parts)?))
-}
-
-/// Weight among the parameters of a range, in thousandths; `None` if malformed.
-fn weight<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
-    let mut quality = 1000;
-    for parameter in parameters {
-        if let Some((name, value)) = parameter.split_once('=')
-            && name.trim().eq_ignore_ascii_case("q")
-        {
-            quality = thousandths(value.trim())?;
-        }
-    }
+    let mut codings = ranges(headers, ACCEPT_ENCODING);
+    let (_, quality) = codings.find(|(coding, _)| coding.eq_ignore_ascii_case(name))?;
     Some(quality)
 }
 
-/// Precision of the media range that matches best, and its weight in thousandths. Parameters of the type are
-/// ignored.
-fn quality(headers: &HeaderMap, media_type: &str) -> (u8, u16) {
-    let (name, _parameters) = media_type.split_once(';').unwrap_or((media_type, ""));
-    let Some((kind, subtype)) = name.split_once('/') else {
-        return (0, 0);
-    };
-    ranges(headers, ACCEPT)
-        .filter_map(|range| rank(range, kind, subtype))
-        .max()
-        .unwrap_or((0, 0))
+/// The ranges in the headers `name`, and their weights in thousandths. Those that are malformed or not text count as
+/// absent.
+fn ranges(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = (&str, u16)> {
+    let lines = headers.get_all(name).into_iter();
+    let ranges = lines.flat_map(|value| value.as_bytes().split(|&byte| byte == b','));
+    ranges.filter_map(|range| {
+        let mut parts = str::from_utf8(range).ok()?.split(';').map(str::trim);
+        let name = parts.next()?;
+        let is_weight = |parameter: &(&str, &str)| parameter.0.trim().eq_ignore_ascii_case("q");
+        let weight = parts
+            .filter_map(|parameter| parameter.split_once('='))
+            .find(is_weight);
+        match weight {
+            Some((_, value)) => Some((name, thousandths(value.trim())?)),
+            None => Some((name, 1000)),
+        }
+    })
 }
 
 /// Precision of a media range with type and subtype.
 const NAMED: u8 = 2;
 
-/// Precision of a media range for a type, and its weight in thousandths. `None` if it doesn't match, or is
-/// malformed.
-fn rank(range: &str, kind: &str, subtype: &str) -> Option<(u8, u16)> {
-    let mut parts = range.split(';').map(str::trim);
-    let named = parts.next()?.split_once('/')?;
-    let precision = if named.0.eq_ignore_ascii_case(kind) {
-        match named.1 {
-            "*" => 1,
-            named if named.eq_ignore_ascii_case(subtype) => NAMED,
-            _ => return None,
+/// Precision of the media range that matches best, and its weight in thousandths. Parameters of the type are
+/// ignored.
+fn quality(headers: &HeaderMap, media_type: &str) -> (u8, u16) {
+    let (name, _parameters) = media_type.split_once(';').unwrap_or((media_type, ""));
+    let kind = name.split_once('/').map_or("", |(kind, _)| kind);
+    let precision = |range: &str| {
+        if range.eq_ignore_ascii_case(name) {
+            return Some(NAMED);
         }
-    } else if named == ("*", "*") {
-        0
-    } else {
-        return None;
+        match range.split_once('/')? {
+            ("*", "*") => Some(0),
+            (of, "*") if of.eq_ignore_ascii_case(kind) => Some(1),
+            _ => None,
+        }
     };
-    Some((precision, weight(parts)?))
+    let ranges = ranges(headers, ACCEPT);
+    let matching = ranges.filter_map(|(range, quality)| Some((precision(range)?, quality)));
+    matching.max().unwrap_or((0, 0))
 }
 
-/// A weight: `0` to `1` with up to three decimals.
+/// A weight from `0` to `1`. Older clients of Java write `q=.2`.
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     if decimals.len() > 3 || !decimals.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -135,7 +107,6 @@ fn thousandths(text: &str) -> Option<u16> {
     }
     let decimals: u16 = format!("{decimals:0<3}").parse().ok()?;
     match (whole, decimals) {
-        // Older clients of Java write `q=.2`.
         ("0" | "", _) if !text.is_empty() => Some(decimals),
         ("1", 0) => Some(1000),
         _ => None,

@@ -6,52 +6,46 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper::header::HeaderValue;
 use uuid::Uuid;
 
-/// Ids reserved for one connection.
-const BLOCK_LEN: u64 = 1 << 20;
-
-/// Makes the ids of one process from a random seed and a counter.
+/// Makes the ids of one process from a random seed and two counters.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
     seed: u128,
-    blocks: AtomicU64,
+    connections: AtomicU64,
 }
 
 /// The ids of a connection. All cores would contend for a shared counter.
 #[derive(Debug)]
 pub(crate) struct ConnectionIds {
-    block: u64,
-    used: AtomicU64,
+    seed: u128,
+    /// The number of the connection in the upper half, that of its next request in the lower one.
+    next: AtomicU64,
 }
 
 impl RequestIds {
     pub(crate) const fn new(seed: [u8; 16]) -> Self {
         Self {
             seed: u128::from_be_bytes(seed),
-            blocks: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
         }
     }
 
     pub(crate) fn of_connection(&self) -> ConnectionIds {
+        let number = self.connections.fetch_add(1, Ordering::Relaxed);
         ConnectionIds {
-            block: self.next_block(),
-            used: AtomicU64::new(0),
+            seed: self.seed,
+            next: AtomicU64::new(number << 32),
         }
     }
+}
 
-    pub(crate) fn next(&self, connection: &ConnectionIds) -> RequestId {
+impl ConnectionIds {
+    pub(crate) fn next(&self) -> RequestId {
         // Multiplication by an odd number is a bijection, so no id repeats.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let count = match connection.used.fetch_add(1, Ordering::Relaxed) {
-            used @ ..BLOCK_LEN => connection.block + used,
-            _ => self.next_block(),
-        };
+        let count = self.next.fetch_add(1, Ordering::Relaxed);
         // All ids have the first half of the seed.
         let bits = self.seed ^ u128::from(count.wrapping_mul(STEP));
         RequestId(Uuid::new_v8(bits.to_be_bytes()))
-    }
-
-    fn next_block(&self) -> u64 {
-        self.blocks.fetch_add(BLOCK_LEN, Ordering::Relaxed)
     }
 }
 
@@ -86,12 +80,10 @@ mod tests {
         for seed in [[0; 16], [0xff; 16], [0x5a; 16]] {
             let ids = RequestIds::new(seed);
             let connections = [(); 10].map(|()| ids.of_connection());
-            // The last of its own ids, and the next ones.
-            connections[0].used.store(BLOCK_LEN - 1, Ordering::Relaxed);
             let mut seen = HashSet::new();
             for number in 0..10_000 {
                 let connection = &connections[number % connections.len()];
-                let id = ids.next(connection).to_string();
+                let id = connection.next().to_string();
                 assert_eq!(id.len(), 36);
                 assert_eq!(&id[14..15], "8");
                 assert!("89ab".contains(&id[19..20]));

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::Network;
 
 use crate::http::Peer;
-use crate::http::log_throttle::MinuteThrottle;
+use crate::http::log_throttle::LogThrottle;
 use crate::http::request::body::BodyError;
 use crate::http::server::activity::{Activity, Socket};
 use crate::http::server::handshake::{Handshakes, first_bytes, foreign};
@@ -68,7 +68,7 @@ pub(crate) struct Common {
     pub(crate) limits: ServerLimits,
     pub(crate) speaks: Speaks,
     /// Connections that don't speak the port's protocol, or fail at it.
-    pub(crate) failures: MinuteThrottle,
+    pub(crate) failures: LogThrottle,
     /// Cancelled when the service stops.
     pub(crate) stop: CancellationToken,
 }
@@ -106,9 +106,9 @@ impl Connection {
             ..
         } = &*self.common;
         let log = |error: &str| {
-            if let Some(count) = failures.count() {
+            if let Some(suppressed) = failures.admit() {
                 tracing::info!(
-                    count,
+                    count = suppressed + 1,
                     error,
                     "connections or TLS handshakes failed since the last such line"
                 );

@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::http::log_throttle::MinuteThrottle;
+use crate::http::log_throttle::LogThrottle;
 use crate::http::server::connection::{Common, Connection, Speaks};
 use crate::http::server::handshake::Handshakes;
 pub use crate::http::server::limits::{STOP_GRACE, ServerLimits};
@@ -91,7 +91,7 @@ pub async fn serve(
             places: Arc::clone(&places),
             limits,
             speaks,
-            failures: MinuteThrottle::default(),
+            failures: LogThrottle::one_a_minute(),
             stop: stopping.clone(),
         }),
         connections: &connections,
@@ -139,15 +139,15 @@ struct Acceptor<'a> {
 impl Acceptor<'_> {
     /// Never ends.
     async fn run(self, listener: &TcpListener) {
-        let failures = MinuteThrottle::default();
+        let failures = LogThrottle::one_a_minute();
         loop {
             match listener.accept().await {
                 Ok((stream, peer)) => self.begin(stream, peer.ip()).await,
                 Err(error) if concerns_one_connection(&error) => {}
                 Err(error) => {
                     // Most likely out of file descriptors, until connections close.
-                    if let Some(count) = failures.count() {
-                        tracing::warn!(count, %error, "cannot accept connections");
+                    if let Some(suppressed) = failures.admit() {
+                        tracing::warn!(count = suppressed + 1, %error, "cannot accept connections");
                     }
                     sleep(Duration::from_millis(100)).await;
                 }

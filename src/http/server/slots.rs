@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::domain::{Network, Pseudonym};
 
-use crate::http::log_throttle::MinuteThrottle;
+use crate::http::log_throttle::LogThrottle;
 use crate::http::server::activity::Activity;
 use crate::http::server::limits::ServerLimits;
 use crate::http::server::shares::{Shares, eighth};
@@ -34,9 +34,9 @@ pub(crate) struct Places {
     /// The HTTP/2 connections.
     pub(crate) http2: Arc<Shares>,
     /// Connections that were refused.
-    refused: MinuteThrottle,
+    refused: LogThrottle,
     /// Connections for which no slot was free.
-    delayed: MinuteThrottle,
+    delayed: LogThrottle,
 }
 
 impl Places {
@@ -50,8 +50,8 @@ impl Places {
                 .unwrap_or_else(|| eighth(all)),
             by_network: Mutex::default(),
             http2: Shares::new(limits.http2_connections_max),
-            refused: MinuteThrottle::default(),
-            delayed: MinuteThrottle::default(),
+            refused: LogThrottle::one_a_minute(),
+            delayed: LogThrottle::one_a_minute(),
         }
     }
 
@@ -109,8 +109,8 @@ impl Places {
     }
 
     /// Counts a connection. If a line is due, logs `message` with the number of connections since the last one.
-    fn warn(&self, app: &App, throttle: &MinuteThrottle, message: &'static str) {
-        let Some(count) = throttle.count() else {
+    fn warn(&self, app: &App, throttle: &LogThrottle, message: &'static str) {
+        let Some(suppressed) = throttle.admit() else {
             return;
         };
         let busiest = self.busiest();
@@ -118,7 +118,7 @@ impl Places {
         let name = |network| Pseudonym::new(&app.secrets, network, now).to_string();
         let network = busiest.map(|(network, _)| name(network));
         tracing::warn!(
-            count,
+            count = suppressed + 1,
             connections = self.taken(),
             busiest.network = network,
             busiest.connections = busiest.map(|(_, connections)| connections),

@@ -68,7 +68,7 @@ async fn allowed_pages_may_send_the_headers_of_the_protocol() {
         reply.header("access-control-allow-headers"),
         Some(
             "accept, authorization, content-type, mcp-method, mcp-name, mcp-protocol-version, \
-             x-api-key"
+             service-api-version, x-api-key"
         )
     );
     let foreign = Call::preflight(MCP, "https://evil.example");

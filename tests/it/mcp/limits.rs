@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landing_api::ports::ModelError;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::agent::register;
 use crate::harness::{Call, Reply, Setup, TestApp};
@@ -55,12 +55,14 @@ async fn a_policy_that_refuses_is_a_result_with_the_seconds_to_wait() {
     app.expect("429", subscribe_over_http()).await;
     let reply = app.send(subscribe()).await;
     let words = failure(&reply);
-    assert!(words.starts_with(
-        "Quota exceeded. The policy \"newsletter\" allows 1 in 900 seconds for each email address \
-         and network."
-    ));
-    assert!(words.contains("\nRetry-After: 899\n"), "{words}");
-    assert!(words.contains("\ncode: rate_limited\n"));
+    let problem: Value = serde_json::from_str(&words).unwrap();
+    assert_eq!(problem["title"], "Quota exceeded");
+    assert_eq!(
+        problem["detail"],
+        "The policy \"newsletter\" allows 1 in 900 seconds for each email address and network. \
+         Wait 899 seconds."
+    );
+    assert!(words.contains("\"code\":\"rate_limited\""));
     // The headers say the same, without `Retry-After`, which belongs to 429.
     assert_eq!(shown(&reply), "newsletter 0 899");
     assert_eq!(reply.header("retry-after"), None);
@@ -107,8 +109,8 @@ async fn the_chat_quota_counts_by_network_without_a_credential() {
 
     let reply = app.send(ask()).await;
     let words = failure(&reply);
-    assert!(words.contains("\ncode: assistant_quota_exhausted\n"));
-    assert!(words.contains("\nRetry-After: 86400\n"), "{words}");
+    assert!(words.contains("\"code\":\"assistant_quota_exhausted\""));
+    assert!(words.contains("Wait 86400 seconds."), "{words}");
     assert_eq!(shown(&reply), "assistant 0 86400");
     // Others are not affected: another network, the visitor, a credential.
     app.given(ask().from("198.51.100.7")).await;
@@ -145,8 +147,11 @@ async fn minting_keys_buys_no_more_than_the_network_may_ask() {
         app.given(ask().bearer(&key)).await;
     }
     let words = app.failure(ask()).await;
-    assert!(words.contains("\"assistant-ip\""), "{words}");
-    assert!(words.contains("\ncode: rate_limited\n"));
+    assert!(
+        words.contains(r#""violated-policies":["assistant-ip"]"#),
+        "{words}"
+    );
+    assert!(words.contains("\"code\":\"rate_limited\""));
     let over_http = app.expect("429", Call::chat()).await;
     assert_eq!(over_http.policy(), "assistant-ip");
 }
@@ -167,7 +172,7 @@ async fn a_question_that_the_model_fails_is_given_back_even_if_a_fallback_answer
                 json!({"message": "From the pages.", "used": 0, "max": 10, "remaining": 10});
             assert_eq!(given(&reply), answer);
         } else {
-            assert!(failure(&reply).contains("\ncode: model_unavailable\n"));
+            assert!(failure(&reply).contains("\"code\":\"model_unavailable\""));
         }
         reply.check_silent_on("secret");
         assert_eq!(shown(&reply), "assistant 10 86400");

@@ -103,6 +103,7 @@ null
 {"jsonrpc":"2.0","id":1,"method":7}
 {"jsonrpc":"2.0","id":null,"method":"ping"}
 {"jsonrpc":"2.0","id":1.5,"method":"ping"}
+{"jsonrpc":"2.0","id":1.0,"method":"ping"}
 {"jsonrpc":"2.0","id":1e30,"method":"ping"}
 {"jsonrpc":"2.0","id":-9223372036854775809,"method":"ping"}
 {"jsonrpc":"2.0","id":{},"method":"ping"}
@@ -147,26 +148,18 @@ async fn what_nobody_asks_for_may_be_nested_as_deep_as_it_likes() {
     let deep = deep();
     // Inside the arguments the parser of the operation decides, as over HTTP.
     for (arguments, complaint) in [
-        (
-            format!(r#"{{"message":{deep}}}"#),
-            "#/message: must be a string",
-        ),
+        (format!(r#"{{"message":{deep}}}"#), "must be a string"),
         (
             format!(r#"{{"message":"m","x":{deep}}}"#),
-            "#/x: is not a field",
+            "is not a field of this request",
         ),
     ] {
         let words = app.failure(call_raw("echo", &arguments)).await;
         assert!(words.contains(complaint), "{words}");
     }
-    // Outside the arguments deep nesting and oversize are refused.
-    let much = json!({ "x": "m".repeat(64 * 1024) });
-    let reply = app.expect_error("400 -32600", plain("ping", &much)).await;
-    assert_eq!(reply.json()["id"], 1);
-    let less = json!({ "x": "m".repeat(63 * 1024) });
-    assert_eq!(app.result(plain("ping", &less)).await, json!({}));
+    // Nobody reads what is outside of them.
     let beside = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":{deep}}}}}"#);
-    app.expect_error("400 -32600", raw(&beside)).await;
+    assert_eq!(app.result(raw(&beside)).await, json!({}));
 }
 
 /// Method, parameters, then status and code: with a handshake, and stateless.
@@ -184,7 +177,6 @@ tools/call | {"name":"ECHO"} | 200 -32602 | 200 -32602
 tools/call | {"name":""} | 200 -32602 | 200 -32602
 tools/call | {"name":"echo","arguments":[]} | 200 -32602 | 200 -32602
 tools/call | {"name":"echo","arguments":"hello"} | 200 -32602 | 200 -32602
-tools/list | {"cursor":"2"} | 200 -32602 | 200 -32602
 "#;
 
 #[tokio::test]
@@ -200,7 +192,7 @@ async fn requests_that_cannot_be_answered_get_the_error_of_their_way() {
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{}}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#,
-        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":7}}"#,
     ] {
         app.expect_error("200 -32602", raw(body)).await;
     }
@@ -233,7 +225,7 @@ async fn answers_bear_the_id_of_their_request() {
         json!(0),
         json!(-1),
         json!(9_007_199_254_740_993_i64),
-        json!(-18_083_391.0),
+        json!(-18_083_391),
         json!(""),
         json!("a\u{e9}\"\n"),
         json!("x".repeat(5000)),

@@ -132,27 +132,6 @@ impl Problem {
         self
     }
 
-    /// The problem as text, for the result of a tool.
-    pub(crate) fn words(&self, id: RequestId) -> String {
-        let kind = self.code.kind();
-        let mut lines = vec![format!("{}. {}", kind.title, self.detail)];
-        for error in &self.errors {
-            lines.push(format!(
-                "{}: {} ({})",
-                error.pointer, error.detail, error.code
-            ));
-        }
-        lines.push(plain(kind.resolution));
-        if self.decision.is_refused()
-            && let Some(standing) = self.decision.binding()
-        {
-            lines.push(format!("Retry-After: {}", standing.reset_s()));
-        }
-        lines.push(format!("code: {}", kind.name));
-        lines.push(format!("instance: urn:uuid:{id}"));
-        lines.join("\n")
-    }
-
     /// The body on the wire, for the request `id` of a path in `area`.
     pub(crate) fn body(
         &self,
@@ -250,8 +229,7 @@ mod tests {
     use crate::http::request::request_id::RequestIds;
 
     fn id() -> RequestId {
-        let ids = RequestIds::new([0; 16]);
-        ids.next(&ids.of_connection())
+        RequestIds::new([0; 16]).of_connection().next()
     }
 
     fn body(problem: &Problem) -> Vec<u8> {
@@ -278,7 +256,6 @@ mod tests {
         for code in Code::ALL {
             let problem = Problem::of(code);
             assert!(!body(&problem).contains(&b'`'), "{code:?}");
-            assert!(!problem.words(id()).contains('`'), "{code:?}");
         }
     }
 

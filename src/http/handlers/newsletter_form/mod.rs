@@ -55,8 +55,6 @@ struct FormFields {
     /// The address as typed.
     typed: String,
     redirect: Option<String>,
-    /// The allowed origin that it comes from, also after the page was shown again.
-    from: Option<String>,
     language: Language,
     /// The honeypot: a field invisible to people.
     website: Option<String>,
@@ -76,11 +74,6 @@ fn show(context: &RequestContext) -> Result<Reply, Problem> {
 }
 
 fn thank(context: &RequestContext) -> Result<Reply, Problem> {
-    // Anybody may write the query: only allowed values become a link.
-    let query = context.parts.uri.query().unwrap_or_default();
-    let from = query.split('&').find_map(|pair| pair.strip_prefix("from="));
-    let back = from.filter(|origin| context.state().origins.contains(origin));
-    let site = back.and_then(|origin| origin.split_once("://"));
     let page = WrittenPage {
         status: StatusCode::OK,
         language: negotiate::language(&context.parts),
@@ -91,7 +84,7 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
         },
         // Nobody should find it by search.
         path: None,
-        values: json!({ "back": back, "site": site.map(|(_scheme, host)| host) }),
+        values: json!({}),
     };
     Ok(in_any_frame(page.reply(&context.state().page_writer)?, ""))
 }
@@ -132,18 +125,13 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
 /// A problem when a field can't be decoded or is repeated.
 fn read(context: &RequestContext, body: &Bytes) -> Result<FormFields, Problem> {
     let form = form::read(context.headers(), body);
-    let origins = &context.state().origins;
-    let origin = origins.origin_of(context.headers());
-    let origin = origin.and_then(|origin| origin.to_str().ok());
     let mut errors = Errors::default();
     let mut field = |name| form.optional(name, &mut errors).map(str::to_owned);
     let named = field("lang").and_then(|tag| Language::of_tag(&tag));
-    let kept = field("from").filter(|from| origins.contains(from));
     let asked = || negotiate::language(&context.parts);
     let fields = FormFields {
         typed: field("email").unwrap_or_default(),
         redirect: field("redirect"),
-        from: origin.map(str::to_owned).or(kept),
         language: named.unwrap_or_else(asked),
         website: field("website"),
         source: field("source"),
@@ -192,11 +180,7 @@ fn again(
 
 /// Redirects to the form's target by GET (RFC 9110, section 15.4.4).
 fn see_other(fields: &FormFields, target: Option<Target>) -> Result<Reply, Problem> {
-    let thanks = || {
-        let from = fields.from.as_ref();
-        let from = from.map_or_else(String::new, |origin| format!("&from={origin}"));
-        format!("{THANKS_PATH}?lang={}{from}", fields.language.tag())
-    };
+    let thanks = || format!("{THANKS_PATH}?lang={}", fields.language.tag());
     let location = target.map_or_else(thanks, |target| target.location);
     let location = HeaderValue::try_from(location).map_err(Problem::fault)?;
     let mut reply = Reply::empty();
@@ -225,7 +209,6 @@ fn form_page(
             "email": fields.typed,
             "field": fields.unreadable,
             "redirect": target.map_or("", |target| target.location.as_str()),
-            "from": fields.from,
             "message": said,
             "wait_s": wait_s,
             "is_about_address": said.starts_with("newsletter-address-"),
