@@ -10,7 +10,7 @@ use crate::site::page_writer::PageWriter;
 use crate::site::tools::Toolbox;
 
 use crate::http::AllowedOrigins;
-use crate::http::answer::documents::{DocumentUrls, Documents};
+use crate::http::answer::documents::Documents;
 use crate::http::log_throttle::LogThrottle;
 use crate::http::request::client_ip::TrustedProxies;
 use crate::http::request::request_id::RequestIds;
@@ -21,7 +21,6 @@ use crate::http::server::shares::Shares;
 pub(crate) struct ServerState {
     pub(crate) app: Arc<App>,
     pub(crate) documents: Documents,
-    pub(crate) urls: DocumentUrls,
     pub(crate) toolbox: Toolbox,
     /// Renders pages that are no documents.
     pub(crate) page_writer: PageWriter,
@@ -41,18 +40,17 @@ pub(crate) struct ServerState {
 
 impl ServerState {
     pub(crate) fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16]) -> Self {
-        let urls = DocumentUrls::new(&app.settings.base_url);
+        let base_url = &app.settings.base_url;
         let health = serde_json::json!({
             "ok": true,
             "service": app.settings.service_name,
             "version": VERSION,
-            "documentation": urls.documentation,
-            "openapi": urls.openapi,
+            "documentation": format!("{base_url}/docs"),
+            "openapi": format!("{base_url}/openapi.json"),
         });
         Self {
             turns: app.model.turns_max().map(Shares::new),
             app,
-            urls,
             documents: Documents::new(&site.documents),
             toolbox: site.toolbox.clone(),
             page_writer: site.page_writer.clone(),

@@ -53,26 +53,6 @@ const OPENER_POLICY: (HeaderName, HeaderValue) = (
     HeaderValue::from_static("same-origin"),
 );
 
-/// The URLs of documents that answers name.
-#[derive(Debug)]
-pub(crate) struct DocumentUrls {
-    pub(crate) documentation: String,
-    /// The `OpenAPI` description.
-    pub(crate) openapi: String,
-    /// The protected resource metadata (RFC 9728).
-    pub(crate) protected_resource: String,
-}
-
-impl DocumentUrls {
-    pub(crate) fn new(base_url: &str) -> Self {
-        Self {
-            documentation: format!("{base_url}/docs"),
-            openapi: format!("{base_url}/openapi.json"),
-            protected_resource: format!("{base_url}/.well-known/oauth-protected-resource"),
-        }
-    }
-}
-
 /// Every document, by its path.
 #[derive(Debug)]
 pub(crate) struct Documents(HashMap<String, Vec<Variant>>);

@@ -169,7 +169,7 @@ fn problem_reply(context: &RequestContext, decision: &Decision, problem: &Proble
         headers.insert(VARY, HeaderValue::from_static("Accept"));
     }
     if status == StatusCode::UNAUTHORIZED {
-        let challenge = problem.challenge(&context.state().urls.protected_resource);
+        let challenge = problem.challenge(&context.app().settings.base_url);
         insert(&mut headers, WWW_AUTHENTICATE, &challenge);
     }
     let base_url = &context.app().settings.base_url;

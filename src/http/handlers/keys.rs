@@ -55,7 +55,7 @@ async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
         "rate_limit": quota
             .map(|quota| json!({"limit": quota.count(), "window_seconds": quota.window_s()})),
         "expires_at": issued.record.expires_at.to_rfc3339(),
-        "documentation": context.state().urls.documentation,
+        "documentation": format!("{}/docs", app.settings.base_url),
         "note": "Save this key: it is shown only once. Send it as Authorization: Bearer or as \
                  X-API-Key. No endpoint requires it.",
     });
@@ -79,7 +79,7 @@ fn describe(context: &RequestContext) -> Result<Reply, Problem> {
                 "description": "label of the agent or integration",
             }
         },
-        "documentation": &context.state().urls.documentation,
+        "documentation": format!("{}/docs", settings.base_url),
     });
     Ok(Reply::json(StatusCode::OK, response))
 }

@@ -118,13 +118,12 @@ impl Problem {
         self
     }
 
-    /// The challenge of a 401. The URL of the `metadata` comes first (RFC 9728, section 5.1).
-    pub(crate) fn challenge(&self, metadata: &str) -> String {
-        let bearer = format!("Bearer resource_metadata=\"{metadata}\"");
-        match self.further_challenge {
-            Some(further) => format!("{bearer}, {further}"),
-            None => bearer,
-        }
+    /// The challenge of a 401. The URL of the metadata comes first (RFC 9728, section 5.1).
+    pub(crate) fn challenge(&self, base_url: &str) -> String {
+        let metadata = format!("{base_url}/.well-known/oauth-protected-resource");
+        let further = self.further_challenge.map(|further| format!(", {further}"));
+        let further = further.unwrap_or_default();
+        format!("Bearer resource_metadata=\"{metadata}\"{further}")
     }
 
     pub(crate) fn because(mut self, cause: impl ToString) -> Self {
