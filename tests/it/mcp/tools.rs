@@ -151,7 +151,9 @@ async fn a_tool_that_needs_nothing_may_be_called_without_arguments() {
     }
     let echo = plain("tools/call", &json!({ "name": "echo" }));
     let words = app.failure(echo).await;
-    assert!(words.contains("#/message: is required (required)"));
+    let problem: Value = serde_json::from_str(&words).unwrap();
+    assert_eq!(problem["errors"][0]["pointer"], "#/message");
+    assert_eq!(problem["errors"][0]["code"], "required");
 }
 
 #[tokio::test]
