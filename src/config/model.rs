@@ -71,7 +71,7 @@ pub struct ModelArgs {
     )]
     pub params: Vec<ModelParam>,
 
-    /// Drop everything up to the first closing tag, such as </think>
+    /// Drop everything up to </think>
     #[arg(
         long = "model-thinks-first",
         requires = "url",

@@ -45,13 +45,12 @@ impl Network {
     }
 
     /// Its group: the IPv4 /24 or IPv6 /48.
-    pub const fn group(self, key: &MacKey) -> ClientGroup<'_> {
-        let network = match self {
+    const fn group(self) -> Self {
+        match self {
             Self::V4([a, b, c, _]) => Self::V4([a, b, c, 0]),
             Self::V6([a, b, c, d, e, f, _]) => Self::V6([a, b, c, d, e, f, 0]),
             Self::Unknown => Self::Unknown,
-        };
-        ClientGroup { network, key }
+        }
     }
 
     fn as_bytes(&self) -> &[u8] {
@@ -82,23 +81,6 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
         _ => None,
     }
 }
-
-/// A group of neighbouring networks ([`Network::group`]), identified by a keyed hash.
-#[derive(Clone, Copy)]
-pub struct ClientGroup<'a> {
-    network: Network,
-    key: &'a MacKey,
-}
-
-impl ClientGroup<'_> {
-    /// Its hash. Computed on demand, because most requests don't need it.
-    pub fn hashed(&self) -> [u8; 16] {
-        let network = self.network.as_bytes();
-        self.key.hash16(&[b"group", network])
-    }
-}
-
-hidden!(ClientGroup<'_>);
 
 /// The sender of a request, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,17 +116,15 @@ impl Client {
 
     /// Its network.
     pub const fn network_subject(&self) -> Subject<'static> {
-        Subject::NetworkHash(self.network_hash)
+        Subject::Network(self.network_hash)
     }
 }
 
 /// The unit that a policy counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subject<'a> {
-    /// A network.
-    Network(Network),
-    /// A network, already hashed.
-    NetworkHash([u8; 16]),
+    /// A network, by its hash ([`Network::hashed`]).
+    Network([u8; 16]),
     /// A credential.
     Credential(&'a Fingerprint),
     /// A network together with an address signed up from it.
@@ -153,7 +133,7 @@ pub enum Subject<'a> {
     Mailbox(&'a EmailAddress),
     /// A visitor of the assistant.
     Visitor(&'a QuotaToken),
-    /// A network's group, its IPv4 /24 or IPv6 /48 ([`Network::group`]).
+    /// A network's group: its IPv4 /24 or IPv6 /48.
     Prefix(Network),
     /// All requests together.
     Everyone,
@@ -163,15 +143,14 @@ impl Subject<'_> {
     /// A keyed hash. Equal subjects have equal hashes, and it reveals nothing else.
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         match self {
-            Self::Network(network) => network.hashed(key),
-            Self::NetworkHash(hash) => *hash,
+            Self::Network(hash) => *hash,
             Self::Credential(fingerprint) => key.hash16(&[b"credential", fingerprint.as_bytes()]),
             Self::SignUp(network, email) => {
                 key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])
             }
             Self::Mailbox(email) => key.hash16(&[b"mailbox", email.mailbox().as_bytes()]),
             Self::Visitor(token) => key.hash16(&[b"visitor", token.id()]),
-            Self::Prefix(network) => network.group(key).hashed(),
+            Self::Prefix(network) => key.hash16(&[b"group", network.group().as_bytes()]),
             Self::Everyone => key.hash16(&[b"everyone"]),
         }
     }
@@ -252,7 +231,7 @@ mod tests {
     #[test]
     fn a_group_is_a_24_or_a_48() {
         let key = Secret::new([1; 32]).keys().limiter;
-        let group = |address: &str| network(address).group(&key).hashed();
+        let group = |address: &str| Subject::Prefix(network(address)).hashed(&key);
         assert_eq!(group("192.0.2.1"), group("192.0.2.255"));
         assert_ne!(group("192.0.2.1"), group("192.0.3.1"));
         assert_eq!(group("2001:db8:1:2::1"), group("2001:db8:1:ffff::1"));
@@ -288,9 +267,10 @@ mod tests {
         let fingerprint = Fingerprint::from_bytes([3; 32]);
         let token = QuotaToken::new([4; 16]);
         let subjects = [
-            Subject::Network(net),
-            Subject::Network(network("192.0.2.2")),
-            Subject::Network(Network::Unknown),
+            Subject::Network(net.hashed(&secret)),
+            Subject::Network(network("192.0.2.2").hashed(&secret)),
+            Subject::Network(Network::Unknown.hashed(&secret)),
+            Subject::Prefix(net),
             Subject::Credential(&fingerprint),
             Subject::SignUp(net, &email),
             Subject::SignUp(net, &other),
@@ -305,8 +285,6 @@ mod tests {
                 assert!(seen.insert(key), "{policy:?} {subject:?}");
                 assert_eq!(key.as_bytes()[0], policy.tag());
             }
-            let group = net.group(&secret).hashed();
-            assert!(seen.insert(LimitKey::tagged(policy, group)));
         }
     }
 }

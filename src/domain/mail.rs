@@ -136,9 +136,6 @@ const ROW_MAX: usize = 3;
 /// The same for an account code, when the account has just worked.
 const DENIED_ROW_MAX: usize = 2;
 
-/// Stands for every account code.
-const DENIED: u16 = 0;
-
 /// Maximum number of refusals remembered. Past it the judge starts over.
 const REFUSALS_MAX: usize = 1000;
 
@@ -172,7 +169,7 @@ pub struct FaultJudge {
 
 #[derive(Clone, Copy, Debug)]
 struct Refusal {
-    code: u16,
+    code: Option<u16>,
     /// [`FaultJudge::accepted`] at that time.
     accepted: u64,
     /// The account was at fault soon after.
@@ -187,16 +184,22 @@ impl FaultJudge {
         self.account_faults = 0;
     }
 
-    /// Judges a refusal of an email to `to` with `code`. A recipient refused before is at fault if the relay
-    /// has accepted others since, unless the account was at fault then: it may be again. An earlier temporary
-    /// refusal (4xx), or one with an account code, doesn't make a permanent one the recipient's fault.
-    pub fn judge(&mut self, to: &EmailAddress, code: u16) -> Fault {
+    /// Judges a refusal of an email to `to` with `code`; `None` stands for every account code. A recipient refused
+    /// before is at fault if the relay has accepted others since, unless the account was at fault then: it may be
+    /// again. An earlier temporary refusal (4xx), or one with an account code, doesn't make a permanent one the
+    /// recipient's fault.
+    pub fn judge(&mut self, to: &EmailAddress, code: Option<u16>) -> Fault {
+        let is_final = code >= Some(500);
+        if code.is_none() {
+            return self.judge_denied(to);
+        }
         if let Some(before) = self.refused.get(to).filter(|refusal| {
-            refusal.accepted < self.accepted && (refusal.code >= 500 || code < 500)
+            refusal.accepted < self.accepted && (refusal.code >= Some(500) || !is_final)
         }) {
             return match before.is_doubtful {
                 true => Fault::Undecided,
-                false => Fault::Recipient,
+                false if is_final => Fault::Recipient,
+                false => Fault::Moment,
             };
         }
         match self.remember(to, code) {
@@ -209,10 +212,10 @@ impl FaultJudge {
     /// recipient decides. A recipient refused before is at fault alone if others were accepted since, or
     /// nobody else was refused: otherwise anybody could stop all email with an address the account may not
     /// write to.
-    pub fn judge_denied(&mut self, to: &EmailAddress) -> Fault {
+    fn judge_denied(&mut self, to: &EmailAddress) -> Fault {
         let before = self.refused.get(to).map(|refusal| refusal.accepted);
         let works = self.accepted > 0 && self.account_faults == 0;
-        let row = self.remember(to, DENIED);
+        let row = self.remember(to, None);
         match before {
             Some(accepted) if accepted < self.accepted || (row == 1 && accepted > 0) => {
                 Fault::Moment
@@ -224,7 +227,7 @@ impl FaultJudge {
 
     /// Remembers a refusal. Returns the number of recipients refused with this code since the relay last
     /// accepted an email.
-    fn remember(&mut self, to: &EmailAddress, code: u16) -> usize {
+    fn remember(&mut self, to: &EmailAddress, code: Option<u16>) -> usize {
         if self.refused.len() >= REFUSALS_MAX {
             self.refused.clear();
         }
@@ -406,8 +409,8 @@ mod tests {
                         judge.note_accepted();
                         continue;
                     }
-                    571 => judge.judge_denied(&to),
-                    code => judge.judge(&to, code),
+                    571 => judge.judge(&to, None),
+                    code => judge.judge(&to, Some(code)),
                 };
                 if fault == Account {
                     judge.pause_ms();
@@ -432,7 +435,7 @@ mod tests {
         let mut judge = FaultJudge::default();
         for number in 0..5000 {
             let to = EmailAddress::parse(&format!("user{number}@example.com")).unwrap();
-            judge.judge(&to, 550);
+            judge.judge(&to, Some(550));
             judge.note_accepted();
         }
         assert!(judge.refused.len() <= REFUSALS_MAX);

@@ -60,7 +60,7 @@ pub use blocked_network::{Block, BlockedAddresses, BlockedNetwork};
 pub use chat::{
     AssistantTexts, Content, Conversation, Courtesy, MESSAGES_MAX, Message, Passage, Role,
 };
-pub use client::{Client, ClientGroup, LimitKey, Network, Subject};
+pub use client::{Client, LimitKey, Network, Subject};
 pub use consent::{
     Confirmation, Confirming, Consent, ContactStatus, LeaveToken, MailOutcome, SignUpWay, Source,
     StatusCounts, TextDigest,

@@ -21,13 +21,8 @@ use super::time::{DAY_MS, Timestamp};
 pub struct Pseudonym([u8; 4]);
 
 impl Pseudonym {
-    /// The name of a network on the day of `at`.
-    pub fn new(keys: &SecretKeys, network: Network, at: Timestamp) -> Self {
-        Self::of_network_hash(keys, network.hashed(&keys.limiter), at)
-    }
-
-    /// The same from a network's [`Network::hashed`].
-    pub fn of_network_hash(keys: &SecretKeys, hash: [u8; 16], at: Timestamp) -> Self {
+    /// The name of a network with this [`Network::hashed`] on the day of `at`.
+    pub fn new(keys: &SecretKeys, hash: [u8; 16], at: Timestamp) -> Self {
         Self::of_origin(keys, OriginHash::new(&keys.origin, &hash), at)
     }
 
@@ -60,10 +55,6 @@ impl fmt::Display for Pseudonym {
     }
 }
 
-fn origin_of(keys: &SecretKeys, network: Network) -> OriginHash {
-    OriginHash::new(&keys.origin, &network.hashed(&keys.limiter))
-}
-
 /// The client of a limiter's `key`; `None` unless that is a network or a credential.
 fn origin_of_key(keys: &SecretKeys, key: LimitKey) -> Option<OriginHash> {
     match key.policy()?.counted_by() {
@@ -93,7 +84,8 @@ impl SoughtSigner {
     /// The accepted forms, in words.
     pub fn parse(text: &str, keys: &SecretKeys) -> Result<Self, &'static str> {
         if let Ok(address) = text.parse::<IpAddr>() {
-            return Ok(Self::Client(origin_of(keys, Network::from(address))));
+            let hash = Network::from(address).hashed(&keys.limiter);
+            return Ok(Self::Client(OriginHash::new(&keys.origin, &hash)));
         }
         if let Some(key) = LimitKey::from_hex(text) {
             let origin = origin_of_key(keys, key);
@@ -134,6 +126,10 @@ mod tests {
         Secret::new([1; 32]).keys()
     }
 
+    fn origin_of(keys: &SecretKeys, network: Network) -> OriginHash {
+        OriginHash::new(&keys.origin, &network.hashed(&keys.limiter))
+    }
+
     fn network(address: &str) -> Network {
         Network::from(address.parse::<IpAddr>().unwrap())
     }
@@ -142,27 +138,35 @@ mod tests {
     fn a_pseudonym_tells_networks_apart_for_a_day() {
         let (keys, others) = (keys(), Secret::new([2; 32]).keys());
         let [morning, evening, tomorrow] = [0, 86_399_999, 86_400_000].map(Timestamp::from_ms);
-        let name = |address: &str, at| Pseudonym::new(&keys, network(address), at);
+        let name =
+            |address: &str, at| Pseudonym::new(&keys, network(address).hashed(&keys.limiter), at);
         let ours = name("192.0.2.1", morning);
         assert_eq!(Pseudonym::parse(&ours.to_string()), Some(ours));
         assert_eq!(name("192.0.2.1", evening), ours);
         assert_ne!(name("192.0.2.1", tomorrow), ours);
         assert_ne!(name("192.0.2.2", morning), ours);
-        assert_ne!(Pseudonym::new(&others, network("192.0.2.1"), morning), ours);
+        assert_ne!(
+            Pseudonym::new(
+                &others,
+                network("192.0.2.1").hashed(&others.limiter),
+                morning
+            ),
+            ours
+        );
     }
 
     #[test]
     fn limits_that_count_networks_lead_to_the_same_name() {
         let (keys, now) = (keys(), Timestamp::from_ms(1_800_000_000_000));
         let (net, fingerprint) = (network("192.0.2.1"), Fingerprint::from_bytes([3; 32]));
-        let ours = Pseudonym::new(&keys, net, now);
+        let ours = Pseudonym::new(&keys, net.hashed(&keys.limiter), now);
         for policy in PolicyName::ALL {
             let named = |subject| {
                 let key = LimitKey::new(&keys.limiter, policy, subject);
                 Pseudonym::of_key(&keys, key, now)
             };
             let is_of_networks = policy.counted_by() == CountedBy::Network;
-            let of_network = named(Subject::Network(net));
+            let of_network = named(Subject::Network(net.hashed(&keys.limiter)));
             assert_eq!(of_network, is_of_networks.then_some(ours), "{policy:?}");
             assert_ne!(named(Subject::Credential(&fingerprint)), Some(ours));
         }
@@ -177,8 +181,13 @@ mod tests {
         let credential = Subject::Credential(&fingerprint);
         let of_credential = OriginHash::new(&keys.origin, &credential.hashed(&keys.limiter));
         let key = |policy, subject| LimitKey::new(&keys.limiter, policy, subject).to_hex();
-        let name = |address: &str, at| Pseudonym::new(&keys, network(address), at).to_string();
-        let (by_network, by_credential) = (Subject::Network(network("192.0.2.1")), credential);
+        let name = |address: &str, at| {
+            Pseudonym::new(&keys, network(address).hashed(&keys.limiter), at).to_string()
+        };
+        let (by_network, by_credential) = (
+            Subject::Network(network("192.0.2.1").hashed(&keys.limiter)),
+            credential,
+        );
         for (text, is_found) in [
             ("192.0.2.1".to_owned(), true),
             ("::ffff:192.0.2.1".to_owned(), true),
@@ -190,7 +199,10 @@ mod tests {
             ),
             (key(PolicyName::Default, by_credential), true),
             (
-                key(PolicyName::Ip, Subject::Network(Network::Unknown)),
+                key(
+                    PolicyName::Ip,
+                    Subject::Network(Network::Unknown.hashed(&keys.limiter)),
+                ),
                 false,
             ),
             // Of today, of the first sign-up and of the last one.
@@ -239,7 +251,7 @@ mod tests {
     #[test]
     fn what_names_no_client_is_told_what_does() {
         let keys = keys();
-        let net = Subject::Network(network("192.0.2.1"));
+        let net = Subject::Network(network("192.0.2.1").hashed(&keys.limiter));
         let of = |policy| LimitKey::new(&keys.limiter, policy, net).to_hex();
         for (text, part) in [
             (String::new(), "in 8 or 32 hexadecimal digits"),

@@ -59,7 +59,7 @@ impl Peer {
     /// The name of `client` in the log.
     pub(super) fn log_name(&self, client: &Client, now: Timestamp) -> Pseudonym {
         let keys = &self.state.app.secrets;
-        let name = || Pseudonym::of_network_hash(keys, client.network_hash, now);
+        let name = || Pseudonym::new(keys, client.network_hash, now);
         if client.network_hash != self.client.network_hash {
             return name();
         }

@@ -93,7 +93,7 @@ async fn find(keys: &dyn KeyIssuer, name: &KeyName) -> Result<Option<KeyRecord>,
     }
     let mut pages = keys.list().await?;
     while let Some(page) = pages.next().await {
-        let found = page?.into_iter().find(|record| name.is_of(record));
+        let found = page?.into_iter().find(|record| record.id == name.id);
         if found.is_some() {
             return Ok(found);
         }

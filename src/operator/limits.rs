@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::domain::{
-    AccessToken, ApiKey, CountedBy, EmailAddress, Fingerprint, LimitKey, Network, PolicyName,
-    Pseudonym, Registration, SecretKeys, Standing, Subject,
+    AccessToken, ApiKey, CountedBy, EmailAddress, Fingerprint, LimitKey, MacKey, Network,
+    PolicyName, Pseudonym, Registration, SecretKeys, Standing, Subject,
 };
 use crate::ports::WindowSet;
 
@@ -66,7 +66,7 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
     let mut rows = Vec::new();
     if let Some(identity) = Identity::of(params, &app.secrets)? {
         let network = identity.network.unwrap_or(Network::Unknown);
-        for (policy, subject) in identity.subjects() {
+        for (policy, subject) in identity.subjects(&app.secrets.limiter) {
             for charge in meter.charges(network, &[(policy, subject)]) {
                 let decision = meter.limiter.peek(&[charge], now).await?;
                 let standings = decision.standings().iter();
@@ -110,12 +110,12 @@ pub(super) async fn reset(request: OperatorRequest) -> Result<Answer, OperatorEr
     let identity = Identity::of(params, &app.secrets)?;
     let sets = match (&identity, client(params)?, only) {
         (Some(identity), None, only) => {
-            let subjects = identity.subjects().into_iter();
+            let key = &app.secrets.limiter;
+            let subjects = identity.subjects(key).into_iter();
             let own = subjects.filter(|(policy, _)| match only {
                 Some(only) => only == *policy,
                 None => policy.counted_by() != CountedBy::Prefix,
             });
-            let key = &app.secrets.limiter;
             own.map(|(policy, subject)| WindowSet::Window(LimitKey::new(key, policy, subject)))
                 .collect()
         }
@@ -180,19 +180,20 @@ impl Identity {
 
     /// The policies that count it, each with the subject it counts. Visitors of the assistant are counted by
     /// their cookies, which nobody can specify here.
-    fn subjects(&self) -> Vec<(PolicyName, Subject<'_>)> {
+    fn subjects(&self, key: &MacKey) -> Vec<(PolicyName, Subject<'_>)> {
         let email = self.email.as_ref();
         // With an address, only its policies are meant.
         let network = self.network.filter(|_| email.is_none());
+        let of_network = network.map(|network| Subject::Network(network.hashed(key)));
         let subject = |policy: PolicyName| {
             let subject = match policy.counted_by() {
                 CountedBy::SignUp => Subject::SignUp(self.network?, email?),
                 CountedBy::Address => Subject::Mailbox(email?),
-                CountedBy::Network => Subject::Network(network?),
+                CountedBy::Network => of_network?,
                 CountedBy::Prefix => Subject::Prefix(network?),
                 CountedBy::Client | CountedBy::Visitor => match &self.credential {
                     Some(credential) => Subject::Credential(credential),
-                    None => Subject::Network(network?),
+                    None => of_network?,
                 },
                 CountedBy::Everyone => return None,
             };
@@ -208,7 +209,7 @@ fn credential(text: &str, secrets: &SecretKeys) -> Option<Fingerprint> {
         return Some(key.fingerprint());
     }
     if let Some(token) = AccessToken::decode(text, &secrets.access_token) {
-        return Some(token.registration().fingerprint());
+        return Some(token.registration.fingerprint());
     }
     Some(Registration::from_client_id(text)?.fingerprint())
 }

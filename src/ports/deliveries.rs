@@ -128,19 +128,15 @@ pub enum MailError {
     /// The relay will never accept this email.
     #[error("refused: {0}")]
     Refused(String),
-    /// A refusal from RCPT on that leaves open whether the recipient or the account is at fault: for now (4xx), or
-    /// for good (5xx) without an enhanced code (RFC 3463) that says so.
+    /// A refusal from RCPT on that leaves open whether the recipient or the account is at fault.
     #[error("refused: {error}")]
     Unclear {
-        /// The reply code.
-        code: u16,
+        /// The reply code: for now (4xx), or for good (5xx) without an enhanced code (RFC 3463) that says so. `None` if
+        /// it blames the account, such as 5.7.1: every other email fails as well, unless the relay accepts some.
+        code: Option<u16>,
         /// The relay's words, with the code.
         error: String,
     },
-    /// Refused from RCPT on with a code that blames the account, such as 5.7.1: every other email fails as well,
-    /// unless the relay accepts some.
-    #[error("refused: {0}")]
-    Denied(String),
     /// The account, the relay or TLS is at fault, so every other email would fail as well.
     #[error("the account cannot be used: {0}")]
     Account(String),

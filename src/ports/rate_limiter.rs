@@ -6,7 +6,7 @@ use arrayvec::ArrayVec;
 use async_trait::async_trait;
 
 use crate::domain::{
-    ClientGroup, Decision, LimitKey, POLICIES_PER_REQUEST_MAX, PolicyName, Quota, Standing,
+    Decision, LimitKey, MacKey, Network, POLICIES_PER_REQUEST_MAX, PolicyName, Quota, Standing,
     Timestamp, Usage,
 };
 
@@ -128,9 +128,9 @@ pub struct Charge<'a> {
     pub quota: Quota,
     /// The window that counts it.
     pub key: LimitKey,
-    /// An engine without room for another window may count the charge under this group instead. None for a
-    /// window that must not be shared.
-    pub group: Option<ClientGroup<'a>>,
+    /// An engine without room for another window may count the charge under the group of this network instead, whose
+    /// hash few requests need. None for a window that must not be shared.
+    pub group: Option<(Network, &'a MacKey)>,
 }
 
 impl Charge<'_> {

@@ -1,7 +1,7 @@
 //! Authentication, and the limits that count every request.
 
 use crate::domain::{
-    AccessToken, ApiKey, Client, Decision, Fingerprint, PolicyName, SecretKeys, Timestamp,
+    AccessToken, ApiKey, Client, Decision, Fingerprint, KeyState, PolicyName, SecretKeys, Timestamp,
 };
 use crate::ports::{Admission, KeyIssuer, LimiterError, RevocationList, StoreError};
 
@@ -27,7 +27,7 @@ pub async fn authenticate(
     presented: &str,
 ) -> Result<Option<Fingerprint>, StoreError> {
     if let Some(token) = AccessToken::decode(presented, &credentials.secrets.access_token) {
-        let registration = token.registration();
+        let registration = &token.registration;
         let is_good =
             token.is_active(now) && !credentials.revocations.is_revoked(registration).await?;
         return Ok(is_good.then(|| registration.fingerprint()));
@@ -36,7 +36,7 @@ pub async fn authenticate(
         return Ok(None);
     };
     let found = credentials.keys.find(&key.fingerprint()).await?;
-    let active = found.filter(|record| record.is_active(now));
+    let active = found.filter(|record| record.state(now) == KeyState::Active);
     Ok(active.map(|record| record.fingerprint))
 }
 

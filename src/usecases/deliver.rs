@@ -244,14 +244,7 @@ impl Mailing {
             }
             Err(MailError::Refused(error)) => (Fault::Recipient, error, None),
             Err(MailError::Later(error)) => (Fault::Moment, error, None),
-            Err(MailError::Unclear { code, error }) => {
-                let fault = self.judge.judge(to, code);
-                match fault == Fault::Recipient && code < 500 {
-                    true => (Fault::Moment, error, None),
-                    false => (fault, error, Some(code)),
-                }
-            }
-            Err(MailError::Denied(error)) => (self.judge.judge_denied(to), error, None),
+            Err(MailError::Unclear { code, error }) => (self.judge.judge(to, code), error, code),
             Err(MailError::Account(error)) => (Fault::Account, error, None),
         };
         match fault {
@@ -291,6 +284,16 @@ impl Mailing {
             outcomes.failed_for_now(mail.delivery, mail.error);
         }
         Ok(())
+    }
+
+    /// Returns the undecided emails to the queue, because no worker sends any more.
+    pub async fn end(self, deliveries: Deliveries<'_>) -> Result<(), StoreError> {
+        let mut outcomes = Outcomes::new(deliveries);
+        for mut mail in self.undecided {
+            mail.delivery.due_at = outcomes.now();
+            outcomes.unchanged(mail.delivery);
+        }
+        outcomes.store().await
     }
 
     /// The account is at fault, as the last of the undecided emails says: nothing was attempted. The next attempt is

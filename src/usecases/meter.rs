@@ -142,7 +142,6 @@ impl<'a> Meter<'a> {
     /// One charge for each subject under its policy, for a request from `network`. Disabled
     /// policies charge nothing.
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
-        let group = network.group(self.key);
         let mut charges = ArrayVec::new();
         for &(policy, subject) in subjects {
             let Some(quota) = self.policies.quota(policy) else {
@@ -152,7 +151,7 @@ impl<'a> Meter<'a> {
                 policy,
                 quota,
                 key: LimitKey::new(self.key, policy, subject),
-                group: (!matches!(subject, Subject::Everyone)).then_some(group),
+                group: (!matches!(subject, Subject::Everyone)).then_some((network, self.key)),
             };
             // No request has more charges.
             if charges.try_push(charge).is_err() {

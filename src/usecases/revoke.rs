@@ -24,7 +24,7 @@ pub async fn revoke(
     presented: &str,
 ) -> Result<Option<Revoked>, StoreError> {
     if let Some(token) = AccessToken::decode(presented, &credentials.secrets.access_token) {
-        let registration = token.registration();
+        let registration = &token.registration;
         let revocation = revoke_registration(credentials.revocations, registration, now).await?;
         let is_new = revocation == Revocation::Revoked;
         return Ok(is_new.then_some(Revoked::Agent(*registration)));

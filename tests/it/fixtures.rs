@@ -518,11 +518,12 @@ impl OneFile {
 pub(crate) fn charge(policy: PolicyName, quota: &str, host: u32) -> Charge<'static> {
     let [_, b, c, d] = host.to_be_bytes();
     let network = Network::V4([10, b, c, d]);
+    let subject = Subject::Network(network.hashed(mac_key()));
     Charge {
         policy,
         quota: quota.parse::<Quota>().unwrap(),
-        key: LimitKey::new(mac_key(), policy, Subject::Network(network)),
-        group: Some(network.group(mac_key())),
+        key: LimitKey::new(mac_key(), policy, subject),
+        group: Some((network, mac_key())),
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrayvec::ArrayVec;
 use smallvec::SmallVec;
 
-use crate::domain::{Decision, LimitKey, POLICIES_PER_REQUEST_MAX, Timestamp, Usage};
+use crate::domain::{Decision, LimitKey, POLICIES_PER_REQUEST_MAX, Subject, Timestamp, Usage};
 use crate::ports::{Admission, Charge, Receipt};
 
 use super::shard::Shard;
@@ -166,9 +166,9 @@ impl Table {
         let candidates: ArrayVec<[LimitKey; CANDIDATES], POLICIES_PER_REQUEST_MAX> = charges
             .iter()
             .map(|charge| match charge.group {
-                Some(group) => [
+                Some((network, key)) => [
                     charge.key,
-                    LimitKey::tagged(charge.policy, group.hashed()),
+                    LimitKey::new(key, charge.policy, Subject::Prefix(network)),
                     LimitKey::tagged(charge.policy, OVERFLOW),
                 ],
                 None => [charge.key; CANDIDATES],

@@ -112,8 +112,10 @@ pub struct RevokedRegistration {
 /// The token an agent presents with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessToken {
-    registration: Registration,
-    expires_at: Timestamp,
+    /// The registration it was issued to.
+    pub registration: Registration,
+    /// From this instant on it is invalid.
+    pub expires_at: Timestamp,
 }
 
 impl AccessToken {
@@ -152,16 +154,6 @@ impl AccessToken {
         let tag = blake3::Hash::from_bytes(tag.try_into().ok()?);
         // BLAKE3's hashes compare in constant time.
         key.any(|key| token.tag(key) == tag).then_some(token)
-    }
-
-    /// The registration it was issued to.
-    pub const fn registration(&self) -> &Registration {
-        &self.registration
-    }
-
-    /// From this instant on it is invalid.
-    pub const fn expires_at(&self) -> Timestamp {
-        self.expires_at
     }
 
     /// True if the token is unexpired at `now`. Its registration may have been revoked.

@@ -67,14 +67,14 @@ proptest! {
     #[test]
     fn what_was_written_is_read_back(token in token()) {
         let keys = keys();
-        let registration = *token.registration();
+        let registration = token.registration;
         let text = token.encode(&keys.access_token);
         prop_assert_eq!(AccessToken::decode(&text, &keys.access_token), Some(token));
         let client_id = registration.client_id();
         prop_assert_eq!(Registration::from_client_id(&client_id), Some(registration));
         let secret = registration.client_secret(&keys.client_secret);
         prop_assert!(registration.has_secret(&secret, &keys.client_secret));
-        prop_assert!(token.expires_at() <= registration.expires_at());
+        prop_assert!(token.expires_at <= registration.expires_at());
     }
 
     #[test]
@@ -83,7 +83,7 @@ proptest! {
         for text in flipped(&token.encode(&keys.access_token)) {
             prop_assert_eq!(AccessToken::decode(&text, &keys.access_token), None);
         }
-        let registration = token.registration();
+        let registration = token.registration;
         let secret = registration.client_secret(&keys.client_secret);
         for text in flipped(&secret) {
             prop_assert!(!registration.has_secret(&text, &keys.client_secret));
@@ -91,7 +91,7 @@ proptest! {
         // Another client id is another registration, which has another secret.
         for text in flipped(&registration.client_id()) {
             let other = Registration::from_client_id(&text);
-            prop_assert_ne!(other, Some(*registration));
+            prop_assert_ne!(other, Some(registration));
             let believed = other
                 .is_some_and(|agent| agent.has_secret(&secret, &keys.client_secret));
             prop_assert!(!believed);
@@ -104,7 +104,7 @@ proptest! {
         for text in of_other_lengths(&token.encode(&keys.access_token)) {
             prop_assert_eq!(AccessToken::decode(&text, &keys.access_token), None);
         }
-        let registration = token.registration();
+        let registration = token.registration;
         for text in of_other_lengths(&registration.client_secret(&keys.client_secret)) {
             prop_assert!(!registration.has_secret(&text, &keys.client_secret));
         }
@@ -173,7 +173,7 @@ fn all_tokens_of_a_registration_are_one_client_and_others_are_not() {
     let registration = Registration::new([9; 16], NOW);
     let later = AccessToken::new(registration, NOW.plus_ms(DAY_MS));
     let fingerprint = registration.fingerprint();
-    assert_eq!(later.registration().fingerprint(), fingerprint);
+    assert_eq!(later.registration.fingerprint(), fingerprint);
     let other = Registration::new([8; 16], NOW).fingerprint();
     assert_ne!(other, fingerprint);
 }

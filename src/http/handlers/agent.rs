@@ -71,7 +71,7 @@ async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem
     let client_id = registration.client_id();
     tracing::info!(request.id = %context.id, agent.client_id = client_id, "an agent registered");
     let token = registered.token.encode(&app.secrets.access_token);
-    let expires_at = registered.token.expires_at();
+    let expires_at = registered.token.expires_at;
     let response = json!({
         "registration_id": client_id,
         "registration_type": ANONYMOUS,
@@ -173,7 +173,7 @@ async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let response = json!({
         "access_token": issued.token.encode(&app.secrets.access_token),
         "token_type": "Bearer",
-        "expires_in": issued.token.expires_at().ms_since(context.now) / 1000,
+        "expires_in": issued.token.expires_at.ms_since(context.now) / 1000,
         "scope": SCOPE,
     });
     Ok(Reply::json(StatusCode::OK, response).with_decision(issued.decision))

@@ -115,7 +115,10 @@ impl Places {
         };
         let busiest = self.busiest();
         let now = app.clock.now();
-        let name = |network| Pseudonym::new(&app.secrets, network, now).to_string();
+        let name = |network: Network| {
+            let hash = network.hashed(&app.secrets.limiter);
+            Pseudonym::new(&app.secrets, hash, now).to_string()
+        };
         let network = busiest.map(|(network, _)| name(network));
         tracing::warn!(
             count = suppressed + 1,

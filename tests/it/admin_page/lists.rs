@@ -2,7 +2,7 @@
 
 use landing_api::domain::agent::Registration;
 use landing_api::domain::contact::Contact;
-use landing_api::domain::credential::{ApiKey, KeyRecord};
+use landing_api::domain::credential::{ApiKey, KeyRecord, KeyState};
 use landing_api::domain::text::Label;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore as _, KeyIssuer as _, RevocationList as _, StoreError};
@@ -259,7 +259,8 @@ async fn keys_are_found_and_revoked() {
         let found = desk.app.keys.find(&key.fingerprint()).await;
         found.unwrap().unwrap()
     };
-    assert!(!record(&one).await.is_active(NOW) && record(&other).await.is_active(NOW));
+    assert_eq!(record(&one).await.state(NOW), KeyState::Revoked);
+    assert_eq!(record(&other).await.state(NOW), KeyState::Active);
     assert!(keys("?q=shop").await.contains("revoked 2026-11-21 12:00"));
     let again = desk.confirm(&login, "/keys/revoke", &field).await;
     assert!(again.text.contains("The key was already revoked."));

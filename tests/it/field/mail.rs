@@ -53,10 +53,12 @@ fn check(sent: &Result<(), MailError>, outcome: Outcome, row: &str) {
     let (words, told) = match (sent, outcome) {
         (Ok(()), Taken) => return,
         (Err(MailError::Account(words)), Account(told))
-        | (Err(MailError::Denied(words)), Denied(told))
         | (Err(MailError::Later(words)), Later(told))
         | (Err(MailError::Refused(words)), Refused(told)) => (words, told),
-        (Err(MailError::Unclear { code, error }), Unclear(expected, told)) if *code == expected => {
+        (Err(MailError::Unclear { code: None, error }), Denied(told)) => (error, told),
+        (Err(MailError::Unclear { code, error }), Unclear(expected, told))
+            if *code == Some(expected) =>
+        {
             (error, told)
         }
         _ => panic!("{row}: {sent:?}, not {outcome:?}"),

@@ -42,6 +42,7 @@ struct Relay {
 
 fn unclear(code: u16) -> MailError {
     let error = format!("{code} no");
+    let code = Some(code);
     MailError::Unclear { code, error }
 }
 
@@ -62,7 +63,10 @@ impl MailSender for Relay {
             "refused" => Err(MailError::Refused("550 5.1.1 unknown".to_owned())),
             "busy" => Err(MailError::Later("no answer".to_owned())),
             "grey" => Err(unclear(450)),
-            "denied" => Err(MailError::Denied("550 5.4.1 Access denied".to_owned())),
+            "denied" => Err(MailError::Unclear {
+                code: None,
+                error: "550 5.4.1 Access denied".to_owned(),
+            }),
             _ => self.twin.send(to, message).await,
         }
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use landing_api::adapters::outbound::{Roots, certificates_in};
 use landing_api::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
@@ -143,7 +144,7 @@ async fn names_of_others_get_no_certificate_and_neither_does_a_proof_that_nobody
         &authority.pair("one"),
         &issued(Timestamp::default()),
     );
-    let acme = open(dir.path(), &[NAME]).unwrap();
+    let acme = Arc::new(open(dir.path(), &[NAME]).unwrap());
     let server = Server::start_tls(
         Setup::default(),
         ServerLimits::default(),

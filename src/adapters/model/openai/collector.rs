@@ -1,13 +1,13 @@
-//! Assembles the answer and pushes it to the sink as it arrives.
+//! Assembles the answer from a completion, or from chunks of one, and pushes it to the sink as it arrives.
 
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::ports::AnswerSink;
 
-use super::completion::Completion;
-use super::failure::{TurnFailure, is_identifier};
+use super::failure::{TurnFailure, has_any, is_blank, is_identifier};
 use super::think_tags::ThinkTags;
 
 /// Longest answer, in bytes.
@@ -15,12 +15,20 @@ const REPLY_BYTES_MAX: usize = 256 * 1024;
 /// Time after the model's deadline for a slow reader to receive the answer.
 pub const SLOW_READER_GRACE: Duration = Duration::from_secs(5);
 
+/// Types of parts written for the visitor.
+const SHOWN: [&str; 3] = ["text", "output_text", "refusal"];
+/// Parts of finish reasons that mean a failure.
+const FAILURES: &str = "error|abort|cancel|fail|insufficient|timeout|overload|exception|interrupt|\
+                        unavailable";
+
 /// An unfinished answer. The pushed pieces, concatenated, are the answer.
 pub(super) struct Collector<'a> {
     pub(super) sink: &'a dyn AnswerSink,
     /// Deadline of the model.
     pub(super) deadline: Instant,
     tags: ThinkTags,
+    /// The model has said something, and be it a thought.
+    has_said: bool,
     text: String,
     /// Pushed part of `text`, in bytes.
     pushed: usize,
@@ -34,6 +42,7 @@ impl<'a> Collector<'a> {
             sink,
             deadline,
             tags: ThinkTags::new(thinks_first),
+            has_said: false,
             text: String::new(),
             pushed: 0,
             finish_reason: None,
@@ -50,21 +59,32 @@ impl<'a> Collector<'a> {
         self.text
     }
 
-    /// Adds the next piece.
+    /// Adds the text of a body without an error. Returns true once the model has stopped.
     ///
     /// # Errors
-    /// [`TurnFailure`] when the answer gets too long or the reader has disconnected.
-    pub(super) async fn add(&mut self, piece: &Completion) -> Result<(), TurnFailure> {
-        self.has_reasoning |= piece.has_reasoning;
-        if piece.finish_reason.is_some() {
-            self.finish_reason.clone_from(&piece.finish_reason);
+    /// [`TurnFailure`] when the model failed, the answer gets too long or the reader has disconnected.
+    pub(super) async fn add(&mut self, body: &Value) -> Result<bool, TurnFailure> {
+        // The last chunk of a stream has no choice.
+        let Some(choice) = body.pointer("/choices/0") else {
+            return Ok(false);
+        };
+        let reason = choice.get("finish_reason").and_then(Value::as_str);
+        let reason = reason.filter(|reason| !reason.is_empty());
+        if let Some(reason) = reason {
+            if has_any(&reason.to_lowercase(), FAILURES) {
+                return Err(TurnFailure::unusable("the model stopped with an error"));
+            }
+            self.finish_reason = Some(reason.to_owned());
         }
-        let text = self.tags.push(&piece.text);
+        let (text, has_reasoning) = text_of(message_of(choice, self.has_said));
+        self.has_said |= !text.is_empty();
+        self.has_reasoning |= has_reasoning;
+        let text = self.tags.push(&text);
         self.append(&text)?;
         if self.sink.is_streamed() {
             self.push().await?;
         }
-        Ok(())
+        Ok(reason.is_some())
     }
 
     /// Ends the answer.
@@ -122,7 +142,7 @@ impl<'a> Collector<'a> {
         } else {
             "other"
         };
-        let thinking = if self.has_reasoning || self.tags.has_thinking() {
+        let thinking = if self.has_reasoning || self.tags.has_thinking {
             ", only thinking"
         } else {
             ""
@@ -130,5 +150,179 @@ impl<'a> Collector<'a> {
         TurnFailure::unusable(format!(
             "the answer is empty{thinking}; finish reason: {reason}"
         ))
+    }
+}
+
+/// The message in a choice. Some servers repeat the whole text so far in `message` next to each `delta`; others send an
+/// empty `delta` next to a whole `message`, which counts unless there was text before (`has_said`).
+fn message_of(choice: &Value, has_said: bool) -> &Value {
+    let is_said = |value: &&Value| value.get("content").is_some_and(|text| !is_blank(text));
+    let [message, delta] =
+        ["message", "delta"].map(|name| choice.get(name).filter(|value| value.is_object()));
+    let said = delta
+        .filter(is_said)
+        .or(message.filter(|_| !has_said))
+        .or(delta);
+    said.or(message).unwrap_or(&Value::Null)
+}
+
+/// The text of a message, and whether fields or parts were marked as reasoning, which it omits.
+fn text_of(message: &Value) -> (String, bool) {
+    let names = ["reasoning_content", "reasoning", "thinking"];
+    let mut reasoning = names.iter().filter_map(|name| message.get(name));
+    let mut has_reasoning = reasoning.any(|text| !is_blank(text));
+    let mut text = match message.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => {
+            has_reasoning |= parts.iter().any(|part| shown_text(part).is_none());
+            parts.iter().filter_map(shown_text).collect()
+        }
+        _ => String::new(),
+    };
+    // A refusal is written for the visitor.
+    if let ("", Some(Value::String(refusal))) = (&*text, message.get("refusal")) {
+        text.clone_from(refusal);
+    }
+    (text, has_reasoning)
+}
+
+/// The text of a part of a `content` array; `None` if it is reasoning.
+fn shown_text(part: &Value) -> Option<&str> {
+    let kind = part.get("type").and_then(Value::as_str);
+    // Gemini marks a thought next to its text, whatever the type.
+    let is_thought = part.get("thought").is_some_and(|mark| !is_blank(mark));
+    if is_thought || kind.is_some_and(|kind| !SHOWN.contains(&kind)) {
+        return None;
+    }
+    let text = part.get("text").or_else(|| part.get("refusal"));
+    Some(text.and_then(Value::as_str).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::ports::SinkClosed;
+
+    #[test]
+    #[allow(clippy::too_many_lines, reason = "rows of a table")]
+    fn the_text_is_found_in_every_form_and_reasoning_never_is() {
+        for (message, text, has_reasoning) in [
+            (json!({"content": "x"}), "x", false),
+            (json!({"content": null}), "", false),
+            (json!({"content": ""}), "", false),
+            (json!({}), "", false),
+            (json!({"content": 7}), "", false),
+            (
+                json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}),
+                "ab",
+                false,
+            ),
+            (json!({"content": [{"text": "a"}, 7]}), "a", false),
+            (
+                json!({"content": [
+                    {"type": "reasoning_text", "text": "secret"},
+                    {"type": "summary_text", "text": "secret"},
+                    {"type": "output_text", "text": "a"},
+                ]}),
+                "a",
+                true,
+            ),
+            (
+                json!({"content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "secret"}]},
+                    {"type": "text", "text": "a"},
+                ]}),
+                "a",
+                true,
+            ),
+            (
+                json!({"content": [
+                    {"type": "text", "text": "secret", "thought": true},
+                    {"text": "secret", "thought": "x"},
+                    {"thought": "secret"},
+                    {"type": "text", "text": "a", "thought": false},
+                ]}),
+                "a",
+                true,
+            ),
+            (
+                json!({"content": [{"text": "a", "thought": null}]}),
+                "a",
+                false,
+            ),
+            (json!({"content": null, "refusal": "No."}), "No.", false),
+            (
+                json!({"content": [{"type": "refusal", "refusal": "No."}]}),
+                "No.",
+                false,
+            ),
+            (
+                json!({"content": "", "reasoning_content": "secret"}),
+                "",
+                true,
+            ),
+            (json!({"content": "x", "reasoning": "secret"}), "x", true),
+            (json!({"content": null, "thinking": "secret"}), "", true),
+            (json!({"content": null, "tool_calls": [{}]}), "", false),
+        ] {
+            for name in ["message", "delta"] {
+                let choice = json!({name: message, "finish_reason": null});
+                for has_said in [false, true] {
+                    let found = text_of(message_of(&choice, has_said));
+                    assert_eq!(found, (text.to_owned(), has_reasoning), "{choice}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_next_to_a_delta_counts_only_if_nothing_was_said() {
+        let read = |delta: &str, message: &str, has_said| {
+            let choice = json!({"delta": {"content": delta}, "message": {"content": message}});
+            text_of(message_of(&choice, has_said)).0
+        };
+        assert_eq!(read("Hi", "Hi", false), "Hi");
+        assert_eq!(read(" you", "Hi you", true), " you");
+        assert_eq!(read("", "Hi you", true), "");
+        assert_eq!(read("", "Hi you", false), "Hi you");
+    }
+
+    #[derive(Debug)]
+    struct Listener;
+
+    #[async_trait::async_trait]
+    impl AnswerSink for Listener {
+        fn is_streamed(&self) -> bool {
+            true
+        }
+
+        async fn push(&self, _piece: &str) -> Result<(), SinkClosed> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn some_reasons_are_failures_and_others_end_the_answer() {
+        for (reason, outcome) in [
+            ("error", None),
+            ("ABORT", None),
+            ("cancelled", None),
+            ("network_error", None),
+            ("insufficient_system_resource", None),
+            ("", Some(false)),
+            ("stop", Some(true)),
+            ("length", Some(true)),
+            ("content_filter", Some(true)),
+            ("eos_token", Some(true)),
+        ] {
+            let body = json!({"choices": [{"delta": {}, "finish_reason": reason}]});
+            let mut collector = Collector::new(&Listener, false, Instant::now());
+            assert_eq!(collector.add(&body).await.ok(), outcome, "{reason}");
+        }
+        let usage = json!({"choices": [], "usage": {"total_tokens": 3}});
+        let mut collector = Collector::new(&Listener, false, Instant::now());
+        assert_eq!(collector.add(&usage).await.ok(), Some(false));
     }
 }

@@ -10,7 +10,6 @@ use crate::adapters::lenient_json;
 use crate::ports::{ModelError, SinkClosed};
 
 use super::breaker::Verdict;
-use super::completion::{has_any, is_blank};
 
 /// A turn without a usable answer.
 #[derive(Debug)]
@@ -33,7 +32,7 @@ pub(super) enum Remedy {
 }
 
 impl TurnFailure {
-    pub(super) const fn new(error: ModelError, verdict: Verdict) -> Self {
+    const fn new(error: ModelError, verdict: Verdict) -> Self {
         Self {
             error,
             verdict,
@@ -93,113 +92,110 @@ const REPORTS: &str =
 /// Fields with an error in a body, in its choice, or in another error.
 const ERRORS: &str = "error|errors|fault|exception";
 
-/// An error; anything that a server does not report is empty.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct UpstreamError {
-    code: String,
-    kind: String,
-    /// The whole error, in lowercase.
-    words: String,
+/// Finds the error in the body of a successful response: `error` (OpenAI, Ollama) or `errors` in it or in its choice, or
+/// a body that is itself an error (vLLM, `FastAPI`, Anthropic).
+pub(super) fn error_in(body: &Value) -> Option<&Value> {
+    let places = ["", "/0", "/choices/0", "/choices/0/delta"];
+    let mut places = places.iter().filter_map(|place| body.pointer(place));
+    places.find_map(inner).or_else(|| {
+        let is = |name: &str| body.get(name).is_some_and(|value| value == "error");
+        let says = |value: &Value| !is_blank(value) && !value.is_object();
+        let mut reports = REPORTS.split('|').filter_map(|name| body.get(name));
+        let is_report = reports.any(says) || is("object") || is("type");
+        let code = body.get("code").and_then(Value::as_u64);
+        let is_success = matches!(code, Some(0 | 200));
+        let is_answer = body.pointer("/choices/0").is_some();
+        (is_report && !is_success && !is_answer).then_some(body)
+    })
 }
 
-impl UpstreamError {
-    /// Finds the error in the body of a successful response: `error` (OpenAI, Ollama) or `errors` in it or in its
-    /// choice, or a body that is itself an error (vLLM, `FastAPI`, Anthropic).
-    pub(super) fn find(body: &Value) -> Option<Self> {
-        let places = ["", "/0", "/choices/0", "/choices/0/delta"];
-        let mut places = places.iter().filter_map(|place| body.pointer(place));
-        let error = places.find_map(inner).or_else(|| {
-            let is = |name: &str| body.get(name).is_some_and(|value| value == "error");
-            let says = |value: &Value| !is_blank(value) && !value.is_object();
-            let is_report = REPORTS
-                .split('|')
-                .filter_map(|name| body.get(name))
-                .any(says)
-                || is("object")
-                || is("type");
-            let code = body.get("code").and_then(Value::as_u64);
-            let is_success = matches!(code, Some(0 | 200));
-            let is_answer = body.pointer("/choices/0").is_some();
-            (is_report && !is_success && !is_answer).then_some(body)
-        });
-        error.map(Self::read)
-    }
+/// The error in the body of a response with an error status, whatever its format.
+pub(super) fn error_of(body: &[u8]) -> Value {
+    let text = |_not_json| String::from_utf8_lossy(body).into();
+    lenient_json::parse(body).unwrap_or_else(text)
+}
 
-    /// Reads the body of a response with an error status, whatever its format.
-    pub(super) fn read_body(body: &[u8]) -> Self {
-        let text = |_not_json| String::from_utf8_lossy(body).into();
-        Self::read(&lenient_json::parse(body).unwrap_or_else(text))
-    }
+/// The failure that a response with `status` and this error means.
+pub(super) fn failure_of(
+    error: &Value,
+    status: StatusCode,
+    pause: Option<Duration>,
+) -> TurnFailure {
+    use ModelError::{NotStarted, Started, Unusable};
+    use Verdict::{Alive, Dead, Pause};
+    const FILTERED: &str = ": the question or the answer was filtered out";
+    const TOO_LONG: &str = ": the conversation may be longer than the model's context";
+    const NO_SYSTEM: &str = ": the model does not accept the role \"system\"";
+    const KEY: &str = ": the key is not accepted, see --model-key-file";
+    const MODEL: &str = ": there is no such model or address, see --model and --model-url";
+    const ABSENT: &str = ": the model's server is unavailable";
 
-    fn read(error: &Value) -> Self {
-        Self {
-            code: member(error, "code"),
-            kind: member(error, "type"),
-            words: error.to_string().to_lowercase(),
+    let status = status.as_u16();
+    let names = ["code", "type"].map(|name| (name, member(error, name)));
+    let is_named = |word: &str| names.iter().any(|(_, named)| named == word);
+    let remedy = remedy(status, &error.to_string().to_lowercase());
+    let pause_or = |verdict| pause.map_or(verdict, |pause| Pause(pause.min(PAUSE_MAX)));
+    let (bearer, verdict, meaning): (fn(String) -> ModelError, Verdict, &str) = match status {
+        _ if is_named("content_filter") => (Started, Alive, FILTERED),
+        _ if status == 402 || is_named("insufficient_quota") => {
+            let no_credit = ": the account has no credit left";
+            (NotStarted, Pause(PAUSE_MAX), no_credit)
+        }
+        _ if remedy == Some(Remedy::LessHistory) => (NotStarted, Alive, TOO_LONG),
+        _ if remedy == Some(Remedy::JoinedPrompt) => (NotStarted, Alive, NO_SYSTEM),
+        401 | 403 => (NotStarted, Dead, KEY),
+        404 => (NotStarted, Dead, MODEL),
+        429 => (NotStarted, pause_or(Alive), ": too many requests"),
+        502 | 503 => (NotStarted, pause_or(Dead), ABSENT),
+        // The model may have worked behind the gateway.
+        504 => (Unusable, pause_or(Dead), ABSENT),
+        400..=407 | 409..=499 => (NotStarted, Alive, ""),
+        // A 500 does not count against the upstream: some servers return 500 for a question that they cannot
+        // process, and one visitor could open the breaker.
+        _ => (Unusable, Alive, ""),
+    };
+    let mut cause = format!("upstream returned {status} with an error{meaning}");
+    for (name, word) in names {
+        if is_identifier(&word) {
+            cause.push_str(&format!(", {name} \"{word}\""));
         }
     }
-
-    /// The failure that a response with `status` and this error means.
-    pub(super) fn into_failure(self, status: StatusCode, pause: Option<Duration>) -> TurnFailure {
-        use ModelError::{NotStarted, Started, Unusable};
-        use Verdict::{Alive, Dead, Pause};
-        const FILTERED: &str = ": the question or the answer was filtered out";
-        const NO_CREDIT: &str = ": the account has no credit left";
-        const TOO_LONG: &str = ": the conversation may be longer than the model's context";
-        const NO_SYSTEM: &str = ": the model does not accept the role \"system\"";
-        const KEY: &str = ": the key is not accepted, see --model-key-file";
-        const MODEL: &str = ": there is no such model or address, see --model and --model-url";
-        const ABSENT: &str = ": the model's server is unavailable";
-
-        let status = status.as_u16();
-        let remedy = self.remedy(status);
-        let pause_or = |verdict| pause.map_or(verdict, |pause| Pause(pause.min(PAUSE_MAX)));
-        let (bearer, verdict, meaning): (fn(String) -> ModelError, Verdict, &str) = match status {
-            _ if self.is_named("content_filter") => (Started, Alive, FILTERED),
-            _ if status == 402 || self.is_named("insufficient_quota") => {
-                (NotStarted, Pause(PAUSE_MAX), NO_CREDIT)
-            }
-            _ if remedy == Some(Remedy::LessHistory) => (NotStarted, Alive, TOO_LONG),
-            _ if remedy == Some(Remedy::JoinedPrompt) => (NotStarted, Alive, NO_SYSTEM),
-            401 | 403 => (NotStarted, Dead, KEY),
-            404 => (NotStarted, Dead, MODEL),
-            429 => (NotStarted, pause_or(Alive), ": too many requests"),
-            502 | 503 => (NotStarted, pause_or(Dead), ABSENT),
-            // The model may have worked behind the gateway.
-            504 => (Unusable, pause_or(Dead), ABSENT),
-            400..=407 | 409..=499 => (NotStarted, Alive, ""),
-            // A 500 does not count against the upstream: some servers return 500 for a question that they cannot
-            // process, and one visitor could open the breaker.
-            _ => (Unusable, Alive, ""),
-        };
-        let mut cause = format!("upstream returned {status} with an error{meaning}");
-        for (name, word) in [("code", &self.code), ("type", &self.kind)] {
-            if is_identifier(word) {
-                cause.push_str(&format!(", {name} \"{word}\""));
-            }
-        }
-        let mut failure = TurnFailure::new(bearer(cause), verdict);
-        failure.remedy = remedy;
-        failure
+    TurnFailure {
+        error: bearer(cause),
+        verdict,
+        remedy,
     }
+}
 
-    fn is_named(&self, name: &str) -> bool {
-        self.code == name || self.kind == name
-    }
-
-    /// Most servers have no code for it, so the message is searched.
-    fn remedy(&self, status: u16) -> Option<Remedy> {
-        let says = |words| has_any(&self.words, words);
-        match status {
-            401..=404 | 429 | 502..=504 => None,
-            _ if says(OVERFLOWS) => Some(Remedy::LessHistory),
-            200 | 400 | 422 | 500 if says(ROLES) || says("system") && says("support") => {
-                Some(Remedy::JoinedPrompt)
-            }
-            413 => Some(Remedy::LessHistory),
-            400 | 422 if says(LENGTHS) => Some(Remedy::LessHistory),
-            _ => None,
+/// Most servers have no code for it, so the `words` of the whole error are searched.
+fn remedy(status: u16, words: &str) -> Option<Remedy> {
+    let says = |phrases| has_any(words, phrases);
+    match status {
+        401..=404 | 429 | 502..=504 => None,
+        _ if says(OVERFLOWS) => Some(Remedy::LessHistory),
+        200 | 400 | 422 | 500 if says(ROLES) || says("system") && says("support") => {
+            Some(Remedy::JoinedPrompt)
         }
+        413 => Some(Remedy::LessHistory),
+        400 | 422 if says(LENGTHS) => Some(Remedy::LessHistory),
+        _ => None,
+    }
+}
+
+/// True if `text` contains one of `parts`, which are separated by bars.
+pub(super) fn has_any(text: &str, parts: &str) -> bool {
+    parts.split('|').any(|part| text.contains(part))
+}
+
+/// A field without content.
+pub(super) fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Null => true,
+        Value::Bool(is_set) => !is_set,
+        Value::Number(number) => number.as_f64() == Some(0.0),
     }
 }
 
@@ -309,8 +305,9 @@ mod tests {
             (json!({}), None),
             (json!("x"), None),
         ] {
-            let found = UpstreamError::find(&body);
-            let found = found.as_ref().map(|error| (&*error.code, &*error.kind));
+            let found = error_in(&body);
+            let found = found.map(|error| (member(error, "code"), member(error, "type")));
+            let found = found.as_ref().map(|(code, kind)| (&**code, &**kind));
             assert_eq!(found, expected, "{body}");
         }
     }
@@ -393,7 +390,7 @@ mod tests {
                 json!({"detail": [{"error": {"message": [words]}}]}).to_string(),
             ] {
                 let status = StatusCode::from_u16(status).unwrap();
-                let failure = UpstreamError::read_body(body.as_bytes()).into_failure(status, None);
+                let failure = failure_of(&error_of(body.as_bytes()), status, None);
                 assert_eq!(failure.remedy, expected, "{status} {body}");
             }
         }
@@ -401,7 +398,7 @@ mod tests {
 
     fn failure(status: u16, code: &str, kind: &str, message: &str) -> TurnFailure {
         let error = json!({"code": code, "type": kind, "message": message});
-        UpstreamError::read(&error).into_failure(StatusCode::from_u16(status).unwrap(), None)
+        failure_of(&error, StatusCode::from_u16(status).unwrap(), None)
     }
 
     fn cause(status: u16, code: &str, kind: &str, message: &str) -> String {
@@ -488,7 +485,7 @@ mod tests {
             (422, None, Verdict::Alive),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            let failure = UpstreamError::default().into_failure(status, retry_after);
+            let failure = failure_of(&Value::Null, status, retry_after);
             assert_eq!(failure.verdict, verdict, "{status} {retry_after:?}");
         }
     }
@@ -534,10 +531,10 @@ mod tests {
         ) {
             let status = StatusCode::from_u16(status).unwrap();
             for body in [bytes.as_slice(), text.as_bytes()] {
-                let failure = UpstreamError::read_body(body).into_failure(status, None);
+                let failure = failure_of(&error_of(body), status, None);
                 prop_assert!(failure.error.to_string().len() < 500);
                 if let Ok(body) = lenient_json::parse(body) {
-                    UpstreamError::find(&body);
+                    error_in(&body);
                 }
             }
         }

@@ -4,15 +4,14 @@
 //! |---|---|
 //! | `prompt` | the request: system prompt, question, history |
 //! | `upstream` | one HTTP exchange, under a deadline and size limits |
-//! | `sse_parser`, `completion` | parsing streams and completions |
+//! | `sse_parser` | parsing streams |
+//! | `collector` | assembling the answer from completions, and streaming it |
 //! | `think_tags` | cutting off the thinking |
-//! | `collector` | assembling and streaming the answer |
 //! | `failure` | errors, and who pays for the turn |
 //! | `breaker` | the circuit breaker |
 
 mod breaker;
 mod collector;
-mod completion;
 mod failure;
 mod prompt;
 mod sse_parser;
@@ -40,7 +39,7 @@ use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply}
 use breaker::{Breaker, Pass, Verdict};
 use collector::Collector;
 use failure::{Remedy, TurnFailure};
-use prompt::{RequestTemplate, last_question, question_with_history};
+use prompt::{last_question, messages, question_with_history};
 use upstream::Upstream;
 
 pub use crate::adapters::outbound::Roots;
@@ -106,7 +105,9 @@ pub struct OpenAiModelClient {
     /// Model and server, for the operator.
     name: String,
     upstream: Upstream,
-    template: RequestTemplate,
+    /// The members of every request, except the messages.
+    members: Map<String, Value>,
+    system_prompt: String,
     /// The model does not accept the role `system`.
     joins_prompt: AtomicBool,
     thinks_first: bool,
@@ -128,7 +129,8 @@ impl OpenAiModelClient {
         roots: Roots,
         interrupt: CancellationToken,
     ) -> Result<Self, rustls::Error> {
-        let params = Map::from_iter(settings.params);
+        let mut members = Map::from_iter(settings.params);
+        members.insert("model".to_owned(), settings.model.as_str().into());
         let host = settings.address.host().unwrap_or_default();
         Ok(Self {
             name: format!("{} at {host}", settings.model),
@@ -137,7 +139,8 @@ impl OpenAiModelClient {
                 uri: settings.address,
                 authorization: settings.key.map(|key| key.0),
             },
-            template: RequestTemplate::new(settings.model, settings.system_prompt, params),
+            members,
+            system_prompt: settings.system_prompt,
             joins_prompt: AtomicBool::default(),
             thinks_first: settings.thinks_first,
             timeout: settings.timeout,
@@ -166,7 +169,11 @@ impl OpenAiModelClient {
         let last = last_question(conversation);
         loop {
             let is_streamed = collector.sink.is_streamed();
-            let body = self.template.body(&question, joins_prompt, is_streamed);
+            let mut members = self.members.clone();
+            let messages = messages(&self.system_prompt, &question, joins_prompt);
+            members.insert("messages".to_owned(), messages);
+            members.insert("stream".to_owned(), is_streamed.into());
+            let body = Value::Object(members).to_string().into_bytes();
             let outcome = self.upstream.ask(body, collector, pass).await;
             match outcome.as_ref().map_err(|failure| failure.remedy) {
                 Err(_) if collector.was_read() => return outcome,

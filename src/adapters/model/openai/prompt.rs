@@ -1,6 +1,6 @@
-//! The body of a request: the system prompt, and the question with its history.
+//! The messages of a request: the system prompt, and the question with its history.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::domain::{Conversation, Language, Message, Passage, Role};
 
@@ -38,43 +38,16 @@ pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
     prompt
 }
 
-/// The body of every request, except the question.
-#[derive(Debug)]
-pub(super) struct RequestTemplate {
-    members: Map<String, Value>,
-    system_prompt: String,
-}
-
-impl RequestTemplate {
-    pub(super) fn new(
-        model: String,
-        system_prompt: String,
-        mut params: Map<String, Value>,
-    ) -> Self {
-        params.insert("model".to_owned(), model.into());
-        Self {
-            members: params,
-            system_prompt,
-        }
+/// The messages that ask for an answer to `question`. The system prompt is one of its own, or the beginning of the
+/// question (`joins_prompt`).
+pub(super) fn messages(system_prompt: &str, question: &str, joins_prompt: bool) -> Value {
+    if joins_prompt {
+        return json!([{"role": "user", "content": format!("{system_prompt}\n\n{question}")}]);
     }
-
-    /// The body that asks for an answer to `question`. The system prompt is a separate message, or the beginning
-    /// of the question (`joins_prompt`).
-    pub(super) fn body(&self, question: &str, joins_prompt: bool, is_streamed: bool) -> Vec<u8> {
-        let prompt = &self.system_prompt;
-        let messages = if joins_prompt {
-            json!([{"role": "user", "content": format!("{prompt}\n\n{question}")}])
-        } else {
-            json!([
-                {"role": "system", "content": prompt},
-                {"role": "user", "content": question},
-            ])
-        };
-        let mut members = self.members.clone();
-        members.insert("messages".to_owned(), messages);
-        members.insert("stream".to_owned(), is_streamed.into());
-        Value::Object(members).to_string().into_bytes()
-    }
+    json!([
+        {"role": "system", "content": system_prompt},
+        {"role": "user", "content": question},
+    ])
 }
 
 /// The visitor's last turn.

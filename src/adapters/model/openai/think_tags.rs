@@ -38,30 +38,35 @@ const ENDS: [&str; 4] = ["<|return|>", "<|end|>", "<|call|>", "<|start|>"];
 #[derive(Debug)]
 pub(super) struct ThinkTags {
     phase: Phase,
+    /// The phase after [`Phase::Start`] if there is no opening tag.
+    unopened: Phase,
     /// Text that may be the beginning of a tag.
     held: String,
-    has_thinking: bool,
+    /// True if some of the text was thinking.
+    pub(super) has_thinking: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing but white space so far.
     Start,
-    /// Until this closing tag; until any, if the server opened the thinking in its prompt.
-    Thinking(Option<&'static str>),
+    /// Until this closing tag.
+    Thinking(&'static str),
     Answer,
     /// The text of a message, until one of [`ENDS`].
     Message,
 }
 
 impl ThinkTags {
-    /// With `thinks_first`, the text begins inside the thinking.
+    /// With `thinks_first`, a text without an opening tag begins inside the thinking. What else may close it also
+    /// occurs within thoughts.
     pub(super) const fn new(thinks_first: bool) -> Self {
         Self {
-            phase: if thinks_first {
-                Phase::Thinking(None)
+            phase: Phase::Start,
+            unopened: if thinks_first {
+                Phase::Thinking("</think>")
             } else {
-                Phase::Start
+                Phase::Answer
             },
             held: String::new(),
             has_thinking: thinks_first,
@@ -83,20 +88,27 @@ impl ThinkTags {
 
     /// Reads on in one phase, and possibly into the next.
     fn step(&mut self) -> String {
-        if self.phase == Phase::Start {
-            self.open();
-            return String::new();
-        }
-        let (text, mark) = self.take_until(&self.ends());
-        let is_shown = matches!(self.phase, Phase::Answer | Phase::Message);
+        let phase = self.phase;
+        let ends = match &phase {
+            Phase::Start => {
+                self.open();
+                return String::new();
+            }
+            Phase::Answer => return std::mem::take(&mut self.held),
+            Phase::Thinking(FINAL) => &[FINAL, BARE][..],
+            Phase::Thinking(closing) => std::slice::from_ref(closing),
+            Phase::Message => &ENDS,
+        };
+        let (text, mark) = self.take_until(ends);
+        let is_message = phase == Phase::Message;
         self.phase = match mark {
-            None => self.phase,
-            Some(FINAL) => Phase::Thinking(Some(BODY)),
+            None => phase,
+            Some(FINAL) => Phase::Thinking(BODY),
             Some(BODY | BARE) => Phase::Message,
-            Some(_) if self.phase == Phase::Message => Phase::Thinking(Some(FINAL)),
+            Some(_) if is_message => Phase::Thinking(FINAL),
             Some(_) => Phase::Start,
         };
-        if is_shown { text } else { String::new() }
+        if is_message { text } else { String::new() }
     }
 
     /// Looks for an opening tag.
@@ -106,36 +118,25 @@ impl ThinkTags {
         self.held.drain(..blanks);
         let text = self.held.to_ascii_lowercase();
         if let Some((_, closing)) = TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
-            self.phase = Phase::Thinking(Some(closing));
+            self.phase = Phase::Thinking(closing);
             self.has_thinking = true;
-        } else if !TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) {
-            self.phase = Phase::Answer;
+        } else if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) {
+            return;
+        } else {
+            self.phase = self.unopened;
         }
-    }
-
-    /// The marks that end the phase.
-    fn ends(&self) -> Vec<&'static str> {
-        match self.phase {
-            Phase::Thinking(Some(FINAL)) => vec![FINAL, BARE],
-            Phase::Thinking(Some(closing)) => vec![closing],
-            Phase::Thinking(None) => TAGS.iter().map(|(_, closing)| *closing).collect(),
-            Phase::Message => ENDS.to_vec(),
-            Phase::Start | Phase::Answer => Vec::new(),
-        }
+        // More of it may follow the first thoughts, each part with its own tag.
+        self.unopened = Phase::Answer;
     }
 
     /// The rest of the answer, after the last piece.
     pub(super) fn finish(&mut self) -> String {
-        let held = std::mem::take(&mut self.held);
+        let is_thinking = |phase| matches!(phase, Phase::Thinking(_));
         match self.phase {
-            Phase::Thinking(_) => String::new(),
-            Phase::Start | Phase::Answer | Phase::Message => held,
+            Phase::Start if is_thinking(self.unopened) => String::new(),
+            phase if is_thinking(phase) => String::new(),
+            _ => std::mem::take(&mut self.held),
         }
-    }
-
-    /// True if some of the text was thinking.
-    pub(super) const fn has_thinking(&self) -> bool {
-        self.has_thinking
     }
 
     /// Takes the text up to and including the first of `tags`. Without one, takes everything except a possible
@@ -201,7 +202,8 @@ mod tests {
                     &format!("{blank}Hi"),
                 );
                 check(&format!("{opening}secret"), false, "");
-                check(&format!("secret{closing}Hi"), true, "Hi");
+                check(&format!("{opening}a</think{closing}Hi"), true, "Hi");
+                check(&format!("{opening}secret"), true, "");
             }
         }
     }
@@ -270,18 +272,27 @@ mod tests {
             check(&text, false, expected);
         }
         check(
-            &format!("secret<|end|><|start|>assistant{SAID}<|end|>"),
+            &format!("{ANALYSIS}<|start|>assistant{SAID}<|end|>"),
             true,
             "Hi",
         );
     }
 
     #[test]
-    fn a_text_that_begins_inside_the_thinking_is_cut_to_the_first_closing_tag() {
+    fn a_text_that_begins_inside_the_thinking_is_cut_to_the_tag_that_closes_it() {
         for (text, expected) in [
             ("secret</think>Hi", "Hi"),
             ("<think>secret</think>Hi", "Hi"),
-            ("secret[/THINK]Hi</think>", "Hi</think>"),
+            ("a</analysis>b</reflection>c</scratchpad>d</think>Hi", "Hi"),
+            ("a</thinking>b[/THINK]c</THINK>Hi</think>", "Hi</think>"),
+            ("<thinking>a</think>b</thinking>Hi", "Hi"),
+            (
+                "<analysis>a</reflection>b</analysis>Hi</think>",
+                "Hi</think>",
+            ),
+            ("secret</think> <think>more</think>Hi", "Hi"),
+            ("secret</analysis>", ""),
+            ("<thi", ""),
             ("</think>Hi", "Hi"),
             ("secret", ""),
             ("", ""),

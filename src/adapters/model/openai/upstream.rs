@@ -10,6 +10,7 @@ use hyper::header::{
     TRANSFER_ENCODING,
 };
 use hyper::{Response, StatusCode, Uri};
+use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::adapters::lenient_json;
@@ -19,8 +20,7 @@ use crate::adapters::outbound::{
 
 use super::breaker::{Pass, Verdict};
 use super::collector::Collector;
-use super::completion::Completion;
-use super::failure::{TurnFailure, UpstreamError};
+use super::failure::{TurnFailure, error_in, error_of, failure_of};
 use super::sse_parser::SseParser;
 
 /// Largest answer that is not streamed, in bytes.
@@ -90,7 +90,6 @@ impl Upstream {
             deadline: collector.deadline,
             pass,
             has_begun: false,
-            has_text: false,
             is_finished: false,
         };
         answer.read(body, collector).await?;
@@ -109,10 +108,10 @@ async fn refusal(response: Response<Incoming>, deadline: Instant) -> TurnFailure
     let pause = retry_after(response.headers(), None);
     let body = Limited::new(response.into_body(), WHOLE_BYTES_MAX).collect();
     let error = match timeout_at(deadline.min(Instant::now() + REST_GRACE), body).await {
-        Ok(Ok(body)) => UpstreamError::read_body(&body.to_bytes()),
-        Ok(Err(_)) | Err(_) => UpstreamError::default(),
+        Ok(Ok(body)) => error_of(&body.to_bytes()),
+        Ok(Err(_)) | Err(_) => Value::Null,
     };
-    error.into_failure(status, pause)
+    failure_of(&error, status, pause)
 }
 
 /// The form of an answer.
@@ -144,7 +143,6 @@ struct Answer<'a> {
     deadline: Instant,
     pass: &'a Pass<'a>,
     has_begun: bool,
-    has_text: bool,
     /// Only the end of the transfer may be missing.
     is_finished: bool,
 }
@@ -250,20 +248,14 @@ impl Answer<'_> {
                 return Err(TurnFailure::unusable(cause));
             }
         };
-        if let Some(error) = UpstreamError::find(&body) {
-            return Err(error.into_failure(StatusCode::OK, None));
+        if let Some(error) = error_in(&body) {
+            return Err(failure_of(error, StatusCode::OK, None));
         }
-        let completion = Completion::read(&body, self.has_text);
-        if completion.has_failed() {
-            return Err(TurnFailure::unusable("the model stopped with an error"));
-        }
-        self.has_text |= !completion.text.is_empty();
-        let is_finished = self.form == Form::Whole || completion.finish_reason.is_some();
-        if is_finished && !self.is_finished {
+        let has_stopped = collector.add(&body).await? || self.form == Form::Whole;
+        if has_stopped && !self.is_finished {
             self.is_finished = true;
             self.deadline = self.deadline.min(Instant::now() + REST_GRACE);
         }
-        collector.add(&completion).await?;
         Ok(false)
     }
 

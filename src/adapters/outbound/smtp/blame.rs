@@ -21,22 +21,22 @@ pub(super) fn blame(fault: &Fault, step: Step, name: Option<&str>) -> MailError 
     let (code, status) = match (fault, step) {
         (Fault::Unusable(_), _) | (_, Step::Before) => return MailError::Account(words),
         (Fault::Answer(reply), _) => (reply.code, reply.status()),
-        (Fault::Garbled(..), Step::Recipient) => return MailError::Denied(words),
+        (Fault::Garbled(..), Step::Recipient) => return unclear(None, words),
         (Fault::Garbled(..), Step::Sent) | (Fault::Lost(_), _) => return MailError::Later(words),
     };
     match (code, status) {
         // The service is closing, unless the message itself made it fail.
-        (421, _) if step == Step::Recipient => MailError::Denied(words),
+        (421, _) if step == Step::Recipient => unclear(None, words),
         // This address or mailbox, temporarily; 1.0, 1.7 and 1.8 concern the sender.
         (400..=499, Some((1, 1..=6 | 9 | 10) | (2, _))) if step == Step::Recipient => {
             MailError::Later(words)
         }
-        (400..=499, _) => MailError::Unclear { code, error: words },
+        (400..=499, _) => unclear(Some(code), words),
         // A reply to another command.
         (..=399 | 600.., _) if step == Step::Sent => MailError::Later(words),
-        (..=399 | 600.., _) => MailError::Denied(words),
+        (..=399 | 600.., _) => unclear(None, words),
         // The sender's address (RFC 3463), and Exchange's daily limit and SendAsDenied.
-        (_, Some((1, 7 | 8 | 90) | (2, 252))) => MailError::Denied(words),
+        (_, Some((1, 7 | 8 | 90) | (2, 252))) => unclear(None, words),
         // Mailbox or domain has a new owner (RFC 7293).
         (_, Some((7, 17 | 18))) => MailError::Refused(words),
         // The address. Postfix uses 5.1.0 for senders, Cisco for recipients.
@@ -44,11 +44,15 @@ pub(super) fn blame(fault: &Fault, step: Step, name: Option<&str>) -> MailError 
         // The mailbox, or after the message was sent, the message: all emails have the same content.
         (_, Some((2, _))) if step == Step::Recipient => MailError::Refused(words),
         // System, routing, protocol, policy.
-        (_, Some((3 | 4 | 5 | 7, _))) => MailError::Denied(words),
+        (_, Some((3 | 4 | 5 | 7, _))) => unclear(None, words),
         // Unknown command, no email accepted here (RFC 7504), or login required (RFC 4954).
-        (500 | 502..=504 | 521 | 530..=538, _) => MailError::Denied(words),
-        (500..=599, _) => MailError::Unclear { code, error: words },
+        (500 | 502..=504 | 521 | 530..=538, _) => unclear(None, words),
+        (500..=599, _) => unclear(Some(code), words),
     }
+}
+
+const fn unclear(code: Option<u16>, error: String) -> MailError {
+    MailError::Unclear { code, error }
 }
 
 #[cfg(test)]
@@ -68,7 +72,7 @@ mod tests {
     fn kind(error: &MailError) -> Kind {
         match error {
             MailError::Account(_) => Kind::Account,
-            MailError::Denied(_) => Kind::Denied,
+            MailError::Unclear { code: None, .. } => Kind::Denied,
             MailError::Later(_) => Kind::Later,
             MailError::Refused(_) => Kind::Refused,
             MailError::Unclear { .. } => Kind::Unclear,

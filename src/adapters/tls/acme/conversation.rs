@@ -1,6 +1,7 @@
 //! An order at an authority (RFC 8555), step by step, and the authority's refusals in words.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use instant_acme::{
@@ -14,8 +15,8 @@ use crate::adapters::outbound::probe::unheard_ipv6;
 use crate::adapters::outbound::root_cause;
 use crate::domain::{is_same_host, quoted};
 
-use super::AcmeCertificate;
 use super::http::AcmeHttp;
+use super::{AcmeCertificate, proof};
 
 /// Deadline of an order. Authorities verify from several places, and some wait in between.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -192,7 +193,8 @@ impl AcmeCertificate {
                 return Err(Refusal::new(words));
             };
             let digest = challenge.key_authorization().digest();
-            self.answers.prove(&name, digest.as_ref())?;
+            let proof = proof(&name, digest.as_ref())?;
+            self.proofs.write().insert(name, Arc::new(proof));
             challenge.set_ready().await?;
         }
         Ok(())

@@ -3,11 +3,11 @@
 //! The authority verifies the service on its own port 443 (TLS-ALPN-01), so that no other port has to be open. The
 //! certificate in use stays until the next one is complete.
 
-mod answers;
 mod conversation;
 mod http;
 mod kept;
 
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -15,13 +15,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
+use rcgen::{CertificateParams, CustomExtension, KeyPair};
 use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 
 use crate::domain::certificate_order::order_due;
+use crate::domain::is_same_host;
 use crate::domain::time::Timestamp;
 use crate::metrics::CertificateOrder;
 
-use self::answers::Answers;
 use self::kept::{CERTIFICATE, STATE, State, keep};
 
 use crate::adapters::files::{if_there, operator_file};
@@ -52,9 +57,14 @@ pub struct AcmeSettings {
 #[derive(Debug)]
 pub struct AcmeCertificate {
     settings: AcmeSettings,
-    answers: Arc<Answers>,
+    certificate: RwLock<Option<Certificate>>,
+    /// The proofs that an authority asks for, by name. Empty except during an order.
+    proofs: RwLock<HashMap<String, Arc<CertifiedKey>>>,
     state: Mutex<State>,
 }
+
+/// A matching chain and key, in PEM and parsed, and the reason why names were left out, if any were.
+type Ordered = (String, Certificate, Option<String>);
 
 impl AcmeCertificate {
     /// Reads the stored files. Writes nothing.
@@ -74,11 +84,8 @@ impl AcmeCertificate {
         let email = settings.email.as_deref();
         let state = state.of(&settings.directory, &settings.names, email);
         Ok(Self {
-            answers: Arc::new(Answers {
-                names: settings.names.clone(),
-                certificate: RwLock::new(certificate),
-                proofs: RwLock::default(),
-            }),
+            certificate: RwLock::new(certificate),
+            proofs: RwLock::default(),
             state: Mutex::new(state),
             settings,
         })
@@ -88,21 +95,26 @@ impl AcmeCertificate {
     ///
     /// # Errors
     /// When there is no randomness.
-    pub fn tls(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
-        let mut config = server_config(Arc::clone(&self.answers) as _)?;
+    pub fn tls(self: &Arc<Self>) -> Result<Arc<ServerConfig>, rustls::Error> {
+        let mut config = server_config(Arc::clone(self) as _)?;
         config.alpn_protocols = vec![ACME_TLS.to_vec()];
         Ok(Arc::new(config))
     }
 
+    /// The result of `of` for the certificate, if there is one.
+    fn of_certificate<T>(&self, of: impl FnOnce(&Certificate) -> T) -> Option<T> {
+        self.certificate.read().as_ref().map(of)
+    }
+
     /// Validity of the certificate in use; `None` if there is none.
     pub fn validity(&self) -> Option<Range<Timestamp>> {
-        self.answers.of_certificate(|found| found.validity.clone())
+        self.of_certificate(|found| found.validity.clone())
     }
 
     /// The certificate in use, in DER; `None` if there is none.
     pub fn presented(&self) -> Option<Vec<u8>> {
         let first = |held: &Certificate| held.key.cert.first().map(|der| der.to_vec());
-        self.answers.of_certificate(first).flatten()
+        self.of_certificate(first).flatten()
     }
 
     /// The last order, and the time of the next one.
@@ -130,7 +142,7 @@ impl AcmeCertificate {
         let covers = |held: &Certificate| names.iter().all(|name| held.is_for(name));
         let wanted =
             |held: &Certificate| (of_authority && covers(held)).then(|| held.validity.clone());
-        let validity = self.answers.of_certificate(wanted).flatten();
+        let validity = self.of_certificate(wanted).flatten();
         order_due(validity.as_ref(), last, now)
     }
 
@@ -139,50 +151,48 @@ impl AcmeCertificate {
     /// # Errors
     /// The reason why there is none, and the old one stays; or why the new one is used, but not stored.
     pub async fn order(&self, now: Timestamp) -> Result<(), String> {
-        let begun = self.update(|state| {
-            state.at_ms = Some(now.as_ms());
-            state.failures = state.failures.saturating_add(1);
-            state.error = Some("it was interrupted".to_owned());
-        });
-        // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
-        let ordered = match begun.await {
-            Ok(()) => self.certificate(now).await,
-            Err(error) => Err(format!(
-                "nothing is ordered, because it cannot be stored: {error}"
-            )),
-        };
-        self.answers.proofs.write().clear();
-        let outcome = match ordered {
-            Ok((pem, certificate, left_out)) => {
-                *self.answers.certificate.write() = Some(certificate);
-                self.change(|state| {
-                    state.issued_by = Some(state.directory.clone());
-                    state.failures = if left_out.is_some() {
-                        state.failures
-                    } else {
-                        0
-                    };
-                    state.error = left_out;
-                });
-                keep(&self.settings.dir, CERTIFICATE, pem.into_bytes()).await
-            }
+        let ordered = self.begin(now).await;
+        self.proofs.write().clear();
+        let (pem, certificate, left_out) = match ordered {
+            Ok(ordered) => ordered,
             Err(why) => {
                 // If storing this fails, the stored order stays, which is marked as failed.
                 let _ = self.update(|state| state.error = Some(why.clone())).await;
                 return Err(why);
             }
         };
-        let stored = match outcome {
-            Ok(()) => self.update(|_unchanged| ()).await,
-            Err(error) => Err(error),
+        *self.certificate.write() = Some(certificate);
+        self.change(|state| {
+            state.issued_by = Some(state.directory.clone());
+            if left_out.is_none() {
+                state.failures = 0;
+            }
+            state.error = left_out;
+        });
+        let stored = async {
+            keep(&self.settings.dir, CERTIFICATE, pem.into_bytes()).await?;
+            self.update(|_unchanged| ()).await
         };
-        stored.map_err(|error| {
+        stored.await.map_err(|error| {
             let why = format!(
                 "the certificate is used, but not stored: the next start orders another one: {error}"
             );
             self.change(|state| state.error = Some(why.clone()));
             why
         })
+    }
+
+    async fn begin(&self, now: Timestamp) -> Result<Ordered, String> {
+        let begun = self.update(|state| {
+            state.at_ms = Some(now.as_ms());
+            state.failures = state.failures.saturating_add(1);
+            state.error = Some("it was interrupted".to_owned());
+        });
+        // Without storage nothing is ordered: every restart would use up one of the authority's few orders.
+        begun
+            .await
+            .map_err(|error| format!("nothing is ordered, because it cannot be stored: {error}"))?;
+        self.certificate(now).await
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) -> State {
@@ -197,12 +207,9 @@ impl AcmeCertificate {
         keep(&self.settings.dir, STATE, serde_json::to_vec(&state)?).await
     }
 
-    /// A matching chain and key, in PEM, and the reason why names were left out: if some fail, the certificate is for
-    /// the others, unless the one in use is already for them. Authorities issue few for the same names.
-    async fn certificate(
-        &self,
-        now: Timestamp,
-    ) -> Result<(String, Certificate, Option<String>), String> {
+    /// If some names fail, the certificate is for the others, unless the one in use is already for them. Authorities
+    /// issue few for the same names.
+    async fn certificate(&self, now: Timestamp) -> Result<Ordered, String> {
         let mut names = self.settings.names.clone();
         let mut left_out: Option<String> = None;
         let pem = loop {
@@ -233,6 +240,38 @@ impl AcmeCertificate {
     }
 }
 
+/// Presents the current certificate for one of its names, or the proof that an authority asks for (TLS-ALPN-01,
+/// RFC 8737).
+impl ResolvesServerCert for AcmeCertificate {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let name = hello.server_name()?;
+        let mut offered = hello.alpn().into_iter().flatten();
+        if offered.any(|protocol| protocol == ACME_TLS) {
+            let proofs = self.proofs.read();
+            let mut found = proofs.iter().filter(|(of, _)| is_same_host(of, name));
+            return found.next().map(|(_, proof)| Arc::clone(proof));
+        }
+        let mut names = self.settings.names.iter();
+        let is_ours = names.any(|ours| is_same_host(ours, name));
+        self.of_certificate(|current| Arc::clone(&current.key))
+            .filter(|_| is_ours)
+    }
+}
+
 fn parse(pem: &str) -> Result<Certificate, String> {
     Certificate::from_pem(pem.as_bytes(), pem.as_bytes()).map_err(|flaw| flaw.to_string())
+}
+
+/// A self-signed certificate with the digest in it.
+fn proof(name: &str, digest: &[u8]) -> Result<CertifiedKey, rcgen::Error> {
+    let mut params = CertificateParams::new(vec![name.to_owned()])?;
+    params.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    let private = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+    let chain = vec![certificate.der().clone()];
+    let key = ring::sign::any_supported_type(&private);
+    let key = key.map_err(|_unusable| rcgen::Error::CouldNotParseKeyPair)?;
+    // Key and certificate are not compared: the parser rejects the critical extension of a proof.
+    Ok(CertifiedKey::new(chain, key))
 }
