@@ -206,7 +206,7 @@ pub struct BodyRule {
     pub bytes_max: usize,
 }
 
-const FORM: &str = "application/x-www-form-urlencoded";
+pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
 
 impl BodyRule {
     pub(crate) const fn json(kib_max: usize) -> Self {

@@ -675,12 +675,13 @@ fn check_oauth(is_oauth: bool, is_head: bool, reply: &Reply) {
 
 /// OAuth's word for a problem, or that of the proposal auth.md.
 fn oauth_error(reply: &Reply) -> String {
-    const OWN: [&str; 10] = [
+    const OWN: [&str; 11] = [
         "claim_not_enabled",
         "identity_assertion_not_enabled",
         "invalid_client",
         "invalid_scope",
         "invalid_token",
+        "issuer_not_enabled",
         "unsupported_credential_type",
         "unsupported_grant_type",
         "unsupported_response_type",

@@ -6,7 +6,8 @@ use hyper::body::Bytes;
 use serde_json::json;
 
 use crate::domain::Label;
-use crate::http::endpoint::{Handled::Now, later};
+use crate::http::endpoint::{FORM, Handled::Now, later};
+use crate::http::request::body::is_of_type;
 use crate::http::request::form::{self, FormParams};
 use crate::http::request::identity;
 use crate::http::request::json;
@@ -36,7 +37,10 @@ pub(crate) const CLAIM: Endpoint = Endpoint {
 pub(crate) const REVOKE: Endpoint = Endpoint {
     name: "agent.revoke",
     paths: &["/agent/auth/revoke"],
-    body: Some(BodyRule::form(8)),
+    body: Some(BodyRule {
+        media_types: &[FORM, LOGOUT_TOKEN],
+        ..BodyRule::form(8)
+    }),
     has_effects: true,
     ..Endpoint::post(|context, body| later(revoke(context.clone(), body)))
 };
@@ -54,6 +58,9 @@ pub(crate) const AUTHORIZE: Endpoint = Endpoint {
     paths: &["/oauth2/authorize"],
     ..Endpoint::get(|_context, _body| Now(Err(Problem::of(Code::UnsupportedResponseType))))
 };
+
+/// Sent by identity providers in the auth.md proposal (v0.1).
+const LOGOUT_TOKEN: &str = "application/logout+jwt";
 
 /// The only registration type.
 const ANONYMOUS: &str = "anonymous";
@@ -94,6 +101,9 @@ async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem
 
 /// The response is the same whether or not there was anything to revoke (RFC 7009, section 2.2).
 async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+    if is_of_type(context.headers(), LOGOUT_TOKEN) {
+        return Err(Problem::of(Code::IssuerNotEnabled));
+    }
     let form = form::parse(&body);
     let mut errors = Errors::default();
     let token = form.required("token", &mut errors);

@@ -185,7 +185,7 @@ pub(crate) fn check_media_type(
 
 /// True if `Content-Type` is `media_type`, whatever its parameters. If a proxy joined several, the first
 /// counts.
-fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
+pub(crate) fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| {
         let essence = value.as_bytes().split(|byte| b";,".contains(byte)).next();
         let essence = essence.unwrap_or_default().trim_ascii();

@@ -95,6 +95,21 @@ async fn an_expired_token_ends_its_registration_until_that_has_expired() {
 }
 
 #[tokio::test]
+async fn logout_tokens_of_providers_are_refused_unread() {
+    let app = TestApp::new();
+    let jwt = "application/logout+jwt";
+    for (media_type, body) in [
+        (jwt, "eyJhbGciOiJub25lIn0.e30."),
+        ("Application/Logout+JWT; charset=utf-8", ""),
+        // Larger than anything that would be read.
+        (jwt, &"x".repeat(1_000_000)),
+    ] {
+        let call = Call::post(REVOKE, body.to_owned()).typed(media_type);
+        app.expect("400 issuer_not_enabled", call).await;
+    }
+}
+
+#[tokio::test]
 async fn a_revocation_that_was_not_kept_is_503_and_may_be_tried_again() {
     let app = TestApp::new();
     let agent = register(&app).await;

@@ -207,6 +207,11 @@ async fn see_registration(seen: &mut Seen, operation: &Described) {
     }
 }
 
+async fn see_logout_token(seen: &mut Seen, operation: &Described) {
+    let call = call(operation).typed("application/logout+jwt");
+    seen.send(&TestApp::new(), operation, call).await;
+}
+
 /// What MCP answers by the kind of a message, and to whom it answers nothing.
 async fn see_messages(seen: &mut Seen, operation: &Described) {
     const NEWEST: &str = "2026-07-28";
@@ -401,6 +406,9 @@ async fn every_status_code_and_header_that_is_described_is_seen() {
         }
         if operation.path == "/mcp" {
             see_messages(&mut seen, operation).await;
+        }
+        if has("issuer_not_enabled") {
+            see_logout_token(&mut seen, operation).await;
         }
         if has("invalid_client") {
             see_token(&mut seen, operation).await;

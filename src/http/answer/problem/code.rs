@@ -121,6 +121,12 @@ codes! {
         resolution: "Omit the credential, create a new key with `POST /api/v1/keys`, or register again \
          with `POST /agent/auth`.",
     }
+    IssuerNotEnabled "issuer_not_enabled" BAD_REQUEST, own_oauth_error {
+        title: "Issuer not enabled",
+        meaning: "The service trusts no identity provider, so none can revoke a credential. The \
+         logout token was not read.",
+        resolution: "Revoke the credential itself: send it as `token` in a form.",
+    }
     LimiterUnavailable "limiter_unavailable" SERVICE_UNAVAILABLE {
         title: "Rate limiter unavailable",
         meaning: "The service cannot count requests at the moment, so it does not serve any.",
