@@ -9,7 +9,7 @@ use landing_api::adapters::systemd;
 use landing_api::adapters::threads::{check_threads, write_to_pipe};
 use landing_api::cli::serve::{ServeError, serve_until_stopped};
 use landing_api::cli::{self, CommandError};
-use landing_api::config::{Args, Command, Invocation, LogFormat};
+use landing_api::config::{Args, Command, Invocation, LogFormat, OutputForm};
 use landing_api::http::endpoints;
 use landing_api::metrics::{LastError, Metrics};
 use landing_api::ports::Clock as _;
@@ -28,7 +28,11 @@ const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
 fn main() -> ExitCode {
     match Invocation::load(std::env::args_os()) {
         Ok(Invocation::Serve(args)) => serve(&args),
-        Ok(Invocation::Operate { command, args }) => operate(command, &args),
+        Ok(Invocation::Operate {
+            command,
+            form,
+            args,
+        }) => operate(command, form, &args),
         Ok(Invocation::RunWith(settings)) => report(cli::run_with(&settings)),
         Err(error) => {
             let status = u8::try_from(error.exit_code()).unwrap_or(2);
@@ -40,12 +44,12 @@ fn main() -> ExitCode {
 }
 
 /// Runs an operator's command.
-fn operate(command: Command, args: &Args) -> ExitCode {
+fn operate(command: Command, form: OutputForm, args: &Args) -> ExitCode {
     let log = telemetry::init(Level::WARN, false, |_text| {});
     let ended = Runtime::new()
         .map_err(CommandError::from)
         .and_then(|runtime| {
-            let ended = runtime.block_on(cli::run(command, args));
+            let ended = runtime.block_on(cli::run(command, form, args));
             // A thread may still be reading standard input.
             runtime.shutdown_background();
             ended

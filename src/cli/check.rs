@@ -1,6 +1,7 @@
-//! `check` and `doctor`: one list of checks. `check` looks at flags and files, `doctor` also at the machine
-//! and, through the network, at the service's dependencies. Neither changes anything.
+//! `check` and `doctor`: one list of checks. `check` looks at flags and files, `doctor` also, through the network, at
+//! the service and its dependencies. Neither changes anything.
 
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 
@@ -9,8 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket;
 use crate::adapters::files::block_list::FileBlockList;
-use crate::adapters::files::data_dir;
-use crate::adapters::files::inspection::{Inspected, inspect};
+use crate::adapters::files::data_dir::{self, LEDGER};
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::system::{SystemClock, user_id};
 use crate::adapters::tls::acme::AcmeCertificate;
@@ -22,22 +22,17 @@ use crate::operator::status::FLAGS;
 use crate::ports::Clock as _;
 use crate::wiring::{self, OwnCertificate, engines};
 
-use super::client::Client;
+use super::client::{Client, End};
 use super::findings::{Checked, Findings, failed, ok, warning};
 use super::network;
 use super::outcome::{CommandError, Done};
-use super::output::span;
 use super::settings::become_owner;
 
-/// Minimum free disk space without a warning.
-const FREE_MIN: u64 = 256 * 1024 * 1024;
-/// Tolerated lag of the clock behind the ledger, which may have been written a moment ago on a network disk.
-const CLOCK_LAG_MAX_MS: u64 = 2_000;
 /// Renewal usually happens with a third of the lifetime left. With less than this part left, it must have
 /// failed.
 const SHORT_PART: u64 = 6;
 
-/// Checks flags and files; with `goes_out` also the machine and the network. The flags are those of the
+/// Checks flags and files; with `goes_out` also the service and the network. The flags are those of the
 /// service that runs on the data directory, unless some were given.
 pub(super) async fn check(
     args: &Args,
@@ -50,7 +45,7 @@ pub(super) async fn check(
     {
         findings.add("user", warning(format!("checking as root: {error}")));
     }
-    let of_service = flags_of_service(args).await;
+    let of_service = flags_of_service(args, form).await;
     findings.add(
         "flags",
         match &of_service {
@@ -82,8 +77,7 @@ pub(super) async fn check(
     findings.add("mail", network::mail(args, goes_out).await);
     let mut is_running = false;
     if let Some(dir) = args.data_dir.as_deref() {
-        let inspected = inspect(dir);
-        findings.add("data directory", directory(dir, &inspected));
+        findings.add("data directory", directory(dir).await);
         let blocks = dir.join(data_dir::BLOCKS);
         if let Err(error) = FileBlockList::open(Some(blocks)) {
             findings.add("blocks", failed(error));
@@ -91,10 +85,6 @@ pub(super) async fn check(
         let connected = admin_socket::connect(dir);
         is_running = matches!(connected, Ok(Some(_)));
         if goes_out {
-            if let Ok(Some(inspected)) = &inspected {
-                findings.add("disk", disk(inspected.free_bytes));
-                findings.add("clock", clock(inspected));
-            }
             findings.add(
                 "service",
                 match connected {
@@ -116,7 +106,7 @@ pub(super) async fn check(
 
 /// The flags of the service that runs on the data directory, after entering its working directory; `None` if
 /// no service runs there, or if more than the data directory was given.
-async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
+async fn flags_of_service(args: &Args, form: OutputForm) -> Result<Option<Box<Args>>, String> {
     let Some(dir) = &args.data_dir else {
         return Ok(None);
     };
@@ -126,7 +116,10 @@ async fn flags_of_service(args: &Args) -> Result<Option<Box<Args>>, String> {
     }
     // Files from the flags would be read, and keys sent, with rights that the service does not have.
     data_dir::refuse_foreign(dir).map_err(|error| error.to_string())?;
-    let service = Client::There(dir.clone());
+    let service = Client {
+        end: End::There(dir.clone()),
+        form,
+    };
     let asked = service.one(FLAGS, json!({})).await;
     let flags: ServiceFlags = asked.map_err(|error| error.to_string())?;
     let words = ["landing-api", "check"].map(str::to_owned).into_iter();
@@ -168,49 +161,23 @@ fn address(args: &Args, is_running: bool) -> Checked {
     }
 }
 
-/// Checks that the data directory can be opened, and by whom.
-fn directory(path: &Path, inspected: &std::io::Result<Option<Inspected>>) -> Checked {
+/// Checks that the data directory can be opened.
+async fn directory(path: &Path) -> Checked {
     let dir = path.display();
-    let inspected = match inspected {
-        Ok(Some(inspected)) => inspected,
-        Ok(None) => return ok(format!("{dir} does not exist; the first start creates it")),
-        Err(error) => {
-            return failed(format!(
-                "{dir}: {error}; run this as the service's user, or as root"
-            ));
+    if matches!(path.try_exists(), Ok(false)) {
+        return ok(format!("{dir} does not exist; the first start creates it"));
+    }
+    if let Err(error) = data_dir::refuse_foreign(path) {
+        return failed(error);
+    }
+    let owned = format!("{dir} belongs to user {}", user_id());
+    match tokio::fs::File::open(path.join(LEDGER)).await {
+        Ok(_ledger) => ok(format!("{owned}; it is readable")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            ok(format!("{owned}; it is empty"))
         }
-    };
-    let (owner, user) = (inspected.owner, user_id());
-    if owner != user {
-        return failed(format!(
-            "{dir} belongs to user {owner}, but this is user {user}; run as {owner}"
-        ));
+        Err(error) => failed(format!("{dir}/{LEDGER}: {error}")),
     }
-    let ledger = match inspected.behind_ledger_ms {
-        Some(_) => "it is readable",
-        None => "it is empty",
-    };
-    ok(format!("{dir} belongs to user {owner}; {ledger}"))
-}
-
-fn disk(free_bytes: u64) -> Checked {
-    let free_mib = free_bytes / (1024 * 1024);
-    match free_bytes {
-        0 => failed("full: nothing can be stored; free some space"),
-        1..FREE_MIN => warning(format!("only {free_mib} MiB are free; free some space")),
-        FREE_MIN.. => ok(format!("{free_mib} MiB are free")),
-    }
-}
-
-fn clock(inspected: &Inspected) -> Checked {
-    let behind_ms = inspected.behind_ledger_ms.unwrap_or_default();
-    if behind_ms > CLOCK_LAG_MAX_MS {
-        let behind = span(behind_ms / 1000);
-        return failed(format!(
-            "{behind} behind the newest event of the ledger; set it, and enable NTP"
-        ));
-    }
-    ok("not behind the ledger")
 }
 
 /// The certificate of the flags.

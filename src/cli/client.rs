@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use crate::adapters::admin_socket;
 use crate::adapters::files::data_dir::refuse_foreign;
 use crate::app::App;
-use crate::config::Args;
+use crate::config::{Args, OutputForm};
 use crate::operator::operate;
 use crate::operator::operation::{Answer, Lines, OperatorRequest};
 use crate::operator::socket::{
@@ -28,8 +28,14 @@ use super::outcome::{CommandError, blocking};
 /// Bytes read from the socket at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
+/// The other end of a command, and the format in which its answers are printed.
+pub(super) struct Client {
+    pub(super) end: End,
+    pub(super) form: OutputForm,
+}
+
 /// The other end of a command.
-pub(super) enum Client {
+pub(super) enum End {
     /// The stores, opened by this process.
     Here(Arc<App>, Stores),
     /// The service that runs on this data directory.
@@ -39,19 +45,25 @@ pub(super) enum Client {
 impl Client {
     /// Finds the service on the data directory of `args`, or opens the directory, with `with_windows`
     /// including the limiter's counts.
-    pub(super) async fn open(args: &Args, with_windows: bool) -> Result<Self, CommandError> {
+    pub(super) async fn open(
+        args: &Args,
+        with_windows: bool,
+        form: OutputForm,
+    ) -> Result<Self, CommandError> {
         if let Some(dir) = &args.data_dir
             && connect(dir)?.is_some()
         {
-            return Ok(Self::There(dir.clone()));
+            let end = End::There(dir.clone());
+            return Ok(Self { end, form });
         }
         let (app, stores) = open_stopped(args, with_windows).await?;
-        Ok(Self::Here(Arc::new(app), stores))
+        let end = End::Here(Arc::new(app), stores);
+        Ok(Self { end, form })
     }
 
     /// True if a service runs on the data directory.
     pub(super) const fn is_running(&self) -> bool {
-        matches!(self, Self::There(_))
+        matches!(self.end, End::There(_))
     }
 
     /// The one value that `operation` answers.
@@ -90,8 +102,8 @@ impl Client {
         params: Value,
         rows: Lines<io::Error>,
     ) -> Result<Lines<CommandError>, CommandError> {
-        match self {
-            Self::Here(app, _) => {
+        match &self.end {
+            End::Here(app, _) => {
                 let mut request = OperatorRequest::new(Arc::clone(app), params.into());
                 request.rows = rows;
                 let answer = operate(operation, request).await;
@@ -99,13 +111,13 @@ impl Client {
                 let lines = lines.map_err(|error| Failure::from(error).into());
                 Ok(lines.boxed())
             }
-            Self::There(dir) => ask_service(dir, operation, params, rows).await,
+            End::There(dir) => ask_service(dir, operation, params, rows).await,
         }
     }
 
     /// Closes the stores if they are in this process.
     pub(super) async fn close(self) -> Result<(), CommandError> {
-        let Self::Here(app, stores) = self else {
+        let End::Here(app, stores) = self.end else {
             return Ok(());
         };
         drop(app);

@@ -11,8 +11,7 @@ use crate::adapters::files::SystemFiles;
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::files::part_file::PartFile;
 use crate::config::{
-    Args, ContactFilter, ContactsCommand, ExportArgs, FileFormat, ForgetArgs, ImportArgs,
-    OutputForm,
+    Args, ContactFilter, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, OutputForm,
 };
 use crate::domain::{ContactStatus, EmailAddress};
 use crate::operator::contact_csv;
@@ -30,8 +29,8 @@ use super::output::{Output, grouped, note, plural, show};
 const NAMED_MAX: usize = 100;
 
 const COLUMNS: [ListColumn; 4] = [
-    ListColumn("Signed up (UTC)", "subscribed_at", 19, Cell::Time),
-    ListColumn("Last seen", "last_seen_at", 19, Cell::Time),
+    ListColumn("Signed up (UTC)", "subscribed_at", 16, Cell::Time),
+    ListColumn("Last seen", "last_seen_at", 16, Cell::Time),
     ListColumn("Status", "status", 12, Cell::Text),
     ListColumn("Address", "email", 0, Cell::Text),
 ];
@@ -60,17 +59,17 @@ const PROOF: [(&str, &str); 12] = [
 /// Runs one of them.
 pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
-        ContactsCommand::List { filter, form } => {
-            list(LIST, json!(filter), &COLUMNS, form, client).await
-        }
-        ContactsCommand::Count { filter, form } => {
+        ContactsCommand::List { filter } => list(LIST, json!(filter), &COLUMNS, client).await,
+        ContactsCommand::Count { filter } => {
             let counted: Value = client.one(COUNT, json!(filter)).await?;
             let contacts = member(&counted, "contacts")?;
-            show(form, &counted, |output| output.line(&contacts.to_string()))
+            show(client.form, &counted, |output| {
+                output.line(&contacts.to_string())
+            })
         }
         ContactsCommand::Export(args) => export(&args, client).await,
         ContactsCommand::Import(args) => import(&args, client).await,
-        ContactsCommand::Show { email, proof, form } => {
+        ContactsCommand::Show { email, proof } => {
             let params = json!({"email": email, "proof": proof});
             let mut members = vec![
                 ("Address", "email"),
@@ -82,7 +81,7 @@ pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Don
             if proof {
                 members.extend(PROOF);
             }
-            show_members(SHOW, params, &members, form, client).await
+            show_members(SHOW, params, &members, client).await
         }
         ContactsCommand::Forget(args) => forget(args, client).await,
     }
@@ -94,11 +93,7 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
     } else {
         Some(PartFile::create(&SystemFiles, &args.output, args.force)?)
     };
-    let by_name = match args.output.extension().and_then(OsStr::to_str) {
-        Some("jsonl" | "ndjson") => FileFormat::Jsonl,
-        _ => FileFormat::Csv,
-    };
-    let is_csv = args.format.unwrap_or(by_name) == FileFormat::Csv;
+    let is_csv = !client.form.json && args.output.extension() != Some(OsStr::new("jsonl"));
     let mut filter = args.filter.clone();
     // The file's readers email everyone in it.
     filter
@@ -158,7 +153,7 @@ async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError
     for name in &report.ignored_columns {
         note(&format!("ignored: {}", name.escape_debug()));
     }
-    show(args.form, &report, |output| print_import(output, &report))?;
+    show(client.form, &report, |output| print_import(output, &report))?;
     Ok(match report.bad {
         0 => Done::Whole,
         _ => Done::InPart,
@@ -206,7 +201,7 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     };
     obtain(args.consent, &format!("erase {addresses} for good")).await?;
     let report: ErasureReport = client.one(FORGET, json!({"email": emails})).await?;
-    show(args.consent.form, &report, |output| {
+    show(client.form, &report, |output| {
         print_erasure(output, &report)
     })?;
     let all_known = report.addresses.iter().all(|row| row.was_known);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::config::{KeysCommand, NamedKeys, OutputForm};
+use crate::config::{KeysCommand, NamedKeys};
 use crate::operator::keys;
 
 use super::client::Client;
@@ -16,22 +16,22 @@ use super::output::{Output, plural};
 const COLUMNS: [ListColumn; 5] = [
     ListColumn("Id", "id", 15, Cell::Text),
     ListColumn("State", "state", 7, Cell::Text),
-    ListColumn("Issued (UTC)", "issued_at", 16, Cell::Minute),
-    ListColumn("Expires", "expires_at", 16, Cell::Minute),
+    ListColumn("Issued (UTC)", "issued_at", 16, Cell::Time),
+    ListColumn("Expires", "expires_at", 16, Cell::Time),
     ListColumn("Label", "label", 0, Cell::Text),
 ];
 
 const RESULT_COLUMNS: [ListColumn; 4] = [
     ListColumn("Id", "id", 15, Cell::Text),
     ListColumn("Result", "result", 14, Cell::Text),
-    ListColumn("Expires (UTC)", "/key/expires_at", 16, Cell::Minute),
+    ListColumn("Expires (UTC)", "/key/expires_at", 16, Cell::Time),
     ListColumn("Label", "/key/label", 0, Cell::Text),
 ];
 
 /// Runs a command about keys.
 pub(super) async fn run(command: KeysCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
-        KeysCommand::List(form) => list(keys::LIST, json!({}), &COLUMNS, form, client).await,
+        KeysCommand::List => list(keys::LIST, json!({}), &COLUMNS, client).await,
         KeysCommand::Revoke { named, consent } => {
             let ids = ids(named).await?;
             let keys = match ids.len() {
@@ -39,11 +39,11 @@ pub(super) async fn run(command: KeysCommand, client: &Client) -> Result<Done, C
                 count => plural(count as u64, "key"),
             };
             obtain(consent, &format!("revoke {keys} for good")).await?;
-            send(keys::REVOKE, &ids, consent.form, client).await
+            send(keys::REVOKE, &ids, client).await
         }
-        KeysCommand::Check { named, form } => {
+        KeysCommand::Check { named } => {
             let ids = ids(named).await?;
-            send(keys::CHECK, &ids, form, client).await
+            send(keys::CHECK, &ids, client).await
         }
     }
 }
@@ -67,14 +67,9 @@ async fn ids(named: NamedKeys) -> Result<Vec<String>, CommandError> {
 }
 
 /// Sends keys to `operation`, and prints each result.
-async fn send(
-    operation: &str,
-    ids: &[String],
-    form: OutputForm,
-    client: &Client,
-) -> Result<Done, CommandError> {
+async fn send(operation: &str, ids: &[String], client: &Client) -> Result<Done, CommandError> {
     let answers: Vec<Value> = client.one(operation, json!({"key": ids})).await?;
-    let mut output = Output::new(form);
+    let mut output = Output::new(client.form);
     if output.is_json {
         answers.iter().try_for_each(|answer| output.json(answer))?;
     } else {

@@ -47,7 +47,7 @@ pub(super) async fn run(
     client: &Client,
 ) -> Result<Done, CommandError> {
     match command {
-        LimitsCommand::Show { top, whose, form } => {
+        LimitsCommand::Show { top, whose } => {
             let whose = with_key(whose).await?;
             let is_about_one = whose.ip.is_some() || whose.email.is_some() || whose.key.is_some();
             let mut params = json!(whose);
@@ -56,7 +56,7 @@ pub(super) async fn run(
             if !client.is_running() {
                 note(if are_shared { ALL_NODES } else { NO_SERVICE });
             }
-            show(form, &rows, |output| match is_about_one {
+            show(client.form, &rows, |output| match is_about_one {
                 true => print_client(output, &rows),
                 false => print_policies(output, &rows),
             })
@@ -65,7 +65,7 @@ pub(super) async fn run(
             args.whose = with_key(args.whose).await?;
             obtain(args.consent, "reset these counts").await?;
             let members = [("Windows reset", "windows")];
-            show_members(RESET, json!(args), &members, args.consent.form, client).await
+            show_members(RESET, json!(args), &members, client).await
         }
     }
 }

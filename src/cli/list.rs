@@ -6,11 +6,9 @@ use std::io::{self, IsTerminal as _};
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
-use crate::config::OutputForm;
-
 use super::client::{self, Client};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, short_minute, short_time, show, span};
+use super::output::{Output, grouped, minute, show, span};
 
 /// A column: its heading, the field of a row that it shows, its width, and its format. A field that begins with a
 /// slash is a JSON pointer.
@@ -27,10 +25,8 @@ pub(super) enum Cell {
     Text,
     /// A limit, which may be off.
     Limit,
-    /// A time to the second.
-    Time,
     /// A time to the minute.
-    Minute,
+    Time,
     Count,
     /// A number of seconds.
     Span,
@@ -52,8 +48,7 @@ impl ListColumn {
         let shown = match cell {
             Cell::Text => return self.padded(text.unwrap_or_default()),
             Cell::Limit => text.unwrap_or("off").to_owned(),
-            Cell::Time => short_time(text.unwrap_or_default()),
-            Cell::Minute => short_minute(text.unwrap_or_default()),
+            Cell::Time => minute(text.unwrap_or_default()),
             Cell::Count => grouped(number),
             Cell::Span => span(number),
         };
@@ -64,7 +59,7 @@ impl ListColumn {
         let Self(_, _, width, cell) = self;
         match cell {
             Cell::Count | Cell::Span => format!("{text:>width$}"),
-            Cell::Text | Cell::Limit | Cell::Time | Cell::Minute => format!("{text:width$}"),
+            Cell::Text | Cell::Limit | Cell::Time => format!("{text:width$}"),
         }
     }
 }
@@ -91,11 +86,10 @@ pub(super) async fn list(
     operation: &str,
     params: Value,
     columns: &[ListColumn],
-    form: OutputForm,
     client: &Client,
 ) -> Result<Done, CommandError> {
     let mut rows = client.rows(operation, params).await?;
-    let mut output = Output::new(form);
+    let mut output = Output::new(client.form);
     if !output.is_json {
         table(&mut output, columns, &[])?;
     }
@@ -127,7 +121,6 @@ pub(super) async fn show_members(
     operation: &str,
     params: Value,
     members: &[(&str, &str)],
-    form: OutputForm,
     client: &Client,
 ) -> Result<Done, CommandError> {
     let value: Value = client.one(operation, params).await?;
@@ -141,5 +134,5 @@ pub(super) async fn show_members(
         let text = text.or_else(|| found.as_str().map(str::to_owned));
         fields.push((*heading, text.unwrap_or_default()));
     }
-    show(form, &value, |output| output.fields(&fields))
+    show(client.form, &value, |output| output.fields(&fields))
 }

@@ -53,7 +53,11 @@ pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, Comma
 }
 
 /// Copies the data directory to the database: all of it, or nothing if it breaks off.
-pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done, CommandError> {
+pub(super) async fn move_to_store(
+    consent: Consent,
+    form: OutputForm,
+    args: &Args,
+) -> Result<Done, CommandError> {
     let Some(dir) = args.data_dir.as_deref() else {
         return Err(CommandError::Input(
             "move needs the --data-dir to copy".to_owned(),
@@ -82,7 +86,7 @@ pub(super) async fn move_to_store(consent: Consent, args: &Args) -> Result<Done,
     let closed = blocking(move || ledger.close()).await;
     let copied = copied?;
     closed?;
-    let mut output = Output::new(consent.form);
+    let mut output = Output::new(form);
     if output.is_json {
         for (what, copied) in copied {
             output.json(&json!({"what": what, "copied": copied}))?;

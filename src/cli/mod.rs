@@ -40,7 +40,9 @@ mod store;
 
 use std::path::Path;
 
-use crate::config::{self, Args, AskingCommand, Command, ContactsCommand, LedgerCommand};
+use crate::config::{
+    self, Args, AskingCommand, Command, ContactsCommand, LedgerCommand, OutputForm,
+};
 
 use self::client::Client;
 pub use self::outcome::{CommandError, Done};
@@ -52,43 +54,41 @@ use self::signals::unless_interrupted;
 ///
 /// # Errors
 /// [`CommandError`] when the command did nothing of what was asked.
-pub async fn run(command: Command, args: &Args) -> Result<Done, CommandError> {
+pub async fn run(command: Command, form: OutputForm, args: &Args) -> Result<Done, CommandError> {
     match command {
-        Command::Asked(command) => ask(command, args).await,
-        Command::Backup { file, force, form } => {
+        Command::Asked(command) => ask(command, form, args).await,
+        Command::Backup { file, force } => {
             store::back_up(file, force, form, ledger_dir(args)?).await
         }
-        Command::Restore { file, form } => store::restore(&file, form, ledger_dir(args)?).await,
-        Command::Ledger(LedgerCommand::Verify(form)) => {
-            store::verify(form, ledger_dir(args)?).await
-        }
+        Command::Restore { file } => store::restore(&file, form, ledger_dir(args)?).await,
+        Command::Ledger(LedgerCommand::Verify) => store::verify(form, ledger_dir(args)?).await,
         Command::Ledger(LedgerCommand::Repair(consent)) => {
-            store::repair(consent, ledger_dir(args)?).await
+            store::repair(consent, form, ledger_dir(args)?).await
         }
-        Command::Ledger(LedgerCommand::Compact(form)) => {
+        Command::Ledger(LedgerCommand::Compact) => {
             ledger_dir(args)?;
-            let work = async |client: &Client| store::compact(form, client).await;
-            with_client(Client::open(args, false).await?, work).await
+            let work = async |client: &Client| store::compact(client).await;
+            with_client(Client::open(args, false, form).await?, work).await
         }
-        Command::Migrate(form) => migration::migrate(form, args).await,
-        Command::Move(consent) => migration::move_to_store(consent, args).await,
+        Command::Migrate => migration::migrate(form, args).await,
+        Command::Move(consent) => migration::move_to_store(consent, form, args).await,
         Command::Handbook { topic } => handbook::print(topic.as_deref()),
-        Command::Check(form) => check::check(args, false, form).await,
-        Command::Doctor(form) => check::check(args, true, form).await,
+        Command::Check => check::check(args, false, form).await,
+        Command::Doctor => check::check(args, true, form).await,
         Command::Completions { shell } => output::print(&config::completions(shell)),
         Command::Man => output::print(&config::man_page()?),
     }
 }
 
 /// Runs a command that asks the service.
-async fn ask(command: AskingCommand, args: &Args) -> Result<Done, CommandError> {
+async fn ask(command: AskingCommand, form: OutputForm, args: &Args) -> Result<Done, CommandError> {
     if let AskingCommand::Contacts(ContactsCommand::Import(import)) = &command {
         contacts::make_directory(&import.file, args).await?;
     }
     // On a stopped directory the limiter's windows are opened, too.
     let with_windows = matches!(command, AskingCommand::Limits(_));
     let work = async |client: &Client| match command {
-        AskingCommand::Status(form) => status::run(form, args, client).await,
+        AskingCommand::Status => status::run(args, client).await,
         AskingCommand::Contacts(command) => contacts::run(command, client).await,
         AskingCommand::Keys(command) => keys::run(command, client).await,
         AskingCommand::Agents(command) => operations::agents(command, client).await,
@@ -101,7 +101,7 @@ async fn ask(command: AskingCommand, args: &Args) -> Result<Done, CommandError> 
         AskingCommand::Mail(command) => operations::mail(command, client).await,
         AskingCommand::Admin(command) => operations::admin(command, client).await,
     };
-    with_client(Client::open(args, with_windows).await?, work).await
+    with_client(Client::open(args, with_windows, form).await?, work).await
 }
 
 /// The directory of a ledger.

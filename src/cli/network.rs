@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -11,11 +10,9 @@ use crate::adapters::outbound::probe::{self, ProbeAnswer};
 use crate::adapters::tls::acme::AcmeCertificate;
 use crate::config::{Args, EngineArgs};
 use crate::metrics::Metrics;
-use crate::operator::status::SHOW;
 use crate::site::Site;
 use crate::wiring::{self, OwnCertificate, engines};
 
-use super::client::Client;
 use super::findings::{Checked, Findings, failed, ok, warning};
 
 const HEALTH: &str = "/api/v1/health";
@@ -42,9 +39,6 @@ pub(super) async fn check(args: &Args, is_running: bool, findings: &mut Findings
         Some(base_url) => check_base_url(&base_url, args, findings).await,
     }
     findings.add("webhook", webhook(args).await);
-    if is_running && let Some(paused) = paused(args).await {
-        findings.add("mail", paused);
-    }
 }
 
 async fn store(args: &EngineArgs) -> Checked {
@@ -67,14 +61,17 @@ async fn limits(args: &EngineArgs) -> Checked {
         Ok(limits) => limits.survey().await.map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
-    match survey.map(|survey| (survey.eviction, survey.risk, survey.server)) {
-        Ok((Some(eviction), _, _)) => failed(eviction),
-        Ok((None, Some(risk), _)) => warning(risk),
-        Ok((None, None, server)) => ok(format!(
-            "{server} is writable and evicts no windows; {} ms to connect and query",
-            asked.elapsed().as_millis()
-        )),
+    match survey {
         Err(error) => failed(format!("{error}; each node limits on its own")),
+        Ok(survey) => match (survey.eviction, survey.risk) {
+            (Some(eviction), _) => failed(eviction),
+            (None, Some(risk)) => warning(risk),
+            (None, None) => ok(format!(
+                "{} is writable and evicts no windows; {} ms to connect and query",
+                survey.server,
+                asked.elapsed().as_millis()
+            )),
+        },
     }
 }
 
@@ -109,11 +106,7 @@ async fn check_base_url(base_url: &str, args: &Args, findings: &mut Findings) {
 async fn name(base_url: &str, acme: &AcmeCertificate, listen: SocketAddr) -> Checked {
     let host = base_url.rsplit('/').next().unwrap_or_default();
     let host = host.split(':').next().unwrap_or_default();
-    let presented = match wiring::roots(base_url) {
-        Ok(roots) => probe::connect(base_url, roots).await,
-        Err(error) => Err(error),
-    };
-    match (presented, acme.presented()) {
+    match (connect(base_url).await, acme.presented()) {
         (Ok(Some(there)), Some(ours)) if there == ours => ok(format!(
             "{base_url} presents the certificate of this service"
         )),
@@ -171,6 +164,11 @@ async fn proxy(base_url: &str, listen: SocketAddr, outside: &ProbeAnswer) -> Che
     }
 }
 
+/// Connects to the host of `url`. Returns its certificate, if it speaks TLS.
+async fn connect(url: &str) -> Result<Option<Vec<u8>>, String> {
+    probe::connect(url, wiring::roots(url)?).await
+}
+
 async fn ask(base: &str, header: Option<(&str, &str)>) -> Result<ProbeAnswer, String> {
     probe::get(&format!("{base}{HEALTH}"), header, wiring::roots(base)?).await
 }
@@ -202,23 +200,8 @@ async fn webhook(args: &Args) -> Checked {
     let Some(url) = &args.newsletter_webhook else {
         return ok("none: nobody is notified of sign-ups");
     };
-    let connected = match wiring::roots(url.as_str()) {
-        Ok(roots) => probe::connect(url.as_str(), roots).await,
-        Err(error) => Err(error),
-    };
-    match connected {
-        Ok(_certificate) => ok("its host accepts connections; nothing was posted"),
-        Err(error) => failed(format!("cannot connect: {error}")),
-    }
-}
-
-/// Reports a channel that the running service has paused.
-async fn paused(args: &Args) -> Option<Checked> {
-    let client = Client::open(args, false).await.ok()?;
-    let status: Value = client.one(SHOW, serde_json::json!({})).await.ok()?;
-    let mut queues = status.get("queues")?.as_array()?.iter();
-    let paused = queues.find(|queue| queue.get("paused_until").is_some_and(Value::is_string))?;
-    Some(failed(paused.get("halt")?.as_str()?))
+    let told = "its host accepts connections; nothing was posted";
+    connect(url.as_str()).await.map(|_certificate| told).into()
 }
 
 /// Checks the email account, with a connection if `asks`.

@@ -11,7 +11,7 @@ use crate::domain::printable;
 
 use super::outcome::{CommandError, Done};
 
-pub(super) use crate::operator::words::{grouped, minute as short_minute, plural, span};
+pub(super) use crate::operator::words::{grouped, minute, plural, span};
 
 const HEADING: Style = Style::new().bold();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -141,10 +141,4 @@ pub fn report(error: &CommandError) {
         let error = printable(&error, &[]);
         let _ = writeln!(anstream::stderr(), "{ERROR}error{ERROR:#}: {error}");
     }
-}
-
-/// An instant in RFC 3339, shortened for people: a date and a time in UTC.
-pub(super) fn short_time(rfc3339: &str) -> String {
-    let seconds = rfc3339.get(.."2026-11-23T08:30:00".len());
-    seconds.unwrap_or(rfc3339).replace('T', " ")
 }

@@ -3,30 +3,26 @@
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ServerConfig;
-use tokio::net::{TcpListener as WebListener, UnixListener};
+use tokio::net::UnixListener;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket::AdminSocket;
 use crate::adapters::listener::PublicSocket;
-use crate::adapters::model::openai::SLOW_READER_GRACE;
-use crate::adapters::outbound::webhook;
 use crate::adapters::supervisor::supervise;
 use crate::adapters::system::{SystemEntropy, fit_connections, user_id};
 use crate::adapters::systemd::{self, NotifyState, PassedSockets};
 use crate::adapters::threads::write_to_pipe;
 use crate::app::App;
-use crate::config::{Args, RequestDeadlines};
+use crate::config::Args;
 use crate::http::answer::cors::AllowedOrigins;
 use crate::http::answer::problem;
 use crate::http::request::client_ip::TrustedProxies;
-use crate::http::server::{Listeners, STOP_GRACE, ServerLimits, serve};
+use crate::http::server::{Listeners, ServerLimits, serve};
 use crate::http::service::LandingService;
 use crate::metrics::Metrics;
 use crate::metrics::workers::Worker;
@@ -44,12 +40,15 @@ use super::certificate;
 use super::delivering::Delivering;
 use super::signals::{self, StopSignals};
 
-const DEADLINES: RequestDeadlines = RequestDeadlines {
-    head: STOP_GRACE,
-    body: Duration::from_secs(10),
-    provider: webhook::DEADLINE,
-    model_reader: SLOW_READER_GRACE,
-};
+/// Time for the body of a request to arrive.
+const BODY_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Time for requests in flight to finish at a stop: the longest ones wait for the webhook.
+const DRAIN_DEADLINE: Duration = Duration::from_secs(16);
+
+/// The same with a model, and with the notice before the stop. The rest of the 90 s that systemd waits by default is for
+/// the stores.
+const MODEL_DRAIN_DEADLINE: Duration = Duration::from_secs(80);
 
 /// Maximum time to remove the commands' socket at the stop.
 const REMOVAL_DEADLINE: Duration = Duration::from_secs(1);
@@ -84,7 +83,9 @@ pub async fn serve_until_stopped(
     // Raises the limit on open files, so it comes before any file is opened.
     let connections_max = fit_connections(u64::from(args.connections_max));
     // An address in use is reported before the data directory is touched.
-    let sockets = Sockets::open(args, passed).await?;
+    let sockets = Sockets::open(args, passed)?;
+    let certificate = wiring::own_certificate(args).map_err(ServeError::Flag)?;
+    let tls = certificate.as_ref().map(OwnCertificate::tls).transpose()?;
     let bound = sockets.web.local_addr()?;
     // A socket that was passed need not be the one of --listen.
     let opt_in = args.check_opt_in(bound);
@@ -126,16 +127,19 @@ pub async fn serve_until_stopped(
     let service = Arc::new(public_service(args, app, &site));
     let limits = ServerLimits {
         connections_max,
-        drain_deadline: args.drain_deadline(DEADLINES),
+        drain_deadline: match args.model {
+            None => DRAIN_DEADLINE,
+            Some(_) => MODEL_DRAIN_DEADLINE - args.drain_notice,
+        },
         ..ServerLimits::default()
     };
     let stop = stop_signal(interrupt.clone(), Arc::clone(&metrics), args.drain_notice)?;
-    if let Some(certificate) = sockets.certificate {
+    if let Some(certificate) = certificate {
         keep_supervised(certificate, &metrics);
     }
     let listeners = Listeners {
         web: sockets.web.listen()?,
-        tls: sockets.tls,
+        tls,
         redirect: sockets.redirect.map(PublicSocket::listen).transpose()?,
         further_names: args.acme.domains.clone(),
     };
@@ -153,54 +157,46 @@ fn keep_supervised(certificate: OwnCertificate, metrics: &Arc<Metrics>) {
     supervise(Worker::Certificate, metrics, &never, keeping);
 }
 
-/// The listening sockets and the certificate.
+/// The sockets of the service, bound to their addresses.
 struct Sockets {
     web: PublicSocket,
     redirect: Option<PublicSocket>,
-    admin: Option<WebListener>,
-    certificate: Option<OwnCertificate>,
-    tls: Option<Arc<ServerConfig>>,
+    admin: Option<PublicSocket>,
 }
 
 impl Sockets {
     /// The sockets that were `passed`, and those given by flags.
-    async fn open(args: &Args, passed: PassedSockets) -> Result<Self, ServeError> {
+    fn open(args: &Args, passed: PassedSockets) -> Result<Self, ServeError> {
+        let bind = |flag: &'static str| {
+            move |address| PublicSocket::open(None, address).map_err(at(flag.to_owned()))
+        };
         let web = PublicSocket::open(passed.web, args.listen)?;
-        let redirect = match (passed.redirect, args.redirect_listen) {
-            (Some(listener), _) => {
-                let checked = args.check_redirect();
-                checked.map_err(|why| ServeError::Flag(why.to_owned()))?;
-                Some(PublicSocket::Passed(listener))
-            }
-            (None, Some(address)) => {
-                let opened = PublicSocket::open(None, address);
-                Some(opened.map_err(at("--redirect-listen".to_owned()))?)
-            }
-            (None, None) => None,
+        if passed.redirect.is_some() {
+            let checked = args.check_redirect();
+            checked.map_err(|why| ServeError::Flag(why.to_owned()))?;
+        }
+        let redirect = match passed.redirect.map(PublicSocket::Passed) {
+            None => args
+                .redirect_listen
+                .map(bind("--redirect-listen"))
+                .transpose()?,
+            passed => passed,
         };
-        let admin = match (passed.admin, args.admin_listen) {
-            (Some(listener), _) if listener.local_addr()?.ip().is_loopback() => {
-                Some(WebListener::from_std(listener)?)
-            }
-            (Some(_), _) => {
-                let open = "the service manager passed a public socket for the admin page: \
-                            give its .socket unit a loopback address, such as 127.0.0.1:9090";
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, open).into());
-            }
-            (None, Some(address)) => {
-                let what = format!("--admin-listen: cannot listen on {address}");
-                Some(WebListener::bind(address).await.map_err(at(what))?)
-            }
-            (None, None) => None,
+        let admin = match passed.admin.map(PublicSocket::Passed) {
+            None => args.admin_listen.map(bind("--admin-listen")).transpose()?,
+            passed => passed,
         };
-        let certificate = wiring::own_certificate(args).map_err(ServeError::Flag)?;
-        let tls = certificate.as_ref().map(OwnCertificate::tls);
+        if let Some(socket) = &admin
+            && !socket.local_addr()?.ip().is_loopback()
+        {
+            let open = "the service manager passed a public socket for the admin page: give its .socket unit a \
+                        loopback address, such as 127.0.0.1:9090";
+            return Err(io::Error::other(open).into());
+        }
         Ok(Self {
             web,
             redirect,
             admin,
-            tls: tls.transpose()?,
-            certificate,
         })
     }
 }
@@ -209,7 +205,7 @@ impl Sockets {
 fn public_service(args: &Args, app: Arc<App>, site: &Site) -> LandingService {
     let id_seed = random(&SystemEntropy);
     let hsts_max_age_s = args.hsts_max_age_s(&app.settings);
-    LandingService::new(app, site, id_seed, DEADLINES.body)
+    LandingService::new(app, site, id_seed, BODY_DEADLINE)
         .allowing(AllowedOrigins::new(args.allowed_origins.clone()))
         .behind(TrustedProxies::new(args.trusted_proxies.clone()))
         .insisting_on_https(hsts_max_age_s)
@@ -247,37 +243,42 @@ struct AdminSide {
 
 impl AdminSide {
     /// Starts answering the commands on the data directory, and browsers that connect to `web`.
-    fn start(args: &Args, app: &Arc<App>, web: Option<WebListener>) -> Result<Self, ServeError> {
-        let bind = |dir: &Path| {
-            let what = format!("cannot create {}/admin.sock", dir.display());
-            AdminSocket::bind(dir).map_err(at(what))
-        };
-        let socket = args.data_dir.as_deref().map(bind).transpose()?;
+    fn start(args: &Args, app: &Arc<App>, web: Option<PublicSocket>) -> Result<Self, ServeError> {
         let stop = CancellationToken::new();
         let (mut sessions, mut served) = (None, None);
-        if let Some(listener) = web {
+        if let Some(web) = web {
+            let listener = Arc::new(web.listen()?);
             let address = listener.local_addr()?;
             let page_sessions = Arc::new(Sessions::new(Arc::clone(&app.entropy), address));
             sessions = Some(Arc::clone(&page_sessions));
             let page = Arc::new(AdminPage::new(Arc::clone(app), page_sessions)?);
             tracing::info!(%address, "the admin page is listening: see landing-api admin link");
-            let listener = Arc::new(listener);
             let serving = move |stop| serve_web(Arc::clone(&listener), Arc::clone(&page), stop);
             served = Some(supervise(Worker::AdminPage, &app.metrics, &stop, serving));
         }
-        if let Some(socket) = &socket {
-            let listener = Arc::new(UnixListener::from_std(socket.listener()?)?);
-            let (uid, served) = (user_id(), Arc::clone(app));
+        let mut socket = None;
+        if let Some(dir) = &args.data_dir {
+            let what = format!("cannot create {}/admin.sock", dir.display());
+            let bound = AdminSocket::bind(dir).map_err(at(what))?;
+            let listener = Arc::new(UnixListener::from_std(bound.listener()?)?);
+            let (uid, app_served) = (user_id(), Arc::clone(app));
             let flags = Arc::new(ServiceFlags {
                 directory: wiring::directory(),
                 words: args.given.words(),
             });
             let serving = move |stop| {
-                let (listener, app) = (Arc::clone(&listener), Arc::clone(&served));
-                let flags = Arc::clone(&flags);
-                serve_socket(listener, uid, app, sessions.clone(), flags, stop)
+                let (listener, app) = (Arc::clone(&listener), Arc::clone(&app_served));
+                serve_socket(
+                    listener,
+                    uid,
+                    app,
+                    sessions.clone(),
+                    Arc::clone(&flags),
+                    stop,
+                )
             };
             supervise(Worker::Commands, &app.metrics, &stop, serving);
+            socket = Some(bound);
         }
         Ok(Self {
             socket,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::adapters::files::data_dir::sizes;
-use crate::config::{Args, OutputForm};
+use crate::config::Args;
 use crate::operator::status::{SHOW, in_words};
 
 use super::client::{Client, other_version};
@@ -11,11 +11,7 @@ use super::outcome::{CommandError, Done};
 use super::output::show;
 
 /// Shows the status of the service of `args`.
-pub(super) async fn run(
-    form: OutputForm,
-    args: &Args,
-    client: &Client,
-) -> Result<Done, CommandError> {
+pub(super) async fn run(args: &Args, client: &Client) -> Result<Done, CommandError> {
     let mut report: Map<String, Value> = client.one(SHOW, json!({})).await?;
     let sizes = args.data_dir.as_deref().map(sizes).transpose()?;
     let files = sizes.unwrap_or_default().into_iter();
@@ -25,7 +21,7 @@ pub(super) async fn run(
         report.insert("is_running".to_owned(), false.into());
         report.insert("service".to_owned(), Value::Null);
     }
-    show(form, &report, |output| {
+    show(client.form, &report, |output| {
         let fields = in_words(&report, no_service(args)).map_err(other_version)?;
         let fields = fields.iter().map(|(name, value)| (name.as_str(), value));
         output.fields(&fields.collect::<Vec<_>>())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indicatif::HumanBytes;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::adapters::files::SystemFiles;
 use crate::adapters::files::backup::{self, Written};
@@ -12,8 +12,9 @@ use crate::adapters::ledger::{repair_ledger, verify_ledger};
 use crate::config::{Consent, OutputForm};
 use crate::operator::ledger::COMPACT;
 
-use super::client::{Client, member};
+use super::client::Client;
 use super::input::{self, obtain};
+use super::list::show_members;
 use super::outcome::{CommandError, Done, blocking};
 use super::output::{grouped, show};
 
@@ -79,8 +80,11 @@ pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, Co
 }
 
 /// Repairs the ledger in `data_dir`.
-pub(super) async fn repair(consent: Consent, data_dir: &Path) -> Result<Done, CommandError> {
-    let form = consent.form;
+pub(super) async fn repair(
+    consent: Consent,
+    form: OutputForm,
+    data_dir: &Path,
+) -> Result<Done, CommandError> {
     obtain(consent, "remove the damaged parts of the ledger").await?;
     let path = data_dir.to_owned();
     let Some(repair) =
@@ -103,16 +107,12 @@ pub(super) async fn repair(consent: Consent, data_dir: &Path) -> Result<Done, Co
 }
 
 /// Compacts the ledger.
-pub(super) async fn compact(form: OutputForm, client: &Client) -> Result<Done, CommandError> {
-    let report: Value = client.one(COMPACT, json!({})).await?;
-    let number = |name| member(&report, name).map(|value| value.as_u64().unwrap_or_default());
-    let change = |before: String, after: String| format!("{before} before, {after} now");
-    let size = |bytes| HumanBytes(bytes).to_string();
-    let entries = change(
-        grouped(number("entries_before")?),
-        grouped(number("entries_after")?),
-    );
-    let bytes = change(size(number("bytes_before")?), size(number("bytes_after")?));
-    let fields = [("Entries", entries), ("Size", bytes)];
-    show(form, &report, |output| output.fields(&fields))
+pub(super) async fn compact(client: &Client) -> Result<Done, CommandError> {
+    let members = [
+        ("Entries before", "entries_before"),
+        ("Entries now", "entries_after"),
+        ("Bytes before", "bytes_before"),
+        ("Bytes now", "bytes_after"),
+    ];
+    show_members(COMPACT, json!({}), &members, client).await
 }

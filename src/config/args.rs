@@ -276,19 +276,6 @@ pub enum LogFormat {
     Json,
 }
 
-/// The longest that parts of a request may take that depend on no flag.
-#[derive(Clone, Copy, Debug)]
-pub struct RequestDeadlines {
-    /// The rest of the head, once the service has been asked to stop.
-    pub head: Duration,
-    /// The body.
-    pub body: Duration,
-    /// The newsletter's provider.
-    pub provider: Duration,
-    /// A visitor who reads what the model has said, beyond the model's own timeout.
-    pub model_reader: Duration,
-}
-
 impl Args {
     /// Checks what clap's attributes cannot express, for the service, or for a command, which `is_operating`.
     ///
@@ -467,19 +454,5 @@ impl Args {
     /// How long browsers are to insist on `https`, in seconds, if `settings` say that clients use it.
     pub fn hsts_max_age_s(&self, settings: &Settings) -> Option<u64> {
         self.hsts.filter(|_| settings.is_https())
-    }
-
-    /// How long requests in flight may take to finish at a stop: as long as the longest may take,
-    /// but short enough that systemd, whose default patience is 90 s, does not kill the service
-    /// before it has flushed. The notice before a stop takes a part of that.
-    pub fn drain_deadline(&self, deadlines: RequestDeadlines) -> Duration {
-        const LONGEST: Duration = Duration::from_secs(80);
-        let model = self.model.as_ref();
-        let model = model.map(|model| model.timeout + deadlines.model_reader);
-        let waits = self.sign_ups() == SignUpsGo::PassedOn;
-        let provider = waits.then_some(deadlines.provider);
-        // A request calls at most one of the two.
-        let call = model.max(provider).unwrap_or_default();
-        (deadlines.head + deadlines.body + call).min(LONGEST - self.drain_notice)
     }
 }

@@ -29,10 +29,6 @@ pub enum Command {
         /// Replace FILE if it exists
         #[arg(long)]
         force: bool,
-
-        /// Output format.
-        #[command(flatten)]
-        form: OutputForm,
     },
 
     /// Restore a backup into a data directory without files of a service
@@ -40,10 +36,6 @@ pub enum Command {
         /// File to read; - is standard input
         #[arg(value_name = "FILE")]
         file: PathBuf,
-
-        /// Output format.
-        #[command(flatten)]
-        form: OutputForm,
     },
 
     /// Verify, repair and compact the ledger
@@ -51,7 +43,7 @@ pub enum Command {
     Ledger(LedgerCommand),
 
     /// Create or update the tables of --store
-    Migrate(OutputForm),
+    Migrate,
 
     /// Copy a data directory to --store; the service must be stopped
     Move(Consent),
@@ -67,10 +59,10 @@ pub enum Command {
     },
 
     /// Check flags and files without starting the service
-    Check(OutputForm),
+    Check,
 
     /// Check the machine and everything the service depends on
-    Doctor(OutputForm),
+    Doctor,
 
     /// Print shell completions
     Completions {
@@ -93,7 +85,7 @@ impl Command {
 
     /// Whether it takes every flag of the service, because it is about them.
     pub fn takes_flags(&self) -> bool {
-        matches!(self, Self::Check(_) | Self::Doctor(_))
+        matches!(self, Self::Check | Self::Doctor)
     }
 }
 
@@ -101,7 +93,7 @@ impl Command {
 #[derive(Clone, Debug, Subcommand)]
 pub enum AskingCommand {
     /// Show the state of the service and its last 24 hours
-    Status(OutputForm),
+    Status,
 
     /// List, export, import and erase contacts
     #[command(subcommand)]
@@ -147,40 +139,36 @@ pub enum AdminCommand {
     ///
     /// The service must run with --admin-listen. From another machine, open the link through an SSH
     /// tunnel: ssh -L 9090:127.0.0.1:9090 HOST
-    Link(OutputForm),
+    Link,
 }
 
 /// A command about the ledger.
 #[derive(Clone, Debug, Subcommand)]
 pub enum LedgerCommand {
     /// Verify every line of the ledger, with the service running or stopped
-    Verify(OutputForm),
+    Verify,
 
     /// Discard damaged lines of the ledger and keep the rest; the service must be stopped
     Repair(Consent),
 
     /// Rewrite the ledger without superseded lines
-    Compact(OutputForm),
+    Compact,
 }
 
-/// Output format of a command.
+/// Output format of the commands.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct OutputForm {
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub json: bool,
 }
 
-/// Confirmation of a destructive command, and its output format.
+/// Confirmation of a destructive command.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Consent {
     /// Skip the confirmation prompt; required without a terminal
     #[arg(short, long)]
     pub yes: bool,
-
-    /// Output format.
-    #[command(flatten)]
-    pub form: OutputForm,
 }
 
 /// A command about contacts.
@@ -191,10 +179,6 @@ pub enum ContactsCommand {
         /// Which ones.
         #[command(flatten)]
         filter: ContactFilter,
-
-        /// Output format.
-        #[command(flatten)]
-        form: OutputForm,
     },
 
     /// Count contacts
@@ -202,13 +186,11 @@ pub enum ContactsCommand {
         /// Which ones.
         #[command(flatten)]
         filter: ContactFilter,
-
-        /// Output format.
-        #[command(flatten)]
-        form: OutputForm,
     },
 
     /// Export contacts to a file, for a spreadsheet or another service
+    ///
+    /// The file is CSV, or JSON Lines with --json or if its name ends in .jsonl
     Export(ExportArgs),
 
     /// Import contacts from a file
@@ -223,10 +205,6 @@ pub enum ContactsCommand {
         /// Include the proof of consent
         #[arg(long)]
         proof: bool,
-
-        /// Output format.
-        #[command(flatten)]
-        form: OutputForm,
     },
 
     /// Permanently erase addresses from every file
@@ -257,10 +235,6 @@ pub struct ContactFilter {
 /// Contacts to export, and their file.
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
-    /// File format [default: by the extension of FILE, else csv]
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<FileFormat>,
-
     /// File to write; - is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
@@ -289,19 +263,6 @@ pub struct ImportArgs {
     /// Also import addresses that were erased
     #[arg(long)]
     pub unforget: bool,
-
-    /// Output format.
-    #[command(flatten)]
-    pub form: OutputForm,
-}
-
-/// A format of exported files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FileFormat {
-    /// Comma-separated values, with a header row
-    Csv,
-    /// One JSON object per line
-    Jsonl,
 }
 
 /// The meaning of a column of an imported file.
@@ -368,7 +329,7 @@ pub struct ForgetArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub enum KeysCommand {
     /// List keys in the order they were issued
-    List(OutputForm),
+    List,
 
     /// Permanently revoke keys
     Revoke {
@@ -386,10 +347,6 @@ pub enum KeysCommand {
         /// Which ones.
         #[command(flatten)]
         named: NamedKeys,
-
-        /// Output format.
-        #[command(flatten)]
-        form: OutputForm,
     },
 }
 
@@ -406,7 +363,7 @@ pub struct NamedKeys {
 #[derive(Clone, Debug, Subcommand)]
 pub enum AgentsCommand {
     /// List revoked registrations in the order they were revoked
-    ListRevoked(OutputForm),
+    ListRevoked,
 
     /// Permanently revoke a registration and all its tokens
     Revoke {
@@ -437,10 +394,6 @@ pub enum LimitsCommand {
         /// Who is asked about.
         #[command(flatten)]
         whose: Whose,
-
-        /// Output format.
-        #[command(flatten)]
-        form: OutputForm,
     },
 
     /// Reset counters, so that refused clients are admitted again
@@ -498,7 +451,7 @@ pub struct ResetLimits {
 #[derive(Clone, Debug, Subcommand)]
 pub enum BlockCommand {
     /// List blocked networks
-    List(OutputForm),
+    List,
 
     /// Block every request of a network from now on
     Add(NamedNetwork),
@@ -513,34 +466,26 @@ pub struct NamedNetwork {
     /// Network such as 192.0.2.0/24, or an address
     #[arg(value_name = "CIDR", value_parser = BlockedNetwork::parse)]
     pub network: BlockedNetwork,
-
-    /// Output format.
-    #[command(flatten)]
-    pub form: OutputForm,
 }
 
 /// A command about questions.
 #[derive(Clone, Debug, Subcommand)]
 pub enum QuestionsCommand {
     /// List the questions that --keep-questions has stored, oldest first
-    List(OutputForm),
+    List,
 }
 
 /// A command about deliveries.
 #[derive(Clone, Debug, Subcommand)]
 pub enum QueueCommand {
     /// List pending and failed deliveries
-    List(OutputForm),
+    List,
 
     /// Show a delivery and its content
     Show {
         /// ID of a delivery, from `queue list`
         #[arg(value_name = "ID")]
         id: String,
-
-        /// Output format.
-        #[command(flatten)]
-        form: OutputForm,
     },
 
     /// Deliver now, with all attempts again
@@ -552,10 +497,6 @@ pub enum QueueCommand {
         /// All failed deliveries and all that wait for their next attempt
         #[arg(long, conflicts_with = "id")]
         all: bool,
-
-        /// Output format.
-        #[command(flatten)]
-        form: OutputForm,
     },
 
     /// Discard a delivery without sending it
@@ -570,10 +511,10 @@ pub enum QueueCommand {
     },
 
     /// Pause deliveries until `queue release`
-    Hold(OutputForm),
+    Hold,
 
     /// Resume deliveries
-    Release(OutputForm),
+    Release,
 }
 
 /// A command about email.
@@ -592,10 +533,6 @@ pub struct Recipient {
     /// Email address
     #[arg(value_name = "ADDRESS", value_parser = values::email)]
     pub address: String,
-
-    /// Output format.
-    #[command(flatten)]
-    pub form: OutputForm,
 }
 
 macro_rules! topics {

@@ -24,7 +24,7 @@ impl From<String> for EngineUrl {
 hidden!(EngineUrl);
 
 /// The engines that several nodes share. All commands take these flags, but the help of most doesn't show them.
-/// `check` makes sure that flags that belong together are given together.
+/// Flags that belong together are given together.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EngineArgs {
@@ -33,11 +33,11 @@ pub struct EngineArgs {
     pub store: Option<EngineUrl>,
 
     /// File with the password for --store
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", requires = "store")]
     pub store_password_file: Option<PathBuf>,
 
     /// PEM file with further certificate authorities for --store and --limits
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", requires = "store")]
     pub store_ca: Option<PathBuf>,
 
     /// Redis or Valkey for the rate limits, such as rediss://cache.example; needs --store
@@ -45,15 +45,21 @@ pub struct EngineArgs {
     pub limits: Option<EngineUrl>,
 
     /// File with the password for --limits
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", requires = "limits")]
     pub limits_password_file: Option<PathBuf>,
 
     /// File with the secret shared by all nodes: 64 hexadecimal digits, and an earlier one on a second line
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", requires = "store")]
     pub secret_file: Option<PathBuf>,
 
     /// Number of nodes: while --limits is unavailable, each takes its share of every limit
-    #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(
+        long,
+        global = true,
+        value_name = "COUNT",
+        requires = "limits",
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
     pub nodes: Option<u32>,
 }
 
@@ -63,7 +69,7 @@ impl EngineArgs {
     ///
     /// # Errors
     /// The missing flags, in words.
-    pub(super) fn check(&self, is_operating: bool) -> Result<(), String> {
+    pub(super) fn check(&self, is_operating: bool) -> Result<(), &'static str> {
         let (has_store, has_limits) = (self.store.is_some(), self.limits.is_some());
         let missing = if has_limits && !has_store {
             "--limits needs --store: nodes that share limits must share keys, too"
@@ -73,31 +79,8 @@ impl EngineArgs {
         } else if has_limits && self.nodes.is_none() && !is_operating {
             "--limits needs --nodes: while it is unavailable, each node takes its share of every limit"
         } else {
-            ""
+            return Ok(());
         };
-        if !missing.is_empty() {
-            return Err(missing.to_owned());
-        }
-        let (store, limits) = ((has_store, "--store"), (has_limits, "--limits"));
-        for (is_given, flag, (is_useful, engine)) in [
-            (
-                self.store_password_file.is_some(),
-                "--store-password-file",
-                store,
-            ),
-            (
-                self.limits_password_file.is_some(),
-                "--limits-password-file",
-                limits,
-            ),
-            (self.store_ca.is_some(), "--store-ca", store),
-            (self.secret_file.is_some(), "--secret-file", store),
-            (self.nodes.is_some(), "--nodes", limits),
-        ] {
-            if is_given && !is_useful {
-                return Err(format!("{flag} has no effect without {engine}"));
-            }
-        }
-        Ok(())
+        Err(missing)
     }
 }

@@ -16,7 +16,7 @@ pub struct MailArgs {
     ///
     /// smtps uses TLS on port 465, and smtp STARTTLS on port 587
     #[arg(
-        long = "smtp-url",
+        long,
         hide_env_values = true,
         value_name = "URL",
         required = false,
@@ -26,16 +26,12 @@ pub struct MailArgs {
     pub smtp_url: Relay,
 
     /// File with the relay password; read at each login
-    #[arg(
-        long = "smtp-password-file",
-        value_name = "FILE",
-        requires = "smtp_url"
-    )]
+    #[arg(long, value_name = "FILE", requires = "smtp_url")]
     pub smtp_password_file: Option<PathBuf>,
 
     /// Sender, such as 'Example Ltd <news@example.com>'
     #[arg(
-        long = "mail-from",
+        long,
         value_name = "SENDER",
         required = false,
         requires = "smtp_url",

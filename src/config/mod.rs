@@ -26,12 +26,12 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Subcommand as _};
+use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _, Subcommand as _};
 pub use clap_complete::Shell;
 use clap_mangen::Man;
 
 pub use acme::AcmeArgs;
-pub use args::{Args, LogFormat, RequestDeadlines, WebhookMode};
+pub use args::{Args, LogFormat, WebhookMode};
 pub use commands::*;
 pub use engines::{EngineArgs, EngineUrl};
 pub use given::GivenFlags;
@@ -67,6 +67,8 @@ pub enum Invocation {
     Operate {
         /// The command.
         command: Command,
+        /// Its output format.
+        form: OutputForm,
         /// The data directory, and the settings of a service on it as far as they are in the environment.
         /// They are checked unless the command needs no data directory.
         args: Box<Args>,
@@ -98,6 +100,10 @@ impl Invocation {
             return Ok(Self::Serve(args));
         };
         let command = Command::from_arg_matches(matches)?;
+        let is_json = of_command.try_get_one("json");
+        let form = OutputForm {
+            json: matches!(is_json, Ok(Some(true))),
+        };
         let args = if command.takes_flags() {
             refuse_early_flags(matches)?;
             args(of_command)?
@@ -113,7 +119,11 @@ impl Invocation {
             }
             check(&args, !command.takes_flags())?;
         }
-        Ok(Self::Operate { command, args })
+        Ok(Self::Operate {
+            command,
+            form,
+            args,
+        })
     }
 }
 
@@ -153,6 +163,11 @@ fn command() -> clap::Command {
     let flags = Args::command().mut_args(with_variable);
     let with_flags = |command: clap::Command| {
         let all = flags.get_arguments().cloned();
+        let command = match command.get_name() {
+            // They print text as it is.
+            "handbook" | "completions" | "man" => command,
+            _ => OutputForm::augment_args(command),
+        };
         match command.get_name() {
             "check" | "doctor" => command.args(all).groups(flags.get_groups().cloned()),
             "migrate" | "move" => command,

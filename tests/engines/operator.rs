@@ -79,7 +79,7 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
     fs::write(&rows, "email\nbob@example.com\nada@example.com\nnobody\n").unwrap();
     let imported = site.run(&["contacts", "import", rows.to_str().unwrap(), "--json"]);
     assert_eq!(imported.status.code(), Some(3), "a row is bad");
-    let exported = site.printed(&["contacts", "export", "--format", "jsonl"]);
+    let exported = site.printed(&["contacts", "export", "--json"]);
     let emails: Vec<Value> = exported
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["email"].take())

@@ -20,7 +20,8 @@ use crate::adapters::files::{
     Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, close_to_others, if_there, remove_any,
     remove_for_good, sync_parent, write_whole,
 };
-use crate::adapters::ledger::record::{LEDGER, Ledger, preview};
+pub(crate) use crate::adapters::ledger::record::LEDGER;
+use crate::adapters::ledger::record::{Ledger, preview};
 use crate::adapters::system::{SystemEntropy, user_id};
 
 /// Attempts to take a lock that is held, and the pause between them: a process that is ending or forking

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`data_dir`] | the data directory with lock and secret; a node's directory, which has only the lock |
 //! | [`open_error`] | reasons why it cannot be opened |
-//! | [`inspection`] | the data directory as other processes see it |
 //! | [`block_list`], [`counts`], [`questions`] | blocked networks, hourly counts, and unanswered questions, in a `small_file` each |
 //! | [`backup`] | archives of a data directory, written while the service runs, and restored |
 //! | [`operator_file`], [`site_dir`] | files named by flags, such as secrets, and those of the site |
@@ -13,7 +12,6 @@ pub mod backup;
 pub mod block_list;
 pub mod counts;
 pub mod data_dir;
-pub mod inspection;
 pub mod open_error;
 pub mod operator_file;
 pub mod part_file;

@@ -16,7 +16,7 @@ fn a_network_is_blocked_beside_the_service_and_stays_so_over_a_restart() {
     assert_eq!((status, &refused["code"]), (403, &json!("network_blocked")));
     let listed = run("block list", dir.path());
     let rows: Vec<_> = listed.out.lines().collect();
-    assert_eq!(rows[0], "Since (UTC)          Network");
+    assert_eq!(rows[0], "Since (UTC)       Network");
     assert!(rows[1].ends_with("  127.0.0.1/32"), "{rows:?}");
     assert_eq!(rows.len(), 2, "{rows:?}");
     listed.check_width();

@@ -69,7 +69,7 @@ fn contacts_are_listed_and_counted() {
     };
     assert_eq!(
         head,
-        "Signed up (UTC)      Last seen            Status        Address"
+        "Signed up (UTC)   Last seen         Status        Address"
     );
     assert!(ada.ends_with("  ada@example.com"), "{ada}");
     assert!(bob.ends_with("  =bob@example.com"), "{bob}");
@@ -102,7 +102,7 @@ fn exports_are_private_and_replace_nothing_unless_told() {
     export(dir.path(), "--force").refused(1, "is not a regular file");
     export(&csv, "--force").done();
     assert_eq!(export(&jsonl, "").err, is_told(&jsonl));
-    let commands = ["contacts export", "contacts export --format jsonl"];
+    let commands = ["contacts export", "contacts export --json"];
     let same = alike(dir.path(), service, &commands);
     assert_eq!(same[0].out, text);
     assert_eq!(same[1].out, fs::read_to_string(&jsonl).unwrap());
@@ -256,7 +256,7 @@ fn what_a_client_brought_is_listed_and_erased_by_its_name() {
         &[
             &format!("contacts list --signed-by {name}"),
             "contacts count --signed-by 203.0.113.7",
-            &format!("contacts export --format csv --signed-by {name}"),
+            &format!("contacts export --signed-by {name}"),
             &forget,
             "contacts forget --signed-by somebody --yes",
             "contacts forget --until 2026-01-01 --yes",

@@ -335,10 +335,7 @@ fn whoever_left_elsewhere_leaves_here_and_nobody_is_signed_up_again() {
         exported.contains("cid@x.test,2024-01-31T00:00:00"),
         "{exported}"
     );
-    let left = run(
-        "contacts export --status unsubscribed --format jsonl",
-        dir.path(),
-    );
+    let left = run("contacts export --status unsubscribed --json", dir.path());
     assert!(
         left.out.contains("ada@x.test") && !left.out.contains("bob"),
         "{left:?}"

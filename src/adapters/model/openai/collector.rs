@@ -13,7 +13,7 @@ use super::think_tags::ThinkTags;
 /// Longest answer, in bytes.
 const REPLY_BYTES_MAX: usize = 256 * 1024;
 /// Time after the model's deadline for a slow reader to receive the answer.
-pub const SLOW_READER_GRACE: Duration = Duration::from_secs(5);
+const SLOW_READER_GRACE: Duration = Duration::from_secs(5);
 
 /// Types of parts written for the visitor.
 const SHOWN: [&str; 3] = ["text", "output_text", "refusal"];

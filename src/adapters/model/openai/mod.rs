@@ -43,7 +43,6 @@ use prompt::{last_question, messages, question_with_history};
 use upstream::Upstream;
 
 pub use crate::adapters::outbound::Roots;
-pub use collector::SLOW_READER_GRACE;
 pub use prompt::page_prompt;
 
 /// The model and its endpoint.
