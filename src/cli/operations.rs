@@ -38,11 +38,12 @@ const QUEUE_COLUMNS: [ListColumn; 5] = [
     ListColumn("Last error", "last_error", 0, Cell::Text),
 ];
 
-const DELIVERY: [(&str, &str); 9] = [
+const DELIVERY: [(&str, &str); 10] = [
     ("Id", "id"),
     ("Channel", "channel"),
     ("Event", "kind"),
     ("State", "state"),
+    ("Pause", "halt"),
     ("Queued", "queued_at"),
     ("Next attempt", "due_at"),
     ("Failed attempts", "attempts"),

@@ -34,8 +34,9 @@ const CLOCK_ERROR_MS: u64 = DAY_MS;
 const BAD_TIME: &str = "the time of sign-up must be like 2026-01-31T12:00:00Z or 2026-01-31";
 const FUTURE: &str = "the time of sign-up is in the future";
 
-/// A row of a file.
+/// A row of a file. A service refuses the fields of a newer program: dropping them could lose an unsubscribe.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ImportRow<'a> {
     /// Number of its first line.
     pub line: u64,

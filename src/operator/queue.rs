@@ -32,7 +32,7 @@ impl Halt {
             Channel::Mail => "email",
         };
         let (words, until) = if is_held {
-            (format!("{name} on hold until `queue release`"), None)
+            (format!("{name} deliveries are paused"), None)
         } else {
             let pause = app.metrics.deliveries.of(channel).pause_at(now)?;
             let until = minute(&pause.until.to_rfc3339());
@@ -59,9 +59,10 @@ impl Halt {
 /// A delivery:
 ///
 /// - `id`, `channel`, `kind` (the event type), and `email`, the address in it
-/// - `state`: `waiting` or `given up`
+/// - `state`: `waiting`, `paused` or `given up`
 /// - `queued_at` and `due_at`, when the next attempt is due, if that is known; in RFC 3339
-/// - `attempts`, and `last_error`: why its channel is halted, and the error of the last failed attempt
+/// - `halt`, why its channel is paused
+/// - `attempts`, and `last_error`, of the last failed one
 fn row(delivery: &Delivery, halts: &[Halt]) -> Value {
     let is_dead = delivery.dead_at.is_some();
     let channel = delivery.kind.channel();
@@ -71,17 +72,21 @@ fn row(delivery: &Delivery, halts: &[Halt]) -> Value {
         Some(halt) => halt.until.map(|until| until.max(delivery.due_at)),
         None => Some(delivery.due_at).filter(|_| !is_dead),
     };
-    let errors = [halt.map(|halt| &halt.words), delivery.last_error.as_ref()];
-    let errors: Vec<_> = errors.into_iter().flatten().map(String::as_str).collect();
+    let state = match halt {
+        Some(_) => "paused",
+        None if is_dead => "given up",
+        None => "waiting",
+    };
     json!({
         "id": delivery.id.to_string(),
         "channel": channel.as_str(),
         "kind": delivery.kind.as_str(),
-        "state": if is_dead { "given up" } else { "waiting" },
+        "state": state,
         "queued_at": delivery.queued_at.to_rfc3339(),
         "due_at": due_at.map(Timestamp::to_rfc3339),
         "attempts": delivery.attempts,
-        "last_error": (!errors.is_empty()).then(|| errors.join("; last error: ")),
+        "halt": halt.map(|halt| &halt.words),
+        "last_error": delivery.last_error,
         "email": delivery.email.as_ref().map(EmailAddress::as_str),
     })
 }
@@ -115,28 +120,20 @@ pub(super) async fn retry(request: OperatorRequest) -> Result<Answer, OperatorEr
         return Err(missing());
     }
     let count = app.deliveries.retry(id, now).await?;
-    let mail = app.metrics.deliveries.of(Channel::Mail);
-    let was_paused = mail.pause_at(now).is_some();
-    mail.pause.drop_if(|_pause| true);
     tracing::info!(command = RETRY, count, "operator");
     if id.is_some() && count == 0 {
         return Err(unknown());
     }
-    let mut result = vec![
-        if was_paused {
-            "email is no longer paused"
-        } else {
-            "due now"
-        }
-        .to_owned(),
-    ];
-    result.extend(
-        Halt::all(app, now)
-            .await?
-            .into_iter()
-            .map(|halt| halt.words),
-    );
-    Answer::one(&json!({ "retried": count, "result": result.join("; ") }))
+    let mut notes = Vec::new();
+    let mail = app.metrics.deliveries.of(Channel::Mail);
+    if mail.pause_at(now).is_some() {
+        notes.push("email is no longer paused".to_owned());
+    }
+    mail.pause.drop_if(|_pause| true);
+    let halts = Halt::all(app, now).await?.into_iter();
+    notes.extend(halts.map(|halt| halt.words));
+    let result = [&["due now".to_owned()], notes.as_slice()].concat();
+    Answer::one(&json!({ "retried": count, "notes": notes, "result": result.join("; ") }))
 }
 
 /// Drops the delivery `id`.

@@ -17,7 +17,7 @@ const LINK_LIFETIME_MS: u64 = 10 * 60 * 1000;
 /// Lifetime of a session.
 pub(crate) const SESSION_LIFETIME_S: u64 = 12 * 60 * 60;
 
-/// Maximum number of links and sessions. The oldest one makes room for another.
+/// Maximum number of links and sessions. The next one to expire makes room for another: a link before a session.
 const TOKENS_MAX: usize = 64;
 
 /// The random bytes of a token.
@@ -88,7 +88,10 @@ impl Sessions {
         let mut tokens = self.tokens.lock();
         tokens.retain(|(_, expires_at)| now < *expires_at);
         if tokens.len() == TOKENS_MAX {
-            tokens.remove(0);
+            let indexed = tokens.iter().enumerate();
+            let next = indexed.min_by_key(|(_, (_, expires_at))| *expires_at);
+            let index = next.map_or(0, |(index, _)| index);
+            tokens.remove(index);
         }
         tokens.push((hash(purpose, &token), expires_at));
         token
@@ -212,6 +215,15 @@ mod tests {
         assert!(!sessions.has_link(&links[0], NOW));
         assert!(sessions.has_link(&links[1], NOW));
         assert!(sessions.has_link(&links[TOKENS_MAX], NOW));
+    }
+
+    #[test]
+    fn links_leave_the_sessions_open() {
+        let sessions = sessions();
+        let session = sessions.open(&new_link(&sessions), NOW).unwrap();
+        let links: Vec<_> = (0..TOKENS_MAX).map(|_| new_link(&sessions)).collect();
+        assert!(sessions.find(session.token(), NOW).is_some());
+        assert!(!sessions.has_link(&links[0], NOW));
     }
 
     #[test]

@@ -28,9 +28,21 @@ const DISK_DEADLINE: Duration = Duration::from_secs(2);
 /// Maximum wait for the numbers of contacts: a database takes a while to count many.
 const COUNT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// The units that activity is shown by: name, number, and length of a unit's name, which an hour's begins with.
-/// The hours of all these months are stored.
-const UNITS: [(&str, usize, usize); 3] = [("hour", 24, 13), ("day", 31, 10), ("month", 13, 7)];
+/// A unit that activity is shown by.
+struct Unit {
+    by: &'static str,
+    /// Units shown. The hours of all of them are stored.
+    number: usize,
+    /// The start of an hour's name that is the unit's name.
+    name_len: usize,
+}
+
+#[rustfmt::skip]
+const UNITS: [Unit; 3] = [
+    Unit { by: "hour", number: 24, name_len: 13 },
+    Unit { by: "day", number: 31, name_len: 10 },
+    Unit { by: "month", number: 13, name_len: 7 },
+];
 
 /// A snapshot of a service. `status`, the overview and `/metrics` read it.
 #[derive(Debug)]
@@ -185,8 +197,8 @@ pub(super) async fn flags(request: OperatorRequest) -> Result<Answer, OperatorEr
 pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let status = Status::of(&request.app).await;
     let by = request.params.text("by").unwrap_or_default();
-    let unit = UNITS.into_iter().find(|unit| unit.0 == by);
-    let unit = unit.unwrap_or(UNITS[0]);
+    let unit = UNITS.iter().find(|unit| unit.by == by);
+    let unit = unit.unwrap_or(&UNITS[0]);
     let (activity, contacts) = tokio::join!(
         activity(&request.app, unit, status.now),
         contacts(&request.app)
@@ -200,8 +212,8 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
         "engines": status.engines(),
         "queues": status.queues(),
         "contacts": contacts,
-        "by": unit.0,
-        (format!("{}s", unit.0)): activity.unwrap_or_default(),
+        "by": unit.by,
+        (format!("{}s", unit.by)): activity.unwrap_or_default(),
         "files": [],
     }))
 }
@@ -240,13 +252,14 @@ async fn contacts(app: &App) -> Option<Value> {
 
 /// The counts by one of [`UNITS`], oldest first, including the last minute, which isn't stored yet. The last
 /// unit isn't over.
-async fn activity(
-    app: &App,
-    (by, number, length): (&'static str, usize, usize),
-    now: Timestamp,
-) -> Result<Vec<Value>, StoreError> {
+async fn activity(app: &App, unit: &Unit, now: Timestamp) -> Result<Vec<Value>, StoreError> {
+    let Unit {
+        by,
+        number,
+        name_len,
+    } = *unit;
     let this_hour = Hour::of(now);
-    let unit_of = |hour: Hour| hour.name().chars().take(length).collect::<String>();
+    let unit_of = |hour: Hour| hour.name().chars().take(name_len).collect::<String>();
     let mut units = vec![(unit_of(this_hour), app.metrics.not_yet_counted())];
     let mut since = this_hour;
     for hour in (1..=KEPT_HOURS).map(|ago| this_hour.minus(ago)) {

@@ -70,7 +70,7 @@ impl Image {
     pub fn logo(bytes: Vec<u8>) -> Result<Self, String> {
         let image = Self::read(bytes.into());
         let logo = image.filter(|image| ["svg", "png"].contains(&image.ending));
-        logo.ok_or_else(|| "is no SVG or PNG".to_owned())
+        logo.ok_or_else(|| "is not an SVG or PNG".to_owned())
     }
 
     /// The picture of the home page, with its size, so that nothing moves when it has loaded.
@@ -81,10 +81,10 @@ impl Image {
         let image = Self::read(bytes.into());
         let kinds = ["png", "jpg", "webp", "svg"];
         let image = image.filter(|image| kinds.contains(&image.ending));
-        let mut image = image.ok_or("is no PNG, JPEG, WebP or SVG")?;
+        let mut image = image.ok_or("is not a PNG, JPEG, WebP or SVG")?;
         if image.media_type == SVG {
             let size = view_box_size(&image.bytes);
-            image.size = Some(size.ok_or("is an SVG without a viewBox, which tells its size")?);
+            image.size = Some(size.ok_or("is an SVG without a viewBox, which shows its size")?);
         }
         Ok(image)
     }
@@ -120,15 +120,17 @@ impl Image {
     }
 }
 
-/// Width and height of the view box of an SVG, without their fractions.
+/// Width and height of the view box of an SVG, rounded up.
 fn view_box_size(svg: &[u8]) -> Option<(usize, usize)> {
-    let (_, rest) = std::str::from_utf8(svg).ok()?.split_once("viewBox=")?;
+    let (_, rest) = std::str::from_utf8(svg).ok()?.split_once("viewBox")?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start();
     let quote = rest.chars().next()?;
     let view_box = rest.split(quote).nth(1)?;
-    let numbers = view_box.split([' ', ',']).filter(|text| !text.is_empty());
+    let numbers = view_box.split([' ', ',', '\t', '\n', '\r']);
+    let numbers = numbers.filter(|text| !text.is_empty());
     let mut sizes = numbers.skip(2).map(|number| {
-        let whole = number.split('.').next()?;
-        whole.parse().ok().filter(|size| *size > 0)
+        let size = number.parse::<f64>().ok()?.ceil();
+        size.to_string().parse().ok().filter(|size| *size > 0)
     });
     Some((sizes.next()??, sizes.next()??))
 }
@@ -269,7 +271,12 @@ mod tests {
             (
                 svg("viewBox=\"0 0 640 480.5\"").into(),
                 "/picture.svg",
-                (640, 480),
+                (640, 481),
+            ),
+            (
+                svg("viewBox = '0 0\t.5\n1e2'").into(),
+                "/picture.svg",
+                (1, 100),
             ),
             (svg("viewBox='0,0,64,32'").into(), "/picture.svg", (64, 32)),
         ] {
@@ -277,16 +284,18 @@ mod tests {
             assert_eq!(picture.picture_path(), path);
             assert_eq!(picture.size, Some(size));
         }
-        let without = "is an SVG without a viewBox, which tells its size";
+        let without = "is an SVG without a viewBox, which shows its size";
         for (bytes, why) in [
             (svg(""), without),
+            (svg("viewBox='0 0 -.5 32'"), without),
+            (svg("viewBox='0 0 inf 1e99'"), without),
             (svg("viewBox='0 0 0 32'"), without),
             (svg("viewBox='0 0 wide'"), without),
             (
                 "GIF89a\x20\0\x10\0\0\0\0".to_owned(),
-                "is no PNG, JPEG, WebP or SVG",
+                "is not a PNG, JPEG, WebP or SVG",
             ),
-            (String::new(), "is no PNG, JPEG, WebP or SVG"),
+            (String::new(), "is not a PNG, JPEG, WebP or SVG"),
         ] {
             assert_eq!(Image::picture(bytes.into()), Err(why.to_owned()));
         }

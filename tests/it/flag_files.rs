@@ -68,7 +68,7 @@ fn a_file_that_cannot_be_used_is_named_and_not_quoted() {
         (MODEL_KEY, "sk-exposed", 0o644, "chmod 600"),
         (PROMPT, "\n", 0o644, "is empty"),
         (PROMPT, &"x".repeat(65_537), 0o644, "larger than"),
-        (PICTURE, "GIF89a", 0o644, "is no PNG, JPEG, WebP or SVG"),
+        (PICTURE, "GIF89a", 0o644, "is not a PNG, JPEG, WebP or SVG"),
         (PICTURE, "<svg/>", 0o644, "is an SVG without a viewBox"),
         (PICTURE, &"x".repeat(1_048_577), 0o644, "larger than"),
         (WEBHOOK_SECRET, "", 0o600, "is empty"),
@@ -145,7 +145,7 @@ fn a_faulty_home_page_or_logo_is_named() {
     for content in [&b"<html>"[..], b"GIF89a", b"\x89PNG", b""] {
         write(&logo, content).unwrap();
         let line = complaint(&["--site-logo", logo.to_str().unwrap()]);
-        let expected = format!("--site-logo: {}: is no SVG or PNG", logo.display());
+        let expected = format!("--site-logo: {}: is not an SVG or PNG", logo.display());
         assert!(line.starts_with(&expected), "{line}");
     }
 }

@@ -84,8 +84,7 @@ fn a_picture_is_shown_beside_the_lead_of_the_home_page_with_its_space_reserved()
         facts.picture = Some(Image::picture(bytes.to_vec()).unwrap());
         let (width, height) = size;
         let picture = format!(
-            "<img class=\"picture\" src=\"/{path}\" alt=\"Cranes &amp; more\" width=\"{width}\" height=\"{height}\" \
-             loading=\"lazy\">"
+            "<img class=\"picture\" src=\"/{path}\" alt=\"Cranes &amp; more\" width=\"{width}\" height=\"{height}\">"
         );
         assert!(document(&facts, "/").contains(&picture), "{picture}");
         assert!(!document(&facts, "/help").contains(&picture));

@@ -9,6 +9,7 @@ use landing_api::domain::credential::{ApiKey, KeyRecord};
 use landing_api::domain::time::Timestamp;
 use landing_api::operator::operate;
 use landing_api::operator::operation::{Answer, OperatorError, OperatorRequest};
+use landing_api::operator::status::in_words;
 use landing_api::ports::{
     BlockList as _, ContactStore as _, KeyIssuer as _, RevocationList as _, StoreError,
 };
@@ -146,9 +147,34 @@ async fn what_is_no_contact_is_named_by_its_line() {
         [0, 1, 2].map(|at: usize| lines[at]["line"].clone())
     );
     assert_eq!(lines[2]["reason"], "the row is not UTF-8");
-    for bad in ["{}\n", "[]\n", "x\n"] {
+    let unknown = "{\"line\": 1, \"email\": \"a@example.com\", \"confirmed\": false}\n";
+    for bad in ["{}\n", "[]\n", "x\n", unknown] {
         let refused = refused(ask_with(&app, "contacts import", json!({}), bad).await);
         assert!(refused.starts_with("a row: "), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_is_valid_or_expired() {
+    let status = ask(&TestApp::new(), "status", json!({})).await.unwrap();
+    for (expires_at, shown) in [
+        (
+            "2500-01-01T00:00:00.000Z",
+            "valid until 2500-01-01 00:00 UTC (",
+        ),
+        (
+            "2001-01-01T00:00:00.000Z",
+            "expired at 2001-01-01 00:00 UTC",
+        ),
+    ] {
+        let mut status = status.clone();
+        status["service"]["certificate_expires_at"] = json!(expires_at);
+        let fields = in_words(status.as_object().unwrap(), "").unwrap();
+        let (_, value) = fields
+            .iter()
+            .find(|(name, _)| name == "Certificate")
+            .unwrap();
+        assert!(value.starts_with(shown), "{value}");
     }
 }
 

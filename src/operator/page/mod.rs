@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `web` | the listener, and its connections |
 //! | `pages` | the table of pages |
-//! | `views` | templates, and numbers for people |
+//! | `views` | templates, and the filters of their charts |
 //! | `answer` | responses and failures |
 //! | `origin` | detection of requests from elsewhere |
 //! | `list` | a page of a long list, searched |

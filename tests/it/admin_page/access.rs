@@ -312,6 +312,8 @@ async fn the_public_listener_knows_none_of_it() {
     }
 }
 
+const LIVE: &[u8] = b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_says_nothing_or_half_a_head_is_closed() {
     let Desk { page, .. } = Desk::new();
@@ -327,5 +329,31 @@ async fn a_connection_that_says_nothing_or_half_a_head_is_closed() {
         connection.read_to_end(&mut answer).await.unwrap();
         assert!(began.elapsed() <= Duration::from_secs(16), "{said:?}");
     }
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn the_65th_connection_waits_and_is_served_then() {
+    let Desk { page, .. } = Desk::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    tokio::spawn(serve_web(listener.into(), Arc::new(page), stop.clone()));
+    let mut open = Vec::new();
+    let mut answer = [0; 12];
+    for _ in 0..64 {
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        connection.write_all(LIVE).await.unwrap();
+        connection.read_exact(&mut answer).await.unwrap();
+        open.push(connection);
+    }
+    let mut waiting = TcpStream::connect(address).await.unwrap();
+    waiting.write_all(LIVE).await.unwrap();
+    let short = Duration::from_millis(100);
+    let early = tokio::time::timeout(short, waiting.peek(&mut answer));
+    assert!(early.await.is_err(), "served beside 64 others");
+    open.pop();
+    waiting.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
     stop.cancel();
 }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use landing_api::domain::delivery::{Channel, Failure};
+use landing_api::domain::delivery::{Channel, ChannelPause, Failure};
 use landing_api::ports::DeliveryQueue as _;
 use landing_api::usecases::deliver::deliver_to_webhook;
+use serde_json::json;
 
 use super::Desk;
-use crate::harness::Setup;
+use crate::harness::{NOW, Setup};
+use crate::operator::ask;
 use crate::twins::ScriptedWebhookSender;
 
 #[tokio::test]
@@ -65,4 +67,50 @@ async fn deliveries_are_listed_retried_dropped_and_held() {
         let asked = desk.get(&login, &format!("/queue/drop?{bad}")).await;
         assert_eq!(asked.status, 400, "{bad}");
     }
+}
+
+#[tokio::test]
+async fn a_pause_is_shown_with_its_reason_and_a_retry_ends_that_of_email() {
+    let desk = Desk::over(Setup {
+        webhook: Some(Arc::new(ScriptedWebhookSender::default())),
+        ..Setup::default()
+    });
+    let login = desk.sign_in().await;
+    desk.sign_up("ada@example.com").await;
+    let until = NOW.plus_ms(60_000);
+    let reason = "454 4.7.0 <later>".to_owned();
+    let counters = &desk.app.app.metrics.deliveries;
+    let pause = || ChannelPause {
+        until,
+        reason: reason.clone(),
+    };
+    counters.of(Channel::Mail).pause.set(pause());
+    let minute = until.to_rfc3339()[..16].replace('T', " ");
+    let listed = desk.get(&login, "/queue").await.text;
+    let shown =
+        format!("Email: <b>paused until {minute} UTC</b> (454 4.7.0 &lt;later&gt;), 0 pending.");
+    assert!(listed.contains(&shown), "{listed}");
+    let id = &listed.split("/queue/drop?id=").nth(1).unwrap()[..36];
+
+    desk.confirm(&login, "/queue/hold", "channel=webhook").await;
+    let overview = desk.get(&login, "/").await.text;
+    let note = "<p>Webhook deliveries are paused</p>";
+    assert!(overview.contains(note), "{overview}");
+    let row = ask(&desk.app, "queue show", json!({ "id": id }))
+        .await
+        .unwrap();
+    let paused = json!("webhook deliveries are paused");
+    assert_eq!((&row["state"], &row["halt"]), (&json!("paused"), &paused));
+    assert_eq!(row["last_error"], json!(null));
+    let field = format!("id={id}");
+    let done = desk.confirm(&login, "/queue/retry", &field).await.text;
+    let told = "<h1>Due now</h1>\n<p>It is sent within a second, unless deliveries are paused.</p>\n\
+                <p>Email is no longer paused.</p>\n<p>Webhook deliveries are paused.</p>\n";
+    assert!(done.contains(told), "{done}");
+    counters.of(Channel::Mail).pause.set(pause());
+    let retried = ask(&desk.app, "queue retry", json!({ "id": id })).await;
+    assert_eq!(
+        retried.unwrap()["result"],
+        "due now; email is no longer paused; webhook deliveries are paused"
+    );
 }

@@ -47,6 +47,17 @@ fn proposed<'a>(site: &Site, reply: &'a str) -> Vec<&'a str> {
 }
 
 #[tokio::test]
+async fn an_introduction_does_not_answer_for_its_sections() {
+    let page = "# Rooms and prices\n\nWe have twelve rooms, all with a view of the lake.\n\n\
+                ## Single room\n\nA single costs €70 with breakfast.\n\n\
+                ## Double room\n\nA double costs €90 with breakfast.\n";
+    let site = render(&[("rooms.md", page)]).unwrap();
+    let model = PassageModelClient::new(&site.passages, &site.assistant_texts);
+    let reply = ask(&model, "How much do rooms cost?").await;
+    assert!(!reply.starts_with("We have twelve rooms"), "{reply}");
+}
+
+#[tokio::test]
 async fn visitors_of_a_shop_are_answered_from_its_pages_or_shown_its_headings() {
     for (name, questions, right_min) in SHOPS {
         let site = shop(name);

@@ -39,7 +39,7 @@ struct OwnPassage {
     passage: Arc<Passage>,
     /// Of its title without the hints.
     heading: BTreeSet<Term>,
-    /// Of title and hints.
+    /// Of title and hints. The name of its page is no title: the introduction would answer for its sections.
     title: Topics,
     /// Of title, text and hints.
     all: Topics,
@@ -58,7 +58,7 @@ impl OwnIndex {
         passages.sort_by_key(|passage| passage.title != passage.page);
         let indexed = |passage: Arc<Passage>| OwnPassage {
             heading: terms.asked(&passage.title),
-            title: terms.topics(passage.topics()),
+            title: terms.topics(passage.topics().filter(|topic| *topic != passage.page)),
             all: terms.topics(passage.prose()),
             passage,
         };
@@ -82,7 +82,9 @@ impl OwnIndex {
             same.all(|term| own.all.share(term) > 0.0)
         };
         let ranked = self.ranked(asked);
-        let mut answers = ranked.iter().filter(|it| it.coverage >= COVERAGE_MIN);
+        let mut answers = ranked
+            .iter()
+            .filter(|answer| answer.coverage >= COVERAGE_MIN);
         let best = answers.find(|answer| has_focus(answer.own))?;
         let is_behind =
             |other: &Ranked<'_>| std::ptr::eq(other, best) || best.score >= LEAD_MIN * other.score;

@@ -100,10 +100,12 @@ impl PassageIndex {
             fillers,
             ..
         } = &self.texts;
-        let is_said = |it: &&Courtesy| said.iter().any(|word| has(&it.words, word));
+        let is_said = |courtesy: &&Courtesy| said.iter().any(|word| has(&courtesy.words, word));
         let first = courtesies.iter().find(is_said)?;
-        let is_polite =
-            |word: &String| has(fillers, word) || courtesies.iter().any(|it| has(&it.words, word));
+        let is_polite = |word: &String| {
+            let mut courtesies = courtesies.iter();
+            has(fillers, word) || courtesies.any(|courtesy| has(&courtesy.words, word))
+        };
         said.iter().all(is_polite).then(|| first.reply.clone())
     }
 
@@ -116,7 +118,8 @@ impl PassageIndex {
             return None;
         }
         let mut courtesies = self.texts.courtesies.iter();
-        let closing = courtesies.find(|it| it.is_closing && it.words.contains(&first))?;
+        let closing =
+            courtesies.find(|courtesy| courtesy.is_closing && courtesy.words.contains(&first))?;
         Some(closing.reply.clone())
     }
 
@@ -168,7 +171,7 @@ impl PassageIndex {
     /// The passage that answers `question`, which may be read with the one `before`. A title, as refusals
     /// offer them, is answered by its own passage.
     fn best(&self, question: &str, before: &str) -> Option<&Passage> {
-        let is_titled_so = |it: &&Arc<Passage>| words(&it.title).eq(words(question));
+        let is_titled_so = |passage: &&Arc<Passage>| words(&passage.title).eq(words(question));
         if let Some(passage) = self.passages.iter().find(is_titled_so) {
             return Some(passage);
         }
