@@ -52,15 +52,9 @@ pub(super) async fn restore(
     let path = data_dir.to_owned();
     let file = input::open(file).await?;
     let restored = blocking(move || backup::restore(&SystemFiles, &path, file)).await?;
-    let held = match restored.held {
-        0 => "none".to_owned(),
-        // They may have been sent after the backup was made.
-        count => format!("{}, until `queue release`", grouped(count)),
-    };
     let fields = [
         ("Entries", grouped(restored.entries)),
         ("Files", restored.files.join(", ")),
-        ("Deliveries on hold", held),
     ];
     show(form, &restored, |output| output.fields(&fields))
 }
@@ -94,13 +88,9 @@ pub(super) async fn repair(
         let value = json!({"damage": null});
         return show(form, &value, |output| output.fields(&fields));
     };
-    let kept = repair.kept.as_ref().map_or_else(
-        || "none: it contained an erased address".to_owned(),
-        |kept| kept.display().to_string(),
-    );
     let fields = [
         ("Damage", repair.damage.clone()),
-        ("Original copy", kept),
+        ("Original copy", repair.kept.display().to_string()),
         ("Entries left", grouped(repair.entries)),
     ];
     show(form, &repair, |output| output.fields(&fields))

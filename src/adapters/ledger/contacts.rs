@@ -9,7 +9,7 @@ use crate::domain::{
     Channel, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome,
     LeaveToken, MacKey, SignUp, StatusCounts, Subscription, TextDigest, Timestamp, Tombstone,
 };
-use crate::ports::{ContactStore, ContactStream, ERASED_MAX, PageStream, StoreError};
+use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
 
 use super::deliveries::{queue, remove_naming};
 use super::draft::Draft;
@@ -144,19 +144,15 @@ impl ContactStore for LedgerStore {
     async fn allow(&self, email: &EmailAddress) -> Result<(), StoreError> {
         let identity = tombstone(&self.tombstone_key, email);
         self.commit(None, move |draft| {
-            let tombstone = draft.find(&identity)?;
-            if let Some(&State::Tombstone {
-                address,
-                refused_at: Some(_),
-            }) = tombstone
-            {
-                let refused_at = None;
-                draft.put(State::Tombstone {
-                    address,
-                    refused_at,
-                })?;
-            }
-            Ok(())
+            let found = draft.find(&identity)?.cloned();
+            let refused = found.and_then(State::into_tombstone);
+            let Some(tombstone) = refused.filter(|tombstone| tombstone.refused_at.is_some()) else {
+                return Ok(());
+            };
+            draft.put(State::Tombstone {
+                address: Hex(tombstone.address),
+                refused_at: None,
+            })
         })
         .await
     }
@@ -181,12 +177,11 @@ impl ContactStore for LedgerStore {
         since: Option<Timestamp>,
         until: Option<Timestamp>,
     ) -> Result<ContactStream, StoreError> {
-        let is_wanted = move |state: &State| {
-            state.subscribed_at().is_some_and(|at| {
-                since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
-            })
+        let is_wanted = move |contact: &Contact| {
+            let at = contact.subscribed_at;
+            since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
         };
-        Ok(self.pages(is_wanted, State::into_contact))
+        Ok(self.pages(move |state| state.into_contact().filter(is_wanted)))
     }
 
     async fn count(
@@ -220,28 +215,15 @@ impl ContactStore for LedgerStore {
     }
 
     async fn expire(&self, tokens: Vec<LeaveToken>, now: Timestamp) -> Result<u64, StoreError> {
-        let mut count = 0;
-        // So that sign-ups do not wait behind all of them.
-        for tokens in tokens.chunks(ERASED_MAX) {
-            let (tokens, tombstones) = (tokens.to_vec(), self.tombstone_key.clone());
-            let expired = self.commit(Some(now), move |draft| {
-                let mut expired = 0;
-                for token in tokens {
-                    match draft.attempt(|draft| expire(draft, &tombstones, &token)) {
-                        Ok(was_pending) => expired += u64::from(was_pending),
-                        // The other contacts do not wait for it.
-                        Err(error) => tracing::error!(%error, "an unconfirmed contact stays"),
-                    }
-                }
-                Ok(expired)
-            });
-            count += expired.await?;
-        }
-        Ok(count)
+        let tombstones = self.tombstone_key.clone();
+        self.for_each(tokens, now, move |draft, token| {
+            expire(draft, &tombstones, &token)
+        })
+        .await
     }
 
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError> {
-        self.erase(emails.to_vec(), now).await
+        self.erase(emails, now).await
     }
 
     fn check(&self) -> Result<(), StoreError> {
@@ -269,8 +251,7 @@ impl LedgerStore {
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
     pub async fn tombstones(&self) -> Result<PageStream<Tombstone>, StoreError> {
-        let is_wanted = |state: &State| matches!(state, State::Tombstone { .. });
-        Ok(self.pages(is_wanted, State::into_tombstone))
+        Ok(self.pages(State::into_tombstone))
     }
 
     /// The texts of consents, for a store that takes over.
@@ -278,8 +259,7 @@ impl LedgerStore {
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
     pub async fn consent_texts(&self) -> Result<PageStream<String>, StoreError> {
-        let is_wanted = |state: &State| matches!(state, State::ConsentText { .. });
-        Ok(self.pages(is_wanted, State::into_consent_text))
+        Ok(self.pages(State::into_consent_text))
     }
 }
 

@@ -70,13 +70,14 @@ impl CopyPlan {
             ledger,
             _aside: aside,
         };
-        let is_kept = |state: &State| {
+        let created = |state: State| {
             let expires_at = state.expires_at();
-            expires_at.is_none_or(|at| self.now < at.plus_ms(RETENTION_MS))
+            let is_kept = expires_at.is_none_or(|at| self.now < at.plus_ms(RETENTION_MS));
+            is_kept.then_some(Event::Created(state))
         };
         let from = Arc::clone(&copy.from);
-        let states = from.states(copied, is_kept);
-        copy.append(states.map(|state| Ok(Event::Created(state?.1))), is_stopped)?;
+        let created = from.states(copied, created);
+        append(&mut copy.ledger, &copy.generation, created, is_stopped)?;
         loop {
             copy.copy_tail(is_stopped)?;
             if copy.from.end() - copy.copied <= TAIL_BYTES_MAX {
@@ -151,35 +152,38 @@ impl Copy {
     fn copy_tail(&mut self, is_stopped: &AtomicBool) -> Result<(), Flaw> {
         let (from, end) = (Arc::clone(&self.from), self.from.end());
         let events = from.events(self.copied, end);
-        self.append(events.map(|event| Ok(event?.1)), is_stopped)?;
+        append(&mut self.ledger, &self.generation, events, is_stopped)?;
         self.copied = end;
         Ok(())
     }
+}
 
-    fn append(
-        &mut self,
-        events: impl Iterator<Item = Result<Event, Flaw>>,
-        is_stopped: &AtomicBool,
-    ) -> Result<(), Flaw> {
-        let mut draft = Draft::new(&self.generation);
-        let mut bytes = 0;
-        for event in events {
-            check_stopped(is_stopped)?;
-            match event? {
-                // It was copied already, for an earlier creation.
-                Event::Created(state) if draft.find(&state.identity())?.is_some() => {}
-                Event::Created(state) | Event::Changed(state) => draft.put(state)?,
-                Event::Removed(identity) => drop(draft.remove(identity)?),
-            }
-            bytes += draft.last_bytes();
-            if bytes >= BATCH_BYTES {
-                draft.write(&mut self.ledger)?;
-                draft = Draft::new(&self.generation);
-                bytes = 0;
-            }
+/// Adds events to a new generation, in which each identity begins with one that created it.
+pub(super) fn append(
+    ledger: &mut Ledger,
+    generation: &Generation,
+    events: impl Iterator<Item = Result<(Place, Event), Flaw>>,
+    is_stopped: &AtomicBool,
+) -> Result<(), Flaw> {
+    let mut draft = Draft::new(generation);
+    let mut bytes = 0;
+    for event in events {
+        check_stopped(is_stopped)?;
+        let (_place, event) = event?;
+        match event {
+            // It was copied already, for an earlier creation.
+            Event::Created(state) if draft.find(&state.identity())?.is_some() => {}
+            Event::Created(state) | Event::Changed(state) => draft.put(state)?,
+            Event::Removed(identity) => drop(draft.remove(identity)?),
         }
-        Ok(draft.write(&mut self.ledger)?)
+        bytes += draft.last_bytes();
+        if bytes >= BATCH_BYTES {
+            draft.write(ledger)?;
+            draft = Draft::new(generation);
+            bytes = 0;
+        }
     }
+    Ok(draft.write(ledger)?)
 }
 
 #[cfg(test)]

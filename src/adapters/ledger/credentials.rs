@@ -23,8 +23,7 @@ impl KeyIssuer for LedgerStore {
     }
 
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
-        let is_wanted = |state: &State| matches!(state, State::Key(_));
-        Ok(self.pages(is_wanted, State::into_key))
+        Ok(self.pages(State::into_key))
     }
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
@@ -76,7 +75,6 @@ impl RevocationList for LedgerStore {
     }
 
     async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {
-        let is_wanted = |state: &State| matches!(state, State::Revocation(_));
-        Ok(self.pages(is_wanted, State::into_revocation))
+        Ok(self.pages(State::into_revocation))
     }
 }

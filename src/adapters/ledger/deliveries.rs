@@ -1,8 +1,6 @@
 //! The delivery queue. The ledger is the queue: a delivery is due until a line says that it was made or failed,
 //! and a compaction drops it together with that line. A file in the data directory holds a channel.
 
-use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,11 +11,11 @@ use crate::domain::{
     Channel, Contact, Delivery, DeliveryId, EmailAddress, MailOutcome, QueueStanding, Settled,
     Timestamp, Turn,
 };
-use crate::ports::{DeliveryQueue, ERASED_MAX, PageStream, StoreError};
+use crate::ports::{DeliveryQueue, PageStream, StoreError};
 
 use super::draft::{Draft, too_long};
 use super::generation::{Generation, log_unreadable};
-use super::record::{EVENT_BYTES_MAX, Flaw, Identity, State, Verified};
+use super::record::{EVENT_BYTES_MAX, Flaw, Identity, State};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -38,7 +36,7 @@ impl DeliveryQueue for LedgerStore {
         turn: &Turn,
         now: Timestamp,
     ) -> Result<Vec<Delivery>, StoreError> {
-        if held(&self.directory, channel).exists() {
+        if self.held.lock().contains(&channel) {
             return Ok(Vec::new());
         }
         // A failing disk must not cause repeated deliveries.
@@ -75,8 +73,7 @@ impl DeliveryQueue for LedgerStore {
     }
 
     async fn list(&self) -> Result<PageStream<Delivery>, StoreError> {
-        let is_wanted = |state: &State| matches!(state, State::Delivery(_));
-        Ok(self.pages(is_wanted, State::into_delivery))
+        Ok(self.pages(State::into_delivery))
     }
 
     async fn retry(&self, id: Option<DeliveryId>, now: Timestamp) -> Result<u64, StoreError> {
@@ -117,41 +114,25 @@ impl DeliveryQueue for LedgerStore {
             true => mark_held(files.as_ref(), &path),
             false => remove_for_good(files.as_ref(), &path),
         };
-        self.read(move || change().map_err(Flaw::Io)).await
+        self.read(move || change().map_err(Flaw::Io)).await?;
+        let mut held = self.held.lock();
+        match is_held {
+            true => held.insert(channel),
+            false => held.remove(&channel),
+        };
+        Ok(())
     }
 
     async fn standing(&self, channel: Channel) -> Result<QueueStanding, StoreError> {
         let generation = self.shared.generation();
         Ok(QueueStanding {
-            is_held: held(&self.directory, channel).exists(),
+            is_held: self.held.lock().contains(&channel),
             ..generation.table().deliveries().standing(channel)
         })
     }
 }
 
 impl LedgerStore {
-    /// Changes each of many deliveries, in batches short enough for waiting sign-ups. Returns the number of
-    /// changed deliveries.
-    async fn for_each(
-        &self,
-        ids: Vec<DeliveryId>,
-        now: Timestamp,
-        change: impl Fn(&mut Draft<'_>, DeliveryId) -> Result<bool, Flaw> + Copy + Send + 'static,
-    ) -> Result<u64, StoreError> {
-        let mut count = 0;
-        for ids in ids.chunks(ERASED_MAX) {
-            let ids = ids.to_vec();
-            let changed = self.commit(Some(now), move |draft| {
-                ids.into_iter().try_fold(0, |count, id| {
-                    let changed = draft.attempt_unless_damaged(|draft| change(draft, id));
-                    Ok(count + u64::from(changed?))
-                })
-            });
-            count += changed.await?;
-        }
-        Ok(count)
-    }
-
     /// Stores the outcomes of deliveries, and releases them.
     async fn keep_settled(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
         let ids = settled.failed.iter().map(|delivery| delivery.id);
@@ -196,17 +177,6 @@ impl LedgerStore {
         let index = generation.table().deliveries();
         index.count_taken(emails.iter().flat_map(|email| index.naming(email.as_str())))
     }
-}
-
-/// Number of pending deliveries in the ledger at `path`, which was verified.
-pub(in crate::adapters) fn waiting_deliveries(
-    path: &Path,
-    verified: &Verified,
-) -> Result<u64, Flaw> {
-    let generation = Generation::read(File::open(path)?, verified.length)?;
-    let deliveries = generation.table().deliveries();
-    let waiting = Channel::ALL.map(|channel| deliveries.standing(channel).waiting);
-    Ok(waiting.into_iter().sum())
 }
 
 fn read(generation: &Generation, ids: &[DeliveryId]) -> Result<Vec<Delivery>, Flaw> {

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
 
+use smallvec::SmallVec;
+
 use crate::domain::{Contact, DeliveryId, EmailAddress, Timestamp};
 
 use super::generation::{Generation, log_unreadable};
@@ -14,33 +16,20 @@ pub(super) struct Draft<'a> {
     generation: &'a Generation,
     /// Identities that were looked up.
     known: HashMap<Identity, Known>,
-    recorded: Vec<Recorded>,
+    /// The events, each with its JSON.
+    recorded: Vec<(Event, Vec<u8>)>,
     /// The deliveries among the events, by the address that they contain.
     named: HashMap<EmailAddress, Vec<DeliveryId>>,
     /// Time of the last change, if this program's clock measured it.
     pub(super) at: Option<Timestamp>,
 }
 
-struct Recorded {
-    event: Event,
-    /// The event as JSON.
-    line: Vec<u8>,
-    /// The index of the previous event of its identity in this batch.
-    replaced: Option<usize>,
-}
-
 /// The known state of an identity.
 struct Known {
     /// The last state before this batch, and its place.
     before: Option<(Place, State)>,
-    /// Index of its last event in this batch.
-    now: Option<usize>,
-}
-
-impl Recorded {
-    fn state(&self) -> Option<&State> {
-        self.event.state()
-    }
+    /// Indexes of its events in this batch.
+    events: SmallVec<[usize; 2]>,
 }
 
 impl<'a> Draft<'a> {
@@ -62,13 +51,9 @@ impl<'a> Draft<'a> {
         let begin = self.recorded.len();
         let decided = decide(self);
         if decided.is_err() {
-            for Recorded {
-                event, replaced, ..
-            } in self.recorded.drain(begin..).rev()
-            {
-                if let Some(known) = self.known.get_mut(&event.identity()) {
-                    known.now = replaced;
-                }
+            self.recorded.truncate(begin);
+            for known in self.known.values_mut() {
+                known.events.retain(|number| *number < begin);
             }
         }
         decided
@@ -95,11 +80,14 @@ impl<'a> Draft<'a> {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => unknown.insert(Known {
                 before: self.generation.find(identity)?,
-                now: None,
+                events: SmallVec::new(),
             }),
         };
-        Ok(match known.now {
-            Some(number) => self.recorded.get(number).and_then(Recorded::state),
+        Ok(match known.events.last() {
+            Some(number) => self
+                .recorded
+                .get(*number)
+                .and_then(|(event, _)| event.state()),
             None => known.before.as_ref().map(|(_place, state)| state),
         })
     }
@@ -144,14 +132,10 @@ impl<'a> Draft<'a> {
         if line.len() > EVENT_BYTES_MAX {
             return Err(too_long(line.len(), EVENT_BYTES_MAX));
         }
-        let number = self.recorded.len();
-        let known = self.known.get_mut(&identity);
-        let replaced = known.and_then(|known| known.now.replace(number));
-        self.recorded.push(Recorded {
-            event,
-            line,
-            replaced,
-        });
+        if let Some(known) = self.known.get_mut(&identity) {
+            known.events.push(self.recorded.len());
+        }
+        self.recorded.push((event, line));
         Ok(())
     }
 
@@ -165,7 +149,7 @@ impl<'a> Draft<'a> {
 
     /// Length of the last event, as JSON.
     pub(super) fn last_bytes(&self) -> usize {
-        self.recorded.last().map_or(0, |last| last.line.len())
+        self.recorded.last().map_or(0, |(_, line)| line.len())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -178,12 +162,17 @@ impl<'a> Draft<'a> {
         if self.is_empty() {
             return Ok(());
         }
-        let lines = self.recorded.iter().map(|recorded| &*recorded.line);
+        let lines = self.recorded.iter().map(|(_, line)| &**line);
         let places = ledger.append(lines)?;
         for (identity, known) in &self.known {
-            let Some(number) = known.now else { continue };
-            let state = self.recorded.get(number).and_then(Recorded::state);
-            let now = places.get(number).copied().zip(state);
+            let Some(number) = known.events.last() else {
+                continue;
+            };
+            let state = self
+                .recorded
+                .get(*number)
+                .and_then(|(event, _)| event.state());
+            let now = places.get(*number).copied().zip(state);
             let before = known.before.as_ref().map(|(place, state)| (*place, state));
             self.generation.table().replace(identity, before, now);
         }

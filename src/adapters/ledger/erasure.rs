@@ -18,7 +18,7 @@ impl LedgerStore {
     /// Forgets `emails` and erases them from every file.
     pub(super) async fn erase(
         &self,
-        emails: Vec<EmailAddress>,
+        emails: &[EmailAddress],
         at: Timestamp,
     ) -> Result<Erasure, StoreError> {
         let mut erasure = Erasure::default();

@@ -17,8 +17,6 @@ use super::table::PlaceTable;
 pub(super) struct Generation {
     file: File,
     table: PlaceTable,
-    /// True if bad lines are skipped.
-    is_damaged: bool,
     /// End of its acknowledged events.
     end: AtomicU64,
 }
@@ -29,7 +27,6 @@ impl Generation {
         Self {
             file,
             table: PlaceTable::new(),
-            is_damaged: false,
             end: AtomicU64::new(FIRST_PLACE),
         }
     }
@@ -41,81 +38,64 @@ impl Generation {
 
     /// The events of `file` up to `end`.
     pub(super) fn read(file: File, end: Place) -> Result<Self, Flaw> {
-        Self::empty(file).filled(end)
-    }
-
-    /// The intact lines of `file`, which may be damaged.
-    pub(super) fn salvage(file: File) -> Result<Self, Flaw> {
-        let end = file.metadata()?.len();
-        let mut generation = Self::empty(file);
-        generation.is_damaged = true;
-        generation.filled(end)
-    }
-
-    fn filled(self, end: Place) -> Result<Self, Flaw> {
-        for event in self.events(self.begin(), end) {
+        let generation = Self::empty(file);
+        for event in generation.events(FIRST_PLACE, end) {
             let (place, event) = event?;
             let identity = event.identity();
-            let before = self.find(&identity)?;
+            let before = generation.find(&identity)?;
             let before = before.as_ref().map(|(place, state)| (*place, state));
             let now = event.state().map(|state| (place, state));
-            self.table.replace(&identity, before, now);
+            generation.table.replace(&identity, before, now);
         }
-        self.set_end(end);
-        Ok(self)
+        generation.set_end(end);
+        Ok(generation)
     }
 
-    /// The events from the place `from` on and before `until`, and their places. A bad line is
-    /// [`Flaw::Unreadable`], unless bad lines are skipped.
+    /// The events from the place `from` on and before `until`, and their places.
     pub(super) fn events(
         &self,
         from: Place,
         until: Place,
     ) -> impl Iterator<Item = Result<(Place, Event), Flaw>> {
-        events(&self.file, from, until).filter_map(|line| match line {
-            Ok((place, Some(event))) => Some(Ok((place, event))),
-            Ok((_, None)) if self.is_damaged => None,
-            Ok((place, None)) => Some(Err(Flaw::Unreadable(place))),
-            Err(flaw) => Some(Err(flaw)),
-        })
+        events(&self.file, from, until)
     }
 
-    /// The last state of each identity that was created in a `wanted` one before the place `until`, and its place, in
-    /// the order of creation. One that was created, removed and created again may come twice.
-    pub(super) fn states(
+    /// The result of `build` for the last state of each identity that was created before the place `until` in a state
+    /// that has one, and the place of that state, in the order of creation. An identity that was created, removed and
+    /// created again may come twice.
+    pub(super) fn states<T>(
         &self,
         until: Place,
-        wanted: impl Fn(&State) -> bool,
-    ) -> impl Iterator<Item = Result<(Place, State), Flaw>> {
-        let events = self.events(self.begin(), until);
+        build: impl Fn(State) -> Option<T>,
+    ) -> impl Iterator<Item = Result<(Place, T), Flaw>> {
+        let events = self.events(FIRST_PLACE, until);
         events.filter_map(move |event| {
-            let last = event.and_then(|(place, event)| self.last_of(place, event, &wanted));
+            let last = event.and_then(|(place, event)| self.last_of(place, event, &build));
             last.transpose()
         })
     }
 
     /// The last state of the identity that the event at `place` created, and its place.
-    fn last_of(
+    fn last_of<T>(
         &self,
         place: Place,
         event: Event,
-        wanted: &impl Fn(&State) -> bool,
-    ) -> Result<Option<(Place, State)>, Flaw> {
-        let is_creation = matches!(event, Event::Created(_));
-        let Some(state) = event.into_state().filter(wanted) else {
+        build: &impl Fn(State) -> Option<T>,
+    ) -> Result<Option<(Place, T)>, Flaw> {
+        let Event::Created(state) = event else {
             return Ok(None);
         };
-        let identity = state.identity();
-        match (is_creation, self.table.has(&identity, place)) {
-            (true, true) => Ok(Some((place, state))),
-            (true, false) => {
-                let last = self.find(&identity)?;
-                // A contact may have been forgotten and created again since.
-                Ok(last.filter(|(_, last)| last.subscribed_at() == state.subscribed_at()))
-            }
-            // The line that created it may have been a bad one that was skipped.
-            (false, is_last) => Ok((is_last && self.is_damaged).then_some((place, state))),
+        let (identity, subscribed_at) = (state.identity(), state.subscribed_at());
+        let Some(created) = build(state) else {
+            return Ok(None);
+        };
+        if self.table.has(&identity, place) {
+            return Ok(Some((place, created)));
         }
+        let last = self.find(&identity)?;
+        // A contact may have been forgotten and created again since.
+        let last = last.filter(|(_, last)| last.subscribed_at() == subscribed_at);
+        Ok(last.and_then(|(place, last)| Some((place, build(last)?))))
     }
 
     /// The last state of `identity` and its place, unless it was removed. Reads the disk only if there is one.
@@ -167,12 +147,6 @@ impl Generation {
             }
         }
         Ok(overdue)
-    }
-
-    /// Earliest possible place of its first event.
-    fn begin(&self) -> Place {
-        // A damaged head may have another length.
-        if self.is_damaged { 0 } else { FIRST_PLACE }
     }
 
     pub(super) fn table(&self) -> &PlaceTable {

@@ -2,7 +2,6 @@
 //! no service runs.
 
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,15 +11,14 @@ use serde::Serialize;
 
 use crate::adapters::files::data_dir::{DataDir, MARK};
 use crate::adapters::files::open_error::OpenError;
-use crate::adapters::files::{Files, remove_for_good};
-use crate::domain::Timestamp;
+use crate::adapters::files::{Files, if_there, remove_for_good};
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
-use super::copy::CopyPlan;
+use super::copy::append;
 use super::generation::Generation;
 use super::mark::{self, Mark};
 use super::open::refusal;
-use super::record::{Flaw, LEDGER, Ledger, Verified, damaged, preview, verify};
+use super::record::{Flaw, LEDGER, Ledger, Verified, damaged, events, preview, verify};
 use super::store::LedgerStore;
 use super::writer::{LedgerWriter, closed};
 
@@ -75,10 +73,8 @@ pub(in crate::adapters) fn open_verified(path: &Path) -> Result<(File, Verified)
     let ledger = path.join(LEDGER);
     let mut readings = 0;
     loop {
-        let file = File::open(&ledger).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => OpenError::NoDataDir(path.to_path_buf()),
-            _ => OpenError::io("read", &ledger)(error),
-        })?;
+        let file = if_there(File::open(&ledger)).map_err(OpenError::io("read", &ledger))?;
+        let file = file.ok_or_else(|| OpenError::NoDataDir(path.to_path_buf()))?;
         readings += 1;
         match verify(&file, None) {
             Ok(verified) => return Ok((file, verified)),
@@ -93,8 +89,8 @@ pub(in crate::adapters) fn open_verified(path: &Path) -> Result<(File, Verified)
 pub struct LedgerRepair {
     /// The damage, in one line.
     pub damage: String,
-    /// The original file, kept for inspection, unless an erasure in it was unfinished.
-    pub kept: Option<PathBuf>,
+    /// The original file, kept until an address is erased.
+    pub kept: PathBuf,
     /// Number of intact entries, which stay.
     pub entries: u64,
 }
@@ -127,50 +123,34 @@ pub fn repair_ledger(
             "{kept} is left from an earlier repair: move it away and try again"
         )));
     }
-    let secret = data_dir.secret().id();
-    let repaired = salvage(files, &ledger, secret, &kept);
-    let repaired = repaired.map_err(|flaw| refusal(path, flaw))?;
+    let mut repaired =
+        salvage(files, &ledger, &data_dir.secret().id()).map_err(|flaw| refusal(path, flaw))?;
+    let keep = || fs::copy(&ledger, &kept).and_then(|_bytes| files.open(&kept)?.sync());
+    keep().map_err(OpenError::io("write", &kept))?;
+    let published = repaired.publish(&ledger).and_then(|()| repaired.repair());
     let is_copy = found.is_none_or(|(_, is_here)| !is_here);
-    let marked = match is_copy {
+    let marked = published.and_then(|()| match is_copy {
         // It stays a copy, whose deliveries the next start holds.
         true => remove_for_good(files.as_ref(), &mark),
-        false => Mark::new(Arc::clone(files), mark.clone()).write(&repaired),
-    };
-    marked.map_err(OpenError::io("write", &mark))?;
+        false => Mark::new(Arc::clone(files), mark).write(&repaired),
+    });
+    marked.map_err(OpenError::io("write", &ledger))?;
     Ok(Some(LedgerRepair {
         damage,
-        kept: kept.exists().then_some(kept),
+        kept,
         entries: repaired.sequence,
     }))
 }
 
-/// Replaces the ledger at `path` by one of its intact lines, and keeps it as `kept`, unless an erasure in it was
-/// unfinished.
-fn salvage(
-    files: &Arc<dyn Files>,
-    path: &Path,
-    secret: String,
-    kept: &Path,
-) -> Result<Ledger, Flaw> {
+/// Writes the intact lines of the ledger at `path` to the next generation.
+fn salvage(files: &Arc<dyn Files>, path: &Path, secret: &str) -> Result<Ledger, Flaw> {
     let head = preview(path)?.and_then(|preview| preview.head);
-    let from = Arc::new(Generation::salvage(File::open(path)?)?);
-    let has_forgotten = from.table().has_forgotten();
-    let plan = CopyPlan {
-        from,
-        files: Arc::clone(files),
-        path: path.to_path_buf(),
-        number: head.map_or(0, |head| head.generation) + 1,
-        secret,
-        now: Timestamp::default(),
-    };
-    let copy = plan.copy(&AtomicBool::new(false))?;
-    let (mut ledger, _) = copy.publish(|| match has_forgotten {
-        true => Ok(()),
-        false => {
-            fs::copy(path, kept)?;
-            files.open(kept)?.sync()
-        }
-    })?;
-    ledger.repair()?;
+    let number = head.map_or(0, |head| head.generation) + 1;
+    let file = File::open(path)?;
+    let mut ledger = Ledger::create(files, path, number, secret)?;
+    let generation = Generation::empty(ledger.file.as_file().try_clone()?);
+    let events = events(&file, 0, file.metadata()?.len());
+    let intact = events.filter(|event| !matches!(event, Err(Flaw::Unreadable(_))));
+    append(&mut ledger, &generation, intact, &AtomicBool::new(false))?;
     Ok(ledger)
 }

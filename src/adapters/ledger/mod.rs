@@ -57,7 +57,6 @@ mod store;
 mod table;
 mod writer;
 
-pub(super) use deliveries::waiting_deliveries;
 pub(super) use maintenance::open_verified;
 pub use maintenance::{LedgerRepair, LedgerReport, repair_ledger, verify_ledger};
 pub use open::Tuning;

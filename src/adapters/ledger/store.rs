@@ -16,17 +16,17 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use crate::adapters::files::Files;
-use crate::adapters::files::data_dir::DataDir;
+use crate::adapters::files::data_dir::{DataDir, held};
 use crate::adapters::files::open_error::OpenError;
-use crate::domain::{MacKey, Settled, Timestamp};
-use crate::ports::{Compaction, PageStream, StoreError};
+use crate::domain::{Channel, MacKey, Settled, Timestamp};
+use crate::ports::{Compaction, ERASED_MAX, PageStream, StoreError};
 
 use super::compaction::Compactor;
 use super::draft::Draft;
 use super::open::{Tuning, open};
 use super::record::{Flaw, Identity, Place, State};
 use super::shared_state::SharedState;
-use super::writer::{LedgerWriter, PendingChange, closed, pending};
+use super::writer::{ChangeReply, LedgerWriter, PendingChange, closed};
 
 /// Values per page of a list.
 const PAGE_LEN: usize = 1000;
@@ -46,6 +46,8 @@ pub struct LedgerStore {
     pub(super) files: Arc<dyn Files>,
     /// The data directory.
     pub(super) directory: PathBuf,
+    /// The channels whose deliveries are held by a file.
+    pub(super) held: Mutex<HashSet<Channel>>,
     /// Outcomes of deliveries that are not stored yet.
     pub(super) unsettled: Mutex<Vec<Settled>>,
     /// Hashes forgotten addresses.
@@ -55,10 +57,7 @@ pub struct LedgerStore {
 }
 
 /// A change, and the time from which it has waited.
-struct Waiting {
-    since: Instant,
-    change: PendingChange,
-}
+type Waiting = (PendingChange, Instant);
 
 impl LedgerStore {
     /// Opens the ledger in `data_dir` and starts the writer. Blocks as long as the disk takes.
@@ -76,6 +75,8 @@ impl LedgerStore {
     pub fn open_with(data_dir: &DataDir, tuning: &Tuning) -> Result<Self, OpenError> {
         let writer = open(data_dir, tuning)?;
         let shared = Arc::clone(&writer.shared);
+        let channels = Channel::ALL.into_iter();
+        let held = channels.filter(|channel| held(data_dir.path(), *channel).exists());
         let compactor = Arc::new(Compactor::new(writer));
         let (queue, receiver) = sync_channel(tuning.waiting_changes_max);
         let (writer, look_interval) = (Arc::clone(&compactor), tuning.look_interval);
@@ -89,6 +90,7 @@ impl LedgerStore {
             shared,
             files: Arc::clone(&tuning.files),
             directory: data_dir.path().to_path_buf(),
+            held: Mutex::new(held.collect()),
             unsettled: Mutex::default(),
             tombstone_key: data_dir.secret().keys().tombstone,
             _lock: data_dir.lock(),
@@ -129,14 +131,20 @@ impl LedgerStore {
         at: Option<Timestamp>,
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, Flaw> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let decide = move |draft: &mut Draft<'_>| {
-            draft.at = at.or(draft.at);
-            decide(draft)
-        };
         let (sender, answer) = oneshot::channel();
         // The caller may have been dropped.
         let reply = move |outcome| drop(sender.send(outcome));
-        let answered = match self.send(pending(decide, reply)) {
+        let change = move |draft: &mut Draft<'_>| -> Option<ChangeReply> {
+            draft.at = at.or(draft.at);
+            match draft.attempt(decide) {
+                Ok(decided) => Some(Box::new(move |outcome| reply(outcome.map(|()| decided)))),
+                Err(flaw) => {
+                    reply(Err(flaw.into()));
+                    None
+                }
+            }
+        };
+        let answered = match self.send(Box::new(change)) {
             Ok(()) => answer
                 .await
                 .unwrap_or_else(|_given_up| Err(self.shared.unavailable())),
@@ -145,13 +153,33 @@ impl LedgerStore {
         answered.inspect_err(|error| self.shared.count_failure(error))
     }
 
+    /// Changes each of many identities, in batches short enough for waiting sign-ups. Returns the number of changed ones.
+    pub(super) async fn for_each<I: Clone + Send + 'static>(
+        &self,
+        items: Vec<I>,
+        now: Timestamp,
+        change: impl Fn(&mut Draft<'_>, I) -> Result<bool, Flaw> + Clone + Send + 'static,
+    ) -> Result<u64, StoreError> {
+        let mut count = 0;
+        for items in items.chunks(ERASED_MAX) {
+            let (items, change) = (items.to_vec(), change.clone());
+            let changed = self.commit(Some(now), move |draft| {
+                items.into_iter().try_fold(0, |count, item| {
+                    let changed = draft.attempt_unless_damaged(|draft| change(draft, item));
+                    Ok(count + u64::from(changed?))
+                })
+            });
+            count += changed.await?;
+        }
+        Ok(count)
+    }
+
     /// Queues a change, unless the queue is full or closed.
     fn send(&self, change: PendingChange) -> Result<(), StoreError> {
         let queue = self.queue.lock();
         let (queue, _thread) = queue.as_ref().ok_or_else(closed)?;
-        let since = Instant::now();
         queue
-            .try_send(Waiting { since, change })
+            .try_send((change, Instant::now()))
             .map_err(|error| match error {
                 TrySendError::Full(_) => StoreError::Overloaded,
                 TrySendError::Disconnected(_) => {
@@ -195,19 +223,18 @@ impl LedgerStore {
         Ok(found.map(|(_place, state)| state))
     }
 
-    /// Lists the result of `build` for the last state of every identity that was created in a wanted one, in the
-    /// order of creation. A blocking thread reads; it ends when the stream is dropped.
+    /// Lists the result of `build` for the last state of every identity that has one, in the order of creation. A
+    /// blocking thread reads; it ends when the stream is dropped.
     pub(super) fn pages<T: Send + 'static>(
         &self,
-        is_wanted: impl Fn(&State) -> bool + Send + 'static,
         build: impl Fn(State) -> Option<T> + Send + 'static,
     ) -> PageStream<T> {
         let shared = Arc::clone(&self.shared);
         let (sender, mut receiver) = mpsc::channel(PAGES_MAX);
         spawn_blocking(move || {
             let generation = shared.generation();
-            let states = generation.states(generation.end(), is_wanted);
-            if let Err(flaw) = send_pages(states, &sender, build) {
+            let states = generation.states(generation.end(), build);
+            if let Err(flaw) = send_pages(states, &sender) {
                 let error = StoreError::from(flaw);
                 shared.count_failure(&error);
                 // Fails if nobody reads any more.
@@ -230,11 +257,11 @@ fn run(compactor: &Arc<Compactor>, receiver: &Receiver<Waiting>, look_interval: 
     let shared = Arc::clone(&compactor.writer.lock().shared);
     loop {
         match receiver.recv_timeout(look_interval) {
-            Ok(first) => {
-                shared.set_busy_since(Some(first.since));
+            Ok((first, since)) => {
+                shared.set_busy_since(Some(since));
                 let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
-                let waiting = iter::once(first).chain(more);
-                let changes = waiting.map(|waiting| waiting.change).collect();
+                let more = more.map(|(change, _since)| change);
+                let changes = iter::once(first).chain(more).collect();
                 compactor.writer.lock().commit(changes);
                 compactor.compact_if_due();
             }
@@ -252,17 +279,15 @@ fn run(compactor: &Arc<Compactor>, receiver: &Receiver<Waiting>, look_interval: 
 
 /// Sends every page. Ends early when nobody reads any more.
 fn send_pages<T>(
-    states: impl Iterator<Item = Result<(Place, State), Flaw>>,
+    states: impl Iterator<Item = Result<(Place, T), Flaw>>,
     sender: &mpsc::Sender<Result<Vec<T>, StoreError>>,
-    build: impl Fn(State) -> Option<T>,
 ) -> Result<(), Flaw> {
     let (mut page, mut found) = (Vec::new(), HashSet::new());
     for state in states {
         let (place, state) = state?;
-        if !found.insert(place) {
-            continue;
+        if found.insert(place) {
+            page.push(state);
         }
-        page.extend(build(state));
         if page.len() == PAGE_LEN && sender.blocking_send(Ok(std::mem::take(&mut page))).is_err() {
             return Ok(());
         }

@@ -25,23 +25,7 @@ use super::shared_state::SharedState;
 pub(super) type PendingChange = Box<dyn FnOnce(&mut Draft<'_>) -> Option<ChangeReply> + Send>;
 
 /// Replies to one decided change.
-type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-
-/// A change. `reply` receives the decision once it is durable, or the reason why nothing was stored.
-pub(super) fn pending<T: Send + 'static>(
-    decide: impl FnOnce(&mut Draft<'_>) -> Result<T, Flaw> + Send + 'static,
-    reply: impl FnOnce(Result<T, StoreError>) + Send + 'static,
-) -> PendingChange {
-    Box::new(move |draft| match draft.attempt(decide) {
-        Ok(decided) => Some(Box::new(move |outcome| {
-            reply(outcome.map(|()| decided));
-        })),
-        Err(flaw) => {
-            reply(Err(flaw.into()));
-            None
-        }
-    })
-}
+pub(super) type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// The state of the writer.
 pub(super) struct LedgerWriter {

@@ -27,8 +27,7 @@ fn a_backup_of_a_running_service_is_restored_elsewhere() {
     drop(service);
     run(&restore, &var).refused(1, "already contains ledger.jsonl");
     let ran = run(&restore, &other).done();
-    assert!(ran.out.starts_with("Entries             2\n"), "{ran:?}");
-    assert!(ran.out.ends_with("\nDeliveries on hold  none\n"), "{ran:?}");
+    assert!(ran.out.starts_with("Entries  2\n"), "{ran:?}");
     let service = Program::on(&other);
     assert_eq!(service.health(&key), 200);
     assert_eq!(run("contacts count", &other).out, "1\n");

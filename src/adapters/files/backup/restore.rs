@@ -11,15 +11,14 @@ use serde::Serialize;
 use tar::{Archive, Entry, EntryType};
 
 use crate::adapters::files::data_dir::{
-    BACKED_UP, MARK, RESTORING, SECRET, create_private, held, lock, mark_held, refuse_foreign,
+    BACKED_UP, MARK, RESTORING, SECRET, create_private, lock, refuse_foreign,
 };
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::{
     BUFFER_BYTES, Files, append_whole, publish, remove_any, remove_for_good, sync_parent,
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, unfinished, verify};
-use crate::adapters::ledger::{refusal, waiting_deliveries};
-use crate::domain::Channel;
+use crate::adapters::ledger::refusal;
 
 use super::write::read_secret;
 
@@ -28,8 +27,6 @@ use super::write::read_secret;
 pub struct Restored {
     /// Number of ledger entries.
     pub entries: u64,
-    /// Number of pending deliveries. Their channels are held: some may have been made since.
-    pub held: u64,
     /// The files in the archive.
     pub files: Vec<String>,
 }
@@ -101,20 +98,15 @@ fn restore_in(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Rest
         return Err(bad("its ledger ends in an unfinished batch"));
     }
     read_secret(path, &verified)?;
-    let waiting = waiting_deliveries(&ledger, &verified).map_err(|flaw| refusal(path, flaw))?;
-    for channel in Channel::ALL.into_iter().filter(|_| waiting > 0) {
-        let held = held(path, channel);
-        mark_held(files, &held).map_err(OpenError::io("write", &held))?;
-    }
     let placed = path.join(LEDGER);
-    // The others are durable before it has its name.
+    // The others are durable before it has its name. It has no mark, so the next start holds its pending deliveries: some
+    // may have been made since.
     let published = sync_parent(files, &placed)
         .and_then(|()| files.open(&ledger))
         .and_then(|mut file| publish(files, file.as_mut(), &ledger, &placed));
     published.map_err(OpenError::io("write", &placed))?;
     Ok(Restored {
         entries: verified.sequence,
-        held: waiting,
         files: names.into_iter().collect(),
     })
 }

@@ -1,8 +1,6 @@
-//! The contents of events as JSON.
+//! The contents of events as JSON. An entry of a later version is refused.
 
-use std::marker::PhantomData;
-
-use serde::de::Error as _;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::adapters::consent_entry::{ConfirmationEntry, ConsentEntry};
@@ -12,26 +10,81 @@ use crate::domain::{
     Label, LeaveToken, LimitKey, Origin, OriginHash, Registration, RevokedRegistration, Timestamp,
 };
 
-/// Writes and reads a value as the entry `E`.
-pub(super) struct Stored<E>(PhantomData<E>);
+/// A value with another form in JSON.
+pub(super) trait Wire: Sized {
+    type Json: Serialize + DeserializeOwned;
 
-impl<E> Stored<E> {
-    pub(super) fn serialize<'a, T, S>(value: &'a T, serializer: S) -> Result<S::Ok, S::Error>
-    where
-        E: From<&'a T> + Serialize,
-        S: Serializer,
-    {
-        E::from(value).serialize(serializer)
+    fn to_json(&self) -> Self::Json;
+
+    /// `None` for a value of a later version.
+    fn from_json(json: Self::Json) -> Option<Self>;
+}
+
+/// Writes and reads fields in that form.
+pub(super) mod wire {
+    use serde::de::Error as _;
+
+    use super::{Deserialize as _, Deserializer, Serialize as _, Serializer, Wire};
+
+    pub(in super::super) fn serialize<T: Wire, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.to_json().serialize(serializer)
     }
 
-    /// An entry of a later version is refused.
-    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-    where
-        E: TryInto<T> + Deserialize<'de>,
-        D: Deserializer<'de>,
-    {
-        let value = E::deserialize(deserializer)?.try_into();
-        value.map_err(|_error| D::Error::custom("unknown to this version"))
+    pub(in super::super) fn deserialize<'de, T: Wire, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        let value = T::from_json(T::Json::deserialize(deserializer)?);
+        value.ok_or_else(|| D::Error::custom("unknown to this version"))
+    }
+}
+
+/// The form of each type: from a value, and back.
+macro_rules! wire {
+    ($($of:ty as $json:ty: |$value:ident| $to:expr, |$stored:ident| $from:expr;)+) => {
+        $(impl Wire for $of {
+            type Json = $json;
+
+            fn to_json(&self) -> $json {
+                let $value = self;
+                $to
+            }
+
+            fn from_json($stored: $json) -> Option<Self> {
+                $from
+            }
+        })+
+    };
+}
+
+wire! {
+    Timestamp as u64: |at| at.as_ms(), |ms| Some(Self::from_ms(ms));
+    EmailAddress as String: |email| email.as_str().to_owned(), |text| Some(Self::from_stored(text));
+    LeaveToken as Hex<16>: |token| Hex(*token.as_bytes()), |hex| Some(Self::from_bytes(hex.0));
+    OriginHash as Hex<8>: |hash| Hex(*hash.as_bytes()), |hex| Some(Self::from_bytes(hex.0));
+    DeliveryId as Hex<16>: |id| Hex(*id.as_bytes()), |hex| Some(Self::from_bytes(hex.0));
+    LimitKey as Hex<16>: |key| Hex(*key.as_bytes()), |hex| Some(Self::from_bytes(hex.0));
+    DeliveryKind as String: |kind| kind.as_str().to_owned(), |name| Self::from_name(&name);
+    Fingerprint as Hex<32>: |print| Hex(*print.as_bytes()), |hex| Some(Self::from_bytes(hex.0));
+    KeyId as String: |id| id.to_string(), |text| Self::parse(&text);
+    Label as String: |label| label.as_str().to_owned(), |text| Self::parse(text).ok();
+    Registration as String: |registration| registration.client_id(), |id| Self::from_client_id(&id);
+}
+
+impl<T: Wire> Wire for Option<T> {
+    type Json = Option<T::Json>;
+
+    fn to_json(&self) -> Self::Json {
+        self.as_ref().map(T::to_json)
+    }
+
+    fn from_json(json: Self::Json) -> Option<Self> {
+        match json {
+            Some(json) => T::from_json(json).map(Some),
+            None => Some(None),
+        }
     }
 }
 
@@ -61,191 +114,118 @@ pub(super) struct ContactEntry {
     leave: Option<Hex<16>>,
 }
 
-impl From<&Contact> for ContactEntry {
-    fn from(contact: &Contact) -> Self {
-        let is_seen_again = contact.last_seen_at != contact.subscribed_at;
-        Self {
-            email: contact.email.as_str().to_owned(),
-            at: contact.subscribed_at.as_ms(),
-            seen_at: is_seen_again.then_some(contact.last_seen_at.as_ms()),
-            signers: contact.signers.iter().map(Into::into).collect(),
-            consent: contact.consent.as_ref().map(Into::into),
-            confirmation: contact.confirmation.as_ref().map(Into::into),
-            left_at: contact.left_at.map(Timestamp::as_ms),
-            leave: contact.leave_token.map(|token| Hex(*token.as_bytes())),
+impl Wire for Contact {
+    type Json = ContactEntry;
+
+    fn to_json(&self) -> ContactEntry {
+        let is_seen_again = self.last_seen_at != self.subscribed_at;
+        ContactEntry {
+            email: self.email.to_json(),
+            at: self.subscribed_at.to_json(),
+            seen_at: is_seen_again.then_some(self.last_seen_at.to_json()),
+            signers: self.signers.iter().map(Wire::to_json).collect(),
+            consent: self.consent.as_ref().map(Into::into),
+            confirmation: self.confirmation.as_ref().map(Into::into),
+            left_at: self.left_at.to_json(),
+            leave: self.leave_token.to_json(),
         }
     }
-}
 
-impl From<ContactEntry> for Contact {
-    fn from(entry: ContactEntry) -> Self {
-        Self {
+    fn from_json(entry: ContactEntry) -> Option<Self> {
+        Some(Self {
             email: EmailAddress::from_stored(entry.email),
-            signers: entry.signers.into_iter().map(Into::into).collect(),
+            signers: entry
+                .signers
+                .into_iter()
+                .filter_map(Wire::from_json)
+                .collect(),
             subscribed_at: Timestamp::from_ms(entry.at),
             last_seen_at: Timestamp::from_ms(entry.seen_at.unwrap_or(entry.at)),
             consent: entry.consent.and_then(ConsentEntry::into_consent),
             confirmation: entry.confirmation.map(Into::into),
             left_at: entry.left_at.map(Timestamp::from_ms),
             leave_token: entry.leave.map(|token| LeaveToken::from_bytes(token.0)),
-        }
+        })
     }
 }
 
 /// A client that signed a contact up, as hashes.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Signer {
+pub(super) struct Signer {
     network: Hex<8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     credential: Option<Hex<8>>,
 }
 
-impl From<&Origin> for Signer {
-    fn from(origin: &Origin) -> Self {
-        Self {
-            network: Hex(*origin.network.as_bytes()),
-            credential: origin.credential.map(|hash| Hex(*hash.as_bytes())),
+impl Wire for Origin {
+    type Json = Signer;
+
+    fn to_json(&self) -> Signer {
+        Signer {
+            network: self.network.to_json(),
+            credential: self.credential.to_json(),
         }
     }
-}
 
-impl From<Signer> for Origin {
-    fn from(signer: Signer) -> Self {
-        Self {
-            network: OriginHash::from_bytes(signer.network.0),
-            credential: signer.credential.map(|hash| OriginHash::from_bytes(hash.0)),
-        }
+    fn from_json(signer: Signer) -> Option<Self> {
+        Some(Self {
+            network: Wire::from_json(signer.network)?,
+            credential: Wire::from_json(signer.credential)?,
+        })
     }
 }
 
 /// A delivery in the ledger.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Delivery", deny_unknown_fields)]
 pub(super) struct DeliveryEntry {
-    id: Hex<16>,
-    kind: String,
-    /// The address in the body.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    email: Option<String>,
+    #[serde(with = "wire")]
+    id: DeliveryId,
+    #[serde(with = "wire")]
+    kind: DeliveryKind,
+    #[serde(with = "wire", default, skip_serializing_if = "Option::is_none")]
+    email: Option<EmailAddress>,
     body: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    network: Option<Hex<16>>,
-    at: u64,
-    due_at: u64,
+    #[serde(with = "wire", default, skip_serializing_if = "Option::is_none")]
+    network: Option<LimitKey>,
+    #[serde(with = "wire", rename = "at")]
+    queued_at: Timestamp,
+    #[serde(with = "wire")]
+    due_at: Timestamp,
     #[serde(default)]
     attempts: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    dead_at: Option<u64>,
-}
-
-impl From<&Delivery> for DeliveryEntry {
-    fn from(delivery: &Delivery) -> Self {
-        Self {
-            id: Hex(*delivery.id.as_bytes()),
-            kind: delivery.kind.as_str().to_owned(),
-            email: delivery.email.as_ref().map(|text| text.as_str().to_owned()),
-            body: delivery.body.clone(),
-            network: delivery.network.map(|key| Hex(*key.as_bytes())),
-            at: delivery.queued_at.as_ms(),
-            due_at: delivery.due_at.as_ms(),
-            attempts: delivery.attempts,
-            error: delivery.last_error.clone(),
-            dead_at: delivery.dead_at.map(Timestamp::as_ms),
-        }
-    }
-}
-
-impl TryFrom<DeliveryEntry> for Delivery {
-    type Error = ();
-
-    fn try_from(entry: DeliveryEntry) -> Result<Self, ()> {
-        Ok(Self {
-            id: DeliveryId::from_bytes(entry.id.0),
-            network: entry.network.map(|key| LimitKey::from_bytes(key.0)),
-            kind: DeliveryKind::from_name(&entry.kind).ok_or(())?,
-            email: entry.email.map(EmailAddress::from_stored),
-            body: entry.body,
-            queued_at: Timestamp::from_ms(entry.at),
-            due_at: Timestamp::from_ms(entry.due_at),
-            attempts: entry.attempts,
-            last_error: entry.error,
-            dead_at: entry.dead_at.map(Timestamp::from_ms),
-        })
-    }
+    #[serde(rename = "error", default, skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+    #[serde(with = "wire", default, skip_serializing_if = "Option::is_none")]
+    dead_at: Option<Timestamp>,
 }
 
 /// A key in the ledger.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "KeyRecord", deny_unknown_fields)]
 pub(super) struct KeyEntry {
-    key: Hex<32>,
-    /// The key's public id.
-    id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    label: Option<String>,
-    at: u64,
-    expires_at: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    revoked_at: Option<u64>,
-}
-
-impl From<&KeyRecord> for KeyEntry {
-    fn from(record: &KeyRecord) -> Self {
-        Self {
-            key: Hex(*record.fingerprint.as_bytes()),
-            id: record.id.to_string(),
-            label: record.label.as_ref().map(|label| label.as_str().to_owned()),
-            at: record.issued_at.as_ms(),
-            expires_at: record.expires_at.as_ms(),
-            revoked_at: record.revoked_at.map(Timestamp::as_ms),
-        }
-    }
-}
-
-impl TryFrom<KeyEntry> for KeyRecord {
-    type Error = ();
-
-    fn try_from(entry: KeyEntry) -> Result<Self, ()> {
-        Ok(Self {
-            fingerprint: Fingerprint::from_bytes(entry.key.0),
-            id: KeyId::parse(&entry.id).ok_or(())?,
-            // Every stored label was parsed when the key was issued.
-            label: entry.label.and_then(|label| Label::parse(label).ok()),
-            issued_at: Timestamp::from_ms(entry.at),
-            expires_at: Timestamp::from_ms(entry.expires_at),
-            revoked_at: entry.revoked_at.map(Timestamp::from_ms),
-        })
-    }
+    #[serde(with = "wire", rename = "key")]
+    fingerprint: Fingerprint,
+    #[serde(with = "wire")]
+    id: KeyId,
+    #[serde(with = "wire", default, skip_serializing_if = "Option::is_none")]
+    label: Option<Label>,
+    #[serde(with = "wire", rename = "at")]
+    issued_at: Timestamp,
+    #[serde(with = "wire")]
+    expires_at: Timestamp,
+    #[serde(with = "wire", default, skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<Timestamp>,
 }
 
 /// The revocation of an agent's registration.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "RevokedRegistration", deny_unknown_fields)]
 pub(super) struct RevocationEntry {
-    /// Public id of the registration, which contains its fingerprint and its expiry.
-    client_id: String,
-    at: u64,
-}
-
-impl From<&RevokedRegistration> for RevocationEntry {
-    fn from(revoked: &RevokedRegistration) -> Self {
-        Self {
-            client_id: revoked.registration.client_id(),
-            at: revoked.revoked_at.as_ms(),
-        }
-    }
-}
-
-impl TryFrom<RevocationEntry> for RevokedRegistration {
-    type Error = ();
-
-    fn try_from(entry: RevocationEntry) -> Result<Self, ()> {
-        Ok(Self {
-            registration: Registration::from_client_id(&entry.client_id).ok_or(())?,
-            revoked_at: Timestamp::from_ms(entry.at),
-        })
-    }
+    /// Its public id contains its fingerprint and its expiry.
+    #[serde(with = "wire", rename = "client_id")]
+    registration: Registration,
+    #[serde(with = "wire", rename = "at")]
+    revoked_at: Timestamp,
 }

@@ -9,7 +9,7 @@ use crate::domain::{
     RevokedRegistration, TextDigest, Timestamp, Tombstone,
 };
 
-use super::entry::{ContactEntry, DeliveryEntry, KeyEntry, RevocationEntry, Stored};
+use super::entry::{DeliveryEntry, KeyEntry, RevocationEntry, wire};
 
 /// An event as written in the ledger. Times are milliseconds since the Unix epoch, hashes are lowercase
 /// hexadecimal.
@@ -53,7 +53,7 @@ impl Event {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum State {
-    Contact(#[serde(with = "Stored::<ContactEntry>")] Contact),
+    Contact(#[serde(with = "wire")] Contact),
     /// The remains of a forgotten address.
     Tombstone {
         address: Hex<16>,
@@ -67,10 +67,10 @@ pub(crate) enum State {
         text: String,
     },
     /// A delivery that is due or has failed.
-    Delivery(#[serde(with = "Stored::<DeliveryEntry>")] Delivery),
-    Key(#[serde(with = "Stored::<KeyEntry>")] KeyRecord),
+    Delivery(#[serde(with = "DeliveryEntry")] Delivery),
+    Key(#[serde(with = "KeyEntry")] KeyRecord),
     /// An agent's registration that was revoked with all its tokens.
-    Revocation(#[serde(with = "Stored::<RevocationEntry>")] RevokedRegistration),
+    Revocation(#[serde(with = "RevocationEntry")] RevokedRegistration),
 }
 
 impl State {
@@ -113,13 +113,6 @@ impl State {
         }
     }
 
-    pub(crate) fn into_contact(self) -> Option<Contact> {
-        if let Self::Contact(contact) = self {
-            return Some(contact);
-        }
-        None
-    }
-
     pub(crate) fn into_tombstone(self) -> Option<Tombstone> {
         let Self::Tombstone {
             address,
@@ -140,27 +133,24 @@ impl State {
         }
         None
     }
+}
 
-    pub(crate) fn into_delivery(self) -> Option<Delivery> {
-        if let Self::Delivery(delivery) = self {
-            return Some(delivery);
+/// The content of a state, if it is of one kind.
+macro_rules! contents {
+    ($($name:ident: $kind:ident($of:ty),)+) => {
+        impl State {
+            $(pub(crate) fn $name(self) -> Option<$of> {
+                if let Self::$kind(content) = self { Some(content) } else { None }
+            })+
         }
-        None
-    }
+    };
+}
 
-    pub(crate) fn into_key(self) -> Option<KeyRecord> {
-        if let Self::Key(key) = self {
-            return Some(key);
-        }
-        None
-    }
-
-    pub(crate) fn into_revocation(self) -> Option<RevokedRegistration> {
-        if let Self::Revocation(revoked) = self {
-            return Some(revoked);
-        }
-        None
-    }
+contents! {
+    into_contact: Contact(Contact),
+    into_delivery: Delivery(Delivery),
+    into_key: Key(KeyRecord),
+    into_revocation: Revocation(RevokedRegistration),
 }
 
 /// The subject of an event.

@@ -17,15 +17,13 @@ const LINE_CAPACITY: usize = 512;
 /// Place of the first event.
 pub(crate) const FIRST_PLACE: Place = head::LENGTH as Place;
 
-/// The events of the lines that begin from one place on and before another, and their places; `None` for a bad
-/// line, for the head, and for an unexpected end of the file.
-///
-/// A whole line with an unknown event is [`Flaw::Unreadable`].
+/// The events of the lines that begin from one place on and before another, and their places. [`Flaw::Unreadable`] for
+/// a bad line, for the head, and for an unexpected end of the file; the lines after a bad one follow.
 pub(crate) fn events(
     file: &File,
     from: Place,
     until: Place,
-) -> impl Iterator<Item = Result<(Place, Option<Event>), Flaw>> {
+) -> impl Iterator<Item = Result<(Place, Event), Flaw>> {
     let (mut lines, mut until) = (Lines::new(file, from), until);
     iter::from_fn(move || {
         let place = lines.end();
@@ -36,7 +34,7 @@ pub(crate) fn events(
             if !is_there {
                 until = place;
             }
-            lines.line().map(|line| parse(place, &line)).transpose()
+            parse(place, lines.line())
         });
         Some(event.map(|event| (place, event)))
     })
@@ -46,13 +44,13 @@ pub(crate) fn events(
 pub(crate) fn event_at(file: &File, place: Place) -> Result<Event, Flaw> {
     let mut lines = Lines::with_capacity(LINE_CAPACITY, file, place);
     lines.next()?;
-    let line = lines.line().ok_or(Flaw::Unreadable(place))?;
-    parse(place, &line)
+    parse(place, lines.line())
 }
 
-fn parse(place: Place, line: &Line<'_>) -> Result<Event, Flaw> {
+fn parse(place: Place, line: Option<Line<'_>>) -> Result<Event, Flaw> {
     // The parser's message could quote an address.
-    serde_json::from_slice(line.event).map_err(|_message| Flaw::Unreadable(place))
+    let event = line.and_then(|line| serde_json::from_slice(line.event).ok());
+    event.ok_or(Flaw::Unreadable(place))
 }
 
 /// Reads a file line by line. Others may read the same file at the same time. Bytes that are longer than any line come
