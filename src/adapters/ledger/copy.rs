@@ -89,7 +89,7 @@ impl CopyPlan {
 }
 
 /// Checks that the disk of `directory` has `bytes` free: a full disk would refuse sign-ups.
-fn check_room(directory: &Path, bytes: u64) -> io::Result<()> {
+pub(super) fn check_room(directory: &Path, bytes: u64) -> io::Result<()> {
     let disk = rustix::fs::statvfs(directory)?;
     // Some file systems report no size.
     if disk.f_blocks == 0 || disk.f_bavail.saturating_mul(disk.f_frsize) >= bytes {
@@ -121,7 +121,7 @@ pub(super) struct Copy {
 }
 
 /// The file of an unpublished copy; empty after the rename.
-struct Aside(PathBuf);
+pub(super) struct Aside(pub(super) PathBuf);
 
 impl Drop for Aside {
     fn drop(&mut self) {
@@ -171,8 +171,6 @@ pub(super) fn append(
         check_stopped(is_stopped)?;
         let (_place, event) = event?;
         match event {
-            // It was copied already, for an earlier creation.
-            Event::Created(state) if draft.find(&state.identity())?.is_some() => {}
             Event::Created(state) | Event::Changed(state) => draft.put(state)?,
             Event::Removed(identity) => drop(draft.remove(identity)?),
         }

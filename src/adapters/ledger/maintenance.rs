@@ -11,14 +11,14 @@ use serde::Serialize;
 
 use crate::adapters::files::data_dir::{DataDir, MARK};
 use crate::adapters::files::open_error::OpenError;
-use crate::adapters::files::{Files, if_there, remove_for_good};
+use crate::adapters::files::{Files, if_there, parent, remove_for_good};
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
-use super::copy::append;
+use super::copy::{Aside, append, check_room};
 use super::generation::Generation;
 use super::mark::{self, Mark};
 use super::open::refusal;
-use super::record::{Flaw, LEDGER, Ledger, Verified, damaged, events, preview, verify};
+use super::record::{Flaw, LEDGER, Ledger, Verified, damaged, events, preview, unfinished, verify};
 use super::store::LedgerStore;
 use super::writer::{LedgerWriter, closed};
 
@@ -123,11 +123,15 @@ pub fn repair_ledger(
             "{kept} is left from an earlier repair: move it away and try again"
         )));
     }
-    let mut repaired =
-        salvage(files, &ledger, &data_dir.secret().id()).map_err(|flaw| refusal(path, flaw))?;
-    let keep = || fs::copy(&ledger, &kept).and_then(|_bytes| files.open(&kept)?.sync());
-    keep().map_err(OpenError::io("write", &kept))?;
-    let published = repaired.publish(&ledger).and_then(|()| repaired.repair());
+    let _aside = Aside(unfinished(&ledger));
+    let repaired = salvage(files, &ledger, &data_dir.secret().id());
+    let mut repaired = repaired.map_err(|flaw| refusal(path, flaw))?;
+    // A second name, unlike a copy, needs no space and is never incomplete.
+    fs::hard_link(&ledger, &kept).map_err(OpenError::io("create", &kept))?;
+    let published = repaired.publish(&ledger).inspect_err(|_error| {
+        let _ = fs::remove_file(&kept);
+    });
+    let published = published.and_then(|()| repaired.repair());
     let is_copy = found.is_none_or(|(_, is_here)| !is_here);
     let marked = published.and_then(|()| match is_copy {
         // It stays a copy, whose deliveries the next start holds.
@@ -147,9 +151,11 @@ fn salvage(files: &Arc<dyn Files>, path: &Path, secret: &str) -> Result<Ledger, 
     let head = preview(path)?.and_then(|preview| preview.head);
     let number = head.map_or(0, |head| head.generation) + 1;
     let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    check_room(parent(path), length)?;
     let mut ledger = Ledger::create(files, path, number, secret)?;
     let generation = Generation::empty(ledger.file.as_file().try_clone()?);
-    let events = events(&file, 0, file.metadata()?.len());
+    let events = events(&file, 0, length);
     let intact = events.filter(|event| !matches!(event, Err(Flaw::Unreadable(_))));
     append(&mut ledger, &generation, intact, &AtomicBool::new(false))?;
     Ok(ledger)

@@ -18,7 +18,7 @@
 //! | a last line without its newline | the newline is added |
 //! | a line that was durable when the `mark` was written is bad or missing | damage, as below |
 //! | a bad line, and no line of a later batch | it was never acknowledged: truncated, with a warning |
-//! | a bad line, and lines of later batches | damage: the start is refused, with the line and the solution: a backup, or a repair (`maintenance`), which keeps all good lines |
+//! | a bad line, and lines of later batches, after it or begun in it | damage: the start is refused, with the line and the solution: a backup, or a repair (`maintenance`), which keeps all good lines |
 //! | an unfinished compaction | removed; the ledger is complete without it |
 //! | a new secret | the ledger is compacted |
 //! | an unfinished erasure | the ledger is compacted |

@@ -1,6 +1,11 @@
 //! What was acknowledged is never cut: the start is refused, with the line and what to do.
 
-use super::{contents, sealed};
+use std::fs;
+
+use landing_api::ports::DeliveryQueue as _;
+
+use super::deliveries::delivery;
+use super::{contents, ends, sealed};
 use crate::fixtures::House;
 
 /// A ledger of four batches, a line each, behind the head.
@@ -40,12 +45,47 @@ pub(super) async fn check_repaired(
 async fn any_changed_byte_before_the_last_batch_is_refused_with_its_line() {
     let (house, whole) = ledger_of_four().await;
     let last = whole.trim_end().rfind('\n').unwrap();
-    for position in 0..=last {
-        let mut bytes = whole.clone().into_bytes();
-        bytes[position] ^= 1;
-        let line = 1 + whole[..position].matches('\n').count();
-        check_refused(&house, &bytes, line);
+    for is_marked in [true, false] {
+        if !is_marked {
+            fs::remove_file(house.file("mark")).unwrap();
+        }
+        for position in 0..=last {
+            let mut bytes = whole.clone().into_bytes();
+            bytes[position] ^= 1;
+            let line = 1 + whole[..position].matches('\n').count();
+            check_refused(&house, &bytes, line);
+        }
     }
+}
+
+#[tokio::test]
+async fn a_batch_is_not_cut_with_a_torn_later_one_whose_beginning_follows_it() {
+    let (house, whole) = ledger_of_four().await;
+    fs::remove_file(house.file("mark")).unwrap();
+    let last = whole.trim_end().rfind('\n').unwrap();
+    let batch = whole.rfind(",\"batch\":4,").unwrap() + ",\"batch\":4".len();
+    for length in batch..whole.len() {
+        let mut bytes = whole.as_bytes()[..length].to_vec();
+        bytes[last] = 0;
+        check_refused(&house, &bytes, 4);
+    }
+}
+
+#[tokio::test]
+async fn the_longest_lines_are_not_cut_for_a_lost_newline() {
+    let house = House::new();
+    let opened = house.open();
+    for number in 1..=2 {
+        let mut long = delivery(number);
+        long.body = "x".repeat(12_000);
+        opened.store.add(vec![long]).await.unwrap();
+    }
+    opened.crash();
+    fs::remove_file(house.file("mark")).unwrap();
+    let mut bytes = house.ledger();
+    let newline = ends(&bytes)[1] - 1;
+    bytes[newline] = b' ';
+    check_refused(&house, &bytes, 2);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use crate::fixtures::{House, START, settled};
 const CHANNEL: Channel = Channel::Webhook;
 
 /// A message that is unlike those of other numbers.
-fn delivery(number: u64) -> Delivery {
+pub(super) fn delivery(number: u64) -> Delivery {
     let (kind, token) = (DeliveryKind::Subscribed, LeaveToken::from_bytes([7; 16]));
     let at = Timestamp::from_ms(START.as_ms() + number);
     let body = format!("body {number}");

@@ -11,7 +11,7 @@ use landing_api::adapters::ledger::{LedgerRepair, LedgerReport, repair_ledger, v
 use landing_api::ports::{ContactStore, KeyIssuer, StoreMaintenance};
 
 use super::erasure::holders;
-use super::faults::faulty;
+use super::faults::{FaultyFiles, WRITE_FAULTS, faulty, set};
 use super::{contents, ends};
 use crate::fixtures::{House, Opened, START, address, imported, key_record};
 
@@ -155,6 +155,33 @@ async fn a_repair_keeps_what_is_whole_and_the_file_as_it_was() {
     assert_eq!(house.ledger(), damaged);
     fs::remove_file(house.file("ledger.damaged")).unwrap();
     assert!(repair(&house.path).unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_repair_that_fails_changes_nothing_and_can_be_repeated() {
+    let house = stopped_with_entries().await;
+    let mut damaged = house.ledger();
+    let place = ends(&damaged)[1] + 30;
+    damaged[place] ^= 1;
+    house.write_ledger(&damaged);
+    let files = FaultyFiles::default();
+    let tuning = files.tuning();
+    let before = contents(&house.path);
+    let assert_fails = |name| {
+        let refused = repair_ledger(&tuning.files, &house.path).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("ledger.jsonl"), "{name}: {refused}");
+        assert_eq!(contents(&house.path), before, "{name}");
+    };
+    for (name, fault) in WRITE_FAULTS {
+        set(files.fault(fault), true);
+        assert_fails(name);
+        set(files.fault(fault), false);
+    }
+    files.fail_renames(true);
+    assert_fails("failed rename");
+    assert!(repair(&house.path).unwrap().is_some());
+    assert_eq!(house.kept(), Some(damaged));
 }
 
 #[tokio::test]

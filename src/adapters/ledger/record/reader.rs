@@ -54,7 +54,7 @@ fn parse(place: Place, line: Option<Line<'_>>) -> Result<Event, Flaw> {
 }
 
 /// Reads a file line by line. Others may read the same file at the same time. Bytes that are longer than any line come
-/// in parts, each of which is a bad line.
+/// in parts, each of which is a bad line. Two lines whose newline was lost are one part.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
     file: BufReader<ReadAt<'a>>,
@@ -81,7 +81,7 @@ impl<'a> Lines<'a> {
     /// Reads the next line. False at the end of the file.
     pub(super) fn next(&mut self) -> io::Result<bool> {
         self.line.clear();
-        let mut file = self.file.by_ref().take(LINE_BYTES_MAX as u64);
+        let mut file = self.file.by_ref().take(2 * LINE_BYTES_MAX as u64);
         let taken = file.read_until(b'\n', &mut self.line)?;
         self.end += taken as u64;
         Ok(taken > 0)

@@ -1,8 +1,8 @@
 //! Verification of every line of a ledger.
 //!
 //! A batch is acknowledged after all its lines were synced, and batches are synced one after the other. So a bad
-//! line was acknowledged, and is damage, if a line of a later batch follows or if the mark covers it. A good line in a
-//! wrong place is damage, too. Any other bad line is the torn end of a batch that was never acknowledged. A last line
+//! line was acknowledged, and is damage, if a line of a later batch follows, or begins in it because a newline was
+//! lost, or if the mark covers it. A good line in a wrong place is damage, too. Any other bad line is the torn end of a batch that was never acknowledged. A last line
 //! that lacks only its newline is good.
 
 use std::fs::File;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::adapters::files::if_there;
 
 use super::head::Head;
-use super::line::{Flaw, LineNumbers, Place};
+use super::line::{Flaw, LineNumbers, Place, batches_in};
 use super::reader::Lines;
 
 /// The content of a mark: a durable state of a ledger. Its events stay in the file until the next generation.
@@ -112,7 +112,9 @@ pub(crate) fn verify(file: &File, required: Option<&Stamp>) -> Result<Verified, 
             Some(numbers) => {
                 is_damaged |= first_bad.is_none() || numbers.batch > verified.batch + 1;
             }
-            None => {}
+            None => {
+                is_damaged |= batches_in(lines.bytes()).any(|batch| batch > verified.batch + 1);
+            }
         }
         if !fits {
             bad_lines += 1;
