@@ -1,6 +1,6 @@
 //! The contents of events as JSON. An entry of a later version is refused.
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::adapters::consent_entry::{ConfirmationEntry, ConsentEntry};
@@ -21,19 +21,17 @@ pub(super) trait Wire: Sized {
 }
 
 /// Writes and reads fields in that form.
-pub(super) mod wire {
-    use serde::de::Error as _;
+pub(super) struct Stored;
 
-    use super::{Deserialize as _, Deserializer, Serialize as _, Serializer, Wire};
-
-    pub(in super::super) fn serialize<T: Wire, S: Serializer>(
+impl Stored {
+    pub(super) fn serialize<T: Wire, S: Serializer>(
         value: &T,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         value.to_json().serialize(serializer)
     }
 
-    pub(in super::super) fn deserialize<'de, T: Wire, D: Deserializer<'de>>(
+    pub(super) fn deserialize<'de, T: Wire, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<T, D::Error> {
         let value = T::from_json(T::Json::deserialize(deserializer)?);
@@ -180,24 +178,24 @@ impl Wire for Origin {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Delivery", deny_unknown_fields)]
 pub(super) struct DeliveryEntry {
-    #[serde(with = "wire")]
+    #[serde(with = "Stored")]
     id: DeliveryId,
-    #[serde(with = "wire")]
+    #[serde(with = "Stored")]
     kind: DeliveryKind,
-    #[serde(with = "wire", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Stored", default, skip_serializing_if = "Option::is_none")]
     email: Option<EmailAddress>,
     body: String,
-    #[serde(with = "wire", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Stored", default, skip_serializing_if = "Option::is_none")]
     network: Option<LimitKey>,
-    #[serde(with = "wire", rename = "at")]
+    #[serde(with = "Stored", rename = "at")]
     queued_at: Timestamp,
-    #[serde(with = "wire")]
+    #[serde(with = "Stored")]
     due_at: Timestamp,
     #[serde(default)]
     attempts: u32,
     #[serde(rename = "error", default, skip_serializing_if = "Option::is_none")]
     last_error: Option<String>,
-    #[serde(with = "wire", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Stored", default, skip_serializing_if = "Option::is_none")]
     dead_at: Option<Timestamp>,
 }
 
@@ -205,17 +203,17 @@ pub(super) struct DeliveryEntry {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "KeyRecord", deny_unknown_fields)]
 pub(super) struct KeyEntry {
-    #[serde(with = "wire", rename = "key")]
+    #[serde(with = "Stored", rename = "key")]
     fingerprint: Fingerprint,
-    #[serde(with = "wire")]
+    #[serde(with = "Stored")]
     id: KeyId,
-    #[serde(with = "wire", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Stored", default, skip_serializing_if = "Option::is_none")]
     label: Option<Label>,
-    #[serde(with = "wire", rename = "at")]
+    #[serde(with = "Stored", rename = "at")]
     issued_at: Timestamp,
-    #[serde(with = "wire")]
+    #[serde(with = "Stored")]
     expires_at: Timestamp,
-    #[serde(with = "wire", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Stored", default, skip_serializing_if = "Option::is_none")]
     revoked_at: Option<Timestamp>,
 }
 
@@ -224,8 +222,8 @@ pub(super) struct KeyEntry {
 #[serde(remote = "RevokedRegistration", deny_unknown_fields)]
 pub(super) struct RevocationEntry {
     /// Its public id contains its fingerprint and its expiry.
-    #[serde(with = "wire", rename = "client_id")]
+    #[serde(with = "Stored", rename = "client_id")]
     registration: Registration,
-    #[serde(with = "wire", rename = "at")]
+    #[serde(with = "Stored", rename = "at")]
     revoked_at: Timestamp,
 }

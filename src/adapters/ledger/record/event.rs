@@ -9,7 +9,7 @@ use crate::domain::{
     RevokedRegistration, TextDigest, Timestamp, Tombstone,
 };
 
-use super::entry::{DeliveryEntry, KeyEntry, RevocationEntry, wire};
+use super::entry::{DeliveryEntry, KeyEntry, RevocationEntry, Stored};
 
 /// An event as written in the ledger. Times are milliseconds since the Unix epoch, hashes are lowercase
 /// hexadecimal.
@@ -53,7 +53,7 @@ impl Event {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum State {
-    Contact(#[serde(with = "wire")] Contact),
+    Contact(#[serde(with = "Stored")] Contact),
     /// The remains of a forgotten address.
     Tombstone {
         address: Hex<16>,
