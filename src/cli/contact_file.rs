@@ -102,14 +102,21 @@ fn read_csv(
                 continue;
             }
         }
-        let bad = if is_open || swallows(&record, delimiter) {
-            let lines = line_feeds(text.trim_ascii_end()) + 1;
-            let last = line + lines - 1;
+        let has_more = record.len() > columns.len();
+        let line_feeds = line_feeds(text.trim_ascii_end());
+        let bad = if is_open || has_more && line_feeds > 0 || swallows(&record, delimiter) {
+            let is_what = match line_feeds {
+                0 => "is not closed".to_owned(),
+                more => format!(
+                    "turns {} lines (up to line {}) into one cell",
+                    more + 1,
+                    line + more
+                ),
+            };
             Some(format!(
-                "a quote opened in this row turns {lines} lines (up to line {last}) into one cell: close it or \
-                 remove it, and import the file again"
+                "a quote opened in this row {is_what}: close it or remove it, and import the file again"
             ))
-        } else if record.len() > columns.len() {
+        } else if has_more {
             let (found, count) = (record.len(), columns.len());
             Some(format!(
                 "the row has {found} cells, but the header has {count}"
@@ -174,7 +181,7 @@ fn header(record: &ByteRecord, given: &Columns, line: u64) -> Result<Columns, Co
     }
     let is_there = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
     let missing = given.iter().find(|(name, _)| !is_there(name.trim()));
-    Err(CommandError::Input(match (names.as_slice(), missing) {
+    let problem = match (names.as_slice(), missing) {
         ([name], _) if !has_email && name.contains('@') => {
             return Ok(vec![((*name).to_owned(), ColumnMeaning::Email)]);
         }
@@ -183,14 +190,15 @@ fn header(record: &ByteRecord, given: &Columns, line: u64) -> Result<Columns, Co
              by commas, semicolons or tabs, such as email,subscribed_at; for another name give --column NAME=email"
         ),
         (_, Some((name, _))) => format!("the file has no column {name}, given with --column"),
-        _ if !unclear.is_empty() => format!(
+        _ if unclear.is_empty() => return Ok(columns),
+        _ => format!(
             "line {line}: the meaning of {} is unknown, and it may mark people who must not be emailed. Nothing was \
              imported. Give the meaning of a yes in each: --column NAME=unsubscribed, NAME=subscribed or \
              NAME=confirmed; NAME=status if it holds words, NAME=ignore if none of these",
             quoted(unclear.join(", ").as_bytes(), None)
         ),
-        _ => return Ok(columns),
-    }))
+    };
+    Err(CommandError::Input(problem))
 }
 
 fn not_utf8(line: u64) -> CommandError {

@@ -67,7 +67,8 @@ impl Delivering {
         self.workers.push(started);
     }
 
-    /// Stops them, which stores the last counts. Deliveries in flight that don't end soon are due again at the next start.
+    /// Stops them, which stores the last counts. Deliveries in flight that don't end soon are due again at the next
+    /// start.
     pub(super) async fn finish(self) {
         self.stop.cancel();
         let finished = async {

@@ -131,12 +131,21 @@ async fn name(base_url: &str, acme: &AcmeCertificate, listen: SocketAddr) -> Che
 /// Checks that a proxy leads to this service and how clients are told apart, by the remaining limit in each
 /// response.
 async fn proxy(base_url: &str, listen: SocketAddr, outside: &ProbeAnswer) -> Checked {
-    let direct = ask(&format!("http://{listen}"), None).await;
-    let forged = ask(base_url, Some(("X-Forwarded-For", FORGED))).await;
-    let (Ok(direct), Ok(forged)) = (direct, forged) else {
-        return warning(format!(
-            "{listen} does not respond; give this command the service's --listen"
-        ));
+    let direct = match ask(&format!("http://{listen}"), None).await {
+        Ok(direct) => direct,
+        Err(error) => {
+            return warning(format!(
+                "{listen} does not respond: {error}; give this command the service's --listen"
+            ));
+        }
+    };
+    let forged = match ask(base_url, Some(("X-Forwarded-For", FORGED))).await {
+        Ok(forged) => forged,
+        Err(error) => {
+            return warning(format!(
+                "{base_url} does not respond to a forged X-Forwarded-For: {error}"
+            ));
+        }
     };
     // The request ids of a process begin with the same random digits.
     let process =

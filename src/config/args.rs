@@ -145,7 +145,8 @@ pub struct Args {
         value_name = "on|off",
         default_value = "off",
         action = ArgAction::Set,
-        value_parser = BoolishValueParser::new()
+        value_parser = BoolishValueParser::new(),
+        hide_possible_values = true
     )]
     consent_ip: bool,
 

@@ -254,7 +254,9 @@ pub fn completions(shell: Shell) -> Vec<u8> {
 /// # Errors
 /// Never, because it is written to memory.
 pub fn man_page() -> io::Result<Vec<u8>> {
-    let (command, mut page) = (command(), Vec::new());
+    // A flag that `-h` does not show would have no description.
+    let command = command().mut_args(|arg| arg.hide_short_help(false));
+    let mut page = Vec::new();
     let man = Man::new(command.clone())
         .section("1")
         .manual("User Commands");

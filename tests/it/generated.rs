@@ -52,4 +52,6 @@ fn the_man_page_describes_every_flag_once_and_every_command() {
         assert_eq!(page.matches(&entry).count(), 1, "{command}");
     }
     assert_eq!(page.matches("\\-\\-trusted\\-proxy\\fR").count(), 1);
+    // Not one that `-h` shows.
+    assert!(page.contains("Network of proxies whose"), "{page}");
 }

@@ -30,7 +30,7 @@
 //!
 //! **An erasure** (`erasure`) removes an address from every file: from the ledger by a compaction, which also
 //! removes the damaged ledger that a repair kept. The operator's request is answered after that; for contacts
-//! that refused or expired, `upkeep` does it once a day. A keyed hash of the address stays, the tombstone, so
+//! that refused or expired, `trimming` does it once a day. A keyed hash of the address stays, the tombstone, so
 //! that an import does not bring it back.
 //!
 //! **Deliveries** (`deliveries`) are due until a line says that they were made or failed. An index in memory

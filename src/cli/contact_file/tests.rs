@@ -129,8 +129,7 @@ fn bad_rows_of_csv_are_named_and_skipped() {
             (9, "c@d.example"),
             (
                 10,
-                "bad: a quote opened in this row turns 1 lines (up to line 10) into one cell: close it or remove \
-                 it, and import the file again",
+                "bad: a quote opened in this row is not closed: close it or remove it, and import the file again",
             ),
         ],
     );

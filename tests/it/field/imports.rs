@@ -404,6 +404,12 @@ fn a_stray_quote_is_told_with_its_line_and_how_many_lines_it_took() {
             "line 2: a quote opened in this row turns 3 lines (up to line 4) into one cell",
             4,
         ),
+        // It takes the address of the next line.
+        (
+            "email,note\na@x.test,\"Ada\n\"b@x.test\",B,\nc@x.test,C\n".to_owned(),
+            "line 2: a quote opened in this row turns 2 lines (up to line 3) into one cell",
+            1,
+        ),
         (
             "email\n\"a@x.test\nb@x.test\n".to_owned(),
             "line 2: a quote opened in this row turns 2 lines (up to line 3) into one cell",

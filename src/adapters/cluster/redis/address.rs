@@ -5,9 +5,9 @@ use redis::{ConnectionAddr, IntoConnectionInfo as _, RedisConnectionInfo};
 use crate::domain::macros::hidden;
 
 /// The error about an address, which may contain a password and is not quoted.
-const MALFORMED: &str = "must be like redis://HOST:6379 or, with TLS, rediss://USER:PASSWORD@HOST:6379/DATABASE: a single \
-     Redis or Valkey, with replicas behind its name if there are some, and no cluster; an IPv6 address in brackets, the \
-     special characters of the user and the password percent-encoded, and no options after ?";
+const MALFORMED: &str = "must be like redis://HOST:6379 or, with TLS, rediss://USER:PASSWORD@HOST:6379/DATABASE: a \
+     single Redis or Valkey, with replicas behind its name if there are some, and no cluster; an IPv6 address in \
+     brackets, the special characters of the user and the password percent-encoded, and no options after ?";
 
 /// The location of the windows: the primary's name, which may move to another server.
 #[derive(Clone)]

@@ -3,9 +3,11 @@
 //! | | |
 //! |---|---|
 //! | `KEYS` | the windows of one request |
-//! | `ARGV` | the verb; the time in milliseconds, or empty for the server's; then for each window the quota's count and length, and for a refund the instant of the charge |
-//! | result | for each window its count, the milliseconds until the next admission, and the instant of the charge or 0 |
-//! | a value | a version (1 byte), the sum of the counts (4), then the buckets, oldest first: instant (6) and count (4) |
+//! | `ARGV` | the verb; the time in milliseconds, or empty for the server's; then three numbers for each window |
+//! | result | for each window its count, the milliseconds until the next admission, the instant of the charge or 0 |
+//! | a value | a version (1 byte), the sum of the counts (4), then the buckets by age: instant (6) and count (4) |
+//!
+//! The numbers for a window are the quota's count and length, and for a refund the instant of the charge.
 //!
 //! All windows are charged, or none. Refusals and looks write nothing, unless the clock was set back.
 
