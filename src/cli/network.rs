@@ -209,8 +209,10 @@ async fn webhook(args: &Args) -> Checked {
     let Some(url) = &args.newsletter_webhook else {
         return ok("none: nobody is notified of sign-ups");
     };
-    let told = "its host accepts connections; nothing was posted";
-    connect(url.as_str()).await.map(|_certificate| told).into()
+    match connect(url.as_str()).await {
+        Ok(_certificate) => ok("its host accepts connections; nothing was posted"),
+        Err(error) => failed(format!("cannot connect: {error}")),
+    }
 }
 
 /// Checks the email account, with a connection if `asks`.

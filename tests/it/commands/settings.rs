@@ -122,7 +122,7 @@ fn root_checks_as_the_owner_of_the_data_directory() {
         ran.out.contains("checking as root: cannot run setpriv"),
         "{ran:?}"
     );
-    assert!(ran.out.contains("run as 65534"), "{ran:?}");
+    assert!(ran.out.contains("sudo -u '#65534'"), "{ran:?}");
 }
 
 #[test]
