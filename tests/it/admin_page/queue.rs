@@ -104,8 +104,8 @@ async fn a_pause_is_shown_with_its_reason_and_a_retry_ends_that_of_email() {
     assert_eq!(row["last_error"], json!(null));
     let field = format!("id={id}");
     let done = desk.confirm(&login, "/queue/retry", &field).await.text;
-    let told = "<h1>Due now</h1>\n<p>It is sent within a second, unless deliveries are paused.</p>\n\
-                <p>Email is no longer paused.</p>\n<p>Webhook deliveries are paused.</p>\n";
+    let told = "<h1>Due now</h1>\n<p>It is sent within a second, unless deliveries are paused.</p>\n\n\
+                <p>Email is no longer paused.</p>\n\n<p>Webhook deliveries are paused.</p>\n";
     assert!(done.contains(told), "{done}");
     counters.of(Channel::Mail).pause.set(pause());
     let retried = ask(&desk.app, "queue retry", json!({ "id": id })).await;
