@@ -7,7 +7,7 @@ use landing_api::domain::consent::Confirmation;
 use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription, Tombstone};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::delivery::{Channel, DeliveryKind};
-use landing_api::domain::hourly_counts::{Hour, HourlyCounts};
+use landing_api::domain::hourly_counts::{Counts, Hour, HourlyCounts};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::operator::import::IMPORT_ROWS;
@@ -86,7 +86,11 @@ async fn a_copy_is_all_or_nothing_and_keeps_order_times_and_signers() {
         filling.add(tombstones.to_vec()).await.unwrap();
         filling.add(hours.to_vec()).await.unwrap();
         filling.add::<Contact>(Vec::new()).await.unwrap();
-        filling.add::<HourlyCounts>(Vec::new()).await.unwrap();
+        let empty = HourlyCounts {
+            hour: Hour::of(START),
+            counts: Counts::default(),
+        };
+        filling.add(vec![empty]).await.unwrap();
         assert_eq!(filling.is_empty().await, Ok(false));
         if !is_kept {
             drop(filling);

@@ -10,7 +10,7 @@ use landing_api::metrics::Metrics;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList, StoreError};
 use rustix::process::Signal;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::engine::{free_port, until};
 use crate::fixtures::{
@@ -279,6 +279,28 @@ async fn a_row_that_somebody_holds_holds_up_nobody_else() {
     holder.batch_execute("ROLLBACK").await.unwrap();
     let again = spawn_sign_up(&store, "held", 1);
     assert_eq!(again.await.unwrap(), renewed(true));
+}
+
+#[tokio::test]
+async fn others_do_the_work_of_missing_connections_which_are_logged() {
+    let server = Postgres::start().await;
+    drop(server.store().await);
+    let role = "CREATE ROLE site LOGIN CONNECTION LIMIT 2; GRANT ALL ON ALL TABLES IN SCHEMA public TO site";
+    server.sql(role).await;
+    let settings = settings(&server.url().replace("postgres@", "site@"));
+    let metrics = Arc::new(Metrics::new([]));
+    let signed_up = async {
+        let store = open_counted(&settings, &metrics).await.unwrap();
+        for waiting in spawn_sign_ups(&store, "n", 64) {
+            assert_eq!(waiting.await.unwrap(), CREATED);
+        }
+        sleep(Duration::from_secs(6)).await;
+        assert_eq!(ContactStore::check(&*store), Ok(()));
+        assert!(!metrics.store_engine.is_away());
+    };
+    let ((), log) = logged_async(signed_up).await;
+    let missing = "a connection to the database is missing";
+    assert_eq!(log.matches(missing).count(), 3, "{log}");
 }
 
 #[tokio::test]

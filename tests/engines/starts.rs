@@ -10,11 +10,13 @@ use landing_api::adapters::outbound::Roots;
 use landing_api::domain::contact::Subscription;
 use landing_api::domain::secret::Secret;
 use landing_api::ports::ContactStore;
+use tokio::time::Instant;
 
 use crate::engine::{free_port, password_file, until};
 use crate::fixtures::{START, address, imported, sign_up};
 use crate::limits_access::issue;
 use crate::postgres::{Postgres, TERMINATE, open, open_with, own, settings, url};
+use crate::relay::{Flow, Relay};
 
 const NO_TABLES: &str = "the database has no tables yet";
 const FOREIGN_SECRET: &str = "the secret is not the one that the database was used with";
@@ -138,6 +140,19 @@ async fn a_primary_that_takes_no_writes_is_refused_and_the_other_host_is_taken()
         let url = format!("postgres://postgres@{hosts}/postgres?sslmode=disable");
         drop(open(&url).await.unwrap());
     }
+}
+
+#[tokio::test]
+async fn a_silent_host_holds_an_attempt_up_for_three_seconds() {
+    let server = Postgres::start().await;
+    let relay = Relay::start(server.port()).await;
+    relay.set(Flow::Stall);
+    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", relay.port(), free_port());
+    let url = format!("postgres://postgres@{hosts}/postgres?sslmode=disable");
+    let begun = Instant::now();
+    check_refused(&settings(&url), "cannot be reached").await;
+    let seconds = begun.elapsed().as_secs_f32();
+    assert!((3.0..4.5).contains(&seconds), "{seconds}");
 }
 
 #[tokio::test]

@@ -29,6 +29,9 @@ pub(super) const VERSION: i32 = 5;
 
 /// Deadline of DNS, connecting, TLS and login together, which take seven round trips.
 pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+/// Deadline of the other hosts after one has refused. A host that is gone would delay the next attempt, and by then a
+/// standby may have been promoted.
+const OTHERS_DEADLINE: Duration = Duration::from_secs(3);
 
 /// Most bytes between two responses: a page of deliveries has a few tens of millions.
 const ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
@@ -218,13 +221,14 @@ async fn first(
     trials: impl Iterator<Item = impl Future<Output = Result<PostgresConnection, PostgresOpenError>>>,
 ) -> Result<PostgresConnection, PostgresOpenError> {
     let mut trials: FuturesUnordered<_> = trials.collect();
-    let mut refusal = silent();
-    while let Some(tried) = trials.next().await {
+    let (mut refusal, mut patience) = (silent(), CONNECT_DEADLINE);
+    while let Ok(Some(tried)) = timeout(patience, trials.next()).await {
         match tried {
             Ok(connection) => return Ok(connection),
             Err(error) if matches!(refusal, PostgresOpenError::Away(_)) => refusal = error,
             Err(_) => {}
         }
+        patience = OTHERS_DEADLINE;
     }
     Err(refusal)
 }

@@ -19,9 +19,11 @@ use super::connection::Parameters;
 use super::dedicated::DedicatedConnection;
 use super::rows::{
     bytea, bytes_column, column, delivery_rows, instant, instant_column, json_column,
-    optional_instant, queue, signer, signers, timestamptz, unexpected,
+    optional_instant, queue, settings, signer, signers, timestamptz, unexpected,
 };
 use super::store::PostgresStore;
+
+const KEEP: &str = concat!(settings!("50ms"), include_str!("upsert.sql"));
 
 /// The columns that [`contact`] reads.
 const CONTACT: &str = "SELECT place, email, signers, subscribed_at, last_seen_at, consent, left_at, leave_token, \
@@ -47,8 +49,8 @@ const STATUS_COUNTS: &str = "SELECT (SELECT count(*) FROM contact WHERE is_pendi
 
 const CONFIRM: &str = concat!(
     ", confirmed AS (UPDATE contact SET left_at = NULL, \
-             confirmation = confirmation || jsonb_build_object('confirmed_at', $2::bigint, 'ip', $4::text) FROM settings \
-         WHERE leave_token = $1 AND is_pending RETURNING place), \
+             confirmation = confirmation || jsonb_build_object('confirmed_at', $2::bigint, 'ip', $4::text) \
+         FROM settings WHERE leave_token = $1 AND is_pending RETURNING place), \
      queued AS (",
     queue!("confirmed", "$3"),
     ") SELECT place FROM confirmed"
@@ -63,10 +65,8 @@ const OVERDUE: &str = ", LATERAL (SELECT greatest((confirmation->>'mailed_at')::
      ORDER BY place LIMIT $4";
 
 /// Expires contacts that had unsubscribed before. The others are erased after it.
-const EXPIRE: &str = ", stayed AS (UPDATE contact SET confirmation = NULL, consent = NULL FROM settings \
-         WHERE leave_token = ANY($1) AND is_pending AND left_at IS NOT NULL RETURNING email), \
-     undelivered AS (DELETE FROM delivery USING stayed WHERE delivery.email = stayed.email) \
-     SELECT email FROM stayed";
+const EXPIRE: &str = "UPDATE contact SET confirmation = NULL, consent = NULL \
+     WHERE leave_token = ANY($1) AND is_pending AND left_at IS NOT NULL RETURNING email";
 const ERASE_PENDING: &str =
     "DELETE FROM contact WHERE leave_token = ANY($1) AND is_pending RETURNING email, true";
 /// All of the addresses are dropped from deliveries, and remembered.
@@ -122,7 +122,7 @@ impl ContactStore for PostgresStore {
             (&row.to_string(), Type::TEXT),
             (&delivery_rows(&sign_up.notice), Type::TEXT),
         ];
-        let rows = self.change(include_str!("upsert.sql"), values).await?;
+        let rows = self.change_by(KEEP, values).await?;
         let row = rows.first().ok_or_else(unexpected)?;
         if column(row, 0)? {
             return Ok(Subscription::Created);
@@ -204,7 +204,12 @@ impl ContactStore for PostgresStore {
         for tokens in tokens.chunks(ERASED_MAX) {
             let tokens: Vec<_> = tokens.iter().map(|token| &token.as_bytes()[..]).collect();
             let which: Parameters<'_> = &[(&tokens, Type::BYTEA_ARRAY)];
-            let stayed = self.change(EXPIRE, which).await?;
+            let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
+            let stayed = first_column(&transaction.ask(EXPIRE, which).await?)?;
+            let stayed = Vec::from_iter(stayed);
+            let named: Parameters<'_> = &[(&stayed, Type::TEXT_ARRAY)];
+            transaction.ask(DROP_NAMING, named).await?;
+            transaction.commit().await?;
             let erased = self.erase(ERASE_PENDING, which, REMEMBER).await?;
             count += stayed.len() + erased.contacts.len();
         }

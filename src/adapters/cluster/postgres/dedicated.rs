@@ -54,7 +54,7 @@ impl DedicatedConnection {
         // An arbitrary number for the lock that nobody else uses.
         let begin = format!(
             "BEGIN; {} SELECT * FROM settings; SELECT pg_advisory_xact_lock(7235119206014); {more}",
-            settings("'0'")
+            settings!("0")
         );
         let transaction = Self::open(connector).await?;
         answered(transaction.connection.run(&begin)).await?;
@@ -69,20 +69,21 @@ impl DedicatedConnection {
         answered(self.connection.ask(statement, parameters)).await
     }
 
-    /// Adds values in order, except existing ones. Returns a column of the added rows. Thousands of rows are converted on a
-    /// separate thread: sign-ups would wait behind them.
+    /// Adds values in order, except existing ones. Returns a column of the added rows. Thousands of rows are converted
+    /// on a separate thread: sign-ups would wait behind them.
     pub(super) async fn insert<T: Stored + Send + 'static>(
         &self,
         values: Vec<T>,
         returning: &'static str,
     ) -> Result<Vec<Row>, StoreError> {
-        if values.is_empty() {
+        // An hour without counts has no row.
+        if values.iter().all(|value| value.rows().is_empty()) {
             return Ok(Vec::new());
         }
         let encoded = spawn_blocking(move || insert(&values, returning)).await;
         let (statement, rows) =
             encoded.map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        let statement = settings("'0'") + &statement;
+        let statement = format!("{} {statement}", settings!("0"));
         self.ask(&statement, &[(&rows, Type::TEXT)]).await
     }
 

@@ -48,8 +48,8 @@ const SETTLE: &str = ", made AS (DELETE FROM delivery USING settings WHERE id = 
 const RETRY: &str = "UPDATE delivery SET due_at = now(), attempts = 0, dead_at = NULL FROM settings \
      WHERE id = $1 OR ($1 IS NULL AND (dead_at IS NOT NULL OR due_at > now())) RETURNING place";
 
-const DROP_DEAD: &str = "DELETE FROM delivery USING settings WHERE dead_at <= now() - $1::bigint * interval '1 ms' OR id IN \
-         (SELECT id FROM delivery WHERE dead_at IS NOT NULL ORDER BY dead_at DESC OFFSET $2) RETURNING place";
+const DROP_DEAD: &str = "DELETE FROM delivery USING settings WHERE dead_at <= now() - $1::bigint * interval '1 ms' \
+     OR id IN (SELECT id FROM delivery WHERE dead_at IS NOT NULL ORDER BY dead_at DESC OFFSET $2) RETURNING place";
 
 const STANDING: &str = "SELECT count(*) FILTER (WHERE dead_at IS NULL), \
          min(queued_at) FILTER (WHERE dead_at IS NULL), count(dead_at), \
@@ -57,7 +57,8 @@ const STANDING: &str = "SELECT count(*) FILTER (WHERE dead_at IS NULL), \
      FROM delivery WHERE channel = $1";
 
 /// The columns that [`delivery`] reads.
-const DELIVERY: &str = "SELECT place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at, network FROM delivery";
+const DELIVERY: &str = "SELECT place, id, kind, email, body, queued_at, due_at, attempts, last_error, \
+     dead_at, network FROM delivery";
 
 #[async_trait]
 impl DeliveryQueue for PostgresStore {

@@ -1,9 +1,12 @@
-//! A connection that is replaced when it fails.
+//! Connections that are replaced when they fail.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use futures_util::future::{join_all, select_ok};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_postgres::Row;
 
@@ -23,29 +26,75 @@ const SILENCE_MIN: Duration = Duration::from_millis(500);
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
 /// The same after an error that is unlikely to go away by itself.
 const REFUSED_INTERVAL: Duration = Duration::from_secs(5);
+/// Time in which a connection that was lost is replaced, if the database is there.
+const REPLACED_WITHIN: Duration = Duration::from_millis(300);
 /// Time for which the database may be unavailable before health reports it. A planned failover takes less.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The connection, or the time from which there has been none.
+/// A connection, or the time from which there has been none.
 type Connection = Result<Arc<PostgresConnection>, Instant>;
 
-/// The connection to the database.
-#[derive(Clone)]
-pub(super) struct Link(watch::Receiver<Connection>);
+/// Connections to the database. One that is missing is replaced by the next.
+pub(super) struct Links {
+    links: Vec<watch::Receiver<Connection>>,
+    /// Aborted on drop.
+    _tasks: JoinSet<()>,
+}
 
-impl Link {
-    /// A link, and the task that maintains its connection. With `metrics` it records and logs whether there is one.
-    pub(super) fn new(
-        connector: Arc<Connector>,
-        metrics: Option<Arc<Metrics>>,
-    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (connections, connection) = watch::channel(Err(Instant::now()));
-        (Self(connection), keep(connector, metrics, connections))
+/// The state of all connections together.
+struct Standing {
+    metrics: Arc<Metrics>,
+    /// Number of connections.
+    live: AtomicUsize,
+}
+
+impl Links {
+    /// Maintains this many connections, and records and logs whether there is one.
+    pub(super) fn new(count: usize, connector: &Arc<Connector>, metrics: Arc<Metrics>) -> Self {
+        let live = AtomicUsize::new(0);
+        let standing = Arc::new(Standing { metrics, live });
+        let mut tasks = JoinSet::new();
+        let link = |_number| {
+            let (sender, link) = watch::channel(Err(Instant::now()));
+            tasks.spawn(keep(Arc::clone(connector), Arc::clone(&standing), sender));
+            link
+        };
+        Self {
+            links: (0..count).map(link).collect(),
+            _tasks: tasks,
+        }
+    }
+
+    /// Returns when all are connected, or at the deadline.
+    pub(super) async fn connected(&self, deadline: Instant) {
+        let all = join_all(self.links.iter().cloned().map(connection));
+        let _ = timeout_at(deadline, all).await;
+    }
+
+    /// The connection whose turn it is, or the next that there is if that one has been missing for longer than it takes
+    /// to replace.
+    async fn connection(&self, turn: usize) -> Result<Arc<PostgresConnection>, Instant> {
+        let links = self.links.iter().cycle().skip(turn);
+        if let Some(own) = links.clone().next().cloned() {
+            let lost = own.borrow().as_ref().err().copied();
+            let soon = lost.unwrap_or_else(Instant::now) + REPLACED_WITHIN;
+            if let Ok(found) = timeout_at(soon, connection(own)).await {
+                return found;
+            }
+        }
+        let all = links.take(self.links.len()).cloned();
+        let (connection, _others) = select_ok(all.map(|link| Box::pin(connection(link)))).await?;
+        Ok(connection)
     }
 
     /// Fails if the database has been unavailable for a while. Does not wait.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let away = self.0.borrow().as_ref().err().map(Instant::elapsed);
+        let away = |link: &watch::Receiver<Connection>| {
+            let since = link.borrow().as_ref().err().copied();
+            since.map(|since| since.elapsed())
+        };
+        // None if there is a connection.
+        let away = self.links.iter().map(away).min().flatten();
         match away.filter(|away| *away >= PATIENCE) {
             Some(away) => {
                 let text = format!("the database has been unavailable for {} s", away.as_secs());
@@ -55,22 +104,27 @@ impl Link {
         }
     }
 
-    /// Runs an idempotent statement until there is a result. A connection that does not respond before `deadline` is
-    /// dropped.
+    /// Runs an idempotent statement until there is a result: over the connection whose turn it is, or the next that
+    /// there is. A connection that does not respond before `deadline` is dropped.
     pub(super) async fn ask(
         &self,
+        turn: usize,
         statement: &str,
         parameters: Parameters<'_>,
         deadline: Instant,
     ) -> Result<Vec<Row>, StoreError> {
         loop {
-            let connection = self.connection(deadline).await?;
+            let connecting = timeout_at(deadline, self.connection(turn));
+            let Ok(Ok(connection)) = connecting.await else {
+                let text = "the database is unavailable".to_owned();
+                return Err(StoreError::Unavailable(text));
+            };
             let sent = Instant::now();
             match timeout_at(deadline, connection.ask(statement, parameters)).await {
                 Ok(Ok(rows)) => return Ok(rows),
                 Ok(Err(error)) => match failure(&error) {
                     Some(failure) => return Err(failure),
-                    // The next attempt waits for a new connection.
+                    // The next attempt takes another connection.
                     None => connection.gone.cancel(),
                 },
                 Err(_elapsed) => {
@@ -83,48 +137,57 @@ impl Link {
             }
         }
     }
-
-    /// A connection that works as far as known.
-    pub(super) async fn connection(
-        &self,
-        deadline: Instant,
-    ) -> Result<Arc<PostgresConnection>, StoreError> {
-        let mut connections = self.0.clone();
-        let is_there = |new: &Connection| new.as_ref().is_ok_and(|one| !one.gone.is_cancelled());
-        let connection = timeout_at(deadline, connections.wait_for(is_there)).await;
-        let connection = connection.ok().and_then(|found| found.ok()?.clone().ok());
-        connection.ok_or_else(|| StoreError::Unavailable("the database is unavailable".to_owned()))
-    }
 }
 
-/// Connects, watches the connection, and reconnects, until the link is dropped. A change is logged once.
+/// The connection of a link, as soon as there is one that works as far as known. Fails if the link has ended.
+async fn connection(
+    mut link: watch::Receiver<Connection>,
+) -> Result<Arc<PostgresConnection>, Instant> {
+    let is_live = |new: &Connection| new.as_ref().is_ok_and(|one| !one.gone.is_cancelled());
+    let found = link.wait_for(is_live).await;
+    found.map_or_else(|_ended| Err(Instant::now()), |found| found.clone())
+}
+
+/// Connects, watches the connection, and reconnects, until the links are dropped. A change is logged once.
 async fn keep(
     connector: Arc<Connector>,
-    metrics: Option<Arc<Metrics>>,
+    standing: Arc<Standing>,
     connections: watch::Sender<Connection>,
 ) {
-    let is_change = |is_away| {
-        let metrics = metrics.as_ref();
-        metrics.is_some_and(|metrics| metrics.store_engine.set_away(is_away))
-    };
+    let Standing { metrics, live } = &*standing;
+    let (mut since, mut is_told) = (Instant::now(), false);
     while !connections.is_closed() {
         let begun = Instant::now();
         match connector.connect().await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
-                let before = connections.send_replace(Ok(Arc::clone(&connection)));
-                if is_change(false) {
-                    let away_ms = before.err().map(|since| since.elapsed().as_millis());
+                live.fetch_add(1, Relaxed);
+                drop(connections.send_replace(Ok(Arc::clone(&connection))));
+                let away_ms = since.elapsed().as_millis();
+                if metrics.store_engine.set_away(false) {
                     tracing::info!(away_ms, "the database is back");
+                } else if is_told {
+                    tracing::info!(away_ms, "a missing connection to the database is back");
                 }
                 watch_over(&connection).await;
-                drop(connections.send_replace(Err(Instant::now())));
+                (since, is_told) = (Instant::now(), false);
+                live.fetch_sub(1, Relaxed);
+                drop(connections.send_replace(Err(since)));
             }
             Err(error) => {
-                if is_change(true) {
+                let reason = error.to_string();
+                if live.load(Relaxed) == 0 {
+                    if metrics.store_engine.set_away(true) {
+                        tracing::warn!(
+                            reason,
+                            "the database is unavailable: sign-ups and new keys are refused until it is back"
+                        );
+                    }
+                } else if !is_told && since.elapsed() >= PATIENCE {
+                    is_told = true;
                     tracing::warn!(
-                        reason = error.to_string(),
-                        "the database is unavailable: sign-ups and new keys are refused until it is back"
+                        reason,
+                        "a connection to the database is missing: others do its work"
                     );
                 }
                 if !matches!(error, PostgresOpenError::Away(_)) {

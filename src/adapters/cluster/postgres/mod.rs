@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `address` | the settings: URL of the database with its hosts, password, authorities, secrets |
 //! | `connection` | connecting to the writable host, and the check of its tables |
-//! | `link` | a connection that is replaced when it fails, statements over it, and its availability, for health and the log |
+//! | `link` | connections that are replaced when they fail, statements over them, availability for health and the log |
 //! | `dedicated` | connections of their own for long work |
 //! | `error` | errors of the database, for a statement and for the operator |
 //! | `store` | the store behind the ports |
@@ -22,7 +22,8 @@
 //! **A pooler** may be in between, even in transaction mode: statements have no name, and each change carries its
 //! settings (`rows`) until the end of its own transaction.
 //!
-//! **Connections.** Five per node: four for changes, one for lookups, all pipelined. Counts, erasures, lists,
+//! **Connections.** Five per node: four for changes, one for lookups, all pipelined; one that is missing is replaced
+//! by the next. Counts, erasures, lists,
 //! imports and copies use another one while they last, and one of these stays for the next use. Every second
 //! each of the five is checked, and replaced if it is not writable or does not respond. All hosts of the URL are
 //! tried at once, and the first writable one is used.

@@ -142,8 +142,8 @@ impl Stored for HourlyCounts {
     }
 }
 
-/// A statement after [`settings`] that adds its parameter, these values as rows of JSON, to their table in order. Existing
-/// rows are left unchanged.
+/// A statement after `settings!` that adds its parameter, these values as rows of JSON, to their table in order.
+/// Existing rows are left unchanged. There must be a row.
 pub(super) fn insert<T: Stored>(values: &[T], returning: &str) -> (String, String) {
     let rows: Vec<_> = values.iter().flat_map(T::rows).collect();
     let columns = rows.first().and_then(Value::as_object);
@@ -188,13 +188,17 @@ pub(super) use queue;
 /// The settings of a change, until the end of its own transaction: a flush, and no long wait for a lock. They are
 /// not settings of the connection, because a pooler may give each transaction another one. A statement that
 /// follows this lists `settings` in `FROM`, so that it is evaluated before the first row is locked.
-pub(super) fn settings(lock_timeout: &str) -> String {
-    format!(
-        "WITH settings AS (SELECT set_config('lock_timeout', {lock_timeout}, true), \
-         set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
-             WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true))"
-    )
+macro_rules! settings {
+    ($lock_timeout:literal) => {
+        concat!(
+            "WITH settings AS (SELECT set_config('lock_timeout', '",
+            $lock_timeout,
+            "', true), set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+                 WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true))"
+        )
+    };
 }
+pub(super) use settings;
 
 /// The last instant stored in columns, in the year 10889: later ones would overflow.
 const INSTANT_MS_MAX: u64 = (1 << 48) - 1;

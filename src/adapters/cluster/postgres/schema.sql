@@ -21,7 +21,7 @@ CREATE TABLE contact (
         GENERATED ALWAYS AS (confirmation IS NOT NULL AND NOT confirmation ? 'confirmed_at') STORED
 ) WITH (fillfactor = 90);
 CREATE INDEX contact_leave_token ON contact (leave_token);
--- Unconfirmed contacts, which upkeep checks every hour, and unsubscribed ones, for their number.
+-- Unconfirmed contacts, which trimming checks every hour, and unsubscribed ones, for their number.
 CREATE INDEX contact_pending ON contact (place) WHERE is_pending;
 CREATE INDEX contact_left ON contact (place) WHERE left_at IS NOT NULL AND NOT is_pending;
 -- Consent texts, each stored once.

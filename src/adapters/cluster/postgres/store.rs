@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures_util::stream;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -19,13 +18,16 @@ use super::address::PostgresSettings;
 use super::connection::{CONNECT_DEADLINE, Connector, Parameters};
 use super::dedicated::DedicatedConnection;
 use super::error::PostgresOpenError;
-use super::link::Link;
+use super::link::Links;
 use super::rows::{Stored, column, insert, instant, settings};
 
 /// Deadline of a change, including the lookup of a credential before it: less than the three seconds after which
 /// the client gets a response.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 const READ_DEADLINE: Duration = Duration::from_millis(700);
+/// Most attempts of a change while another transaction holds one of its rows. Each waits for 50 ms (`settings!`), and
+/// so do the changes behind it, which then go first.
+const LOCK_ATTEMPTS: usize = 10;
 /// Most waiting changes.
 const WAITING_MAX: usize = 1024;
 /// Connections for changes: the server flushes those of several together.
@@ -42,15 +44,12 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// Contacts, keys, revocations and counts in a PostgreSQL database.
 pub struct PostgresStore {
     pub(super) connector: Arc<Connector>,
-    /// The first one reports whether the database is available.
-    writes: [Link; WRITERS],
-    reads: Link,
+    /// [`WRITERS`] for changes, and one for lookups.
+    links: Links,
     waiting: Semaphore,
     looking_up: Semaphore,
     pub(super) looking_up_tokens: Semaphore,
     tombstone_keys: Vec<MacKey>,
-    /// Aborted on drop.
-    _tasks: JoinSet<()>,
 }
 
 impl PostgresStore {
@@ -62,35 +61,21 @@ impl PostgresStore {
     ) -> Result<Arc<Self>, PostgresOpenError> {
         let connector = Arc::new(Connector::new(settings)?);
         try_for(&connector, patience).await?;
-        let mut tasks = JoinSet::new();
-        let mut link = |metrics| {
-            let (link, keeping) = Link::new(Arc::clone(&connector), metrics);
-            tasks.spawn(keeping);
-            link
-        };
-        let mut counted = Some(metrics);
-        let writes = [(); WRITERS].map(|()| link(counted.take()));
-        let reads = link(None);
-        for link in writes.iter().chain([&reads]) {
-            // If there is no connection after all, changes and lookups report it.
-            let _ = link.connection(Instant::now() + CONNECT_DEADLINE).await;
-        }
+        let links = Links::new(WRITERS + 1, &connector, metrics);
+        links.connected(Instant::now() + CONNECT_DEADLINE).await;
         Ok(Arc::new(Self {
             connector,
-            writes,
-            reads,
+            links,
             waiting: Semaphore::new(WAITING_MAX),
             looking_up: Semaphore::new(LOOK_UPS_MAX),
             looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
             tombstone_keys: settings.tombstone_keys.clone(),
-            _tasks: tasks,
         }))
     }
 
     /// Fails if the database has been unavailable for a while.
     pub(super) fn check_writes(&self) -> Result<(), StoreError> {
-        let [first, ..] = &self.writes;
-        first.check()
+        self.links.check()
     }
 
     /// The hashes under which these addresses may be remembered as forgotten: all under the first key, then under the
@@ -106,19 +91,33 @@ impl PostgresStore {
         hashes.collect()
     }
 
-    /// Makes an idempotent change by a statement that follows [`settings`], with retries.
+    /// Makes an idempotent change by a statement that follows `settings!`, with retries.
     pub(super) async fn change(
         &self,
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
+        let statement = format!("{} {statement}", settings!("50ms"));
+        self.change_by(&statement, parameters).await
+    }
+
+    /// The same by a statement with its settings.
+    pub(super) async fn change_by(
+        &self,
+        statement: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
         let _permit = permit(&self.waiting)?;
-        let statement = format!("{} {statement}", settings("'500ms'"));
         let deadline = Instant::now() + WRITE_DEADLINE;
         // Changes at the same time take the connections in turn.
         let turn = self.waiting.available_permits() % WRITERS;
-        let writes = self.writes.get(turn).unwrap_or(&self.reads);
-        writes.ask(&statement, parameters, deadline).await
+        for _ in 1..LOCK_ATTEMPTS {
+            match self.links.ask(turn, statement, parameters, deadline).await {
+                Err(StoreError::Overloaded) => {}
+                done => return done,
+            }
+        }
+        self.links.ask(turn, statement, parameters, deadline).await
     }
 
     /// Adds the rows of a value, except existing ones. Returns whether one is new.
@@ -135,7 +134,8 @@ impl PostgresStore {
     ) -> Result<Vec<Row>, StoreError> {
         let _permit = permit(&self.looking_up)?;
         let deadline = Instant::now() + READ_DEADLINE;
-        self.reads.ask(statement, parameters, deadline).await
+        let links = &self.links;
+        links.ask(WRITERS, statement, parameters, deadline).await
     }
 
     /// Runs a statement on a separate connection, because it takes longer than a lookup may.
