@@ -204,15 +204,18 @@ pub struct BodyRule {
     pub media_types: &'static [&'static str],
     /// Its largest size, in bytes.
     pub bytes_max: usize,
+    /// A media type that is refused with a code of its own, before the body is read.
+    pub refused: Option<(&'static str, Code)>,
 }
 
-pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
+const FORM: &str = "application/x-www-form-urlencoded";
 
 impl BodyRule {
     pub(crate) const fn json(kib_max: usize) -> Self {
         Self {
             media_types: &["application/json"],
             bytes_max: kib_max * 1024,
+            refused: None,
         }
     }
 

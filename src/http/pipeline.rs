@@ -273,6 +273,7 @@ impl Exchange {
         let mut bytes = Bytes::new();
         if let Some(rule) = endpoint.body {
             let (state, headers) = (&context.peer.state, &context.parts.headers);
+            body::check_refused(rule, headers)?;
             let (network, head_bytes) = (context.client.network, body::head_bytes(&context.parts));
             let read = service
                 .bodies

@@ -6,8 +6,7 @@ use hyper::body::Bytes;
 use serde_json::json;
 
 use crate::domain::Label;
-use crate::http::endpoint::{FORM, Handled::Now, later};
-use crate::http::request::body::is_of_type;
+use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::form::{self, FormParams};
 use crate::http::request::identity;
 use crate::http::request::json;
@@ -38,7 +37,8 @@ pub(crate) const REVOKE: Endpoint = Endpoint {
     name: "agent.revoke",
     paths: &["/agent/auth/revoke"],
     body: Some(BodyRule {
-        media_types: &[FORM, LOGOUT_TOKEN],
+        // Sent by identity providers in the auth.md proposal (v0.1).
+        refused: Some(("application/logout+jwt", Code::IssuerNotEnabled)),
         ..BodyRule::form(8)
     }),
     has_effects: true,
@@ -58,9 +58,6 @@ pub(crate) const AUTHORIZE: Endpoint = Endpoint {
     paths: &["/oauth2/authorize"],
     ..Endpoint::get(|_context, _body| Now(Err(Problem::of(Code::UnsupportedResponseType))))
 };
-
-/// Sent by identity providers in the auth.md proposal (v0.1).
-const LOGOUT_TOKEN: &str = "application/logout+jwt";
 
 /// The only registration type.
 const ANONYMOUS: &str = "anonymous";
@@ -101,9 +98,6 @@ async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem
 
 /// The response is the same whether or not there was anything to revoke (RFC 7009, section 2.2).
 async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
-    if is_of_type(context.headers(), LOGOUT_TOKEN) {
-        return Err(Problem::of(Code::IssuerNotEnabled));
-    }
     let form = form::parse(&body);
     let mut errors = Errors::default();
     let token = form.required("token", &mut errors);

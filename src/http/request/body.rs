@@ -14,7 +14,7 @@ use crate::domain::Network;
 
 use crate::http::endpoint::within;
 use crate::http::server::shares::{Share, Shares};
-use crate::http::{AllowedOrigins, Code, Problem};
+use crate::http::{AllowedOrigins, BodyRule, Code, Problem};
 
 /// An error from a body or its reader.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
@@ -183,9 +183,20 @@ pub(crate) fn check_media_type(
     }
 }
 
+/// Refuses the media type that `rule` refuses explicitly.
+///
+/// # Errors
+/// The problem of that media type.
+pub(crate) fn check_refused(rule: BodyRule, headers: &HeaderMap) -> Result<(), Problem> {
+    match rule.refused {
+        Some((media_type, code)) if is_of_type(headers, media_type) => Err(Problem::of(code)),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// True if `Content-Type` is `media_type`, whatever its parameters. If a proxy joined several, the first
 /// counts.
-pub(crate) fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
+fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| {
         let essence = value.as_bytes().split(|byte| b";,".contains(byte)).next();
         let essence = essence.unwrap_or_default().trim_ascii();
