@@ -41,6 +41,7 @@ const CLIENT: [ListColumn; 5] = [
 ];
 
 /// Runs one of them, on windows that may be shared by several nodes (`are_shared`).
+#[allow(clippy::indexing_slicing, reason = "an object takes any field")]
 pub(super) async fn run(
     command: LimitsCommand,
     are_shared: bool,

@@ -161,7 +161,7 @@ fn distribution(label: &str, histogram: &Histogram) -> Vec<Sample> {
     let mut count = 0;
     for (bound_us, counted) in histogram.buckets() {
         count += counted;
-        let bound = bound_us.map_or("+Inf".to_owned(), |us| (us as f64 / 1e6).to_string());
+        let bound = bound_us.map_or_else(|| "+Inf".to_owned(), |us| (us as f64 / 1e6).to_string());
         let labels = format!("_bucket{{{label}{comma}le=\"{bound}\"}}");
         samples.push((labels, count as f64));
     }

@@ -43,7 +43,7 @@ pub(super) fn assets(facts: &SiteFacts, style: &str) -> Vec<Document> {
         accented(icon, facts.settings.accent).into()
     });
     let png = include_bytes!("../../data/icon.png");
-    let png = logo(PNG).unwrap_or(Bytes::from_static(png));
+    let png = logo(PNG).unwrap_or_else(|| Bytes::from_static(png));
     let mut assets = vec![
         Document::asset("/style.css", CSS, style.to_owned()),
         Document::asset("/icon.svg", SVG, svg),

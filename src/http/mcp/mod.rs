@@ -119,6 +119,7 @@ fn initialize(toolbox: &Toolbox, mut params: JsonObject<'_>) -> Result<Value, Rp
 
 /// Runs a tool with its arguments as written. Returns its result, and its response for the headers and the
 /// log. Its failure is a result, because models don't see protocol errors.
+#[allow(clippy::indexing_slicing, reason = "an object takes any field")]
 async fn call_tool(
     toolbox: &Toolbox,
     message: &RpcMessage<'_>,

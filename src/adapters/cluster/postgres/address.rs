@@ -103,7 +103,7 @@ impl PostgresAddress {
     /// The hosts with their ports.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (&Host, u16)> {
         let ports = self.config.get_ports();
-        let port = |place| *ports.get(place).or(ports.first()).unwrap_or(&PORT);
+        let port = |place| *ports.get(place).or_else(|| ports.first()).unwrap_or(&PORT);
         let hosts = self.config.get_hosts().iter().enumerate();
         hosts.map(move |(place, host)| (host, port(place)))
     }

@@ -48,7 +48,7 @@ pub async fn migrate(settings: &PostgresSettings) -> Result<Migration, PostgresO
     let connection = Connector::new(settings)?.connect_unchecked().await?;
     let migrated = timeout(DEADLINE, migrate_within(&connection, &settings.secret_ids)).await;
     let late = PostgresOpenError::unreachable("no response in ten minutes");
-    migrated.unwrap_or_else(|_elapsed| Err(late))
+    migrated.unwrap_or(Err(late))
 }
 
 /// In one transaction, which a lost connection rolls back.

@@ -161,7 +161,7 @@ fn message_of(choice: &Value, has_said: bool) -> &Value {
         ["message", "delta"].map(|name| choice.get(name).filter(|value| value.is_object()));
     let said = delta
         .filter(is_said)
-        .or(message.filter(|_| !has_said))
+        .or_else(|| message.filter(|_| !has_said))
         .or(delta);
     said.or(message).unwrap_or(&Value::Null)
 }

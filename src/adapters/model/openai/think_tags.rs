@@ -131,12 +131,14 @@ impl ThinkTags {
 
     /// The rest of the answer, after the last piece.
     pub(super) fn finish(&mut self) -> String {
-        let is_thinking = |phase| matches!(phase, Phase::Thinking(_));
-        match self.phase {
-            Phase::Start if is_thinking(self.unopened) => String::new(),
-            phase if is_thinking(phase) => String::new(),
-            _ => std::mem::take(&mut self.held),
+        let phase = match self.phase {
+            Phase::Start => self.unopened,
+            phase @ (Phase::Thinking(_) | Phase::Answer | Phase::Message) => phase,
+        };
+        if matches!(phase, Phase::Thinking(_)) {
+            return String::new();
         }
+        std::mem::take(&mut self.held)
     }
 
     /// Takes the text up to and including the first of `tags`. Without one, takes everything except a possible

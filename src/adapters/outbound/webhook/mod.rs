@@ -122,6 +122,7 @@ fn later(error: String, pause: Option<Duration>) -> Failure {
 
 #[async_trait]
 impl WebhookSender for WebhookClient {
+    #[allow(clippy::indexing_slicing, reason = "an object takes any field")]
     fn write(
         &self,
         kind: DeliveryKind,
