@@ -114,8 +114,8 @@ pub trait MailSender: Send + Sync {
     /// [`MailError::Refused`] if it cannot be rendered.
     fn write(&self, letter: &Letter) -> Result<String, MailError>;
 
-    /// Sends a message, the same bytes in each attempt. `Ok` means that the relay has accepted it, which may take twenty minutes. After an error the relay may
-    /// still have accepted it: its reply can be lost.
+    /// Sends a message, the same bytes in each attempt. `Ok` means that the relay has accepted it, which may take
+    /// twenty minutes. After an error the relay may still have accepted it: its reply can be lost.
     async fn send(&self, to: &EmailAddress, message: &str) -> Result<(), MailError>;
 }
 

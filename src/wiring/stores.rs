@@ -13,7 +13,7 @@ use crate::adapters::files::SystemFiles;
 use crate::adapters::files::block_list::FileBlockList;
 use crate::adapters::files::counts::FileCountStore;
 use crate::adapters::files::data_dir::{
-    BLOCKS, COUNTS, DataDir, NodeLock, QUESTIONS, WINDOWS, create_and_lock,
+    BLOCKS, COUNTS, DataDir, LEDGER, NodeLock, QUESTIONS, WINDOWS, create_and_lock,
 };
 use crate::adapters::files::open_error::OpenError;
 use crate::adapters::files::questions::FileQuestionStore;
@@ -152,6 +152,12 @@ impl Stores {
         let dir = dir.filter(|dir| is_service || dir.exists());
         let lock = dir.map(|dir| create_and_lock(&SystemFiles, dir));
         self.node_lock = lock.transpose()?;
+        if is_service && dir.is_some_and(|dir| dir.join(LEDGER).exists()) {
+            tracing::warn!(
+                "the data directory contains a ledger that is not used: contacts and keys are in the \
+                 database; `landing-api move` copies a ledger there"
+            );
+        }
         let limiter = self.shared_limiter(args, dir, windows, policies, metrics);
         let limiter = limiter.await?;
         let store = engines::open_store(args, &secret, metrics, is_service).await?;

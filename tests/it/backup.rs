@@ -266,6 +266,28 @@ async fn a_restore_that_cannot_place_a_file_places_no_ledger() {
     assert!(!other.file("ledger.jsonl").exists());
 }
 
+/// Reads an archive after it has put a directory where the ledger would get its name.
+struct Occupying<'a>(&'a [u8], &'a Path);
+
+impl Read for Occupying<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        fs::create_dir_all(self.1.join("ledger.jsonl"))?;
+        self.0.read(buffer)
+    }
+}
+
+#[tokio::test]
+async fn a_restore_that_fails_in_its_last_step_leaves_nothing() {
+    let house = House::new();
+    furnished(&house).await.stop();
+    let archive = backup(&house);
+    let other = House::new();
+    let error = restore(&other.path, Occupying(&archive, &other.path)).unwrap_err();
+    assert!(error.to_string().contains("cannot write"), "{error}");
+    let left: Vec<_> = contents(&other.path).into_iter().map(|it| it.0).collect();
+    assert_eq!(left, [other.file("lock")]);
+}
+
 /// The files of an archive, to be changed.
 #[derive(Clone)]
 struct Contents(Vec<(String, Vec<u8>)>);

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,13 +61,23 @@ impl FileCountStore {
                 }
             }
             Err(error) => {
-                let aside = path.with_extension("bad");
-                let is_moved = SystemFiles.rename(path, &aside).is_ok();
+                let (mut aside, mut number) = (path.with_extension("bad"), 1);
+                while aside.symlink_metadata().is_ok() {
+                    number += 1;
+                    aside = path.with_extension(format!("bad.{number}"));
+                }
+                let fate = match SystemFiles.rename(path, &aside) {
+                    Ok(()) => format!(
+                        "their file is now {}: correct it and rename it back while the service is stopped, or \
+                         remove it",
+                        aside.display()
+                    ),
+                    Err(error) => format!("their file cannot be set aside: {error}"),
+                };
                 tracing::warn!(
                     %error,
                     path = %path.display(),
-                    is_moved,
-                    "hourly counts cannot be read and start from scratch; their file is moved to counts.bad"
+                    "hourly counts cannot be read and start from scratch; {fate}"
                 );
             }
         }
@@ -131,6 +142,7 @@ pub async fn record_hourly(
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
 ) {
+    let mut is_failing = false;
     while !stop.is_cancelled() {
         tokio::select! {
             () = sleep(INTERVAL) => {}
@@ -141,8 +153,16 @@ pub async fn record_hourly(
             continue;
         }
         match counts.add(Hour::of(clock.now()), &new).await {
-            Ok(()) => metrics.set_counted(&new),
-            Err(error) => tracing::warn!(%error, "hourly counts cannot be stored"),
+            Ok(()) => {
+                metrics.set_counted(&new);
+                if mem::take(&mut is_failing) {
+                    tracing::info!("hourly counts are stored again");
+                }
+            }
+            Err(error) if !mem::replace(&mut is_failing, true) => {
+                tracing::warn!(%error, "hourly counts cannot be stored: retried every minute");
+            }
+            Err(_logged) => {}
         }
     }
 }

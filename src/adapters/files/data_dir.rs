@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::OFlags;
+
 use crate::domain::{Channel, Secret};
 use crate::ports::{Entropy, random};
 
@@ -240,8 +242,8 @@ fn read_secret(path: &Path) -> Result<Option<Secret>, OpenError> {
 /// The open files that hold a node's lock until they are dropped.
 pub type NodeLock = [File; 2];
 
-/// Creates the directory at `path` if it is missing, and locks it. The lock lasts until the files are dropped. For a node
-/// whose contacts and keys are in a database, this is all; a ledger is left alone.
+/// Creates the directory at `path` if it is missing, and locks it. The lock lasts until the files are dropped. For a
+/// node whose contacts and keys are in a database, this is all; a ledger is left alone.
 ///
 /// # Errors
 /// [`OpenError`] when another process has the lock, or the directory cannot be created.
@@ -342,6 +344,8 @@ pub(crate) fn lock(path: &Path) -> Result<NodeLock, OpenError> {
         .create(true)
         .truncate(false)
         .mode(PRIVATE_FILE)
+        // A pipe is an error: it would block until it has a reader.
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(&name)
         .map_err(OpenError::io("open", &name))?;
     match take(&file) {

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`data_dir`] | the data directory with lock and secret; a node's directory, which has only the lock |
 //! | [`open_error`] | reasons why it cannot be opened |
-//! | [`block_list`], [`counts`], [`questions`] | blocked networks, hourly counts, and unanswered questions, in a `small_file` each |
+//! | [`block_list`], [`counts`], [`questions`] | blocked networks, hourly counts, unanswered questions |
+//! | `small_file` | one of these three, read and replaced whole |
 //! | [`backup`] | archives of a data directory, written while the service runs, and restored |
 //! | [`operator_file`], [`site_dir`] | files named by flags, such as secrets, and those of the site |
 

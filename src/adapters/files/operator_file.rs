@@ -42,7 +42,7 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// When it cannot be read, or is larger.
 pub fn read_image(path: &Path) -> io::Result<Vec<u8>> {
-    read_open(open(path)?, IMAGE_BYTES_MAX)
+    read_open(open_regular(path)?, IMAGE_BYTES_MAX)
 }
 
 /// Like [`read_bytes`], for a file that only root or this user may change.
@@ -50,7 +50,7 @@ pub fn read_image(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As for [`read_bytes`], and when others may change it.
 pub fn read_trusted(path: &Path) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    let file = open_regular(path)?;
     let metadata = file.metadata()?;
     if ![0, user_id()].contains(&metadata.uid()) || metadata.mode() & 0o022 != 0 {
         return Err(io::Error::other(FOREIGN));
@@ -105,7 +105,7 @@ impl PasswordFile {
 /// # Errors
 /// As for [`read_bytes`], and when others may read it.
 pub fn read_secret_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    let file = open_regular(path)?;
     let metadata = file.metadata()?;
     if !is_private(metadata.uid(), metadata.mode()) {
         return Err(io::Error::other(EXPOSED));
@@ -122,10 +122,11 @@ fn is_private(owner: u32, mode: u32) -> bool {
 
 /// The bytes of a regular file of up to `bytes_max`.
 pub(super) fn read_up_to(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    read_open(open(path)?, bytes_max)
+    read_open(open_regular(path)?, bytes_max)
 }
 
-fn open(path: &Path) -> io::Result<File> {
+/// Opens a regular file for reading.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     // Opening a pipe blocks until it has a writer.
     match fs::metadata(path)?.is_file() {
         true => File::open(path),

@@ -50,7 +50,7 @@ impl ContactStore for LedgerStore {
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
         let (generation, identity) = (self.shared.generation(), Identity::contact(email));
         // So that nobody can measure whether an address is known, an unknown one costs a read, too.
-        let found = self.read(move || {
+        let found = self.blocking(move || {
             let found = generation.find(&identity);
             if matches!(found, Ok(None)) {
                 generation.read_any();
@@ -164,7 +164,7 @@ impl ContactStore for LedgerStore {
         count: usize,
     ) -> Result<Vec<Contact>, StoreError> {
         let generation = self.shared.generation();
-        self.read(move || generation.overdue(before, is_mailed, count))
+        self.blocking(move || generation.overdue(before, is_mailed, count))
             .await
     }
 

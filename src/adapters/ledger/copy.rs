@@ -41,6 +41,8 @@ pub(super) struct CopyPlan {
     pub(super) number: u64,
     /// Id of its secret.
     pub(super) secret: String,
+    /// Its estimated length: live lines are as long as others.
+    pub(super) bytes: u64,
     /// Entries that have expired by now are left out.
     pub(super) now: Timestamp,
 }
@@ -48,7 +50,7 @@ pub(super) struct CopyPlan {
 impl CopyPlan {
     /// Copies the current state and syncs the copy, if there is room for it. Ends early once `is_stopped`.
     pub(super) fn copy(self, is_stopped: &AtomicBool) -> Result<Copy, Flaw> {
-        check_room(parent(&self.path), self.from.end())?;
+        check_room(parent(&self.path), self.bytes)?;
         let aside = Aside(unfinished(&self.path));
         // Read first: for everything before this place, the table knows whether it was forgotten.
         let copied = self.from.end();

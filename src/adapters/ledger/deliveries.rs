@@ -43,14 +43,19 @@ impl DeliveryQueue for LedgerStore {
         while let Some(settled) = self.next_unsettled() {
             self.settle(settled, now).await?;
         }
-        let generation = self.shared.generation();
-        let deliveries = generation.table().deliveries();
-        let due = deliveries.take_due(channel, count, turn, now);
+        let (generation, due) = {
+            let mut taken = self.taken.lock();
+            // Under the lock, so that everything released is settled in this generation.
+            let generation = self.shared.generation();
+            let index = generation.table().deliveries();
+            let due = index.take_due(&mut taken, channel, count, turn, now);
+            (generation, due)
+        };
         if due.is_empty() {
             return Ok(Vec::new());
         }
-        let (generation, taken) = (Arc::clone(&generation), due.clone());
-        let read = self.read(move || read(&generation, &taken)).await;
+        let ids = due.clone();
+        let read = self.blocking(move || read(&generation, &ids)).await;
         read.inspect_err(|_error| self.set_released(&due))
     }
 
@@ -63,8 +68,7 @@ impl DeliveryQueue for LedgerStore {
     }
 
     fn release(&self, channel: Channel) {
-        let generation = self.shared.generation();
-        generation.table().deliveries().release(channel);
+        self.taken.lock().retain(|_, taken| *taken != channel);
     }
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
@@ -114,7 +118,7 @@ impl DeliveryQueue for LedgerStore {
             true => mark_held(files.as_ref(), &path),
             false => remove_for_good(files.as_ref(), &path),
         };
-        self.read(move || change().map_err(Flaw::Io)).await?;
+        self.blocking(move || change().map_err(Flaw::Io)).await?;
         let mut held = self.held.lock();
         match is_held {
             true => held.insert(channel),
@@ -167,15 +171,19 @@ impl LedgerStore {
 
     /// Releases deliveries that were taken.
     fn set_released(&self, ids: &[DeliveryId]) {
-        let generation = self.shared.generation();
-        generation.table().deliveries().set_taken(ids, false);
+        let mut taken = self.taken.lock();
+        for id in ids {
+            taken.remove(id);
+        }
     }
 
     /// Number of deliveries to or about these addresses that are being attempted right now.
     pub(super) fn count_in_flight(&self, emails: &[EmailAddress]) -> u64 {
         let generation = self.shared.generation();
         let index = generation.table().deliveries();
-        index.count_taken(emails.iter().flat_map(|email| index.naming(email.as_str())))
+        let naming = emails.iter().flat_map(|email| index.naming(email.as_str()));
+        let taken = self.taken.lock();
+        naming.filter(|id| taken.contains_key(id)).count() as u64
     }
 }
 

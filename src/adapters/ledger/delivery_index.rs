@@ -1,5 +1,4 @@
-//! An index of the ledger's deliveries in memory, which finds due ones without reading the disk, and knows which are
-//! being attempted. Only this process takes deliveries.
+//! An index of the ledger's deliveries in memory, which finds due ones without reading the disk.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
@@ -31,20 +30,17 @@ struct IndexEntry {
     queued_at: Timestamp,
     due_at: Timestamp,
     dead_at: Option<Timestamp>,
-    /// True while it is being attempted.
-    is_taken: bool,
 }
+
+/// The deliveries that are being attempted. Only this process takes deliveries, from whatever generation is current.
+pub(super) type TakenDeliveries = HashMap<DeliveryId, Channel>;
 
 impl DeliveryIndex {
     /// Replaces the last state of an identity, which may not be a delivery.
     pub(super) fn replace(&self, before: Option<&State>, now: Option<(Place, &State)>) {
         if let Some((place, State::Delivery(delivery))) = now {
-            let mut entry = self.entry(place, delivery);
-            let mut entries = self.entries.lock();
-            let replaced = entries.get(&delivery.id);
-            entry.is_taken = replaced.is_some_and(|replaced| replaced.is_taken);
-            entries.insert(delivery.id, entry);
-            drop(entries);
+            let entry = self.entry(place, delivery);
+            self.entries.lock().insert(delivery.id, entry);
             if let Some(email) = entry.email {
                 self.named.lock().insert((email, delivery.id));
             }
@@ -66,26 +62,28 @@ impl DeliveryIndex {
             queued_at: delivery.queued_at,
             due_at: delivery.due_at,
             dead_at: delivery.dead_at,
-            is_taken: false,
         }
     }
 
-    /// Takes up to `count` due deliveries that are not taken, in the order of turns.
+    /// Takes up to `count` due deliveries that are not `taken`, in the order of turns.
     pub(super) fn take_due(
         &self,
+        taken: &mut TakenDeliveries,
         channel: Channel,
         count: usize,
         turn: &Turn,
         now: Timestamp,
     ) -> Vec<DeliveryId> {
         let entries = self.entries.lock();
-        let is_due = |entry: &IndexEntry| {
+        // One may have been dropped before it was read.
+        taken.retain(|id, _| entries.contains_key(id));
+        let is_due = |id: &DeliveryId, entry: &IndexEntry| {
             entry.channel == channel
-                && !entry.is_taken
+                && !taken.contains_key(id)
                 && entry.dead_at.is_none()
                 && delivery::is_due(entry.due_at, now)
         };
-        let due = entries.iter().filter(|(_, entry)| is_due(entry));
+        let due = entries.iter().filter(|(id, entry)| is_due(id, entry));
         let due = due.filter_map(|(id, entry)| {
             let rank = turn.rank(entry.network)?;
             Some((rank, entry.due_at, entry.place, *id))
@@ -95,40 +93,8 @@ impl DeliveryIndex {
         drop(entries);
         due.sort_unstable();
         let due: Vec<_> = due.into_iter().map(|(.., id)| id).take(count).collect();
-        self.set_taken(&due, true);
+        taken.extend(due.iter().map(|id| (*id, channel)));
         due
-    }
-
-    /// Records that these deliveries are taken, or released.
-    pub(super) fn set_taken(&self, ids: &[DeliveryId], is_taken: bool) {
-        let mut entries = self.entries.lock();
-        for id in ids {
-            if let Some(entry) = entries.get_mut(id) {
-                entry.is_taken = is_taken;
-            }
-        }
-    }
-
-    /// Releases all deliveries of a channel.
-    pub(super) fn release(&self, channel: Channel) {
-        for entry in self.entries.lock().values_mut() {
-            entry.is_taken &= entry.channel != channel;
-        }
-    }
-
-    /// Number of these deliveries that are taken.
-    pub(super) fn count_taken(&self, ids: impl Iterator<Item = DeliveryId>) -> u64 {
-        let entries = self.entries.lock();
-        let is_taken = |id: &DeliveryId| entries.get(id).is_some_and(|entry| entry.is_taken);
-        ids.filter(is_taken).count() as u64
-    }
-
-    /// Takes the deliveries that are taken in the generation `before`.
-    pub(super) fn take_over(&self, before: &Self) {
-        let before = before.entries.lock();
-        let taken = before.iter().filter(|(_, entry)| entry.is_taken);
-        let taken: Vec<_> = taken.map(|(id, _)| *id).collect();
-        self.set_taken(&taken, true);
     }
 
     /// Failed deliveries, and those whose next attempt is not due yet.

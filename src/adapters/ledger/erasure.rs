@@ -1,8 +1,8 @@
 //! Erasing addresses from every file of the store.
 //!
 //! First a line records that each address is forgotten, and contains it: from then on it is not a contact. While
-//! the ledger has such lines, every compaction also removes the files kept next to it, and every start compacts
-//! it. So a process killed at any point leaves nothing behind for good. Erasures requested while one is running
+//! the ledger has such lines, every compaction also removes the damaged ledger that a repair kept, and every
+//! start compacts it. So a process killed at any point leaves nothing behind for good. Erasures requested while one is running
 //! share the next compaction.
 
 use crate::domain::{EmailAddress, Erasure, MacKey, Remainder, Timestamp};

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::adapters::files::data_dir::{DataDir, MARK};
 use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::operator_file::open_regular;
 use crate::adapters::files::{Files, if_there, parent, remove_for_good};
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
@@ -57,7 +58,8 @@ const READINGS_MAX: usize = 3;
 pub fn verify_ledger(path: &Path) -> Result<LedgerReport, OpenError> {
     let (file, verified) = open_verified(path)?;
     let bytes = file.metadata().map_err(OpenError::io("read", path))?.len();
-    let generation = Generation::read(file, verified.length);
+    let end = verified.length - u64::from(verified.is_unterminated);
+    let generation = Generation::read(file, end);
     let generation = generation.map_err(|flaw| refusal(path, flaw))?;
     Ok(LedgerReport {
         format: verified.head.format,
@@ -73,7 +75,7 @@ pub(in crate::adapters) fn open_verified(path: &Path) -> Result<(File, Verified)
     let ledger = path.join(LEDGER);
     let mut readings = 0;
     loop {
-        let file = if_there(File::open(&ledger)).map_err(OpenError::io("read", &ledger))?;
+        let file = if_there(open_regular(&ledger)).map_err(OpenError::io("read", &ledger))?;
         let file = file.ok_or_else(|| OpenError::NoDataDir(path.to_path_buf()))?;
         readings += 1;
         match verify(&file, None) {
@@ -109,7 +111,7 @@ pub fn repair_ledger(
     let kept = damaged(&ledger);
     let found = mark::read(&mark).map_err(OpenError::io("read", &mark))?;
     let stamp = found.as_ref().map(|(stamp, _)| stamp);
-    let verified = File::open(&ledger).map_err(Flaw::Io);
+    let verified = open_regular(&ledger).map_err(Flaw::Io);
     let damage = match verified.and_then(|file| verify(&file, stamp)) {
         Err(Flaw::Damaged { line, reason }) => format!("line {line}: {reason}"),
         verified => {

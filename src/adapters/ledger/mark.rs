@@ -1,6 +1,6 @@
 //! The mark: the durable length of the ledger. It is overwritten after each batch without a sync, so it is exact
 //! after SIGKILL, and behind the ledger after a power cut, never ahead. A ledger shorter than its mark has
-//! lost events. That stays true, so the mark is only removed when the operator accepts a loss.
+//! lost events, and stays refused until the operator repairs it, which writes another mark.
 //!
 //! It also identifies its own file by its creation time, which no copy preserves: a ledger with a foreign mark, or
 //! without one, is a copy, and another service may have made its deliveries.
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use crate::adapters::files::operator_file::open_regular;
 use crate::adapters::files::{AppendFile, Files, append_whole, if_there, publish};
 
 use super::record::{Ledger, Stamp, checked, seal};
@@ -86,7 +87,7 @@ fn place(file: &File) -> io::Result<u64> {
 
 /// Reads the mark, and whether its file is the original. A damaged one counts as missing.
 pub(super) fn read(path: &Path) -> io::Result<Option<(Stamp, bool)>> {
-    let Some(mut file) = if_there(File::open(path))? else {
+    let Some(mut file) = if_there(open_regular(path))? else {
         return Ok(None);
     };
     let mut bytes = Vec::new();

@@ -1,6 +1,5 @@
 //! Opening the store: from the files of the last process to a ledger that accepts changes.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use crate::adapters::files::data_dir::{DataDir, MARK, held, mark_held};
 use crate::adapters::files::open_error::OpenError;
+use crate::adapters::files::operator_file::open_regular;
 use crate::adapters::files::{Files, SystemFiles, is_full, remove_for_good};
 use crate::domain::{Channel, Timestamp};
 use crate::metrics::Metrics;
@@ -102,8 +102,8 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
     let stamp = found.map(|(stamp, _)| stamp);
     let opened = match verify_and_open(files, &path, stamp.as_ref(), true) {
         Err(Flaw::Io(error)) => {
-            // The first sync also reports writes of the last process that the disk then lost. This is reported once, and
-            // the last batch must be written again, even after a clean stop.
+            // The first sync also reports writes of the last process that the disk then lost. This is reported once,
+            // and the last batch must be written again, even after a clean stop.
             tracing::warn!(%error, "the ledger cannot be read or written: retrying once");
             verify_and_open(files, &path, stamp.as_ref(), false)
         }
@@ -121,7 +121,7 @@ fn verify_and_open(
     stamp: Option<&Stamp>,
     is_trusted: bool,
 ) -> Result<Ledger, Flaw> {
-    let verified = verify(&File::open(path)?, stamp)?;
+    let verified = verify(&open_regular(path)?, stamp)?;
     let is_marked = stamp.is_some_and(|stamp| {
         stamp.generation == verified.head.generation && stamp.length == verified.length
     });

@@ -22,6 +22,7 @@ use crate::domain::{Channel, MacKey, Settled, Timestamp};
 use crate::ports::{Compaction, ERASED_MAX, PageStream, StoreError};
 
 use super::compaction::Compactor;
+use super::delivery_index::TakenDeliveries;
 use super::draft::Draft;
 use super::open::{Tuning, open};
 use super::record::{Flaw, Identity, Place, State};
@@ -48,6 +49,8 @@ pub struct LedgerStore {
     pub(super) directory: PathBuf,
     /// The channels whose deliveries are held by a file.
     pub(super) held: Mutex<HashSet<Channel>>,
+    /// The deliveries that are being attempted, of all generations.
+    pub(super) taken: Mutex<TakenDeliveries>,
     /// Outcomes of deliveries that are not stored yet.
     pub(super) unsettled: Mutex<Vec<Settled>>,
     /// Hashes forgotten addresses.
@@ -91,6 +94,7 @@ impl LedgerStore {
             files: Arc::clone(&tuning.files),
             directory: data_dir.path().to_path_buf(),
             held: Mutex::new(held.collect()),
+            taken: Mutex::default(),
             unsettled: Mutex::default(),
             tombstone_key: data_dir.secret().keys().tombstone,
             _lock: data_dir.lock(),
@@ -153,7 +157,8 @@ impl LedgerStore {
         answered.inspect_err(|error| self.shared.count_failure(error))
     }
 
-    /// Changes each of many identities, in batches short enough for waiting sign-ups. Returns the number of changed ones.
+    /// Changes each of many identities, in batches short enough for waiting sign-ups. Returns the number of changed
+    /// ones.
     pub(super) async fn for_each<I: Clone + Send + 'static>(
         &self,
         items: Vec<I>,
@@ -195,18 +200,18 @@ impl LedgerStore {
         needed: fn(&LedgerWriter) -> bool,
     ) -> Result<Option<Compaction>, StoreError> {
         let compactor = Arc::clone(&self.compactor);
-        self.read(move || compactor.compact_if(needed)).await
+        self.blocking(move || compactor.compact_if(needed)).await
     }
 
     /// Works with the disk in a blocking thread.
-    pub(super) async fn read<T: Send + 'static, E: Send + 'static>(
+    pub(super) async fn blocking<T: Send + 'static, E: Send + 'static>(
         &self,
-        blocking: impl FnOnce() -> Result<T, E> + Send + 'static,
+        work: impl FnOnce() -> Result<T, E> + Send + 'static,
     ) -> Result<T, StoreError>
     where
         StoreError: From<E>,
     {
-        let outcome = match spawn_blocking(blocking).await {
+        let outcome = match spawn_blocking(work).await {
             Ok(outcome) => outcome.map_err(StoreError::from),
             Err(_panic) => Err(self.shared.unavailable()),
         };
@@ -219,7 +224,7 @@ impl LedgerStore {
         if generation.table().places(&identity).is_empty() {
             return Ok(None);
         }
-        let found = self.read(move || generation.find(&identity)).await?;
+        let found = self.blocking(move || generation.find(&identity)).await?;
         Ok(found.map(|(_place, state)| state))
     }
 

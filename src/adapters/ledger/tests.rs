@@ -16,10 +16,10 @@ use tokio::time::timeout;
 use crate::adapters::files::data_dir::DataDir;
 use crate::adapters::system::SystemEntropy;
 use crate::domain::{
-    Consent, Contact, EmailAddress, LeaveToken, Origin, OriginHash, SignUp, SignUpWay, Signers,
-    Subscription, TextDigest, Timestamp,
+    Channel, Consent, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, LeaveToken,
+    Origin, OriginHash, SignUp, SignUpWay, Signers, Subscription, TextDigest, Timestamp, Turn,
 };
-use crate::ports::{ContactStore, StoreError, StoreMaintenance};
+use crate::ports::{ContactStore, DeliveryQueue, StoreError, StoreMaintenance};
 
 use super::generation::Generation;
 use super::open::Tuning;
@@ -113,6 +113,35 @@ async fn a_batch_that_look_ups_missed_is_shown_before_the_next() {
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
     StoreMaintenance::compact(&store).await.unwrap();
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+}
+
+#[tokio::test]
+async fn a_taken_delivery_stays_taken_in_any_generation() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    let (kind, token) = (DeliveryKind::Subscribed, LeaveToken::from_bytes([7; 16]));
+    let id = DeliveryId::new(kind, &token, NOW);
+    let delivery = Delivery::new(id, kind, None, "body".to_owned(), NOW);
+    store.add(vec![delivery]).await.unwrap();
+    let take = async || {
+        let turn = Turn::default();
+        let due = store.take_due(Channel::Webhook, 10, &turn, NOW).await;
+        due.unwrap().len()
+    };
+    assert_eq!(take().await, 1);
+    // As after a panic right after a sync.
+    let file = fs::File::open(root.path().join(LEDGER)).unwrap();
+    store
+        .shared
+        .set_generation(Arc::new(Generation::empty(file)));
+    store.keep(sign_up("bob@example.com")).await.unwrap();
+    assert_eq!(take().await, 0);
+    store.release(Channel::Webhook);
+    assert_eq!(take().await, 1);
+    StoreMaintenance::compact(&store).await.unwrap();
+    assert_eq!(take().await, 0);
+    store.release(Channel::Webhook);
+    assert_eq!(take().await, 1);
 }
 
 #[tokio::test]

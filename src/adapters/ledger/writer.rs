@@ -74,7 +74,7 @@ impl LedgerWriter {
         repaired
     }
 
-    /// Makes a ledger ready that was opened or compacted, and marks its end.
+    /// Makes an opened or compacted ledger ready, and marks its end.
     pub(super) fn make_ready(&mut self) -> Result<(), StoreError> {
         let ready = self.look_after();
         if ready.is_ok() {
@@ -155,6 +155,7 @@ impl LedgerWriter {
             path: self.ledger.path.clone(),
             number: self.ledger.head.generation + 1,
             secret,
+            bytes: self.ledger.length / self.ledger.sequence.max(1) * self.live(),
             now: self.now,
         }
     }
@@ -199,8 +200,6 @@ impl LedgerWriter {
             return Err(io::Error::from(io::ErrorKind::Interrupted).into());
         }
         let (ledger, generation) = copy.publish(|| self.ledger.check_place())?;
-        let deliveries = generation.table().deliveries();
-        deliveries.take_over(running.table().deliveries());
         self.shared.set_generation(Arc::new(generation));
         let before = (std::mem::replace(&mut self.ledger, ledger), running);
         // Freeing a large file takes a while. If no thread can be started, it is freed here.

@@ -130,7 +130,9 @@ impl WindowStore for SledWindowStore {
             open(&self.dir)
         });
         self.db = Some(opened?);
-        let filled: Result<(), _> = windows.map(|batch| self.write(batch)).collect();
+        let filled = windows
+            .map(|batch| self.write(batch))
+            .try_for_each(|written| written);
         if filled.is_err() {
             // The unfinished store takes space, and may be what fills the disk.
             self.close();

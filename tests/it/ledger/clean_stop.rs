@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use landing_api::adapters::ledger::verify_ledger;
 use landing_api::ports::StoreError;
 
 use super::damage::{check_refused, check_repaired};
@@ -63,6 +64,7 @@ async fn a_last_line_without_its_newline_is_whole() {
     for is_crash in [false, true, false] {
         let bytes = house.ledger();
         house.write_ledger(&bytes[..bytes.len() - 1]);
+        verify_ledger(&house.path).unwrap();
         let opened = house.open_quietly();
         assert_eq!(house.ledger(), bytes);
         opened.assert_has_all(ALL).await;
@@ -75,6 +77,7 @@ async fn a_last_line_without_its_newline_is_whole() {
     house.open().stop();
     let head = house.ledger();
     house.write_ledger(&head[..head.len() - 1]);
+    verify_ledger(&house.path).unwrap();
     house.open().sign_up("ada").await.unwrap();
     house.open().assert_has(&["ada"], &[]).await;
 }

@@ -64,8 +64,7 @@ async fn what_is_made_is_private() {
 async fn a_start_removes_what_an_interrupted_restore_left() {
     let house = House::new();
     house.open().stop();
-    fs::create_dir(house.file("restoring")).unwrap();
-    fs::write(house.file("restoring/ledger.jsonl"), "ada@example.com").unwrap();
+    fs::write(house.file("restoring"), "").unwrap();
     house.open().stop();
     assert!(!house.file("restoring").exists());
 }
@@ -99,6 +98,18 @@ async fn a_path_that_cannot_be_a_directory_is_one_clear_line() {
         let refusal = house.refusal();
         assert!(refusal.contains("cannot open"), "{refusal}");
         assert!(refusal.contains("data"), "{refusal}");
+    }
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_is_one_clear_line() {
+    for name in ["ledger.jsonl", "mark", "secret", "lock"] {
+        let house = House::new();
+        house.open().stop();
+        fs::remove_file(house.file(name)).unwrap();
+        mknodat(CWD, &house.file(name), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let refusal = house.refusal();
+        assert!(refusal.contains(name), "{name}: {refusal}");
     }
 }
 

@@ -57,21 +57,18 @@ pub fn restore(files: &dyn Files, path: &Path, archive: impl Read) -> Result<Res
     let begun = files.create(&marker).and_then(|mut file| file.sync());
     let begun = begun.and_then(|()| sync_parent(files, &marker));
     begun.map_err(OpenError::io("create", &marker))?;
-    let restored = restore_in(files, path, archive);
-    if restored.is_err() {
-        clear(path)?;
-    }
-    let ended = remove_for_good(files, &marker).map_err(OpenError::io("remove", &marker));
-    let restored = restored?;
-    ended?;
+    let restored = restore_in(files, path, archive).map_err(|cause| match clear(path) {
+        Ok(()) => cause,
+        Err(left) => OpenError::Refused(format!("{cause}; its files were not removed: {left}")),
+    })?;
+    remove_for_good(files, &marker).map_err(OpenError::io("remove", &marker))?;
     Ok(restored)
 }
 
 /// Removes what was restored.
 fn clear(path: &Path) -> Result<(), OpenError> {
-    let names = BACKED_UP.into_iter().map(|(name, _)| name);
-    for name in names.chain([RESTORING]) {
-        let file = place(path, name);
+    let placed = BACKED_UP.map(|(name, _)| path.join(name)).into_iter();
+    for file in placed.chain([place(path, LEDGER), path.join(RESTORING)]) {
         remove_any(&file).map_err(OpenError::io("remove", &file))?;
     }
     Ok(())

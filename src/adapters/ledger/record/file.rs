@@ -67,7 +67,11 @@ impl Ledger {
             file.as_file().read_exact_at(&mut batch, begin)?;
             file.overwrite(begin, &batch)?;
         }
-        if verified.torn_bytes > 0 {
+        let torn_bytes = usize::try_from(verified.torn_bytes).unwrap_or(usize::MAX);
+        let mut torn = vec![0; torn_bytes.min(PROBE.len() + 1)];
+        file.as_file().read_exact_at(&mut torn, verified.length)?;
+        // A power cut may have left a part of the probe.
+        if !PROBE.starts_with(&torn) {
             tracing::warn!(
                 ledger.cut_bytes = verified.torn_bytes,
                 "the ledger ends in an unfinished batch that was never acknowledged: truncated"
@@ -194,7 +198,8 @@ impl Ledger {
         Ok(places)
     }
 
-    /// Makes the ledger appendable after the start or a failure: truncates it to its acknowledged end and tries a write.
+    /// Makes the ledger appendable after the start or a failure: truncates it to its acknowledged end and tries a
+    /// write.
     pub(crate) fn repair(&mut self) -> io::Result<()> {
         match self.state {
             State::Sound => return Ok(()),

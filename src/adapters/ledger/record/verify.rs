@@ -2,8 +2,8 @@
 //!
 //! A batch is acknowledged after all its lines were synced, and batches are synced one after the other. So a bad
 //! line was acknowledged, and is damage, if a line of a later batch follows, or begins in it because a newline was
-//! lost, or if the mark covers it. A good line in a wrong place is damage, too. Any other bad line is the torn end of a batch that was never acknowledged. A last line
-//! that lacks only its newline is good.
+//! lost, or if the mark covers it. A good line in a wrong place is damage, too. Any other bad line is the torn end of a
+//! batch that was never acknowledged. A last line that lacks only its newline is good.
 
 use std::fs::File;
 use std::io;
@@ -12,6 +12,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::adapters::files::if_there;
+use crate::adapters::files::operator_file::open_regular;
 
 use super::head::Head;
 use super::line::{Flaw, LineNumbers, Place, batches_in};
@@ -104,11 +105,10 @@ pub(crate) fn verify(file: &File, required: Option<&Stamp>) -> Result<Verified, 
         let numbers = lines.line().map(|line| line.numbers);
         let fits = numbers.is_some_and(|numbers| last.is_none_or(|last| last.is_before(&numbers)));
         match numbers {
-            Some(numbers) if fits && first_bad.is_none() => {
-                if numbers.left == 0 {
-                    verified.advance(&lines, numbers);
-                }
+            Some(numbers) if fits && first_bad.is_none() && numbers.left == 0 => {
+                verified.advance(&lines, numbers);
             }
+            Some(_) if fits && first_bad.is_none() => {}
             Some(numbers) => {
                 is_damaged |= first_bad.is_none() || numbers.batch > verified.batch + 1;
             }
@@ -153,7 +153,7 @@ pub(crate) struct Preview {
 
 /// Reads a ledger's head. `None` if the ledger is missing or empty.
 pub(crate) fn preview(path: &Path) -> io::Result<Option<Preview>> {
-    let Some(file) = if_there(File::open(path))? else {
+    let Some(file) = if_there(open_regular(path))? else {
         return Ok(None);
     };
     let mut lines = Lines::new(&file, 0);
