@@ -184,10 +184,7 @@ mod tests {
         let name = |address: &str, at| {
             Pseudonym::new(&keys, network(address).hashed(&keys.limiter), at).to_string()
         };
-        let (by_network, by_credential) = (
-            Subject::Network(network("192.0.2.1").hashed(&keys.limiter)),
-            credential,
-        );
+        let by_network = Subject::Network(network("192.0.2.1").hashed(&keys.limiter));
         for (text, is_found) in [
             ("192.0.2.1".to_owned(), true),
             ("::ffff:192.0.2.1".to_owned(), true),
@@ -197,7 +194,7 @@ mod tests {
                 key(PolicyName::NewsletterIp, by_network).to_uppercase(),
                 true,
             ),
-            (key(PolicyName::Default, by_credential), true),
+            (key(PolicyName::Default, credential), true),
             (
                 key(
                     PolicyName::Ip,

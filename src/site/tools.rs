@@ -35,6 +35,7 @@ const EFFECTS: [&str; 4] = [
 impl Tool {
     /// The tool as `tools/list` returns it: `x-tool` of its operation, with its schemas. The note there is for its
     /// results.
+    #[allow(clippy::indexing_slicing, reason = "an object takes any field")]
     fn card(self, description: &Value, operations: &[Operation]) -> ToolCard {
         let of_tool = |operation: &&Operation| {
             operation.pointer("/x-tool/name") == Some(&json!(self.as_str()))

@@ -239,7 +239,10 @@ fn a_column_that_may_carry_consent_is_not_read_until_the_operator_says_what_it_m
     imported("--column kontakt=email", "kontakt\nada@x.test\n")
         .0
         .done();
-    // A second address may be a flag for the first one.
+}
+
+#[test]
+fn a_second_address_may_be_a_flag_for_the_first_one() {
     let file = "email,mail_address\nada@x.test,bob@x.test\n";
     imported("", file)
         .0

@@ -107,7 +107,7 @@ fn a_pipe_in_place_of_a_file_is_one_clear_line() {
         let house = House::new();
         house.open().stop();
         fs::remove_file(house.file(name)).unwrap();
-        mknodat(CWD, &house.file(name), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        mknodat(CWD, house.file(name), FileType::Fifo, Mode::RWXU, 0).unwrap();
         let refusal = house.refusal();
         assert!(refusal.contains(name), "{name}: {refusal}");
     }
