@@ -16,7 +16,7 @@ use super::output::{note, show};
 const AGENT_COLUMNS: [ListColumn; 3] = [
     ListColumn("Revoked (UTC)", "revoked_at", 16, Cell::Time),
     ListColumn("Expires", "expires_at", 16, Cell::Time),
-    ListColumn("Client id", "client_id", 0, Cell::Text),
+    ListColumn("Client ID", "client_id", 0, Cell::Text),
 ];
 
 const BLOCK_COLUMNS: [ListColumn; 2] = [
@@ -64,7 +64,7 @@ pub(super) async fn agents(command: AgentsCommand, client: &Client) -> Result<Do
             let what = "revoke this registration with all its tokens for good";
             obtain(consent, what).await?;
             let params = json!({"client_id": client_id});
-            let members = [("Client id", "client_id"), RESULT[0]];
+            let members = [("Client ID", "client_id"), RESULT[0]];
             show_members(agents::REVOKE, params, &members, client).await
         }
     }

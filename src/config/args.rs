@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
-    /// PEM file with its private key, readable only by its owner, or by a group if root owns it
+    /// PEM file with the certificate's private key, readable only by its owner, or by a group if root owns it
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
@@ -71,7 +71,7 @@ pub struct Args {
     #[arg(long, value_name = "URL", value_parser = values::base_url)]
     pub base_url: Option<String>,
 
-    /// Name on pages, in emails
+    /// Name shown on pages and in emails
     #[arg(long, value_name = "NAME", default_value = "Landing API", value_parser = values::name)]
     pub service_name: String,
 
@@ -117,7 +117,7 @@ pub struct Args {
     )]
     suggestions: Vec<String>,
 
-    /// Days to store questions that your pages did not answer; `landing-api questions list` shows them
+    /// Days to store questions that the assistant could not answer; `landing-api questions list` shows them
     #[arg(
         long,
         value_name = "DAYS",
@@ -126,7 +126,7 @@ pub struct Args {
     )]
     pub keep_questions: u64,
 
-    /// Hide the developer pages from navigation and home page
+    /// Hide the developer pages from the navigation and the home page
     #[arg(long, value_parser = BoolishValueParser::new())]
     hide_developers: bool,
 
@@ -150,9 +150,9 @@ pub struct Args {
     )]
     consent_ip: bool,
 
-    /// Double opt-in: single or double
+    /// Opt-in: single, or double to require confirmation by email
     ///
-    /// With double, sign-ups are confirmed by an emailed link; it needs --smtp-url and --mail-from
+    /// double needs --smtp-url and --mail-from
     #[arg(
         long,
         value_name = "HOW",
@@ -183,7 +183,7 @@ pub struct Args {
     )]
     pub trusted_proxies: Vec<IpNet>,
 
-    /// How long browsers insist on https after a visit, if --base-url is https
+    /// How long browsers insist on HTTPS after a visit, if --base-url is https
     #[arg(long, value_name = "TIME|off", default_value = "365d", value_parser = values::hsts_max_age)]
     hsts: values::HstsMaxAge,
 
@@ -231,7 +231,7 @@ pub struct Args {
     )]
     pub drain_notice: Duration,
 
-    /// Least severe level logged to standard error
+    /// Minimum level of the log, which goes to standard error
     #[arg(
         long,
         value_name = "LEVEL",
@@ -299,7 +299,7 @@ impl Args {
         }
         if self.suggestions.len() > SUGGESTIONS_MAX {
             return Err(format!(
-                "--suggestion may be given {SUGGESTIONS_MAX} times at most"
+                "--suggestion can be given at most {SUGGESTIONS_MAX} times"
             ));
         }
         let is_plain = |url: &String| url.starts_with("http:");
@@ -325,10 +325,10 @@ impl Args {
             }
             // Only the service needs the place where requests are counted.
             EngineArgs { limits: None, .. } if !is_operating => {
-                "no place for the rate limits: set --limits URL, or --data-dir DIR for a single node"
+                "nowhere to store the rate limits: set --limits URL, or --data-dir DIR for a single node"
             }
             _ if self.keep_questions > 0 && !is_operating => {
-                "no place for the questions of --keep-questions: set --data-dir DIR"
+                "nowhere to store the questions of --keep-questions: set --data-dir DIR"
             }
             _ => return Ok(()),
         };
@@ -344,7 +344,7 @@ impl Args {
             return Ok(());
         }
         if self.mail.is_none() {
-            return Err("--opt-in double sends email: set the relay with --smtp-url");
+            return Err("--opt-in double sends email: set a mail relay with --smtp-url");
         }
         if self.sign_ups() == SignUpsGo::PassedOn {
             return Err(
@@ -363,8 +363,8 @@ impl Args {
             None => bound.ip().is_loopback() && self.trusted_proxies.is_empty(),
         };
         leads_here.then_some(()).ok_or(
-            "--opt-in double needs an https URL as --base-url, where the link of its email leads, unless --listen is \
-             a loopback address without --trusted-proxy",
+            "--opt-in double needs an https URL as --base-url for the link in its emails, unless --listen is a loopback \
+             address without --trusted-proxy",
         )
     }
 

@@ -31,7 +31,7 @@ pub enum Command {
         force: bool,
     },
 
-    /// Restore a backup into a data directory without files of a service
+    /// Restore a backup into a new data directory
     Restore {
         /// File to read; - is standard input
         #[arg(value_name = "FILE")]
@@ -103,7 +103,7 @@ pub enum AskingCommand {
     #[command(subcommand)]
     Keys(KeysCommand),
 
-    /// Revoke registrations of agents and list the revoked ones
+    /// Revoke agent registrations and list the revoked ones
     #[command(subcommand)]
     Agents(AgentsCommand),
 
@@ -123,7 +123,7 @@ pub enum AskingCommand {
     #[command(subcommand)]
     Queue(QueueCommand),
 
-    /// Email: test the account, lift the suppression of an address
+    /// Test the mail account, and lift the suppression of an address
     #[command(subcommand)]
     Mail(MailCommand),
 
@@ -222,8 +222,8 @@ pub struct ContactFilter {
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     pub until: Option<String>,
 
-    /// Only contacts that have this client among the last four that signed them up: its name in the
-    /// log, its hash in `limits show`, or its IP address
+    /// Only contacts that this client signed up, as one of the last four: its name in the log, its hash in
+    /// `limits show`, or its IP address
     #[arg(long, value_name = "NAME")]
     pub signed_by: Option<String>,
 
@@ -380,7 +380,7 @@ pub enum AgentsCommand {
 /// A command about rate limits.
 #[derive(Clone, Debug, Subcommand)]
 pub enum LimitsCommand {
-    /// Show all limits and their busiest clients, or what one client has left
+    /// Show all limits and their heaviest clients, or what is left for one client
     Show {
         /// Number of clients to show for each limit
         #[arg(
@@ -453,7 +453,7 @@ pub enum BlockCommand {
     /// List blocked networks
     List,
 
-    /// Block every request of a network from now on
+    /// Block all requests from a network
     Add(NamedNetwork),
 
     /// Unblock a network
@@ -488,13 +488,13 @@ pub enum QueueCommand {
         id: String,
     },
 
-    /// Deliver now, with all attempts again
+    /// Retry a delivery now, and start its attempts over
     Retry {
         /// ID of a delivery, from `queue list`
         #[arg(value_name = "ID", required_unless_present = "all")]
         id: Option<String>,
 
-        /// All failed deliveries and all that wait for their next attempt
+        /// All failed deliveries and all those waiting for their next attempt
         #[arg(long, conflicts_with = "id")]
         all: bool,
     },

@@ -50,7 +50,7 @@ pub struct ModelArgs {
     )]
     pub timeout: Duration,
 
-    /// Maximum answers generated at once
+    /// Maximum number of answers generated at once
     #[arg(
         long = "model-concurrency",
         value_name = "COUNT",
@@ -71,7 +71,7 @@ pub struct ModelArgs {
     )]
     pub params: Vec<ModelParam>,
 
-    /// Drop everything up to </think>
+    /// Drop everything in an answer up to </think>
     #[arg(
         long = "model-thinks-first",
         requires = "url",

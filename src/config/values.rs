@@ -59,14 +59,14 @@ pub(super) fn page_link(text: &str) -> Result<String, String> {
 pub(super) fn contact(text: &str) -> Result<String, String> {
     match EmailAddress::parse(text) {
         Ok(address) => Ok(format!("mailto:{}", address.as_str())),
-        Err(_) => page_link(text).map_err(|why| format!("{why}, or an e-mail address")),
+        Err(_) => page_link(text).map_err(|why| format!("{why}, or an email address")),
     }
 }
 
 /// A question on a button. Bars part them in the page.
 pub(super) fn suggestion(text: &str) -> Result<String, String> {
     match name(text)? {
-        name if name.contains('|') => Err("must have no |".to_owned()),
+        name if name.contains('|') => Err("must not contain |".to_owned()),
         name => Ok(name),
     }
 }
@@ -122,7 +122,7 @@ pub(super) fn base_url(text: &str) -> Result<String, String> {
         None => false,
     };
     if !is_host {
-        return Err("must have a host of letters, digits, hyphens and single dots".to_owned());
+        return Err("must have a host name of letters, digits, hyphens and single dots".to_owned());
     }
     if url.port() == Some(0) {
         return Err("must have a port above 0".to_owned());
@@ -133,11 +133,12 @@ pub(super) fn base_url(text: &str) -> Result<String, String> {
 pub(super) fn allowed_origin(text: &str) -> Result<String, String> {
     if text.contains('*') {
         return Err(
-            "must be one origin: responses differ by visitor, so no pattern works".to_owned(),
+            "must be a single origin: responses differ by visitor, so patterns are not supported"
+                .to_owned(),
         );
     }
     if text == "null" {
-        return Err("must not be null: every sandboxed page has that origin".to_owned());
+        return Err("must not be null: any sandboxed page has that origin".to_owned());
     }
     origin(text)
 }

@@ -59,7 +59,7 @@ impl Halt {
 /// A delivery:
 ///
 /// - `id`, `channel`, `kind` (the event type), and `email`, the address in it
-/// - `state`: `waiting`, `paused` or `given up`
+/// - `state`: `pending`, `paused` or `failed`
 /// - `queued_at` and `due_at`, when the next attempt is due, if that is known; in RFC 3339
 /// - `halt`, why its channel is paused
 /// - `attempts`, and `last_error`, of the last failed one
@@ -74,8 +74,8 @@ fn row(delivery: &Delivery, halts: &[Halt]) -> Value {
     };
     let state = match halt {
         Some(_) => "paused",
-        None if is_dead => "given up",
-        None => "waiting",
+        None if is_dead => "failed",
+        None => "pending",
     };
     json!({
         "id": delivery.id.to_string(),

@@ -185,10 +185,10 @@ mod tests {
         assert!(!embed.contains(STYLE) && !embed.contains(TEXTS));
         assert!(!embed.contains("\nimport ") && !embed.contains("\n//"));
         for text in [
-            "Vielen Dank.",
-            "Merci.",
-            "Gracias.",
-            "Thank you.",
+            "Vielen Dank für Ihre Anmeldung",
+            "Merci pour votre inscription",
+            "Gracias por suscribirse",
+            "Thank you for signing up",
             "{email}",
         ] {
             assert!(embed.contains(text), "{text}");
@@ -202,7 +202,7 @@ mod tests {
             let told = format!("const CONFIRMS={confirms};");
             assert_eq!(script.matches(&told).count(), 1);
             assert_eq!(script.contains("Check your inbox"), confirms);
-            assert_eq!(script.contains("Thank you. We"), !confirms);
+            assert_eq!(script.contains("Thank you for signing up"), !confirms);
         }
     }
 

@@ -39,7 +39,8 @@ async fn the_proof_of_a_consent_has_the_page_and_the_words_of_the_own_forms() {
         visit.goto("/").await;
         page.fill(EMAIL, "element@example.com").await;
         page.press(ENTER).await;
-        page.until_text(SIGN_UP_STATUS, "We have received").await;
+        page.until_text(SIGN_UP_STATUS, "Thank you for signing up")
+            .await;
         page.stop_scripts().await;
         visit.goto("/newsletter?lang=en").await;
         sign_up_plainly(&visit, "form@example.com").await;
@@ -72,7 +73,8 @@ async fn the_proof_of_a_consent_has_the_origin_of_another_site() {
         page.until("find('landing-newsletter')?.shadowRoot").await;
         page.fill(EMAIL, "element@example.com").await;
         page.press(ENTER).await;
-        page.until_text(SIGN_UP_STATUS, "We have received").await;
+        page.until_text(SIGN_UP_STATUS, "Thank you for signing up")
+            .await;
         plain.open(page, PLAIN, &snippet(&visit, FORM), "").await;
         sign_up_plainly(&visit, "form@example.com").await;
         for (way, source) in ["element", "form"].into_iter().zip(expected) {

@@ -395,7 +395,8 @@ async fn attributes_give_the_words_and_none_becomes_html() {
         page.fill(EMAIL, "nobody").await;
         page.press(ENTER).await;
         let error = "landing-newsletter >>> #email-error";
-        page.until_text(error, "Veuillez vérifier l’adresse.").await;
+        page.until_text(error, "Veuillez saisir une adresse e-mail valide")
+            .await;
         page.fill(EMAIL, "ada@example.com").await;
         page.press(ENTER).await;
         page.until_text(SIGN_UP_STATUS, "Danke!").await;
@@ -440,7 +441,8 @@ async fn the_snippets_are_shown_tried_and_copied() {
         assert!(copied.starts_with(&script), "{copied}");
         page.fill(EMAIL, "ada@example.com").await;
         page.press(ENTER).await;
-        page.until_text(SIGN_UP_STATUS, "Vielen Dank.").await;
+        page.until_text(SIGN_UP_STATUS, "Vielen Dank für Ihre Anmeldung")
+            .await;
         page.click("landing-chat:not([mode]) >>> .suggestion").await;
         page.until("find('landing-chat:not([mode]) >>> .answer:not(.growing)')")
             .await;
@@ -463,7 +465,8 @@ async fn the_snippet_in_readme_works_on_another_site() {
         page.until("find('landing-newsletter').shadowRoot").await;
         page.fill(EMAIL, "ada@example.com").await;
         page.press(ENTER).await;
-        page.until_text(SIGN_UP_STATUS, "Thank you.").await;
+        page.until_text(SIGN_UP_STATUS, "Thank you for signing up")
+            .await;
         page.click(LAUNCHER).await;
         page.until("focused().id === 'question'").await;
         page.press("Hello?").await;

@@ -20,12 +20,12 @@ async fn a_visitor_signs_up() {
         visit.goto("/").await;
         page.fill(EMAIL, "Ada@Example.com").await;
         page.press(ENTER).await;
-        page.until_text(NEWSLETTER, "Thank you. We have received Ada@Example.com.")
+        page.until_text(NEWSLETTER, "Thank you for signing up with Ada@Example.com.")
             .await;
         assert_eq!(page.run(ADDRESS).await, "");
         page.fill(EMAIL, "ada@example.com").await;
         page.click(SIGN_UP).await;
-        page.until_text(NEWSLETTER, "Thank you. We have received ada@example.com.")
+        page.until_text(NEWSLETTER, "Thank you for signing up with ada@example.com.")
             .await;
     })
     .await;
@@ -38,7 +38,7 @@ async fn an_address_that_is_none_is_told_beside_its_field() {
         visit.goto("/").await;
         page.fill(EMAIL, "not an address").await;
         page.click(SIGN_UP).await;
-        page.until_text(EMAIL_ERROR, "Please check the address.")
+        page.until_text(EMAIL_ERROR, "Please enter a valid email address")
             .await;
         // It is said once.
         assert_eq!(page.text(SIGN_UP_STATUS).await, "");
@@ -48,7 +48,8 @@ async fn an_address_that_is_none_is_told_beside_its_field() {
         assert_eq!(page.run(ADDRESS).await, "not an address");
         page.fill(EMAIL, "ada@example.com").await;
         page.press(ENTER).await;
-        page.until_text(NEWSLETTER, "We have received").await;
+        page.until_text(NEWSLETTER, "Thank you for signing up")
+            .await;
         assert!(!page.is_seen(EMAIL_ERROR).await);
         assert_eq!(page.run("return focused().ariaInvalid").await, json!(null));
     })
@@ -119,7 +120,7 @@ async fn who_is_offline_is_told_and_can_try_again() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
         for (path, field, button, status, done) in [
-            ("/", EMAIL, SIGN_UP, NEWSLETTER, "We have received"),
+            ("/", EMAIL, SIGN_UP, NEWSLETTER, "Thank you for signing up"),
             ("/developers", "#label", MINT, KEY, "Here is your key"),
         ] {
             visit.goto(path).await;

@@ -26,7 +26,7 @@ async fn without_script_a_visitor_signs_up_and_a_mistake_keeps_what_was_typed() 
         // Browsers take it for an address.
         page.fill("#email", "ada@example").await;
         page.click(SIGN_UP).await;
-        page.until_text("[role=alert]", "Please check the address.")
+        page.until_text("[role=alert]", "Please enter a valid email address")
             .await;
         assert_eq!(value(page).await, "ada@example");
         assert_eq!(path(&visit).await, "/newsletter");

@@ -42,7 +42,7 @@ async fn the_keyboard_is_enough() {
         page.press(ENTER).await;
         page.until_text(
             "landing-newsletter >>> form",
-            "We have received ada@example.com",
+            "signing up with ada@example.com",
         )
         .await;
 

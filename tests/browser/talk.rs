@@ -113,7 +113,7 @@ async fn whoever_types_on_signs_up_with_what_was_sent() {
         page.press(ENTER).await;
         page.fill(EMAIL, "bob@example.com").await;
         page.run("release()").await;
-        let thanks = "Thank you. We have received ada@example.com.";
+        let thanks = "Thank you for signing up with ada@example.com.";
         page.until_text(SIGN_UP_STATUS, thanks).await;
         let typed = "return find('landing-newsletter >>> #email').value";
         assert_eq!(page.run(typed).await, "bob@example.com");

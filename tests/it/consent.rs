@@ -168,7 +168,7 @@ fn the_words_of_the_own_form_say_that_the_ip_address_is_stored() {
         .consent_text(Language::English, &facts.settings)
         .unwrap();
     assert!(
-        text.ends_with("Your IP address is stored with it as proof of your sign-up."),
+        text.ends_with("We also store your IP address as proof of your sign-up."),
         "{text}"
     );
 }

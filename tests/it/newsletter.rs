@@ -212,13 +212,13 @@ async fn every_document_says_who_is_told() {
     let app = TestApp::new();
     let docs = Call::get("/docs").header("accept", "text/html");
     let docs = app.send(docs).await;
-    let alike = "the same response for a known address as for a new one";
+    let alike = "for known and new addresses alike";
     assert!(docs.text().contains(alike));
     let api = app.send(Call::get("/openapi.json")).await.json();
     let schema = &api["components"]["schemas"]["NewsletterSubscribeResponse"];
     let said = &schema["properties"]["alreadyExists"]["description"];
     let text = said.as_str().unwrap();
-    assert!(text.contains("others get the same answer"));
+    assert!(text.contains("other clients get it for known"));
     let tool = &mcp::listed(&app).await[2];
     assert_eq!(tool["name"], "subscribe_newsletter");
     let told = &tool["outputSchema"]["properties"]["alreadyExists"];

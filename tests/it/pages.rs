@@ -234,8 +234,8 @@ fn where_no_script_runs_the_page_says_what_to_do() {
 fn the_pages_say_the_truth_about_the_configuration() {
     let told = |facts: &SiteFacts| document(facts, "/") + &document(facts, "/developers");
     let plain = told(&facts());
-    assert!(plain.contains("looks up your answer on our site"));
-    assert!(plain.contains("Your address is stored by the people who run this site"));
+    assert!(plain.contains("searches our site for an answer"));
+    assert!(plain.contains("We store your address ourselves"));
     assert!(plain.contains("You have 10 free messages in any 24 hours"));
     assert!(plain.contains("not together with everyone else behind your IP address"));
     assert!(plain.contains("A key is valid for 90 days."));

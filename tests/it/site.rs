@@ -208,7 +208,7 @@ fn limits_are_the_configured_ones_and_vanish_when_off() {
         assert!(!document(&facts, "/docs").contains(&row), "{row}");
     }
     let guide = document(&facts, "/docs");
-    assert!(guide.contains("No limit is set here"));
+    assert!(guide.contains("This site currently sets no limits"));
     assert!(!guide.contains(" in any "));
 }
 

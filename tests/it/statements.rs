@@ -83,30 +83,30 @@ const CLAIMS: [Claim; 20] = [
     Claim {
         path: "/",
         words: [
-            "Your IP address is stored",
-            "auch Ihre IP-Adresse gespeichert",
-            "Votre adresse IP est également conservée",
-            "se guarda su dirección IP",
+            "We also store your IP address",
+            "speichern wir auch Ihre IP-Adresse",
+            "Nous conservons aussi votre adresse IP",
+            "También guardamos su dirección IP",
         ],
         is_true: stores_ip,
     },
     Claim {
         path: "/",
         words: [
-            "not shared with anyone",
-            "an niemanden weitergegeben",
-            "communiquée à personne",
-            "no la comparten con nadie",
+            "don’t share it with anyone",
+            "und geben sie nicht weiter",
+            "ne la communiquons à personne",
+            "no la compartimos con nadie",
         ],
         is_true: |settings| stores(settings) && !shares(settings),
     },
     Claim {
         path: "/",
         words: [
-            "shared only with the services",
-            "nur an die Dienste weitergegeben",
-            "uniquement aux services",
-            "solo la comparten con los servicios",
+            "share it only with the services",
+            "geben sie nur an die Dienste weiter",
+            "ne la communiquons qu’aux services",
+            "solo la compartimos con los servicios",
         ],
         is_true: |settings| stores(settings) && shares(settings),
     },
@@ -123,20 +123,20 @@ const CLAIMS: [Claim; 20] = [
     Claim {
         path: "/help",
         words: [
-            "None of it is shared",
-            "Nichts davon wird an andere weitergegeben",
-            "Rien de tout cela n’est communiqué",
-            "Nada de ello se comparte",
+            "None of this is shared",
+            "Nichts davon wird an Dritte weitergegeben",
+            "Aucune de ces données n’est communiquée",
+            "Ninguno de estos datos se comparte",
         ],
         is_true: |settings| stores(settings) && !shares(settings),
     },
     Claim {
         path: "/help",
         words: [
-            "Your address and the state of your subscription are shared",
-            "Weitergegeben werden Ihre Adresse und der Stand",
+            "Only your address and the status of your subscription are shared",
+            "Weitergegeben werden nur Ihre Adresse und der Status",
             "l’état de votre inscription sont communiqués",
-            "el estado de su suscripción se comparten",
+            "Solo se comparten su dirección y el estado de su suscripción",
         ],
         is_true: |settings| stores(settings) && shares(settings),
     },
@@ -153,24 +153,22 @@ const CLAIMS: [Claim; 20] = [
     Claim {
         path: "/help",
         words: [
-            "goes to nobody else, and is not stored",
-            "geht an niemanden sonst und wird nicht gespeichert",
-            "n’est transmis à personne d’autre et n’est pas conservé",
-            "no se envía a nadie más y no se guarda",
+            "sent to nobody else, and not stored",
+            "an niemanden weitergegeben und nicht gespeichert",
+            "ne sont transmis à personne d’autre et ne sont pas conservés",
+            "no se envían a nadie más y no se guardan",
         ],
         is_true: |settings| !settings.has_model && !stores_questions(settings),
     },
     Claim {
         path: "/help",
         words: [
-            "What you write in the chat is answered here and goes to nobody else. Questions that the chat finds no \
-             answer to are stored for 30 days",
-            "geht an niemanden sonst. Fragen, auf die der Chat keine Antwort findet, werden 30 Tage lang \
-             gespeichert",
-            "n’est transmis à personne d’autre. Les questions auxquelles le chat ne trouve pas de réponse sont \
+            "sent to nobody else. Questions the chat can’t answer are stored for 30 days",
+            "an niemanden weitergegeben. Fragen, die der Chat nicht beantworten kann, werden 30 Tage lang ohne \
+             Angaben zu Ihrer Person gespeichert",
+            "ne sont transmis à personne d’autre. Les questions auxquelles le chat ne sait pas répondre sont \
              conservées pendant 30 jours",
-            "no se envía a nadie más. Las preguntas para las que el chat no encuentra respuesta se guardan \
-             durante 30 días",
+            "no se envían a nadie más. Las preguntas que el chat no sabe responder se guardan durante 30 días",
         ],
         is_true: stores_questions,
     },
@@ -197,28 +195,28 @@ const CLAIMS: [Claim; 20] = [
     Claim {
         path: "/help",
         words: [
-            "it is sent to the language model",
-            "aber an das Sprachmodell geschickt",
-            "mais envoyé au modèle de langage",
-            "se envía al modelo de lenguaje",
+            "they are sent to a language model",
+            "aber an ein Sprachmodell gesendet",
+            "ils sont envoyés à un modèle de langage",
+            "se envían a un modelo de lenguaje",
         ],
         is_true: |settings| settings.has_model,
     },
     Claim {
         path: "/",
         words: [
-            "are sent to the model",
-            "gehen an das Modell",
-            "sont envoyés au modèle",
-            "se envían al modelo",
+            "are sent to that model",
+            "werden an dieses Modell gesendet",
+            "sont envoyés à ce modèle",
+            "se envían a ese modelo",
         ],
         is_true: |settings| settings.has_model,
     },
     Claim {
         path: "/help",
         words: [
-            "The only cookie is that of the chat",
-            "Das einzige Cookie ist das des Chats",
+            "The only cookie comes from the chat",
+            "Das einzige Cookie stammt vom Chat",
             "Le seul cookie est celui du chat",
             "La única cookie es la del chat",
         ],
@@ -228,8 +226,8 @@ const CLAIMS: [Claim; 20] = [
         path: "/help",
         words: [
             "No cookies are set",
-            "Cookies werden nicht gesetzt",
-            "Aucun cookie n’est déposé",
+            "Es werden keine Cookies gesetzt",
+            "Le site ne dépose aucun cookie",
             "No se crean cookies",
         ],
         is_true: |settings| !has_cookie(settings),
@@ -251,20 +249,20 @@ const CLAIMS_OF_HELP: [Claim; 3] = [
     Claim {
         path: "/help",
         words: [
-            "What you write in the chat is not stored here.",
-            "Was Sie im Chat schreiben, wird hier nicht gespeichert.",
-            "Ce que vous écrivez dans le chat n’est pas conservé ici.",
-            "Lo que escribe en el chat no se guarda aquí.",
+            "Your chat messages are not stored here.",
+            "Ihre Chatnachrichten werden hier nicht gespeichert.",
+            "Vos messages dans le chat ne sont pas conservés ici.",
+            "Sus mensajes del chat no se guardan aquí.",
         ],
         is_true: |settings| !stores_questions(settings),
     },
     Claim {
         path: "/help",
         words: [
-            "need not be deleted, as it is not stored here",
-            "muss nicht gelöscht werden, denn es wird hier nicht gespeichert",
-            "n’a pas à être supprimé",
-            "no hace falta borrarlo",
+            "so there is nothing to delete",
+            "und müssen deshalb nicht gelöscht werden",
+            "il n’y a rien à supprimer",
+            "no hay nada que borrar",
         ],
         is_true: |settings| !stores_questions(settings),
     },
@@ -272,7 +270,7 @@ const CLAIMS_OF_HELP: [Claim; 3] = [
         path: "/help",
         words: [
             "without a record of who asked, and deleted automatically after 30 days",
-            "ohne Angabe der Person gespeichert und nach 30 Tagen automatisch gelöscht",
+            "ohne Angaben zu Ihrer Person gespeichert und nach 30 Tagen automatisch gelöscht",
             "supprimées automatiquement au bout de 30 jours",
             "se borran automáticamente al cabo de 30 días",
         ],

@@ -99,7 +99,7 @@ fn row_holds(script: Script, fate: Fate) -> Result<(), String> {
     let is_decided = || match fate {
         Fate::Taken => relay.taken().len() == NAMES.len(),
         Fate::OneGivenUp => {
-            relay.taken().len() == NAMES.len() - 1 && states(dir.path()) == ["given up"]
+            relay.taken().len() == NAMES.len() - 1 && states(dir.path()) == ["failed"]
         }
         Fate::Waiting => pause_reason(dir.path()).is_string(),
     };

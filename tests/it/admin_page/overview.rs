@@ -126,7 +126,7 @@ async fn contacts_and_imports_are_counted() {
     assert!(shown.contains("<b>2</b> people get the next issue."));
     let imports = plots(&shown)
         .into_iter()
-        .find(|plot| plot.0.starts_with("Contacts imported"));
+        .find(|plot| plot.0.starts_with("Imported contacts"));
     assert!(imports.unwrap().1.contains("1 in total"));
     let failure = StoreError::Unavailable("the disk hums".to_owned());
     desk.app.contacts.fail_with(Some(failure));

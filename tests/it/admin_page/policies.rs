@@ -14,7 +14,7 @@ async fn the_busiest_identities_are_shown_and_reset() {
     let login = desk.sign_in().await;
     let policies = async || desk.get(&login, "/policies").await.text;
     let reset = async |field: &str| desk.confirm(&login, "/policies/reset", field).await;
-    assert!(policies().await.contains("Nothing is counted at present."));
+    assert!(policies().await.contains("There are currently no counts."));
     let health = || Call::get("/api/v1/health");
     for status in [200, 200, 429] {
         assert_eq!(desk.app.send(health()).await.status, status);

@@ -31,7 +31,7 @@ async fn deliveries_are_listed_retried_dropped_and_held() {
     let delivered = deliver_to_webhook(app.deliveries(), &*webhook).await;
     assert_eq!(delivered.unwrap(), 2);
     let listed = desk.get(&login, "/queue?sort=state").await.text;
-    for part in ["given up", "answered &lt;b&gt;", "ada@example.com"] {
+    for part in [">failed</td>", "answered &lt;b&gt;", "ada@example.com"] {
         assert!(listed.contains(part), "{part}: {listed}");
     }
     let ids: Vec<_> = listed
@@ -43,7 +43,7 @@ async fn deliveries_are_listed_retried_dropped_and_held() {
     let done = desk
         .confirm(&login, "/queue/retry", &format!("id={}", ids[0]))
         .await;
-    assert!(done.text.contains("<h1>Due now</h1>"), "{}", done.text);
+    assert!(done.text.contains("<h1>Retrying</h1>"), "{}", done.text);
     let done = desk
         .confirm(&login, "/queue/drop", &format!("id={}", ids[1]))
         .await;
@@ -104,7 +104,7 @@ async fn a_pause_is_shown_with_its_reason_and_a_retry_ends_that_of_email() {
     assert_eq!(row["last_error"], json!(null));
     let field = format!("id={id}");
     let done = desk.confirm(&login, "/queue/retry", &field).await.text;
-    let told = "<h1>Due now</h1>\n<p>It is sent within a second, unless deliveries are paused.</p>\n\n\
+    let told = "<h1>Retrying</h1>\n<p>The delivery will be sent within a second, unless deliveries are paused.</p>\n\n\
                 <p>Email is no longer paused.</p>\n\n<p>Webhook deliveries are paused.</p>\n";
     assert!(done.contains(told), "{done}");
     counters.of(Channel::Mail).pause.set(pause());

@@ -38,7 +38,7 @@ fn what_waits_is_listed_shown_held_and_dropped() {
     let shown = run(&format!("queue show {id} --json")).json();
     assert_eq!(
         (&shown["state"], &shown["email"]),
-        (&json!("waiting"), &json!("ada@example.com"))
+        (&json!("pending"), &json!("ada@example.com"))
     );
     let body: Value = serde_json::from_str(shown["body"].as_str().unwrap()).unwrap();
     assert_eq!(body["type"], "newsletter.subscribed");

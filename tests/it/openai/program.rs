@@ -113,7 +113,10 @@ fn a_fallback_answers_and_the_log_tells_why() {
         assert!(!log.contains("treasure"), "{log}");
         let chat = &openapi["paths"][PATH]["post"]["description"];
         let chat = chat.as_str().unwrap();
-        assert_eq!(chat.contains("While the language model is away"), answers);
+        assert_eq!(
+            chat.contains("While the language model is unavailable"),
+            answers
+        );
         if answers {
             assert_eq!(status, 200, "{log}");
             assert!(line.contains("status=200"), "{line}");

@@ -120,7 +120,7 @@ fn the_table_of_limits_is_the_configured_one() {
     assert!(
         document(&facts)
             .to_string()
-            .contains("No limit is set here")
+            .contains("This site currently sets no limits")
     );
 }
 
