@@ -57,7 +57,7 @@ async fn keep_running<W: Future<Output = ()> + Send>(
             worker = worker.as_str(),
             has_panicked,
             pause_s = pause.as_secs(),
-            "a worker has ended and is restarted"
+            "a worker ended and is restarted"
         );
         tokio::select! {
             () = sleep(pause) => {}

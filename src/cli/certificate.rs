@@ -75,7 +75,7 @@ fn tell_files(files: &CertificateFiles, metrics: &Metrics) {
         tracing::warn!(
             from,
             until,
-            "the certificate of --tls-cert is not valid now, so clients refuse it: renew it, or set the clock"
+            "the certificate of --tls-cert is not valid now, so clients reject it: renew it, or correct the clock"
         );
     } else {
         tracing::info!(until, "the certificate of --tls-cert is valid");

@@ -164,10 +164,10 @@ async fn trim(app: Arc<App>, stop: CancellationToken) {
         match app.deliveries.drop_dead(app.clock.now()).await {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "dropped failed deliveries"),
-            Err(error) => tracing::warn!(%error, "cannot drop failed deliveries"),
+            Err(error) => tracing::warn!(%error, "cannot delete expired deliveries"),
         }
         if let Err(error) = app.maintenance.drop_expired().await {
-            tracing::warn!(%error, "cannot drop expired keys");
+            tracing::warn!(%error, "cannot delete expired keys");
         }
         pause(TRIM_INTERVAL, &stop).await;
     }

@@ -80,7 +80,7 @@ async fn send(operation: &str, ids: &[String], client: &Client) -> Result<Done, 
     match unknown.count() {
         0 => Ok(Done::Whole),
         count if count == answers.len() => Err(CommandError::Failed(
-            "no such key: `keys list` shows all ids".to_owned(),
+            "no such key: `keys list` shows all IDs".to_owned(),
         )),
         _ => Ok(Done::InPart),
     }

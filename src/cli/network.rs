@@ -89,7 +89,7 @@ async fn check_base_url(base_url: &str, args: &Args, findings: &mut Findings) {
     let checked = match outside.status.as_u16() {
         200 if base_url.starts_with("https://") => ok(format!("{base_url} responds")),
         200 => warning(format!(
-            "{base_url} responds, but is http: sign-ups and keys cross the network unencrypted"
+            "{base_url} responds over http: sign-ups and keys cross the network unencrypted"
         )),
         status => failed(format!(
             "{base_url}{HEALTH} responds with {status}; see the logs of the service and of the proxy in front of it"

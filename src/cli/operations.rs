@@ -105,7 +105,7 @@ pub(super) async fn queue(command: QueueCommand, client: &Client) -> Result<Done
             (queue::RETRY, json!({"id": id, "all": all}), members)
         }
         QueueCommand::Drop { id, consent } => {
-            obtain(consent, "drop this delivery, so that it is never sent").await?;
+            obtain(consent, "drop this delivery, which is then never sent").await?;
             let members = &[DELIVERY[0], RESULT[0]][..];
             (queue::DROP, json!({"id": id}), members)
         }

@@ -94,8 +94,8 @@ pub async fn serve_until_stopped(
     if args.public_origin().is_none() && bound.ip().is_unspecified() {
         tracing::warn!(
             settings.base_url,
-            "listening on all addresses without --base-url: clients elsewhere will be told this \
-             address, which is theirs and not yours"
+            "listening on all addresses without --base-url: documents send clients on other machines to \
+             localhost, which is their own machine"
         );
     }
     let interrupt = CancellationToken::new();

@@ -63,7 +63,7 @@ impl AcmeArgs {
             "--https-domain cannot be used with --store: several nodes cannot each order the certificate; use a \
              certificate at the load balancer, or files on each node with --tls-cert"
         } else if host.is_some_and(|host| !self.domains.contains(&host)) {
-            "the host of --base-url must be an --https-domain: the certificate is for no other"
+            "the host of --base-url must be an --https-domain: the certificate covers no other host"
         } else {
             return Ok(());
         };
@@ -73,7 +73,8 @@ impl AcmeArgs {
 
 /// A name of the public DNS, in lower case.
 fn domain(text: &str) -> Result<String, &'static str> {
-    const FORM: &str = "must be a full name such as api.example.com, without https://, port and *";
+    const FORM: &str =
+        "must be a full domain name such as api.example.com, without https://, port or *";
     let Ok(Host::Domain(name)) = Host::parse(rootless(text)) else {
         return Err(FORM);
     };

@@ -37,7 +37,7 @@ impl Accent {
         if contrast < CONTRAST_MIN {
             return Err(format!(
                 "has a contrast of {contrast:.2} on light pages, where links need {CONTRAST_MIN} (WCAG AA): \
-                 take a darker colour"
+                 use a darker colour"
             ));
         }
         let dark = Color(light.0.map(|channel| channel / 5 * 2 + 153));
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_or_is_no_colour_is_refused_with_what_to_do() {
         let refused = |given| Accent::parse(given).unwrap_err();
-        let pale = "has a contrast of 1.92 on light pages, where links need 4.5 (WCAG AA): take a darker \
+        let pale = "has a contrast of 1.92 on light pages, where links need 4.5 (WCAG AA): use a darker \
                     colour";
         assert_eq!(refused("#ff9900"), pale);
         for given in [

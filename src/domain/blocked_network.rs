@@ -36,7 +36,7 @@ impl BlockedNetwork {
         let whole = embedded(whole);
         if whole.prefix_len() == 0 {
             return Err(
-                "must not be all addresses: to refuse everybody, stop the service".to_owned(),
+                "must not cover all addresses: to refuse everyone, stop the service".to_owned(),
             );
         }
         Ok(Self(whole))
@@ -129,10 +129,10 @@ mod tests {
                 Err("has bits set beyond /24: write 192.0.2.0/24 for the network, or 192.0.2.7"),
             ),
             ("2001:db8::1/56", Err("write 2001:db8::/56")),
-            ("0.0.0.0/0", Err("must not be all addresses")),
-            ("::/0", Err("must not be all addresses")),
-            ("::ffff:0:0/96", Err("must not be all addresses")),
-            ("64:ff9b::/96", Err("must not be all addresses")),
+            ("0.0.0.0/0", Err("must not cover all addresses")),
+            ("::/0", Err("must not cover all addresses")),
+            ("::ffff:0:0/96", Err("must not cover all addresses")),
+            ("64:ff9b::/96", Err("must not cover all addresses")),
         ] {
             match (BlockedNetwork::parse(text), expected) {
                 (Ok(network), Ok(shown)) => assert_eq!(network.to_string(), shown, "{text}"),

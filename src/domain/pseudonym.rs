@@ -90,12 +90,12 @@ impl SoughtSigner {
         if let Some(key) = LimitKey::from_hex(text) {
             let origin = origin_of_key(keys, key);
             return origin.map(Self::Client).ok_or(
-                "must not be the hash of a policy that counts other things than clients: give one of ip, \
-                 default or newsletter-ip",
+                "must not be the hash of a policy that does not count clients: use one of ip, default or \
+                 newsletter-ip",
             );
         }
         Pseudonym::parse(text).map(Self::Named).ok_or(
-            "must be a client as the log and limits show name it, in 8 or 32 hexadecimal digits, or an IP \
+            "must be a client's name in the log (8 hexadecimal digits), its hash in `limits show` (32), or an IP \
              address",
         )
     }

@@ -25,7 +25,7 @@ pub enum TextError {
         max: usize,
     },
     /// It has a character that [`Text::parse_name`] refuses.
-    #[error("must not have control characters, line separators or marks of text direction")]
+    #[error("must not contain control characters, line separators or text direction marks")]
     Unprintable,
 }
 

@@ -28,7 +28,7 @@ pub(super) async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorE
     let client_id = request.params.text("client_id").unwrap_or_default();
     let registration = Registration::from_client_id(client_id).ok_or_else(|| {
         OperatorError::Input(
-            "not a client id: give the whole id, which begins with reg_ and is in the response to the \
+            "not a client ID: give the whole ID, which begins with reg_ and is in the response to the \
              registration"
                 .to_owned(),
         )

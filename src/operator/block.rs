@@ -30,7 +30,8 @@ pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorErr
 pub(super) async fn add(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (blocks, network) = (&request.app.blocks, network(&request.params)?);
     if blocks.list().len() >= BLOCKS_MAX {
-        let full = "10,000 networks are blocked, which is the maximum: replace some by larger ones";
+        let full =
+            "10,000 networks are blocked, which is the maximum: replace some with larger ones";
         return Err(OperatorError::Input(full.to_owned()));
     }
     let is_new = blocks.add(network, request.app.clock.now()).await?;

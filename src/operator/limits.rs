@@ -123,7 +123,7 @@ pub(super) async fn reset(request: OperatorRequest) -> Result<Answer, OperatorEr
         (None, None, Some(policy)) => vec![WindowSet::Policy(policy)],
         (None, None, None) if params.is_set("all") => vec![WindowSet::All],
         _ => {
-            let whose = "say whose limits to reset".to_owned();
+            let whose = "specify whose limits to reset".to_owned();
             return Err(OperatorError::Input(whose));
         }
     };
@@ -167,7 +167,7 @@ impl Identity {
         })?;
         let credential = params.parsed("key", |key| {
             credential(key, secrets).ok_or(
-                "--key must be a whole API key, a token or a client id; the id of a key is not enough",
+                "--key must be a whole API key, a token or a client ID; the ID of a key is not enough",
             )
         })?;
         let is_named = email.is_some() || network.is_some() || credential.is_some();

@@ -11,13 +11,13 @@ pub const ALLOW: &str = "mail allow";
 pub const TEST: &str = "mail test";
 
 /// What a test says.
-const TEXT: &str = "The service can send mail by this account.";
+const TEXT: &str = "This is a test. The service can send email through this account.";
 
-/// Sends a mail to `address`. The result is `taken`, by the relay.
+/// Sends an email to `address`. The result is `accepted`, by the relay.
 pub(super) async fn test(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let app = &request.app;
     let Some(mail) = &app.mail else {
-        let none = "the service sends no mail: give it --smtp-url and --mail-from";
+        let none = "the service sends no email: set --smtp-url and --mail-from";
         return Err(OperatorError::Input(none.to_owned()));
     };
     let letter = Letter {
@@ -31,7 +31,7 @@ pub(super) async fn test(request: OperatorRequest) -> Result<Answer, OperatorErr
     };
     let sent = async { mail.send(&letter.to, &mail.write(&letter)?).await };
     let sent = sent.await;
-    let result = sent.as_ref().map_or("failed", |()| "taken");
+    let result = sent.as_ref().map_or("failed", |()| "accepted");
     // The log holds no address.
     tracing::info!(command = TEST, result, "operator");
     sent?;

@@ -177,14 +177,14 @@ fn id(params: &Params) -> Result<Option<DeliveryId>, OperatorError> {
     params.parsed("id", parse)
 }
 
-const NO_ID: &str = "not an id: give msg_ and 32 digits, as shown by `queue list`";
+const NO_ID: &str = "not a delivery ID: give msg_ and 32 digits, as shown by `queue list`";
 
 fn missing() -> OperatorError {
-    OperatorError::Input("give the id of a delivery".to_owned())
+    OperatorError::Input("give the ID of a delivery".to_owned())
 }
 
 fn unknown() -> OperatorError {
     let none =
-        "no delivery has this id: it was delivered or dropped; `queue list` shows the others";
+        "no delivery has this ID: it was delivered or dropped; `queue list` shows the others";
     OperatorError::NotFound(none.to_owned())
 }

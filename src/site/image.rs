@@ -84,7 +84,8 @@ impl Image {
         let mut image = image.ok_or("is not a PNG, JPEG, WebP or SVG")?;
         if image.media_type == SVG {
             let size = view_box_size(&image.bytes);
-            image.size = Some(size.ok_or("is an SVG without a viewBox, which shows its size")?);
+            image.size =
+                Some(size.ok_or("is an SVG without a viewBox, which is needed for its size")?);
         }
         Ok(image)
     }
@@ -155,8 +156,9 @@ impl Images {
             }
             let image = Image::read(bytes.clone());
             let image = image.filter(|image| media_type(name) == Some(image.media_type));
-            let image =
-                image.ok_or_else(|| SiteError::new(name, "is no image of the kind in its name"))?;
+            let image = image.ok_or_else(|| {
+                SiteError::new(name, "is not the kind of image that its extension says")
+            })?;
             Ok((name.clone(), image))
         };
         files.iter().map(image).collect::<Result<_, _>>().map(Self)
@@ -284,7 +286,7 @@ mod tests {
             assert_eq!(picture.picture_path(), path);
             assert_eq!(picture.size, Some(size));
         }
-        let without = "is an SVG without a viewBox, which shows its size";
+        let without = "is an SVG without a viewBox, which is needed for its size";
         for (bytes, why) in [
             (svg(""), without),
             (svg("viewBox='0 0 -.5 32'"), without),

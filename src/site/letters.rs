@@ -42,14 +42,14 @@ fn letter(
     let heading = filled
         .strip_prefix("# ")
         .and_then(|text| text.split_once('\n'));
-    let no_subject = "must begin with the subject of the mail, as a heading: # Please confirm";
+    let no_subject = "must begin with the subject of the email, as a heading: # Please confirm";
     let (subject, body) = heading.ok_or_else(|| wrong(no_subject))?;
     let (subject, body) = (subject.trim(), body.trim());
     if subject.is_empty() || subject.chars().any(char::is_control) {
         return Err(wrong(no_subject));
     }
     if !body.contains(LetterTemplate::LINK) {
-        return Err(wrong("must have the link: {{ confirm_url }}"));
+        return Err(wrong("must contain the link: {{ confirm_url }}"));
     }
     let values = context! {
         body,

@@ -57,9 +57,9 @@ impl SiteFile {
         }
         let page = original.strip_suffix(".md").filter(|name| is_name(name));
         let why = match page {
-            Some(_) if is_in(REPLACEABLE, &original) => format!("{original} is in English alone"),
+            Some(_) if is_in(REPLACEABLE, &original) => format!("{original} is only in English"),
             Some(name) if is_in(RESERVED, name) => {
-                format!("/{name} is a path of the service already")
+                format!("/{name} is already a path of the service")
             }
             Some(_) if language.is_some() => return Ok(FileRole::Translation(original)),
             Some(name) => return Ok(FileRole::Page(format!("/{name}"))),
@@ -80,7 +80,7 @@ impl SiteFile {
         if files.iter().any(|file| file.name == page) {
             return Ok(());
         }
-        let why = format!("is a translation of {page}, which is not there");
+        let why = format!("is a translation of {page}, which does not exist");
         Err(SiteError::new(&self.name, why))
     }
 }
@@ -158,14 +158,14 @@ mod tests {
     #[test]
     fn other_names_are_refused() {
         for (name, why) in [
-            ("guide.de.md", "guide.md is in English alone"),
-            ("auth.fr.md", "auth.md is in English alone"),
-            ("api.de.md", "/api is a path of the service already"),
+            ("guide.de.md", "guide.md is only in English"),
+            ("auth.fr.md", "auth.md is only in English"),
+            ("api.de.md", "/api is already a path of the service"),
         ] {
             assert_eq!(role(name), Err(format!("{name}: {why}")));
         }
         for name in RESERVED.split(' ') {
-            let error = format!("{name}.md: /{name} is a path of the service already");
+            let error = format!("{name}.md: /{name} is already a path of the service");
             assert_eq!(role(&format!("{name}.md")), Err(error));
         }
         let too_long = format!("{}.md", "a".repeat(65));

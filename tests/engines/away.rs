@@ -97,12 +97,12 @@ async fn without_the_limits_engine_each_node_starts_and_keeps_its_share() {
     assert_eq!(of_status(429), answers.len() - COUNT as usize);
     redis.start_again().await;
     until_all_decide_with(&nodes, COUNT).await;
-    let engine = "the engine of the limits";
+    let engine = "the rate-limit engine";
     say_once(
         &nodes,
         [
             &format!("{engine} is unavailable"),
-            &format!("{engine} decides again"),
+            &format!("{engine} is available again"),
         ],
     )
     .await;

@@ -19,7 +19,7 @@ use crate::postgres::{Postgres, TERMINATE, open, open_with, own, settings, url};
 use crate::relay::{Flow, Relay};
 
 const NO_TABLES: &str = "the database has no tables yet";
-const FOREIGN_SECRET: &str = "the secret is not the one that the database was used with";
+const FOREIGN_SECRET: &str = "this is not the secret of the database";
 const FSYNC_OFF: &str = "the server runs with fsync=off";
 const READ_ONLY: &str = "the database is not writable";
 
@@ -79,7 +79,7 @@ async fn a_table_of_another_program_is_left_alone() {
     let server = Postgres::start().await;
     server.sql("CREATE TABLE contact (name text)").await;
     let refused = migrate(&settings(&server.url())).await;
-    check_reason(refused.unwrap_err(), "another program's table");
+    check_reason(refused.unwrap_err(), "belongs to another program");
     let made = "SELECT to_regclass('landing_meta') IS NULL";
     assert_eq!(server.sql(made).await, ["t"]);
 }

@@ -376,8 +376,8 @@ async fn an_archive_without_all_its_files_is_refused() {
             whole.without("ledger.jsonl").packed(),
             "ledger.jsonl is missing",
         ),
-        (other_secret.packed(), "the secret is not the one"),
-        (short_secret.packed(), "the secret is not the one"),
+        (other_secret.packed(), "the secret is not that of"),
+        (short_secret.packed(), "the secret is not that of"),
         ([&archive[..], b"garbage"].concat(), "data after its end"),
         ([&archive[..], &archive[..]].concat(), "data after its end"),
         (Vec::new(), "ledger.jsonl is missing"),
@@ -508,7 +508,7 @@ async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
     fs::write(house.file("secret"), [7; 32]).unwrap();
     let error = write_file(&house.path, &target).unwrap_err();
     assert!(
-        error.to_string().contains("the secret is not the one"),
+        error.to_string().contains("the secret is not that of"),
         "{error}"
     );
     assert_eq!(fs::read(&target).unwrap(), first);

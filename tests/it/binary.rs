@@ -270,7 +270,7 @@ fn a_start_without_room_serves_what_needs_none_and_recovers_alone() {
     let log = program.stopped();
     let told = log.matches("requests fail because of the store").count();
     assert_eq!(told, 1, "once a minute: {log}");
-    assert!(log.contains("limits hold, but a restart forgets them"));
+    assert!(log.contains("limits still apply, but a restart loses the windows"));
     assert!(log.contains("the store works again"), "{log}");
 }
 

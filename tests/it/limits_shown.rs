@@ -79,7 +79,7 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
 #[tokio::test]
 async fn what_names_nobody_is_refused() {
     let app = TestApp::new();
-    let id = "the id of a key is not enough";
+    let id = "the ID of a key is not enough";
     let email = "the address must be an email address";
     for (params, told) in [
         (json!({"key": "lak_"}), id),
@@ -100,7 +100,7 @@ async fn what_names_nobody_is_refused() {
     }
     let nobody = operator::ask(&app, "limits reset", json!({})).await;
     let told = nobody.unwrap_err().to_string();
-    assert_eq!(told, "say whose limits to reset");
+    assert_eq!(told, "specify whose limits to reset");
 }
 
 #[tokio::test]

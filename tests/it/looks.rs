@@ -129,7 +129,7 @@ fn a_colour_is_that_of_pages_elements_and_icon() {
 #[test]
 fn a_colour_that_cannot_be_read_stops_the_start_with_what_to_do() {
     for (color, told) in [
-        ("#ff9900", "take a darker colour"),
+        ("#ff9900", "use a darker colour"),
         ("teal", "must be a colour such as '#0b665e'"),
     ] {
         let line = ["landing-api", "--data-dir", "unused", "--accent", color];

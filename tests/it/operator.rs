@@ -290,7 +290,7 @@ async fn an_agent_is_revoked_once_and_only_while_that_matters() {
     assert_eq!(listed[0]["client_id"], json!(agent.client_id()));
     assert_eq!(app.revocations.is_revoked(&agent).await, Ok(true));
     let nobody = refused(ask(&app, "agents revoke", json!({})).await);
-    assert!(nobody.starts_with("not a client id"), "{nobody}");
+    assert!(nobody.starts_with("not a client ID"), "{nobody}");
 }
 
 #[tokio::test]
@@ -321,7 +321,7 @@ async fn a_network_is_blocked_listed_and_let_in_again() {
             "somebody",
             "the network must be a network such as",
         ),
-        ("block add", "::/0", "must not be all addresses"),
+        ("block add", "::/0", "must not cover all addresses"),
         ("block add", "", "give a network"),
         ("block remove", "", "give a network"),
         (

@@ -199,7 +199,7 @@ impl DataDir {
                     return Err(refused_secret(directory, problem));
                 }
                 (Some(secret), Some(head)) if head.secret != secret.id() => {
-                    let problem = "is not the secret that ledger.jsonl was recorded under";
+                    let problem = "is not the secret of ledger.jsonl";
                     return Err(refused_secret(directory, problem));
                 }
                 (Some(_), _) => {}
@@ -232,7 +232,7 @@ fn read_secret(path: &Path) -> Result<Option<Secret>, OpenError> {
         bytes.try_into().map(Secret::new).map_err(|_wrong_length| {
             let name = path.display();
             OpenError::Refused(format!(
-                "{name} holds {found} bytes instead of 32: restore it from a backup, or remove it"
+                "{name} has {found} bytes instead of 32: restore it from a backup, or remove it"
             ))
         })
     });

@@ -145,7 +145,7 @@ fn hold_deliveries(data_dir: &DataDir, writer: &LedgerWriter) -> Result<(), Open
         tracing::warn!(
             delivery.channel = channel.as_str(),
             "the data directory has no mark written here, so it seems to be a copy: pending deliveries are \
-             held, because they may have been made elsewhere; check `landing-api queue list`, then run \
+             paused, because they may have been sent elsewhere; check `landing-api queue list`, then run \
              `landing-api queue release`"
         );
     }

@@ -234,7 +234,8 @@ impl RateLimiter for SledRateLimiter {
         let written = spawn_blocking(move || writer.lock().write_out()).await;
         let is_written = written.unwrap_or(false);
         if !is_written {
-            let unwritten = "the windows are reset, but not in their store: a restart undoes it";
+            let unwritten =
+                "the windows were reset in memory, but not on disk: a restart undoes the reset";
             return Err(LimiterError(unwritten.to_owned()));
         }
         Ok(count)

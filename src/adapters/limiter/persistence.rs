@@ -113,7 +113,7 @@ impl WindowStore for SledWindowStore {
         if unreadable > 0 {
             tracing::warn!(
                 limiter.unreadable = unreadable,
-                "skipped unreadable limiter windows: some limits count afresh"
+                "skipped unreadable limiter windows: some limits start from scratch"
             );
         }
         self.db = Some(db);

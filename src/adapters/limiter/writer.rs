@@ -90,7 +90,7 @@ impl Writer {
         if self.ticks.is_multiple_of(TICKS_PER_WARNING) && self.table.is_full() {
             tracing::warn!(
                 windows = self.table.count(),
-                "the table of limiter windows is full: until some expire, newcomers share the window \
+                "the table of limiter windows is full: until some expire, new clients share the window \
                  of their IPv4 /24 or IPv6 /48"
             );
         }
@@ -156,11 +156,11 @@ impl Writer {
         self.must_replace = written.is_err();
         let was_failing = self.health.is_failing.swap(written.is_err(), Relaxed);
         match &written {
-            Ok(()) if was_failing => tracing::info!("limiter store works again"),
+            Ok(()) if was_failing => tracing::info!("limiter windows are stored again"),
             Err(error) if !was_failing || self.ticks.is_multiple_of(TICKS_PER_WARNING) => {
                 tracing::warn!(
                     %error,
-                    "limiter windows are not being stored; limits hold, but a restart forgets them"
+                    "limiter windows cannot be stored; limits still apply, but a restart loses the windows"
                 );
             }
             Ok(()) | Err(_) => {}

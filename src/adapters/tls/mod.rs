@@ -64,7 +64,7 @@ impl Certificate {
         let certified = CertifiedKey::from_der(certificates, private, &ring::default_provider());
         let certified = certified.map_err(|error| {
             if matches!(error, rustls::Error::InconsistentKeys(_)) {
-                return Flaw::Key("holds a key that is not the key of the first certificate".to_owned());
+                return Flaw::Key("holds a key that does not match the first certificate".to_owned());
             }
             Flaw::Key(format!(
                 "holds {kind}, which cannot be used: use P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"

@@ -14,7 +14,7 @@ const DISK_FULL: &str = "The disk is full: sign-ups, keys and revocations cannot
 
 /// What clients learn of [`StoreError::Displaced`].
 const DISPLACED: &str = "The store's file was removed, replaced or changed while the service was running. \
-     The operator has to act; the log says how.";
+     The operator must intervene; the log says how.";
 
 /// What clients learn of [`StoreError::Overloaded`].
 const BUSY: &str = "The store is busy, so changes cannot be saved. Everything else works.";

@@ -212,7 +212,7 @@ impl RpcError {
             } else {
                 StatusCode::OK
             },
-            error: json!({ "code": METHOD_NOT_FOUND, "message": "There is no such method" }),
+            error: json!({ "code": METHOD_NOT_FOUND, "message": "Method not found" }),
         }
     }
 

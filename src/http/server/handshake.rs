@@ -36,10 +36,10 @@ pub(crate) async fn first_bytes(stream: &TcpStream) -> io::Result<[u8; 6]> {
 pub(crate) fn foreign(first: &[u8; 6], has_tls: bool) -> Option<&'static str> {
     match (first, has_tls) {
         (b"PROXY " | b"\r\n\r\n\0\r", _) => Some(
-            "it is the PROXY protocol, which is not spoken: turn it off where connections are passed on \
+            "it is the PROXY protocol, which is not supported: turn it off in the proxy \
              (send-proxy, proxy_protocol)",
         ),
-        (&[0x16, 3, ..], false) => Some("it is TLS, and this port has none"),
+        (&[0x16, 3, ..], false) => Some("it is TLS, but this port has none"),
         (&[b'A'..=b'Z', b'A'..=b'Z', ..], true) => Some("it is HTTP without TLS"),
         _ => None,
     }

@@ -69,9 +69,9 @@ impl Places {
             self.warn(
                 &state.app,
                 &self.refused,
-                "a network holds its share of the connections and further ones of it are refused: if \
-                 it is your proxy, name it with --trusted-proxy, else raise \
-                 --max-connections-per-network if its clients need more",
+                "a network has used up its share of the connections, and further ones are refused: if it \
+                 is your proxy, list it in --trusted-proxy; if its clients need more, raise \
+                 --max-connections",
             );
             return None;
         }
@@ -95,9 +95,8 @@ impl Places {
         self.warn(
             app,
             &self.delayed,
-            "all connections are taken, and for each further one an idle one of the network that has most \
-             is closed: `ss -tn` shows whose they are; stop that network before it reaches the service, \
-             or raise --max-connections",
+            "all connections are in use, and each new one closes an idle one of the network that has the \
+             most: `ss -tn` shows them; block that network in the firewall, or raise --max-connections",
         );
         loop {
             self.evict();

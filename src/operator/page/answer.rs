@@ -93,7 +93,7 @@ impl From<OperatorError> for PageError {
 
 impl From<minijinja::Error> for PageError {
     fn from(error: minijinja::Error) -> Self {
-        let words = format!("the page cannot be made: {error}");
+        let words = format!("the page cannot be rendered: {error}");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", words)
     }
 }

@@ -51,7 +51,7 @@ fn wrong_input_is_refused() {
         ("block add", 2, "<CIDR>"),
         ("block add 9c1f02ab", 2, "or an address"),
         ("block add 192.0.2.7/24", 2, "write 192.0.2.0/24"),
-        ("block add ::/0", 2, "must not be all addresses"),
+        ("block add ::/0", 2, "must not cover all addresses"),
         ("block remove 192.0.2", 2, "or an address"),
         (
             "block remove 192.0.2.0/24",

@@ -96,5 +96,5 @@ fn a_registration_is_revoked_with_its_tokens() {
     assert_eq!(again.json(), before);
     assert!(listed.out.ends_with(&format!("  {client_id}\n")));
     assert_eq!(row.json()["client_id"], json!(client_id));
-    nobody.refused(2, "error: not a client id");
+    nobody.refused(2, "error: not a client ID");
 }

@@ -157,7 +157,7 @@ fn wrong_input_is_refused() {
         ("limits reset --yes --client xyz", "must be a hash"),
         (
             "limits reset --yes --key Yo3IxbA7",
-            "the id of a key is not enough",
+            "the ID of a key is not enough",
         ),
     ] {
         run(words, dir).refused(2, told);

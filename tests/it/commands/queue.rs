@@ -66,7 +66,7 @@ fn what_waits_is_listed_shown_held_and_dropped() {
     assert_eq!(run("queue retry --all --json").json()["retried"], 0);
     run(&format!("queue drop {id}")).refused(2, "--yes");
     run(&format!("queue drop {id} --yes")).done();
-    run(&format!("queue drop {id} --yes")).refused(1, "no delivery has this id");
+    run(&format!("queue drop {id} --yes")).refused(1, "no delivery has this ID");
     assert_eq!(run("queue list --json").done().out, "");
 }
 
@@ -76,12 +76,12 @@ fn what_is_no_id_is_refused() {
     let run = |words: &str| run(words, dir.path());
     let unknown = format!("msg_{}", "0".repeat(32));
     for words in ["show", "retry"] {
-        run(&format!("queue {words} x")).refused(2, "not an id");
-        run(&format!("queue {words} {unknown}")).refused(1, "no delivery has this id");
+        run(&format!("queue {words} x")).refused(2, "not a delivery ID");
+        run(&format!("queue {words} {unknown}")).refused(1, "no delivery has this ID");
     }
     run("queue retry").refused(2, "<ID>");
     run(&format!("queue retry {unknown} --all")).refused(2, "--all");
-    run("queue drop x --yes").refused(2, "not an id");
+    run("queue drop x --yes").refused(2, "not a delivery ID");
     drop(service);
 }
 

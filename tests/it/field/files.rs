@@ -179,7 +179,7 @@ fn a_file_that_is_no_certificate_or_key_is_told_for_what_it_is() {
         (
             None,
             Some(fs::read(&other.key).unwrap()),
-            "is not the key of the first certificate",
+            "does not match the first certificate",
         ),
         (
             None,

@@ -193,7 +193,7 @@ async fn a_repair_that_needs_another_decision_accepts_nothing() {
     let before = house.ledger();
     let refused = repair(&house.path);
     let refused = refused.unwrap_err().to_string();
-    assert!(refused.contains("is not the secret that"), "{refused}");
+    assert!(refused.contains("is not the secret of"), "{refused}");
     assert_eq!(house.ledger(), before);
 }
 

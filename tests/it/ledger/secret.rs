@@ -75,7 +75,7 @@ async fn accepting_makes_a_missing_secret() {
 async fn a_foreign_secret_is_refused() {
     let house = House::lived_in(["ada"]).await;
     replace_secret(&house, &[9; 32], 0o600);
-    let what = "not the secret that ledger.jsonl was recorded under";
+    let what = "not the secret of ledger.jsonl";
     check_refused(&house, &[what, "from a backup", "touch"]);
 }
 
@@ -97,7 +97,7 @@ async fn a_secret_of_the_wrong_length_is_refused_and_one_open_to_others_is_close
     let house = House::lived_in(["ada"]).await;
     let right = fs::read(house.file("secret")).unwrap();
     for (bytes, mode, words) in [
-        (&[][..], 0o600, "holds 0 bytes instead of 32"),
+        (&[][..], 0o600, "has 0 bytes instead of 32"),
         (&right[..31], 0o600, "holds 31 bytes"),
         (&[7; 33][..], 0o600, "holds 33 bytes"),
     ] {

@@ -74,7 +74,7 @@ async fn a_place_that_takes_no_store_leaves_the_limits_in_memory_until_it_does()
         limiter
     };
     let (limiter, log) = logged(open);
-    let words = "limits hold, but a restart forgets them";
+    let words = "limits still apply, but a restart loses the windows";
     assert!(log.contains(words), "{log}");
     assert_eq!(admitted(&limiter, &[by_ip], START, 10).await, 3);
     limiter.tick(START);

@@ -40,9 +40,9 @@ async fn a_test_mail_is_sent_by_the_service_that_runs() {
         let program = Program::start(command(dir.path()).arg(url).args(flags));
         let test = "mail test ada@example.com";
         let shown = commands::run(test, dir.path()).done().out;
-        assert!(shown.contains("taken"), "{shown}");
+        assert!(shown.contains("accepted"), "{shown}");
         let json = commands::run(&format!("{test} --json"), dir.path()).json();
-        assert_eq!(json, json!({"result": "taken"}));
+        assert_eq!(json, json!({"result": "accepted"}));
         assert_impersonal(&program.stopped());
     })
     .await;
@@ -85,7 +85,7 @@ async fn a_test_mail_that_is_not_taken_says_why() {
             "the account cannot be used: Connection refused (os error 111)",
         );
         let none = commands::run("mail test ada@example.com", dir);
-        none.refused_in_a_line(2, "give it --smtp-url and --mail-from");
+        none.refused_in_a_line(2, "set --smtp-url and --mail-from");
         for wrong in [
             "mail test ada",
             "mail test",

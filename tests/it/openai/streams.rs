@@ -73,11 +73,11 @@ async fn every_stream_that_is_none() {
         (Script::stream(["{".to_owned()]), "", "unusable", "not JSON"),
         (refused(None, failed), "", "unusable", "\"server_error\""),
         (refused(None, "{\"code\": 502}"), "", "unusable", "\"502\""),
-        (broken(role()), "", "unusable", "broke off"),
+        (broken(role()), "", "unusable", "was cut off"),
         (endless, "", "unusable", "too long"),
         (Script::json(503, &json!({})), "", "not started", "503"),
         (refused_late, "Hi", "started", "\"server_error\""),
-        (broken(piece("Hi")), "Hi", "started", "broke off"),
+        (broken(piece("Hi")), "Hi", "started", "was cut off"),
         (filtered, "", "started", "filtered"),
     ] {
         check(script, read, kind, cause).await;

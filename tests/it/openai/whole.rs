@@ -95,7 +95,7 @@ async fn every_answer_that_is_not_what_was_asked_for() {
         (json(""), "unusable", "not JSON"),
         (html(200), "unusable", "not JSON"),
         (json(&large), "unusable", "too large"),
-        (broken, "unusable", "broke off"),
+        (broken, "unusable", "was cut off"),
         (Script::dropped(), "not started", "lost before the response"),
         (
             html(502),

@@ -25,13 +25,13 @@ index.md  | # A\n\n[![A](a.webp)](/b) | index.md, line 3: there is no file a.web
 page.html | <title>{{ title }}</title> | page.html: has no {{ body }}
 page.html | \n{{ boddy }} | page.html, line 2: undefined value
 llms.txt  | # L\n{{ own_pages[9].path }} | llms.txt, line 2: undefined value
-api.md    | # A | api.md: /api is a path of the service already
-images.md | # A | images.md: /images is a path of the service already
+api.md    | # A | api.md: /api is already a path of the service
+images.md | # A | images.md: /images is already a path of the service
 notes.txt | x | notes.txt: is neither a page
 confirmation.md | Please\n\n{{ confirm_url }} | confirmation.md: must begin with the subject
 confirmation.md | # \n\n{{ confirm_url }} | confirmation.md: must begin with the subject
-confirmation.md | # Please\n\nNow. | confirmation.md: must have the link
-confirmation.fr.md | # S’il vous plaît\n\nOui. | confirmation.fr.md: must have the link
+confirmation.md | # Please\n\nNow. | confirmation.md: must contain the link
+confirmation.fr.md | # S’il vous plaît\n\nOui. | confirmation.fr.md: must contain the link
 confirmation.md | # A\n{{ 'long' * 999 }}{{ confirm_url }} | confirmation.md: is an email of more than 8,000 bytes
 confirmation.md | # A\n{{ 'é' * 1400 }}{{ confirm_url }} | confirmation.md: is an email of more than 8,000 bytes
 confirmation.md | # A\n{{ '=' * 1400 }}{{ confirm_url }} | confirmation.md: is an email of more than 8,000 bytes
@@ -93,7 +93,7 @@ fn a_bad_folder_stops_the_start_with_one_line() {
         ),
         (
             |dir| fs::write(dir.join("a.jpg"), ICON).unwrap(),
-            "a.jpg: is no image of the kind in its name",
+            "a.jpg: is not the kind of image that its extension says",
         ),
         (
             |dir| fs::write(dir.join("a b.png"), ICON).unwrap(),

@@ -223,7 +223,7 @@ async fn a_page_has_a_file_for_each_language() {
     let untranslated = body(&app, "/index.md?lang=de").await;
     assert!(!untranslated.contains("Portada"));
     let error = render(&[("about.de.md", "# Über uns")]).unwrap_err();
-    let expected = "about.de.md: is a translation of about.md, which is not there";
+    let expected = "about.de.md: is a translation of about.md, which does not exist";
     assert_eq!(error, expected);
 }
 

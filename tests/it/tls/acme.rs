@@ -115,7 +115,7 @@ fn what_is_damaged_is_named_and_what_a_group_may_read_is_read() {
     for (pem, told) in [
         (
             format!("{chain}{key}"),
-            "certificate.pem holds a key that is not the key of the first certificate: remove it",
+            "certificate.pem holds a key that does not match the first certificate: remove it",
         ),
         (chain, "certificate.pem holds no private key"),
         (key, "certificate.pem holds no certificate"),
@@ -458,14 +458,29 @@ fn a_file_in_place_of_the_directory_ends_a_start_in_one_line() {
 fn flags_that_cannot_be_meant_are_refused_with_what_to_do() {
     let domain = "--https-domain=a.example";
     for (flags, told) in [
-        (&["--https-domain=localhost"][..], "must be a full name"),
-        (&["--https-domain=*.a.example"], "must be a full name"),
-        (&["--https-domain=https://a.example"], "must be a full name"),
-        (&["--https-domain=a.example:443"], "must be a full name"),
-        (&["--https-domain=192.0.2.1"], "must be a full name"),
-        (&["--https-domain=a_b.example"], "must be a full name"),
-        (&["--https-domain=-a.example"], "must be a full name"),
-        (&["--https-domain="], "must be a full name"),
+        (
+            &["--https-domain=localhost"][..],
+            "must be a full domain name",
+        ),
+        (
+            &["--https-domain=*.a.example"],
+            "must be a full domain name",
+        ),
+        (
+            &["--https-domain=https://a.example"],
+            "must be a full domain name",
+        ),
+        (
+            &["--https-domain=a.example:443"],
+            "must be a full domain name",
+        ),
+        (&["--https-domain=192.0.2.1"], "must be a full domain name"),
+        (
+            &["--https-domain=a_b.example"],
+            "must be a full domain name",
+        ),
+        (&["--https-domain=-a.example"], "must be a full domain name"),
+        (&["--https-domain="], "must be a full domain name"),
         (&["--acme-email=a@b.example"], "--https-domain <NAME>"),
         (
             &["--acme-directory=https://a.example"],
@@ -486,7 +501,7 @@ fn flags_that_cannot_be_meant_are_refused_with_what_to_do() {
         ),
         (
             &[domain, "--base-url=https://b.example"],
-            "the certificate is for no other",
+            "the certificate covers no other host",
         ),
         (
             &[domain, "--base-url=http://a.example"],

@@ -64,13 +64,13 @@ fn files_that_do_not_make_a_certificate_are_named_with_the_reason() {
             cert_text,
             &other_key,
             "--tls-key",
-            "is not the key of the first certificate",
+            "does not match the first certificate",
         ),
         (
             &backwards,
             key_text,
             "--tls-key",
-            "is not the key of the first certificate",
+            "does not match the first certificate",
         ),
     ] {
         fs::write(chain, cert_text).unwrap();
@@ -115,7 +115,7 @@ fn a_new_pair_replaces_the_old_one_and_half_of_it_does_not() {
     let new = authority.issue("new", (2021, 2200));
     fs::copy(&new.chain, &pair.chain).unwrap();
     for _ in 0..2 {
-        assert!(files.reread().unwrap_err().contains("is not the key"));
+        assert!(files.reread().unwrap_err().contains("does not match"));
         assert_eq!(files.validity(), year("2020")..year("2100"));
     }
     fs::copy(&new.key, &pair.key).unwrap();

@@ -98,7 +98,7 @@ fn a_bad_pair_ends_a_start_in_one_line_before_anything_is_opened() {
     let data = dir.path().join("data");
     fs::copy(&other.key, &pair.key).unwrap();
     let started = Ran::of(command(&data).args(pair.flags()));
-    started.refused_in_a_line(2, "is not the key of the first certificate");
+    started.refused_in_a_line(2, "does not match the first certificate");
     assert!(!data.exists());
     let checked = Ran::of(
         landing_api(&["check", "--listen=127.0.0.1:0", "--data-dir"])

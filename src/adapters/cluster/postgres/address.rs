@@ -118,7 +118,7 @@ fn refusal(query: &str, error: &Error) -> String {
     let unknown = cause.strip_prefix("unknown option `");
     match unknown.and_then(|name| name.strip_suffix('`')) {
         Some(name) if !query.contains('@') => {
-            format!("has a parameter {name}, which is unknown here: remove it ({ROOTS})")
+            format!("has an unsupported parameter {name}: remove it ({ROOTS})")
         }
         _ => MALFORMED.to_owned(),
     }
@@ -208,7 +208,7 @@ mod tests {
             ("postgres://ada:x?hunter2=x@one/base", MALFORMED),
             (
                 "postgres://ada@one/base?sslrootcert=hunter2",
-                "has a parameter sslrootcert, which is unknown here: remove it (certificates are verified with the \
+                "has an unsupported parameter sslrootcert: remove it (certificates are verified with the \
                  system's authorities and those of --store-ca)",
             ),
             ("postgres://ada@one/base?hostaddr=192.0.2.1", MALFORMED),

@@ -39,7 +39,7 @@ const ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
 const TWO_PASSWORDS: &str = "the password is in the URL and in a file: remove one of them";
 const FSYNC_OFF: &str =
     "the server runs with fsync=off and would lose sign-ups in a power cut: turn fsync on";
-const FOREIGN_SECRET: &str = "the secret is not the one that the database was used with: give every node the same \
+const FOREIGN_SECRET: &str = "this is not the secret of the database: give every node the same \
      --secret-file, with the earlier secret as its second line if it was replaced";
 
 /// The parameters of a statement, each with its type.

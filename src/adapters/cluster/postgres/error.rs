@@ -44,8 +44,8 @@ const NO_DATABASE: &str =
     "the server has no such database: create it with CREATE DATABASE, or correct --store";
 const FORBIDDEN: &str = "the user lacks a permission in the database: make it the owner of the tables, and run \
      GRANT CREATE ON SCHEMA public";
-const FOREIGN_TABLE: &str = "the database has another program's table under a name that this one needs: use a separate \
-     database";
+const FOREIGN_TABLE: &str =
+    "a table in the database belongs to another program: use a separate database";
 
 /// The database cannot be used. The text is one line for the operator: the problem and its solution.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -112,8 +112,8 @@ impl From<Error> for PostgresOpenError {
         // The driver distinguishes these kinds only by their texts.
         if kind.starts_with("error performing TLS handshake") && !is_cut(&error) {
             Self::Refused(format!(
-                "no TLS with the database: {text}: name the authority of its certificate with --store-ca, or \
-                 use sslmode=disable in --store if the network is trusted"
+                "no TLS with the database: {text}: add its certificate authority with --store-ca, or use \
+                 sslmode=disable in --store if the network is trusted"
             ))
         } else if kind.starts_with("invalid configuration")
             || kind.starts_with("authentication error")

@@ -167,7 +167,7 @@ async fn keep(
                 if metrics.store_engine.set_away(false) {
                     tracing::info!(away_ms, "the database is back");
                 } else if is_told {
-                    tracing::info!(away_ms, "a missing connection to the database is back");
+                    tracing::info!(away_ms, "the missing connection to the database is back");
                 }
                 watch_over(&connection).await;
                 (since, is_told) = (Instant::now(), false);
@@ -187,7 +187,7 @@ async fn keep(
                     is_told = true;
                     tracing::warn!(
                         reason,
-                        "a connection to the database is missing: others do its work"
+                        "a connection to the database is missing: the others do its work"
                     );
                 }
                 if !matches!(error, PostgresOpenError::Away(_)) {

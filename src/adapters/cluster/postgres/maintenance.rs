@@ -116,7 +116,7 @@ impl Filling {
             return Ok(());
         }
         Err(StoreError::Unavailable(format!(
-            "the table {} has some of the rows already: is another program changing it?",
+            "the table {} already has some of the rows: is another program changing it?",
             T::TABLE
         )))
     }

@@ -6,7 +6,7 @@ use crate::domain::macros::hidden;
 
 /// The error about an address, which may contain a password and is not quoted.
 const MALFORMED: &str = "must be like redis://HOST:6379 or, with TLS, rediss://USER:PASSWORD@HOST:6379/DATABASE: a \
-     single Redis or Valkey, with replicas behind its name if there are some, and no cluster; an IPv6 address in \
+     single Redis or Valkey, optionally with replicas behind its name, but no cluster; an IPv6 address in \
      brackets, the special characters of the user and the password percent-encoded, and no options after ?";
 
 /// The location of the windows: the primary's name, which may move to another server.

@@ -106,10 +106,10 @@ impl Link {
         let is_new = |metrics: &Arc<Metrics>| metrics.limits_engine.set_away(connection.is_err());
         if self.settings.metrics.as_ref().is_some_and(is_new) {
             match &connection {
-                Ok(_) => tracing::info!("the engine of the limits decides again"),
+                Ok(_) => tracing::info!("the rate-limit engine is available again"),
                 Err(error) => tracing::warn!(
                     %error,
-                    "the engine of the limits is unavailable: this node decides alone, with its share of each limit"
+                    "the rate-limit engine is unavailable: this node decides alone, with its share of each limit"
                 ),
             }
         }
@@ -139,5 +139,5 @@ pub(super) async fn decide(
     let answer = call.invoke_async(&mut connection.multiplexed).await;
     connection.bound.note_answer();
     let answers = answers(answer.map_err(failure)?, windows);
-    answers.ok_or_else(|| LimiterError("an unexpected result of the script".to_owned()))
+    answers.ok_or_else(|| LimiterError("the script returned an unexpected result".to_owned()))
 }

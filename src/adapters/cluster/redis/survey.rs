@@ -29,13 +29,13 @@ pub(super) fn judge(info: &[u8]) -> RedisSurvey {
     let policy = quoted(field("maxmemory_policy").as_bytes(), None);
     let eviction = (policy != "noeviction").then(|| {
         format!(
-            "{server} has maxmemory-policy {policy}: when memory is full it forgets windows, and clients get more \
+            "{server} has maxmemory-policy {policy}: when memory is full, it drops windows, and clients get more \
              than their limits; set noeviction"
         )
     });
     let is_kept = field("aof_enabled") == "1" || !["", "0"].contains(&field("connected_slaves"));
     let risk = (!is_kept).then(|| {
-        format!("{server} has no replica and no append-only file: a restart forgets every window")
+        format!("{server} has no replica and no append-only file: a restart loses every window")
     });
     RedisSurvey {
         server,

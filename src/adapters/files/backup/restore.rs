@@ -166,7 +166,7 @@ fn extract<R: Read>(
     while left > 0 {
         let taken = entry.read(&mut buffer).map_err(unreadable)?;
         if taken == 0 {
-            return Err(bad("it ends too early"));
+            return Err(bad("it is truncated"));
         }
         let bytes = buffer.get(..taken).unwrap_or_default();
         append_whole(file.as_mut(), bytes).map_err(OpenError::io("write", path))?;

@@ -114,6 +114,6 @@ pub(super) fn read_secret(path: &Path, verified: &Verified) -> Result<Vec<u8>, O
     if id.ok().as_ref() == Some(&verified.head.secret) {
         return Ok(bytes);
     }
-    let foreign = "the secret is not the one that ledger.jsonl was recorded under";
+    let foreign = "the secret is not that of ledger.jsonl";
     Err(OpenError::Refused(foreign.to_owned()))
 }

@@ -162,7 +162,7 @@ impl Answer<'_> {
                 _ if self.is_finished => return Ok(()),
                 Ok(None) => return self.end(collector).await,
                 Ok(Some(Err(error))) => {
-                    let cause = format!("the response broke off: {}", root_cause(&error));
+                    let cause = format!("the response was cut off: {}", root_cause(&error));
                     return Err(TurnFailure::unusable(cause));
                 }
                 Err(_elapsed) => return Err(self.late()),

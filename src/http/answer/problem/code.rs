@@ -71,12 +71,12 @@ codes! {
     AssistantQuotaExhausted "assistant_quota_exhausted" TOO_MANY_REQUESTS {
         title: "Quota exceeded",
         meaning: "This visitor has used all free messages. The quota is a sliding window: each \
-         message is given back one window after it was sent.",
+         message stops counting one window after it was sent.",
         resolution: "Wait the number of seconds in `Retry-After`, then send the message again.",
     }
     ClaimNotEnabled "claim_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Claiming is not enabled",
-        meaning: "A registration cannot be claimed: the service has no accounts to bind it to.",
+        meaning: "A registration cannot be claimed: the service has no accounts to link it to.",
         resolution: "Keep using the registration. It does not need to be claimed.",
     }
     ConflictingCredentials "conflicting_credentials" BAD_REQUEST {
@@ -99,13 +99,13 @@ codes! {
     }
     InternalError "internal_error" INTERNAL_SERVER_ERROR {
         title: "Internal error",
-        meaning: "Something went wrong inside the service. The request id, in `instance` and in \
+        meaning: "Something went wrong inside the service. The request ID, in `instance` and in \
          `X-Request-Id`, leads the operator to the log line.",
-        resolution: "Try again later. If it happens again, send the operator the request id.",
+        resolution: "Try again later. If it happens again, send the operator the request ID.",
     }
     InvalidClient "invalid_client" UNAUTHORIZED, own_oauth_error {
         title: "Invalid client",
-        meaning: "The client id or the client secret is missing, wrong, expired or revoked.",
+        meaning: "The client ID or the client secret is missing, wrong, expired or revoked.",
         resolution: "Send the `client_id` and `client_secret` of one registration, or register again \
          with `POST /agent/auth`.",
     }
@@ -174,7 +174,7 @@ codes! {
     }
     NotFound "not_found" NOT_FOUND {
         title: "Not found",
-        meaning: "There is nothing at this path. Paths must match exactly, including letter case and \
+        meaning: "This path does not exist. Paths must match exactly, including letter case and \
          trailing slashes.",
         resolution: "Check the path in the documentation.",
     }
@@ -218,7 +218,7 @@ codes! {
     UnsupportedApiVersion "unsupported_api_version" BAD_REQUEST {
         title: "Unsupported API version",
         meaning: "The `Service-API-Version` header is repeated, or its value is not `v1`, the only \
-         version there is.",
+         version.",
         resolution: "Send `Service-API-Version: v1`, or omit the header.",
     }
     UnsupportedCredentialType "unsupported_credential_type" BAD_REQUEST, own_oauth_error {
@@ -262,7 +262,7 @@ codes! {
     WorkerFailing "worker_failing" SERVICE_UNAVAILABLE {
         title: "Background work is failing",
         meaning: "Background work, such as sending confirmation emails or erasing contacts, has been \
-         failing for ten minutes. Requests are still answered.",
+         failing for ten minutes. Requests are still served.",
         resolution: "Operators: check the log. Clients do not need to do anything.",
     }
 }
