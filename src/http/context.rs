@@ -41,7 +41,7 @@ impl RequestContext {
     /// The context of a request, and the source of its client's address.
     pub(super) fn new(peer: &Arc<Peer>, parts: Parts) -> (Self, Forwarding) {
         let area = Area::of(parts.uri.path());
-        let head = Head::read(&parts, area);
+        let head = Head::read(&parts, area, &peer.state.app.settings.base_url);
         let (client, ip) = peer.client(&head, &parts.headers);
         let context = Self {
             id: peer.next_id(),

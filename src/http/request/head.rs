@@ -32,8 +32,8 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Reads the head of a request to a path of `area`.
-    pub(crate) fn read(parts: &Parts, area: Area) -> Self {
+    /// Reads the head of a request to a path of `area`, at the service of `base_url`.
+    pub(crate) fn read(parts: &Parts, area: Area, base_url: &str) -> Self {
         let mut head = Self {
             check: Ok(()),
             has_credential: false,
@@ -56,7 +56,7 @@ impl Head {
                 head.wanted = head.wanted.and(value);
             }
         }
-        head.check = framing.check(parts);
+        head.check = framing.check(parts, base_url);
         head
     }
 }
@@ -78,7 +78,7 @@ impl Framing<'_> {
     ///
     /// # Errors
     /// The fault, in words for the client.
-    fn check(&self, parts: &Parts) -> Result<(), &'static str> {
+    fn check(&self, parts: &Parts, base_url: &str) -> Result<(), &'static str> {
         // HTTP/2 may split the cookies into a field for each (RFC 9113, section 8.2.3).
         let crumbs = self.cookies.saturating_sub(1);
         if parts.headers.len() - crumbs > HEADERS_MAX {
@@ -91,7 +91,9 @@ impl Framing<'_> {
         }
         let host = match self.hosts.as_slice() {
             [] => None,
-            [host] if is_host(host.as_bytes()) => Some(host.as_bytes()),
+            [host] if is_host_of(base_url, host.as_bytes()) || is_host(host.as_bytes()) => {
+                Some(host.as_bytes())
+            }
             [_] => {
                 return Err("Host must be a host name or an IP address, with an optional port.");
             }
@@ -127,6 +129,12 @@ fn is_same(parts: &Parts, host: &[u8], authority: &str) -> bool {
     )
 }
 
+/// True if `base_url`, which has no path, is that of `host`. Most requests name it, so it needs no parsing.
+fn is_host_of(base_url: &str, host: &[u8]) -> bool {
+    let scheme = base_url.as_bytes().strip_suffix(host);
+    scheme.is_some_and(|scheme| scheme.ends_with(b"//"))
+}
+
 /// True if `text` is a host name or IP address, optionally with a port (RFC 9110, section 7.2).
 fn is_host(text: &[u8]) -> bool {
     let (is_host, rest) = if let Some(literal) = text.strip_prefix(b"[") {
@@ -159,6 +167,21 @@ fn is_port(rest: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_host_of_a_base_url_is_all_behind_its_scheme() {
+        let base_url = "http://api.example.com:8080";
+        assert!(is_host_of(base_url, b"api.example.com:8080"));
+        for other in [
+            "",
+            "8080",
+            "example.com:8080",
+            "/api.example.com:8080",
+            "//api.example.com:8080",
+        ] {
+            assert!(!is_host_of(base_url, other.as_bytes()), "{other}");
+        }
+    }
 
     #[test]
     fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
