@@ -12,7 +12,7 @@ use hyper::client::conn::http2::{self, SendRequest};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::domain::chat::Conversation;
-use landing_api::http::server::{Listeners, ServerLimits, serve};
+use landing_api::http::server::{Listeners, STOP_GRACE, ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::ports::{AnswerSink, ModelClient, ModelError, ModelReply};
 use rustls::ServerConfig;
@@ -362,7 +362,8 @@ async fn a_connection_that_says_nothing_or_half_a_head_is_closed() {
         let mut connection = server.connect().await;
         connection.send(said).await;
         assert_eq!(connection.rest().await, b"", "{said:?}");
-        assert!(began.elapsed() <= Duration::from_secs(31), "{said:?}");
+        let deadline = ServerLimits::default().idle_deadline + STOP_GRACE;
+        assert!(began.elapsed() <= deadline, "{said:?}");
     }
 }
 
@@ -373,7 +374,7 @@ async fn a_connection_that_idles_is_closed() {
     connection.check_health().await;
     let began = Instant::now();
     assert_eq!(connection.rest().await, b"");
-    assert!(began.elapsed() <= Duration::from_secs(31));
+    assert!(began.elapsed() <= ServerLimits::default().idle_deadline);
 }
 
 #[tokio::test(start_paused = true)]

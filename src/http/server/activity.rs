@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use futures_util::stream;
-use http_body_util::{BodyExt as _, Either, StreamBody};
-use hyper::body::{Body, Bytes, Incoming};
+use http_body_util::{Either, StreamBody};
+use hyper::body::{Body, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
@@ -23,14 +23,9 @@ use crate::http::request::body::BodyError;
 /// smaller.
 const PROGRESS_BYTES: usize = 64;
 
-/// Maximum bytes that a client may send between two requests, besides those that are credited: on HTTP/2, all heads
-/// that have arrived and a window of body data are read before the next request counts. More is a flood of frames
-/// that request nothing (CVE-2019-9512, CVE-2019-9515).
-const IDLE_BYTES_MAX: usize = 256 * 1024;
-
-/// Bytes credited per part of a streamed response: some clients acknowledge each one with two `WINDOW_UPDATE` frames,
-/// over TLS in a record each.
-const PART_BYTES: usize = 128;
+/// Maximum bytes that a client may send between two requests: the bodies of several, and what acknowledges a long
+/// streamed response. More is a flood of frames that request nothing (CVE-2019-9512, CVE-2019-9515).
+const BYTES_PER_REQUEST_MAX: usize = 4 * 1024 * 1024;
 
 /// Size of the largest response that is written in one piece.
 const JOINED_BYTES_MAX: usize = 4096;
@@ -38,7 +33,7 @@ const JOINED_BYTES_MAX: usize = 4096;
 /// The side a connection waits for, and the time of its last progress. Progress is a completed response, or
 /// [`PROGRESS_BYTES`] sent.
 #[derive(Debug)]
-pub(crate) struct Activity {
+pub(super) struct Activity {
     opened: Instant,
     /// Milliseconds after `opened`.
     last_ms: AtomicU64,
@@ -46,59 +41,37 @@ pub(crate) struct Activity {
     waiting: AtomicUsize,
     /// The socket's send buffer is full: the client doesn't read.
     is_blocked: AtomicBool,
-    /// Bytes received since the last request, less those credited. Above the maximum, the client has flooded.
-    idle_bytes: AtomicUsize,
+    /// Bytes received since the last request. Above the maximum, the client has flooded. Changed by the connection's
+    /// task only.
+    received: AtomicUsize,
     /// Unbounded for a trusted proxy, which passes on no flood.
-    idle_bytes_max: usize,
+    received_max: usize,
     /// The connection's task.
     task: OnceLock<AbortHandle>,
 }
 
 impl Activity {
-    pub(crate) fn new(is_trusted: bool) -> Arc<Self> {
+    pub(super) fn new(is_trusted: bool) -> Arc<Self> {
         Arc::new(Self {
             opened: Instant::now(),
             last_ms: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             is_blocked: AtomicBool::new(false),
-            idle_bytes: AtomicUsize::new(0),
-            idle_bytes_max: if is_trusted {
-                usize::MAX
-            } else {
-                IDLE_BYTES_MAX
+            received: AtomicUsize::new(0),
+            received_max: match is_trusted {
+                true => usize::MAX,
+                false => BYTES_PER_REQUEST_MAX,
             },
             task: OnceLock::new(),
         })
     }
 
-    /// Counts a request until the guard is dropped.
-    pub(crate) fn begin_request(self: &Arc<Self>) -> ActivityGuard {
-        self.credit(usize::MAX);
-        self.begin()
-    }
-
-    /// The body of a request. Its bytes are credited twice, because a short part can come in a frame that is larger
-    /// than its content.
-    pub(super) fn received(
-        self: &Arc<Self>,
-        body: Incoming,
-    ) -> impl Body<Data = Bytes, Error = BodyError> + Send + use<> {
-        if body.is_end_stream() {
-            return Either::Left(body);
+    /// Counts a request until the guard is dropped. A flood stays one.
+    pub(super) fn begin_request(self: &Arc<Self>) -> ActivityGuard {
+        if !self.has_flooded() {
+            self.received.store(0, Ordering::Relaxed);
         }
-        let activity = Arc::clone(self);
-        Either::Right(body.inspect_frame(move |frame| {
-            activity.credit(2 * frame.data_ref().map_or(0, Bytes::len));
-        }))
-    }
-
-    /// So many of the bytes received had a purpose. A flood stays one.
-    fn credit(&self, bytes: usize) {
-        let less = |idle: usize| (idle <= self.idle_bytes_max).then(|| idle.saturating_sub(bytes));
-        // An error is a flood.
-        let _ = self
-            .idle_bytes
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        self.begin()
     }
 
     /// The connection waits for the service until the guard is dropped.
@@ -108,13 +81,13 @@ impl Activity {
     }
 
     /// Time of the last progress, unless a response is pending.
-    pub(crate) fn idle_since(&self) -> Option<Instant> {
+    pub(super) fn idle_since(&self) -> Option<Instant> {
         (!self.is_waiting()).then(|| self.last())
     }
 
     /// Resolves after no progress for `rest`, counted from now at the earliest, or for `stall` while the
     /// client doesn't read its response. Responses still being made may take any time.
-    pub(crate) async fn idle(&self, rest: Duration, stall: Duration) {
+    pub(super) async fn idle(&self, rest: Duration, stall: Duration) {
         let mut look = Instant::now() + rest;
         loop {
             // Not reset by each request: when it fires, `last` has the time of the last one.
@@ -136,13 +109,13 @@ impl Activity {
     }
 
     /// `task` serves the connection.
-    pub(crate) fn belongs_to(&self, task: AbortHandle) {
+    pub(super) fn belongs_to(&self, task: AbortHandle) {
         // A connection has one task.
         let _ = self.task.set(task);
     }
 
     /// Closes the connection at once.
-    pub(crate) fn evict(&self) {
+    pub(super) fn evict(&self) {
         if let Some(task) = self.task.get() {
             task.abort();
         }
@@ -166,7 +139,7 @@ impl Activity {
     /// # Errors
     /// When the client sent more than its requests can need.
     fn read(&self, bytes: usize) -> io::Result<()> {
-        self.idle_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.received.fetch_add(bytes, Ordering::Relaxed);
         if self.has_flooded() {
             return Err(io::Error::other(
                 "flood: the client sent more than its requests need",
@@ -176,8 +149,8 @@ impl Activity {
     }
 
     /// True if the client sent more than its requests can need.
-    pub(crate) fn has_flooded(&self) -> bool {
-        self.idle_bytes.load(Ordering::Relaxed) > self.idle_bytes_max
+    pub(super) fn has_flooded(&self) -> bool {
+        self.received.load(Ordering::Relaxed) > self.received_max
     }
 
     /// Called after each write to the socket with its result.
@@ -192,7 +165,7 @@ impl Activity {
 
 /// The connection waits for the service until this is dropped.
 #[derive(Debug)]
-pub(crate) struct ActivityGuard(Arc<Activity>);
+pub(super) struct ActivityGuard(Arc<Activity>);
 
 impl ActivityGuard {
     /// The body of the response. The connection waits for the service while the next part of a stream isn't ready.
@@ -210,7 +183,6 @@ impl ActivityGuard {
                     let polled = Pin::new(&mut stream).poll_frame(context);
                     if polled.is_ready() {
                         waiting = None;
-                        activity.credit(PART_BYTES);
                     } else {
                         waiting.get_or_insert_with(|| activity.begin());
                     }
@@ -229,9 +201,9 @@ impl Drop for ActivityGuard {
 }
 
 /// A connection's socket, below TLS. Reports received and sent bytes to the activity.
-pub(crate) struct Socket {
-    pub(crate) stream: TcpStream,
-    pub(crate) activity: Arc<Activity>,
+pub(super) struct Socket {
+    pub(super) stream: TcpStream,
+    pub(super) activity: Arc<Activity>,
 }
 
 impl AsyncRead for Socket {
@@ -293,6 +265,7 @@ mod tests {
     use std::pin::pin;
 
     use futures_util::FutureExt as _;
+    use http_body_util::BodyExt as _;
     use tokio::time::advance;
 
     use super::*;
@@ -378,28 +351,17 @@ mod tests {
     fn a_client_may_send_what_its_requests_need_and_no_more() {
         let activity = Activity::new(false);
         for _ in 0..1000 {
-            activity.read(IDLE_BYTES_MAX).unwrap();
+            activity.read(BYTES_PER_REQUEST_MAX).unwrap();
             drop(activity.begin_request());
         }
-        activity.read(IDLE_BYTES_MAX).unwrap();
+        activity.read(BYTES_PER_REQUEST_MAX).unwrap();
         assert!(!activity.has_flooded());
         assert!(activity.read(1).is_err());
-        assert!(activity.has_flooded());
         // A request that is read at the same moment.
         drop(activity.begin_request());
         assert!(activity.has_flooded());
         let trusted = Activity::new(true);
         trusted.read(1 << 40).unwrap();
-    }
-
-    #[test]
-    fn credit_is_for_bytes_already_received() {
-        let activity = Activity::new(false);
-        activity.credit(IDLE_BYTES_MAX);
-        activity.read(IDLE_BYTES_MAX).unwrap();
-        activity.credit(2);
-        activity.read(2).unwrap();
-        assert!(activity.read(1).is_err());
     }
 
     #[tokio::test(start_paused = true)]

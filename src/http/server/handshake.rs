@@ -13,6 +13,7 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::http::server::activity::Socket;
+use crate::http::server::shares::Share;
 use crate::metrics::Metrics;
 
 /// Deadline of a handshake. A client sends two or three small messages.
@@ -26,14 +27,14 @@ const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
 /// The bytes that a connection begins with, zeros in place of those that have not arrived.
-pub(crate) async fn first_bytes(stream: &TcpStream) -> io::Result<[u8; 6]> {
+pub(super) async fn first_bytes(stream: &TcpStream) -> io::Result<[u8; 6]> {
     let mut first = [0; 6];
     stream.peek(&mut first).await?;
     Ok(first)
 }
 
 /// The protocol of a connection that can't be served.
-pub(crate) fn foreign(first: &[u8; 6], has_tls: bool) -> Option<&'static str> {
+pub(super) fn foreign(first: &[u8; 6], has_tls: bool) -> Option<&'static str> {
     match (first, has_tls) {
         (b"PROXY " | b"\r\n\r\n\0\r", _) => Some(
             "it is the PROXY protocol, which is not supported: turn it off in the proxy \
@@ -46,47 +47,47 @@ pub(crate) fn foreign(first: &[u8; 6], has_tls: bool) -> Option<&'static str> {
 }
 
 /// The handshakes of a listener.
-pub(crate) struct Handshakes {
+pub(super) struct Handshakes {
     /// TLS settings for each version of HTTP.
     http1: Arc<ServerConfig>,
     http2: Arc<ServerConfig>,
-    /// TLS settings for the certificate authority's validation. Its protocol is not HTTP.
-    proof: Option<Arc<ServerConfig>>,
+    /// TLS settings for the certificate authority's validation, if they list its protocol, which is not HTTP.
+    proof: Arc<ServerConfig>,
     metrics: Arc<Metrics>,
 }
 
 impl Handshakes {
     /// The protocols listed in `tls` are those of proofs for the certificate authority.
-    pub(crate) fn new(tls: &ServerConfig, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(tls: Arc<ServerConfig>, metrics: Arc<Metrics>) -> Self {
         let below = |http: &[u8]| {
-            let mut tls = tls.clone();
+            let mut tls = ServerConfig::clone(&tls);
             tls.alpn_protocols = vec![http.to_vec()];
             Arc::new(tls)
         };
         Self {
             http1: below(HTTP1),
             http2: below(HTTP2),
-            proof: (!tls.alpn_protocols.is_empty()).then(|| Arc::new(tls.clone())),
+            proof: tls,
             metrics,
         }
     }
 
-    /// Performs the handshake of a new connection. If the client offers HTTP/2, `http2_place` is asked for a
-    /// slot: with one, HTTP/2 is negotiated, otherwise HTTP/1.1.
+    /// Performs the handshake of a new connection. If the client offers HTTP/2, `http2_share` is asked for a
+    /// share: with one, HTTP/2 is negotiated, otherwise HTTP/1.1.
     ///
     /// # Errors
     /// The reason of the failure, for the log.
-    pub(crate) async fn accept<P>(
+    pub(super) async fn accept(
         &self,
         stream: Socket,
-        http2_place: impl FnOnce() -> Option<P>,
-    ) -> Result<(TlsStream<Socket>, Option<P>), String> {
+        http2_share: impl FnOnce() -> Option<Share>,
+    ) -> Result<(TlsStream<Socket>, Option<Share>), String> {
         let counts = &self.metrics.tls;
-        let (outcome, error) = match timeout(DEADLINE, self.shake(stream, http2_place)).await {
-            Ok(Ok((mut stream, place))) => {
+        let (outcome, error) = match timeout(DEADLINE, self.shake(stream, http2_share)).await {
+            Ok(Ok((mut stream, share))) => {
                 counts.completed.increase();
                 stream.get_mut().1.set_buffer_limit(Some(BUFFER_BYTES));
-                return Ok((stream, place));
+                return Ok((stream, share));
             }
             Ok(Err(error)) => (&counts.failed, format!("TLS: {error}")),
             Err(_elapsed) => (
@@ -98,11 +99,11 @@ impl Handshakes {
         Err(error)
     }
 
-    async fn shake<P>(
+    async fn shake(
         &self,
         stream: Socket,
-        http2_place: impl FnOnce() -> Option<P>,
-    ) -> io::Result<(TlsStream<Socket>, Option<P>)> {
+        http2_share: impl FnOnce() -> Option<Share>,
+    ) -> io::Result<(TlsStream<Socket>, Option<Share>)> {
         let foreign = foreign(&first_bytes(&stream.stream).await?, true);
         let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await;
         let begun = begun.map_err(|error| foreign.map_or(error, io::Error::other))?;
@@ -110,22 +111,18 @@ impl Handshakes {
             let offered = begun.client_hello().alpn();
             offered.is_some_and(|mut names| names.any(|name| name == protocol))
         };
-        let is_proof = |tls: &&Arc<ServerConfig>| {
-            let mut protocols = tls.alpn_protocols.iter();
-            protocols.any(|protocol| offers(protocol))
-        };
-        if let Some(tls) = self.proof.as_ref().filter(is_proof) {
-            let mut stream = begun.into_stream(Arc::clone(tls)).await?;
+        let mut proofs = self.proof.alpn_protocols.iter();
+        if proofs.any(|protocol| offers(protocol)) {
+            let mut stream = begun.into_stream(Arc::clone(&self.proof)).await?;
             // The protocol ends here (RFC 8737, section 3).
             stream.shutdown().await?;
             return Ok((stream, None));
         }
-        let place = offers(HTTP2).then(http2_place).flatten();
-        let tls = if place.is_some() {
-            &self.http2
-        } else {
-            &self.http1
+        let share = offers(HTTP2).then(http2_share).flatten();
+        let tls = match share {
+            Some(_) => &self.http2,
+            None => &self.http1,
         };
-        Ok((begun.into_stream(Arc::clone(tls)).await?, place))
+        Ok((begun.into_stream(Arc::clone(tls)).await?, share))
     }
 }

@@ -7,7 +7,6 @@
 mod activity;
 mod connection;
 mod handshake;
-mod limits;
 mod redirect;
 pub(crate) mod shares;
 mod slots;
@@ -26,15 +25,43 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::http::log_throttle::LogThrottle;
-use crate::http::server::connection::{Common, Connection, Speaks};
+use crate::http::server::connection::Connection;
 use crate::http::server::handshake::Handshakes;
-pub use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
-use crate::http::server::slots::Places;
+use crate::http::server::shares::{Shares, eighth};
+use crate::http::server::slots::Slots;
 use crate::http::service::LandingService;
+
+/// Time that a connection without a request may stay open after the stop signal.
+pub const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// Time to send responses after the interruption.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
+
+/// Limits of the server.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerLimits {
+    /// Maximum number of open connections, each of up to 32 KiB: hyper's buffers and an unfinished head. TLS
+    /// adds up to 48 KiB: a record being received, one being sent, and rustls's state. An eighth of them may
+    /// speak HTTP/2, which takes 72 KiB. One network has an eighth of either; trusted proxies are not limited.
+    pub connections_max: usize,
+    /// Maximum time without progress: for the next request's head on HTTP/1.1, for the next request on HTTP/2, and
+    /// for a client to read 4 KiB of a response.
+    pub idle_deadline: Duration,
+    /// Time for requests to finish after the stop signal, before they are interrupted.
+    pub drain_deadline: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: 4096,
+            // Longer than the 60 s for which many proxies keep an unused connection.
+            idle_deadline: Duration::from_secs(75),
+            drain_deadline: Duration::from_secs(10),
+        }
+    }
+}
 
 /// The listening sockets.
 #[derive(Debug)]
@@ -73,6 +100,20 @@ pub async fn serve(
 ) {
     let stopping = CancellationToken::new();
     let connections = TaskTracker::new();
+    let slots = Arc::new(Slots::new(limits.connections_max));
+    let http2 = Shares::new(eighth(limits.connections_max));
+    let listener = |speaks| {
+        Arc::new(Listener {
+            service: Arc::clone(&service),
+            speaks,
+            slots: Arc::clone(&slots),
+            http2: Arc::clone(&http2),
+            limits,
+            connections: connections.clone(),
+            failures: LogThrottle::one_a_minute(),
+            stop: stopping.clone(),
+        })
+    };
     let Listeners {
         web,
         tls,
@@ -81,29 +122,17 @@ pub async fn serve(
     } = listeners.into();
     let app = &service.state.app;
     let speaks = tls.map_or(Speaks::Clear, |tls| {
-        Speaks::Tls(Handshakes::new(&tls, Arc::clone(&app.metrics)))
+        Speaks::Tls(Handshakes::new(tls, Arc::clone(&app.metrics)))
     });
     let target = Redirect::new(&app.settings.base_url, further_names);
-    let places = Arc::new(Places::new(limits));
-    let acceptor = |speaks| Acceptor {
-        common: Arc::new(Common {
-            service: Arc::clone(&service),
-            places: Arc::clone(&places),
-            limits,
-            speaks,
-            failures: LogThrottle::one_a_minute(),
-            stop: stopping.clone(),
-        }),
-        connections: &connections,
-    };
     let redirecting = async {
         match &redirect {
-            Some(listener) => acceptor(Speaks::Redirect(target)).run(listener).await,
+            Some(socket) => listener(Speaks::Redirect(target)).run(socket).await,
             None => pending().await,
         }
     };
     tokio::select! {
-        () = acceptor(speaks).run(&web) => {}
+        () = listener(speaks).run(&web) => {}
         () = redirecting => {}
         () = stop => {}
     }
@@ -130,20 +159,37 @@ pub async fn serve(
     }
 }
 
-/// Accepts the connections of one listener.
-struct Acceptor<'a> {
-    common: Arc<Common>,
-    connections: &'a TaskTracker,
+/// The protocol of a listener's connections.
+enum Speaks {
+    Clear,
+    Tls(Handshakes),
+    /// Plain HTTP, answered with redirects.
+    Redirect(Redirect),
 }
 
-impl Acceptor<'_> {
+/// Accepts the connections of one socket, which share it.
+struct Listener {
+    service: Arc<LandingService>,
+    speaks: Speaks,
+    slots: Arc<Slots>,
+    /// The HTTP/2 connections.
+    http2: Arc<Shares>,
+    limits: ServerLimits,
+    connections: TaskTracker,
+    /// Connections that don't speak the port's protocol, or fail at it.
+    failures: LogThrottle,
+    /// Cancelled when the service stops.
+    stop: CancellationToken,
+}
+
+impl Listener {
     /// Never ends.
-    async fn run(self, listener: &TcpListener) {
+    async fn run(self: Arc<Self>, socket: &TcpListener) {
         let failures = LogThrottle::one_a_minute();
         loop {
-            match listener.accept().await {
+            match socket.accept().await {
                 Ok((stream, peer)) => self.begin(stream, peer.ip()).await,
-                Err(error) if concerns_one_connection(&error) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => {
                     // Most likely out of file descriptors, until connections close.
                     if let Some(suppressed) = failures.admit() {
@@ -156,40 +202,52 @@ impl Acceptor<'_> {
     }
 
     /// Serves a connection in a task of its own, if there is a slot for it.
-    async fn begin(&self, stream: TcpStream, peer: IpAddr) {
-        let Common {
-            service, places, ..
-        } = &*self.common;
-        let Some(slot) = places.assign(&service.state, peer).await else {
+    async fn begin(self: &Arc<Self>, stream: TcpStream, peer: IpAddr) {
+        let Some(slot) = self.slots.take(&self.service.state, peer).await else {
             // A reset, so that the refused connection doesn't linger in the kernel. If this fails, it is
             // closed in the ordinary way.
             let _ = stream.set_zero_linger();
             return;
         };
-        let connection = Arc::new(Connection {
-            common: Arc::clone(&self.common),
-            peer: service.peer(peer),
-            network: slot.network,
-            activity: Arc::clone(&slot.activity),
-            stop: self.common.stop.child_token(),
-        });
         let activity = Arc::clone(&slot.activity);
+        let connection = Connection {
+            listener: Arc::clone(self),
+            peer: self.service.peer(peer),
+            slot,
+            stop: self.stop.child_token(),
+        };
         let task = self.connections.spawn(async move {
             if let Err(error) = connection.serve(stream).await {
                 tracing::debug!(%error, "connection ended");
             }
-            // Held until here, however the task ends.
-            drop(slot);
         });
         activity.belongs_to(task.abort_handle());
     }
+
+    fn log_failure(&self, error: &str) {
+        if let Some(suppressed) = self.failures.admit() {
+            tracing::info!(
+                count = suppressed + 1,
+                error,
+                "connections or TLS handshakes failed since the last such line"
+            );
+        }
+    }
 }
 
-fn concerns_one_connection(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionRefused
-            | io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionReset
-    )
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::request::body::{LARGE_BYTES, SMALL_BYTES};
+    use crate::http::server::connection::HEAD_BYTES_MAX;
+
+    #[test]
+    fn what_all_clients_together_hold_leaves_a_quarter_of_384_mib_to_the_program() {
+        const KIB: usize = 1024;
+        let connections = ServerLimits::default().connections_max;
+        let http1 = connections * (HEAD_BYTES_MAX + 16 * KIB);
+        let http2 = eighth(connections) * 72 * KIB;
+        let bodies = SMALL_BYTES + LARGE_BYTES;
+        assert!(http1 + http2 + bodies <= 384 * KIB * KIB * 3 / 4);
+    }
 }

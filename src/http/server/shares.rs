@@ -59,13 +59,6 @@ impl Shares {
         Ok(share)
     }
 
-    /// Number of permits held by `network`.
-    pub(crate) fn held_by(&self, network: Network) -> usize {
-        let held = self.held.lock();
-        let permits = held.by_network.get(&network);
-        permits.copied().unwrap_or(0)
-    }
-
     /// Number of permits held.
     pub(crate) fn held(&self) -> usize {
         self.held.lock().permits
@@ -147,10 +140,7 @@ mod tests {
         assert_eq!(two.grow_to(40), Ok(()));
         assert_eq!(one.grow_to(61), Err(WHOLE_SHARE_HELD));
         assert_eq!(one.grow_to(60), Ok(()), "these are its own already");
-        assert_eq!(
-            (shares.held_by(network(1)), shares.held_by(network(2))),
-            (100, 0)
-        );
+        assert_eq!(shares.held(), 100);
         let mut neighbour = shares.of(network(2));
         assert_eq!(neighbour.grow_to(100), Ok(()));
         drop(one);
@@ -178,7 +168,6 @@ mod tests {
         let of = |address: &str| Network::from(address.parse::<std::net::IpAddr>().unwrap());
         let home = shares.take(of("2001:db8:0:ff00::1"));
         assert!(home.is_ok());
-        assert_eq!(shares.held_by(of("2001:db8:0:ffff::1")), 1);
         let its_other_64 = shares.take(of("2001:db8:0:ffff::1"));
         assert_eq!(its_other_64.unwrap_err(), WHOLE_SHARE_HELD);
         assert!(shares.take(of("2001:db8:0:fe00::1")).is_ok());

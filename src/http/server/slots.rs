@@ -1,4 +1,4 @@
-//! Slots for connections: a total number, and a share of it per network.
+//! Slots for connections: a total number, of which a network may have an eighth.
 //!
 //! When all are taken, the longest idle connection of the heaviest network is closed for the next one.
 
@@ -16,88 +16,67 @@ use crate::domain::{Network, Pseudonym};
 
 use crate::http::log_throttle::LogThrottle;
 use crate::http::server::activity::Activity;
-use crate::http::server::limits::ServerLimits;
-use crate::http::server::shares::{Shares, eighth};
+use crate::http::server::shares::eighth;
 use crate::http::state::ServerState;
 
 /// Wait for a free slot before looking for another idle connection.
 const EVICTION_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The slots in use, shared by all listeners.
+const SHARE_HELD: &str = "a network has used up its share of the connections, and further ones are refused: \
+    if it is your proxy, list it in --trusted-proxy; if its clients need more, raise --max-connections";
+
+const ALL_TAKEN: &str = "all connections are in use, and each new one closes an idle one of the network that \
+    has the most: `ss -tn` shows them; block that network in the firewall, or raise --max-connections";
+
+type ByNetwork = HashMap<Network, Vec<Arc<Activity>>>;
+
+/// The slots of all listeners.
 #[derive(Debug)]
-pub(crate) struct Places {
-    free: Arc<Semaphore>,
+pub(super) struct Slots {
     all: usize,
-    per_network: usize,
+    free: Arc<Semaphore>,
     /// The connections of each network, except those of trusted proxies.
-    by_network: Mutex<HashMap<Network, Vec<Arc<Activity>>>>,
-    /// The HTTP/2 connections.
-    pub(crate) http2: Arc<Shares>,
+    taken: Mutex<ByNetwork>,
     /// Connections that were refused.
     refused: LogThrottle,
     /// Connections for which no slot was free.
     delayed: LogThrottle,
 }
 
-impl Places {
-    pub(crate) fn new(limits: ServerLimits) -> Self {
-        let all = limits.connections_max;
+impl Slots {
+    pub(super) fn new(all: usize) -> Self {
         Self {
-            free: Arc::new(Semaphore::new(all)),
             all,
-            per_network: limits
-                .connections_per_network
-                .unwrap_or_else(|| eighth(all)),
-            by_network: Mutex::default(),
-            http2: Shares::new(limits.http2_connections_max),
+            free: Arc::new(Semaphore::new(all)),
+            taken: Mutex::default(),
             refused: LogThrottle::one_a_minute(),
             delayed: LogThrottle::one_a_minute(),
         }
     }
 
-    /// Gives a slot to a connection from `peer`, unless its network has used up its share. If all are taken,
+    /// A slot for a connection from `peer`, unless its network has used up its share. If all are taken,
     /// another connection is closed for it. A trusted proxy has no share and none of its connections is
     /// closed, because they serve many clients.
-    pub(crate) async fn assign(
-        self: &Arc<Self>,
-        state: &ServerState,
-        peer: IpAddr,
-    ) -> Option<Slot> {
+    pub(super) async fn take(self: &Arc<Self>, state: &ServerState, peer: IpAddr) -> Option<Slot> {
         let is_proxy = state.proxies.contains(peer.to_canonical());
-        let network = (!is_proxy).then(|| Network::from(peer));
-        if network.is_some_and(|network| self.held_by(network) >= self.per_network) {
-            self.warn(
-                &state.app,
-                &self.refused,
-                "a network has used up its share of the connections, and further ones are refused: if it \
-                 is your proxy, list it in --trusted-proxy; if its clients need more, raise \
-                 --max-connections",
-            );
+        let network = Network::from(peer);
+        let held = self.taken.lock().get(&network).map_or(0, Vec::len);
+        if !is_proxy && held >= eighth(self.all) {
+            self.warn(&state.app, &self.refused, SHARE_HELD);
             return None;
         }
-        let slot = Slot {
-            places: Arc::clone(self),
-            network,
-            activity: Activity::new(is_proxy),
-            _permit: self.free(&state.app).await?,
+        let free = match Arc::clone(&self.free).try_acquire_owned() {
+            Ok(free) => free,
+            Err(_none) => {
+                self.warn(&state.app, &self.delayed, ALL_TAKEN);
+                self.make_room().await?
+            }
         };
-        if let Some(network) = network {
-            self.enter(network, &slot.activity);
-        }
-        Some(slot)
+        Some(self.occupy(network, is_proxy, free))
     }
 
-    /// Waits for a free slot. Never returns `None`, because the semaphore is never closed.
-    async fn free(&self, app: &App) -> Option<OwnedSemaphorePermit> {
-        if let Ok(free) = Arc::clone(&self.free).try_acquire_owned() {
-            return Some(free);
-        }
-        self.warn(
-            app,
-            &self.delayed,
-            "all connections are in use, and each new one closes an idle one of the network that has the \
-             most: `ss -tn` shows them; block that network in the firewall, or raise --max-connections",
-        );
+    /// Closes connections until a slot is free. Never returns `None`, because the semaphore is never closed.
+    async fn make_room(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             self.evict();
             let free = Arc::clone(&self.free).acquire_owned();
@@ -107,88 +86,83 @@ impl Places {
         }
     }
 
+    fn occupy(
+        self: &Arc<Self>,
+        network: Network,
+        is_proxy: bool,
+        permit: OwnedSemaphorePermit,
+    ) -> Slot {
+        let activity = Activity::new(is_proxy);
+        if !is_proxy {
+            let mut taken = self.taken.lock();
+            taken
+                .entry(network)
+                .or_default()
+                .push(Arc::clone(&activity));
+        }
+        Slot {
+            network,
+            is_proxy,
+            activity,
+            slots: Arc::clone(self),
+            _permit: permit,
+        }
+    }
+
+    /// Closes the longest idle connection of the network with the most, if one of them is idle.
+    fn evict(&self) {
+        let taken = self.taken.lock();
+        let heaviest = heaviest(&taken).into_iter().flat_map(|(_, its)| its);
+        let idle = heaviest.filter_map(|one| Some((one.idle_since()?, one)));
+        if let Some((_, longest)) = idle.min_by_key(|(since, _)| *since) {
+            longest.evict();
+        }
+    }
+
     /// Counts a connection. If a line is due, logs `message` with the number of connections since the last one.
     fn warn(&self, app: &App, throttle: &LogThrottle, message: &'static str) {
         let Some(suppressed) = throttle.admit() else {
             return;
         };
-        let busiest = self.busiest();
+        let busiest = heaviest(&self.taken.lock()).map(|(network, its)| (*network, its.len()));
         let now = app.clock.now();
         let name = |network: Network| {
             let hash = network.hashed(&app.secrets.limiter);
             Pseudonym::new(&app.secrets, hash, now).to_string()
         };
-        let network = busiest.map(|(network, _)| name(network));
         tracing::warn!(
             count = suppressed + 1,
-            connections = self.taken(),
-            busiest.network = network,
+            connections = self.all.saturating_sub(self.free.available_permits()),
+            busiest.network = busiest.map(|(network, _)| name(network)),
             busiest.connections = busiest.map(|(_, connections)| connections),
             "{message}"
         );
     }
+}
 
-    fn taken(&self) -> usize {
-        self.all.saturating_sub(self.free.available_permits())
-    }
-
-    fn held_by(&self, network: Network) -> usize {
-        self.by_network.lock().get(&network).map_or(0, Vec::len)
-    }
-
-    fn enter(&self, network: Network, activity: &Arc<Activity>) {
-        let mut by_network = self.by_network.lock();
-        let its = by_network.entry(network).or_default();
-        its.push(Arc::clone(activity));
-    }
-
-    fn leave(&self, network: Network, activity: &Arc<Activity>) {
-        let mut by_network = self.by_network.lock();
-        let Some(its) = by_network.get_mut(&network) else {
-            return;
-        };
-        if let Some(index) = its.iter().position(|other| Arc::ptr_eq(other, activity)) {
-            its.swap_remove(index);
-        }
-        if its.is_empty() {
-            by_network.remove(&network);
-        }
-    }
-
-    /// The network with the most connections, and their number. Looks at all networks.
-    fn busiest(&self) -> Option<(Network, usize)> {
-        let by_network = self.by_network.lock();
-        let busiest = by_network.iter().max_by_key(|(_, its)| its.len());
-        busiest.map(|(network, its)| (*network, its.len()))
-    }
-
-    /// Closes the longest idle connection of the network with the most, if one of them is idle.
-    fn evict(&self) {
-        let by_network = self.by_network.lock();
-        let Some(its) = by_network.values().max_by_key(|its| its.len()) else {
-            return;
-        };
-        let idle = its.iter().filter_map(|one| Some((one.idle_since()?, one)));
-        if let Some((_, longest)) = idle.min_by_key(|(since, _)| *since) {
-            longest.evict();
-        }
-    }
+/// The network with the most connections. Looks at all networks.
+fn heaviest(taken: &ByNetwork) -> Option<(&Network, &Vec<Arc<Activity>>)> {
+    taken.iter().max_by_key(|(_, its)| its.len())
 }
 
 /// A connection's slot, released on drop.
-pub(crate) struct Slot {
-    places: Arc<Places>,
-    /// `None` for a trusted proxy.
-    pub(crate) network: Option<Network>,
-    pub(crate) activity: Arc<Activity>,
+pub(super) struct Slot {
+    pub(super) network: Network,
+    pub(super) is_proxy: bool,
+    pub(super) activity: Arc<Activity>,
+    slots: Arc<Slots>,
     // Released after `drop`, so that its next owner finds this connection gone.
     _permit: OwnedSemaphorePermit,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if let Some(network) = self.network {
-            self.places.leave(network, &self.activity);
+        let mut taken = self.slots.taken.lock();
+        if let Some(its) = taken.get_mut(&self.network) {
+            its.retain(|one| !Arc::ptr_eq(one, &self.activity));
+            if its.is_empty() {
+                taken.remove(&self.network);
+            }
         }
     }
 }
@@ -208,50 +182,52 @@ mod tests {
 
     /// Connections of `network`, one a second, and their tasks.
     async fn open(
-        places: &Places,
+        slots: &Arc<Slots>,
         network: Network,
         count: usize,
-    ) -> Vec<(Arc<Activity>, JoinHandle<()>)> {
+    ) -> Vec<(Option<Slot>, JoinHandle<()>)> {
         let mut opened = Vec::new();
         for _ in 0..count {
             advance(Duration::from_secs(1)).await;
-            let (activity, task) = (Activity::new(false), tokio::spawn(pending()));
-            activity.belongs_to(task.abort_handle());
-            places.enter(network, &activity);
-            opened.push((activity, task));
+            let free = Arc::clone(&slots.free).try_acquire_owned().unwrap();
+            let (slot, task) = (slots.occupy(network, false, free), tokio::spawn(pending()));
+            slot.activity.belongs_to(task.abort_handle());
+            opened.push((Some(slot), task));
         }
         opened
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_longest_idle_connection_of_the_largest_network_is_closed() {
-        let places = Places::new(ServerLimits::default());
-        places.evict();
-        let other = open(&places, network(2), 1).await;
-        let its = open(&places, network(1), 4).await;
-        let answering = its[0].0.begin();
+        let slots = Arc::new(Slots::new(5));
+        slots.evict();
+        let mut other = open(&slots, network(2), 1).await;
+        let mut its = open(&slots, network(1), 4).await;
+        let activity = |slot: &Option<Slot>| Arc::clone(&slot.as_ref().unwrap().activity);
+        let answering = activity(&its[0].0).begin();
         advance(Duration::from_secs(1)).await;
-        drop(its[1].0.begin());
+        drop(activity(&its[1].0).begin());
         let mut closed = Vec::new();
         for longest in [2, 3, 1] {
             closed.push(longest);
             // Until it is gone, it may be closed again.
             for _ in 0..2 {
-                places.evict();
+                slots.evict();
                 yield_now().await;
                 for (number, (_, task)) in its.iter().enumerate() {
                     assert_eq!(task.is_finished(), closed.contains(&number), "{number}");
                 }
             }
-            places.leave(network(1), &its[longest].0);
+            its[longest].0 = None;
         }
         assert!(!other[0].1.is_finished());
-        places.leave(network(2), &other[0].0);
-        places.evict();
+        other[0].0 = None;
+        slots.evict();
         yield_now().await;
         assert!(!its[0].1.is_finished(), "its answer is due");
         drop(answering);
-        places.leave(network(1), &its[0].0);
-        assert_eq!(places.busiest(), None);
+        its[0].0 = None;
+        assert!(slots.taken.lock().is_empty());
+        assert_eq!(slots.free.available_permits(), slots.all);
     }
 }

@@ -64,7 +64,6 @@ pub(crate) fn heads(run: Run) -> Result<String, String> {
 async fn part(random: &mut Random, trace: &Trace) {
     let limits = ServerLimits {
         idle_deadline: Duration::from_secs(5),
-        head_deadline: Duration::from_secs(5),
         ..ServerLimits::default()
     };
     let wide = "1000000/60s";
@@ -81,7 +80,7 @@ async fn part(random: &mut Random, trace: &Trace) {
     while (server.service.held(), server.service.unfinished()) != ((0, 0), 0) {
         sleep(Duration::from_millis(1)).await;
     }
-    let answer = exchange(server.address, HEALTH, limits.head_deadline).await;
+    let answer = exchange(server.address, HEALTH, limits.idle_deadline).await;
     assert!(answer.starts_with(b"HTTP/1.1 200 "));
 }
 

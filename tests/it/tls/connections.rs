@@ -100,7 +100,7 @@ async fn both_versions_of_tls_are_spoken_with_the_version_of_http_that_was_agree
 async fn whoever_has_no_place_for_http_2_agrees_on_http_1_1() {
     let authority = Authority::new();
     let limits = ServerLimits {
-        http2_connections_max: 16,
+        connections_max: 8 * 16,
         ..ServerLimits::default()
     };
     let server = serve(&authority, Setup::default(), limits).await;
