@@ -171,8 +171,8 @@ async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     )
     .await
     .map_err(|error| match error {
-        IssueTokenError::InvalidClient => invalid_client(is_basic),
-        IssueTokenError::NotCharged(_) | IssueTokenError::Store(_) => error.into(),
+        IssueTokenError::InvalidClient if is_basic => Problem::from(error).with_challenge(BASIC),
+        error => error.into(),
     })?;
     let response = json!({
         "access_token": issued.token.encode(&app.secrets.access_token),
@@ -203,13 +203,4 @@ fn read_grant(
     basic
         .or_else(in_form)
         .ok_or_else(|| Problem::of(Code::InvalidClient))
-}
-
-fn invalid_client(is_basic: bool) -> Problem {
-    let problem = Problem::of(Code::InvalidClient);
-    if is_basic {
-        problem.with_challenge(BASIC)
-    } else {
-        problem
-    }
 }

@@ -8,7 +8,7 @@ use crate::domain::{Conversation, Decision};
 use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::json;
 use crate::http::request::negotiate::{self, prefers_events};
-use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext};
+use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
 use crate::ports::NullSink;
 use crate::site::tools::Tool;
 use crate::usecases::ask_assistant::{self as usecase, Answered, ChatIdentity};
@@ -23,7 +23,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
     body: Some(BodyRule::json(320)),
     deadline: chat_wire::DEADLINE,
     has_effects: true,
-    shows: Some(|context| Box::pin(standing(context.clone()))),
+    shows: Some(|context| Box::pin(standing(context.clone(), context.visitor()))),
     tool: Some(McpTool {
         tool: Tool::AskAssistant,
         handler: |context, arguments| later(ask(context.clone(), arguments)),
@@ -34,7 +34,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
 pub(crate) const QUOTA: Endpoint = Endpoint {
     name: "assistant.quota",
     paths: PATHS,
-    shows: Some(|context| Box::pin(standing(context.clone()))),
+    shows: Some(|context| Box::pin(standing(context.clone(), context.visitor()))),
     tool: Some(McpTool {
         tool: Tool::GetAssistantQuota,
         handler: |context, arguments| match json::read_no_members(&arguments) {
@@ -48,7 +48,7 @@ pub(crate) const QUOTA: Endpoint = Endpoint {
 const PATHS: &[&str] = &["/api/v1/assistant/chat", "/api/assistant/chat"];
 
 async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
-    let mut conversation = chat_wire::read_request(&body)?;
+    let mut conversation = chat_wire::read_request(&body, Unknown::Ignored)?;
     conversation.language = negotiate::language(&context.parts);
     if prefers_events(context.headers()) {
         return stream::chat(context, conversation).await;
@@ -62,7 +62,7 @@ async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
 
 /// Answers a client that calls the tool.
 async fn ask(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {
-    let conversation = chat_wire::read_arguments(&arguments)?;
+    let conversation = chat_wire::read_request(&arguments, Unknown::Rejected)?;
     let answered = take_turn(&context, ChatIdentity::Program, &conversation).await?;
     answer(answered, true)
 }
@@ -89,14 +89,13 @@ async fn take_turn(
     }
 }
 
-async fn standing(context: RequestContext) -> Result<Decision, Problem> {
-    let (app, identity) = (context.app(), context.visitor());
-    Ok(usecase::remaining_turns(app.meter(), app.clock.now(), &context.client, identity).await?)
+async fn standing(context: RequestContext, identity: ChatIdentity) -> Result<Decision, Problem> {
+    let (app, client) = (context.app(), &context.client);
+    Ok(usecase::remaining_turns(app.meter(), app.clock.now(), client, identity).await?)
 }
 
 async fn show_quota(context: RequestContext, identity: ChatIdentity) -> Result<Reply, Problem> {
-    let meter = context.app().meter();
-    let decision = usecase::remaining_turns(meter, context.now, &context.client, identity).await?;
+    let decision = standing(context, identity).await?;
     let response = quota_response(&decision);
     Ok(Reply::json(StatusCode::OK, response).with_decision(decision))
 }

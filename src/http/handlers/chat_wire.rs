@@ -11,7 +11,7 @@ use crate::domain::{
 use crate::http::request::identity::quota_cookie;
 use crate::http::request::json;
 use crate::http::server::shares::Share;
-use crate::http::{Code, Errors, JsonObject, JsonValue, Problem, RequestContext, Unknown};
+use crate::http::{Code, Errors, JsonValue, Problem, RequestContext, Unknown};
 use crate::ports::ModelError;
 use crate::usecases::ask_assistant::{self as usecase, Answered, ChatError, ChatIdentity, Turn};
 
@@ -23,17 +23,11 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(330);
 
 /// Responds with the numbers of the `assistant` policy. If it is off, the largest possible quota, unused.
 pub(super) fn quota_response(decision: &Decision) -> Value {
-    let [used, max, remaining] = numbers(decision);
-    json!({ "used": used, "max": max, "remaining": remaining })
-}
-
-fn numbers(decision: &Decision) -> [u32; 3] {
     let standing = decision.standing(PolicyName::Assistant);
-    let unused = [0, Quota::COUNT_MAX, Quota::COUNT_MAX];
-    standing.map_or(unused, |standing| {
-        let max = standing.quota.count();
-        [standing.used(), max, standing.remaining()]
-    })
+    let used = standing.map_or(0, |standing| standing.used());
+    let max = standing.map_or(Quota::COUNT_MAX, |standing| standing.quota.count());
+    let remaining = standing.map_or(max, |standing| standing.remaining());
+    json!({ "used": used, "max": max, "remaining": remaining })
 }
 
 /// Takes one of the concurrent turns of the client's network, then charges a turn. Dropping the share
@@ -67,19 +61,18 @@ pub(super) const HUNG_UP: &str = "the client hung up";
 
 /// The response of the API, or of its tool, which has no deprecated names.
 pub(super) fn chat_response(answered: &Answered, is_tool: bool) -> Value {
-    let [used, max, remaining] = numbers(&answered.decision);
-    let message = &answered.reply;
-    if is_tool {
-        return json!({ "message": message, "used": used, "max": max, "remaining": remaining });
+    let quota = quota_response(&answered.decision);
+    let mut response = json!({
+        "message": answered.reply,
+        "used": quota["used"],
+        "max": quota["max"],
+        "remaining": quota["remaining"],
+    });
+    if !is_tool {
+        response["reply"] = response["message"].clone();
+        response["quota"] = quota;
     }
-    json!({
-        "message": message,
-        "used": used,
-        "max": max,
-        "remaining": remaining,
-        "reply": message,
-        "quota": quota_response(&answered.decision),
-    })
+    response
 }
 
 /// The model's failure for the log, if the fallback answered.
@@ -101,37 +94,21 @@ pub(super) fn set_cookie(
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }
 
-/// Reads a chat request. Unknown fields are ignored. `clientUsed` must be a number and has no effect.
-pub(super) fn read_request(body: &[u8]) -> Result<Conversation, Problem> {
-    json::read(body, Unknown::Ignored, |object, errors| {
-        if let Some(client_used) = object.optional("clientUsed") {
+/// Reads a chat request, or the arguments of its tool, which rejects unknown fields.
+pub(super) fn read_request(body: &[u8], unknown: Unknown) -> Result<Conversation, Problem> {
+    json::read(body, unknown, |object, errors| {
+        // It has no effect.
+        if unknown == Unknown::Ignored
+            && let Some(client_used) = object.optional("clientUsed")
+        {
             client_used.number(errors);
         }
-        read_conversation(object, Unknown::Ignored, errors)
+        let items = object.required("messages", errors)?;
+        let items = items.array(MESSAGES_MAX, errors)?.into_iter();
+        let messages = items.filter_map(|item| read_message(item, unknown, errors));
+        // It fails only when an item is missing, which already has its error.
+        Conversation::parse(messages.collect())
     })
-}
-
-/// Reads the tool's arguments: a conversation without unknown fields.
-pub(super) fn read_arguments(arguments: &[u8]) -> Result<Conversation, Problem> {
-    json::read(arguments, Unknown::Rejected, |object, errors| {
-        read_conversation(object, Unknown::Rejected, errors)
-    })
-}
-
-/// Reads the field `messages`.
-fn read_conversation(
-    object: &mut JsonObject<'_>,
-    unknown: Unknown,
-    errors: &mut Errors,
-) -> Option<Conversation> {
-    let items = object.required("messages", errors)?;
-    let items = items.array(MESSAGES_MAX, errors)?;
-    let messages: Vec<_> = items
-        .into_iter()
-        .filter_map(|item| read_message(item, unknown, errors))
-        .collect();
-    // It fails only when an item is missing, which already has its error.
-    Conversation::parse(messages)
 }
 
 fn read_message(item: JsonValue<'_>, unknown: Unknown, errors: &mut Errors) -> Option<Message> {

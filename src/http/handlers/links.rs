@@ -16,7 +16,7 @@ use crate::http::answer::documents::NO_REFERRER;
 use crate::http::answer::page::WrittenPage;
 use crate::http::endpoint::later;
 use crate::http::request::{form, negotiate};
-use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext};
+use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::admit::admit_network;
 use crate::usecases::confirm::confirm;
 use crate::usecases::leave::leave;
@@ -60,32 +60,27 @@ pub(crate) const CONFIRM: Endpoint = Endpoint {
 
 /// Asks the contact to confirm the unsubscribe.
 async fn ask_leave(context: RequestContext) -> Result<Reply, Problem> {
-    let contact = contact(&context).await?;
-    let state = match contact.as_ref().map(Contact::status) {
+    let linked = linked(&context).await?;
+    let state = match linked.as_ref().map(|(_, contact)| contact.status()) {
         Some(ContactStatus::Pending | ContactStatus::Subscribed) => "leave",
         Some(ContactStatus::Unsubscribed) => "left-again",
         None => "left-unknown",
     };
-    contact_page(&context, contact, state)
+    contact_page(&context, linked, state)
 }
 
 async fn take_leave(context: RequestContext) -> Result<Reply, Problem> {
-    let app = context.app();
-    let contact = match token(&context) {
-        Some(token) => {
-            let now = context.now;
-            leave(&*app.contacts, app.notices(), &app.metrics, &token, now).await?
-        }
-        None => None,
+    let linked = linked(&context).await?;
+    let state = match &linked {
+        Some((token, contact)) => unsubscribe(&context, token, contact).await?,
+        None => "left-unknown",
     };
-    let contact = counted(&context, contact).await?;
-    let state = contact.as_ref().map_or("left-unknown", after_leaving);
-    contact_page(&context, contact, state)
+    contact_page(&context, linked, state)
 }
 
 async fn ask_confirm(context: RequestContext) -> Result<Reply, Problem> {
-    let contact = contact(&context).await?;
-    let state = match contact.as_ref().map(Contact::status) {
+    let linked = linked(&context).await?;
+    let state = match linked.as_ref().map(|(_, contact)| contact.status()) {
         Some(ContactStatus::Pending) => {
             context.app().metrics.confirmations.shown.increase();
             "confirm"
@@ -93,86 +88,72 @@ async fn ask_confirm(context: RequestContext) -> Result<Reply, Problem> {
         Some(ContactStatus::Subscribed) => "confirmed-again",
         Some(ContactStatus::Unsubscribed) | None => "unconfirmed",
     };
-    contact_page(&context, contact, state)
+    contact_page(&context, linked, state)
 }
 
 /// Confirms, unless the form asks to remove the address.
 async fn take_answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
-    let contact = contact(&context).await?;
-    let Some(token) = token(&context) else {
-        return contact_page(&context, contact, "unconfirmed");
+    let linked = linked(&context).await?;
+    let Some((token, contact)) = &linked else {
+        return contact_page(&context, None, "unconfirmed");
     };
-    let (app, now) = (context.app(), context.now);
-    let (contacts, metrics) = (&*app.contacts, &app.metrics);
-    let sent = form::parse(&body);
+    let (app, sent) = (context.app(), form::parse(&body));
     let state = match sent.first("answer") {
         Some("confirm") => {
-            let keeps_ip = app.settings.keeps_consent_ip;
-            let ip = keeps_ip.then_some(context.address);
-            match confirm(contacts, app.notices(), metrics, &token, ip, now).await? {
+            let ip = app.settings.keeps_consent_ip.then_some(context.address);
+            let (contacts, notices, metrics) = (&*app.contacts, app.notices(), &app.metrics);
+            match confirm(contacts, notices, metrics, token, ip, context.now).await? {
                 Confirming::Confirmed => "confirmed",
                 Confirming::ConfirmedBefore => "confirmed-again",
                 Confirming::Unknown => "unconfirmed",
             }
         }
-        Some("refuse") => {
-            let left = leave(contacts, app.notices(), metrics, &token, now).await?;
-            left.map_or("refused", |contact| after_leaving(&contact))
-        }
+        Some("refuse") => unsubscribe(&context, token, contact).await?,
         // The form of another page.
         Some(_) | None => return ask_confirm(context).await,
     };
-    contact_page(&context, contact, state)
+    contact_page(&context, linked, state)
 }
 
-/// The state of the page for a contact that was like this before it unsubscribed.
-fn after_leaving(contact: &Contact) -> &'static str {
-    match contact.status() {
+/// Unsubscribes `contact`. Returns the state of its page.
+async fn unsubscribe(
+    context: &RequestContext,
+    token: &LeaveToken,
+    contact: &Contact,
+) -> Result<&'static str, Problem> {
+    let (app, now) = (context.app(), context.now);
+    leave(&*app.contacts, app.notices(), &app.metrics, token, now).await?;
+    Ok(match contact.status() {
         // It gets no email for a while.
         ContactStatus::Pending => "refused",
         ContactStatus::Subscribed => "left",
         ContactStatus::Unsubscribed => "left-again",
-    }
+    })
 }
 
-/// The contact of the link.
-async fn contact(context: &RequestContext) -> Result<Option<Contact>, Problem> {
-    let found = match token(context) {
-        Some(token) => context.app().contacts.find_by_token(&token).await?,
-        None => None,
-    };
-    counted(context, found).await
-}
+type Linked = Option<(LeaveToken, Contact)>;
 
-/// Charges the network for an unknown link: rendering the page costs much more than a refusal. A valid link
-/// works however many requests its network has sent.
-async fn counted(
-    context: &RequestContext,
-    found: Option<Contact>,
-) -> Result<Option<Contact>, Problem> {
-    if found.is_none() {
-        let (meter, now) = (context.app().meter(), context.now);
-        let decision = admit_network(meter, now, &context.client).await?;
-        if decision.is_refused() {
-            return Err(Problem::refused(Code::RateLimited, &decision).with_decision(decision));
-        }
-    }
-    Ok(found)
-}
-
-/// The token in the path, if it has the form of one.
-fn token(context: &RequestContext) -> Option<LeaveToken> {
+/// The token and the contact of the link. For an unknown link, its network is charged: rendering the page costs much
+/// more than a refusal. A valid link works however many requests its network has sent.
+async fn linked(context: &RequestContext) -> Result<Linked, Problem> {
+    let app = context.app();
     let path = context.parts.uri.path();
-    LeaveToken::parse(path.rsplit('/').next()?)
+    if let Some(token) = path.rsplit('/').next().and_then(LeaveToken::parse)
+        && let Some(contact) = app.contacts.find_by_token(&token).await?
+    {
+        return Ok(Some((token, contact)));
+    }
+    let decision = admit_network(app.meter(), context.now, &context.client).await?;
+    match decision.is_refused() {
+        true => Err(Problem::rate_limited(decision)),
+        false => Ok(None),
+    }
 }
 
 /// A page in the language in which the contact signed up, with its masked address and the messages whose names begin
 /// with `state`.
-fn contact_page(
-    context: &RequestContext,
-    contact: Option<Contact>,
-    state: &str,
-) -> Result<Reply, Problem> {
+fn contact_page(context: &RequestContext, linked: Linked, state: &str) -> Result<Reply, Problem> {
+    let contact = linked.map(|(_, contact)| contact);
     let address = contact.as_ref().map(|contact| contact.email.masked());
     let language = contact.and_then(|contact| contact.consent?.language);
     let asked = || negotiate::language(&context.parts);

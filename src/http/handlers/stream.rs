@@ -19,14 +19,12 @@ use crate::domain::{Conversation, Decision};
 use crate::http::answer::sse::{self, SseSink};
 use crate::http::endpoint::{catch_panic, panicked};
 use crate::http::log::milliseconds;
+use crate::http::server::shares::Share;
 use crate::http::{Area, Code, Problem, Reply, RequestContext};
 use crate::ports::{AnswerSink, ModelError, SinkClosed};
-use crate::usecases::ask_assistant::{self as usecase, Answered, Turn};
+use crate::usecases::ask_assistant::{self as usecase, Turn};
 
 use crate::http::handlers::chat_wire::{self, chat_response, problem, set_cookie, take_turn};
-
-/// Longer pieces are split, in bytes: so the length of the queue bounds its size.
-const PIECE_LEN_MAX: usize = 4096;
 
 /// Beginning of an answer: the model's first piece; the fallback's answer, with the decision for the head and
 /// the model's failure; or a problem.
@@ -46,12 +44,8 @@ pub(super) async fn chat(
         events,
         begun: Mutex::new(Some(begun)),
     };
-    let unfinished = &context.state().unfinished;
-    let writer = write_stream(context.clone(), turn, conversation, sink);
-    unfinished.spawn(async move {
-        let _share = share;
-        writer.await;
-    });
+    let writer = write_stream(context.clone(), (share, turn), conversation, sink);
+    context.state().unfinished.spawn(writer);
     let fallback = tokio::select! {
         begun = has_begun => begun.map_err(Problem::fault)??,
         // Dropping the stream stops the writer task.
@@ -67,7 +61,7 @@ pub(super) async fn chat(
 /// Writes the stream from its first event to its last.
 async fn write_stream(
     context: RequestContext,
-    turn: Turn,
+    (_share, turn): (Option<Share>, Turn),
     conversation: Conversation,
     sink: DeltaSink,
 ) {
@@ -87,7 +81,13 @@ async fn write_stream(
     match answered {
         Ok(answered) => {
             let message = chat_response(&answered, false).to_string();
-            sink.complete(answered).await;
+            if let Some(failure) = answered.model_error {
+                // The sink has nothing of the fallback's answer. A reader who doesn't accept it doesn't accept the last
+                // event either, which is logged.
+                sink.begin(Ok(Some((answered.decision, failure))));
+                let _ = sink.push(&answered.reply).await;
+            }
+            sink.begin(Ok(None));
             let sent = sink.events.finish("message", message.as_bytes()).await;
             log_end(&context, started, sent, None);
         }
@@ -96,12 +96,8 @@ async fn write_stream(
                 // It became the ordinary response, and is logged as such.
                 return;
             };
-            let body = problem.body(
-                &app.settings.base_url,
-                context.id,
-                &problem.decision,
-                Area::Api,
-            );
+            let (base_url, decision) = (&app.settings.base_url, &problem.decision);
+            let body = problem.body(base_url, context.id, decision, Area::Api);
             let sent = sink.events.finish("problem", &body).await;
             log_end(&context, started, sent, Some(&problem));
         }
@@ -117,36 +113,13 @@ struct DeltaSink {
 impl DeltaSink {
     /// Releases the head, or a problem in its place. Returns the problem if the head has been sent.
     fn begin(&self, beginning: Beginning) -> Option<Problem> {
-        match self.begun.lock().take() {
-            // Fails only if the client has hung up.
-            Some(begun) => {
-                let _ = begun.send(beginning);
-                None
-            }
-            None => beginning.err(),
-        }
+        let Some(begun) = self.begun.lock().take() else {
+            return beginning.err();
+        };
+        // Fails only if the client has hung up.
+        let _ = begun.send(beginning);
+        None
     }
-
-    /// Sends the rest of an answer: all of it if it is the fallback's.
-    async fn complete(&self, answered: Answered) {
-        let fallback = answered
-            .model_error
-            .map(|failure| (answered.decision, failure));
-        let is_unsent = fallback.is_some();
-        self.begin(Ok(fallback));
-        if is_unsent {
-            // A reader who doesn't accept it doesn't accept the last event either, which is logged.
-            let _ = self.push(&answered.reply).await;
-        }
-    }
-}
-
-/// Length of the first piece of `text`, in bytes: at most [`PIECE_LEN_MAX`], whole characters.
-fn piece_len(text: &str) -> usize {
-    (0..=text.len().min(PIECE_LEN_MAX))
-        .rev()
-        .find(|&end| text.is_char_boundary(end))
-        .unwrap_or(text.len())
 }
 
 #[async_trait]
@@ -157,14 +130,8 @@ impl AnswerSink for DeltaSink {
 
     async fn push(&self, text: &str) -> Result<(), SinkClosed> {
         self.begin(Ok(None));
-        let mut rest = text;
-        while !rest.is_empty() {
-            let (piece, others) = rest.split_at(piece_len(rest));
-            rest = others;
-            let delta = json!({ "text": piece }).to_string();
-            self.events.send("delta", delta.as_bytes()).await?;
-        }
-        Ok(())
+        let delta = json!({ "text": text }).to_string();
+        self.events.send("delta", delta.as_bytes()).await
     }
 }
 
@@ -176,20 +143,21 @@ fn log_end(
     problem: Option<&Problem>,
 ) {
     let (endpoint, duration_ms) = (chat_wire::NAME, milliseconds(started.elapsed()));
-    let code = problem.map(|problem| problem.code.kind().name);
-    let cause = problem.and_then(|problem| problem.cause.as_deref());
     let outcome = match (sent, problem) {
         (Err(SinkClosed), _) => "reader left",
-        (Ok(()), Some(_)) => {
+        (Ok(()), None) => "answered",
+        (Ok(()), Some(problem)) => {
             tracing::warn!(
-                request.id = %context.id, endpoint, duration_ms, outcome = "failed", code, cause,
+                request.id = %context.id,
+                endpoint,
+                duration_ms,
+                outcome = "failed",
+                code = problem.code.kind().name,
+                cause = problem.cause.as_deref(),
                 "stream ended"
             );
             return;
         }
-        (Ok(()), None) => "answered",
     };
-    tracing::info!(
-        request.id = %context.id, endpoint, duration_ms, outcome, code, cause, "stream ended"
-    );
+    tracing::info!(request.id = %context.id, endpoint, duration_ms, outcome, "stream ended");
 }

@@ -8,7 +8,7 @@ mod redirect;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue, LOCATION};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::domain::{EmailAddress, Language, SignUpWay};
 use crate::http::answer::documents::PAGE_POLICY;
@@ -54,7 +54,8 @@ const THANKS_PATH: &str = "/newsletter/thanks";
 struct FormFields {
     /// The address as typed.
     typed: String,
-    redirect: Option<String>,
+    /// Where an accepted form leads.
+    target: Option<Target>,
     language: Language,
     /// The honeypot: a field invisible to people.
     website: Option<String>,
@@ -70,7 +71,7 @@ fn show(context: &RequestContext) -> Result<Reply, Problem> {
         language: negotiate::language(&context.parts),
         ..FormFields::default()
     };
-    form_page(context, &fields, None, StatusCode::OK, "", 0)
+    form_page(context, &fields, StatusCode::OK, "", 0)
 }
 
 fn thank(context: &RequestContext) -> Result<Reply, Problem> {
@@ -86,7 +87,7 @@ fn thank(context: &RequestContext) -> Result<Reply, Problem> {
         path: None,
         values: json!({}),
     };
-    Ok(in_any_frame(page.reply(&context.state().page_writer)?, ""))
+    in_any_frame(context, &page, "")
 }
 
 async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
@@ -99,24 +100,23 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
                 unreadable: pointer.unwrap_or_default().replace("#/", ""),
                 ..FormFields::default()
             };
-            return again(&context, &fields, None, "newsletter-unreadable", problem);
+            return again(&context, &fields, problem);
         }
     };
-    let target = redirect::target(
-        fields.redirect.as_deref(),
-        &context.app().settings.base_url,
-        &context.state().origins,
-    );
-    let app = context.app();
     if fields.website.is_some() {
-        app.metrics.trapped_forms.increase();
         // Bots get the same response as people, so that they learn nothing.
-        return see_other(&fields, target);
+        context.app().metrics.trapped_forms.increase();
+    } else if let Err(problem) = sign_up(&context, &fields).await {
+        return again(&context, &fields, problem);
     }
-    match sign_up(&context, &fields).await {
-        Ok(()) => see_other(&fields, target),
-        Err((said, problem)) => again(&context, &fields, target.as_ref(), said, *problem),
-    }
+    let thanks = || format!("{THANKS_PATH}?lang={}", fields.language.tag());
+    let location = fields.target.map_or_else(thanks, |target| target.location);
+    let location = HeaderValue::try_from(location).map_err(Problem::fault)?;
+    let mut reply = Reply::empty();
+    // By GET (RFC 9110, section 15.4.4).
+    reply.status = StatusCode::SEE_OTHER;
+    reply.headers.insert(LOCATION, location);
+    Ok(reply)
 }
 
 /// Reads a body of either media type.
@@ -127,12 +127,12 @@ fn read(context: &RequestContext, body: &Bytes) -> Result<FormFields, Problem> {
     let form = form::read(context.headers(), body);
     let mut errors = Errors::default();
     let mut field = |name| form.optional(name, &mut errors).map(str::to_owned);
+    let (own, allowed) = (&context.app().settings.base_url, &context.state().origins);
     let named = field("lang").and_then(|tag| Language::of_tag(&tag));
-    let asked = || negotiate::language(&context.parts);
     let fields = FormFields {
         typed: field("email").unwrap_or_default(),
-        redirect: field("redirect"),
-        language: named.unwrap_or_else(asked),
+        target: field("redirect").and_then(|page| redirect::target(&page, own, allowed)),
+        language: named.unwrap_or_else(|| negotiate::language(&context.parts)),
         website: field("website"),
         source: field("source"),
         unreadable: String::new(),
@@ -141,64 +141,45 @@ fn read(context: &RequestContext, body: &Bytes) -> Result<FormFields, Problem> {
 }
 
 /// Signs up the address.
-///
-/// # Errors
-/// The key of the page's message, and the problem.
-async fn sign_up(
-    context: &RequestContext,
-    fields: &FormFields,
-) -> Result<(), (&'static str, Box<Problem>)> {
-    let invalid = |said| (said, Box::new(Problem::of(Code::ValidationFailed)));
-    let typed = fields.typed.trim();
-    if typed.is_empty() {
-        return Err(invalid("newsletter-address-missing"));
-    }
-    let email = EmailAddress::parse(typed);
-    let email = email.map_err(|_error| invalid("newsletter-address-wrong"))?;
+async fn sign_up(context: &RequestContext, fields: &FormFields) -> Result<(), Problem> {
+    let email = EmailAddress::parse(fields.typed.trim());
+    let email = email.map_err(|_error| Problem::of(Code::ValidationFailed))?;
     let (app, client) = (context.app(), &context.client);
     let source = fields.source.as_deref();
     let evidence = evidence(context, SignUpWay::Form, source, Some(fields.language));
-    let subscribed = subscribe(app.newsletter(), app.meter(), client, email, evidence).await;
-    let failed = |error| ("newsletter-unavailable", Box::new(Problem::from(error)));
-    subscribed.map(|_subscribed| ()).map_err(failed)
+    subscribe(app.newsletter(), app.meter(), client, email, evidence).await?;
+    Ok(())
 }
 
 /// The form again, with the typed values and advice.
 fn again(
     context: &RequestContext,
     fields: &FormFields,
-    target: Option<&Target>,
-    said: &str,
     problem: Problem,
 ) -> Result<Reply, Problem> {
     let violated = problem.decision.binding().filter(|found| found.is_violated);
-    let wait = violated.map(|standing| ("newsletter-wait", standing.reset_s()));
-    let (said, wait_s) = wait.unwrap_or((said, 0));
+    let message = match problem.code {
+        _ if !fields.unreadable.is_empty() => "newsletter-unreadable",
+        Code::ValidationFailed if fields.typed.trim().is_empty() => "newsletter-address-missing",
+        Code::ValidationFailed => "newsletter-address-wrong",
+        _ if violated.is_some() => "newsletter-wait",
+        _ => "newsletter-unavailable",
+    };
+    let wait_s = violated.map_or(0, |standing| standing.reset_s());
     let status = problem.code.kind().status;
-    Ok(form_page(context, fields, target, status, said, wait_s)?.about(problem))
+    Ok(form_page(context, fields, status, message, wait_s)?.about(problem))
 }
 
-/// Redirects to the form's target by GET (RFC 9110, section 15.4.4).
-fn see_other(fields: &FormFields, target: Option<Target>) -> Result<Reply, Problem> {
-    let thanks = || format!("{THANKS_PATH}?lang={}", fields.language.tag());
-    let location = target.map_or_else(thanks, |target| target.location);
-    let location = HeaderValue::try_from(location).map_err(Problem::fault)?;
-    let mut reply = Reply::empty();
-    reply.status = StatusCode::SEE_OTHER;
-    reply.headers.insert(LOCATION, location);
-    Ok(reply)
-}
-
-/// The form as a page, which leads to `target` once it is accepted. Above it is the message of the key
-/// `said`, if any, optionally with a waiting time.
+/// The form as a page, which leads to the target once it is accepted. Above it is the text of the key `message`,
+/// if any, optionally with a waiting time.
 fn form_page(
     context: &RequestContext,
     fields: &FormFields,
-    target: Option<&Target>,
     status: StatusCode,
-    said: &str,
+    message: &str,
     wait_s: u64,
 ) -> Result<Reply, Problem> {
+    let target = fields.target.as_ref();
     let page = WrittenPage {
         status,
         language: fields.language,
@@ -209,24 +190,27 @@ fn form_page(
             "email": fields.typed,
             "field": fields.unreadable,
             "redirect": target.map_or("", |target| target.location.as_str()),
-            "message": said,
+            "message": message,
             "wait_s": wait_s,
-            "is_about_address": said.starts_with("newsletter-address-"),
+            "is_about_address": message.starts_with("newsletter-address-"),
         }),
     };
-    let reply = page.reply(&context.state().page_writer)?;
     let origin = target.and_then(|target| target.origin.as_deref());
-    Ok(in_any_frame(reply, origin.unwrap_or_default()))
+    in_any_frame(context, &page, origin.unwrap_or_default())
 }
 
-/// Allows any page to show this one in a frame, because its plain form may be in one: nothing is done there
-/// in anybody's name. The form may lead on to `origin`; Chromium applies the policy to redirects, too.
-fn in_any_frame(mut reply: Reply, origin: &str) -> Reply {
+/// Renders `page` and allows any page to show it in a frame, because its plain form may be in one: nothing is done
+/// there in anybody's name. The form may lead on to `origin`; Chromium applies the policy to redirects, too.
+fn in_any_frame(
+    context: &RequestContext,
+    page: &WrittenPage<'_, Value>,
+    origin: &str,
+) -> Result<Reply, Problem> {
+    let mut reply = page.reply(&context.state().page_writer)?;
     let policy = PAGE_POLICY.replace("frame-ancestors 'none'; ", "");
     let action = format!("form-action 'self' {origin}");
     let policy = policy.replace("form-action 'self'", action.trim_end());
-    if let Ok(policy) = HeaderValue::try_from(policy) {
-        reply.headers.insert(CONTENT_SECURITY_POLICY, policy);
-    }
-    reply
+    let policy = HeaderValue::try_from(policy).map_err(Problem::fault)?;
+    reply.headers.insert(CONTENT_SECURITY_POLICY, policy);
+    Ok(reply)
 }

@@ -19,22 +19,14 @@ pub(super) struct Target {
 
 /// The target in the field `redirect`: an absolute path, or a URL whose origin is ours or allowed. `None` for
 /// anything else, and for URLs that browsers read differently than they look.
-pub(super) fn target(
-    redirect: Option<&str>,
-    base_url: &str,
-    allowed: &AllowedOrigins,
-) -> Option<Target> {
-    let redirect = redirect.filter(|text| text.len() <= LEN_MAX)?;
+pub(super) fn target(redirect: &str, base_url: &str, allowed: &AllowedOrigins) -> Option<Target> {
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
-    if redirect.contains(is_odd) {
+    if redirect.len() > LEN_MAX || redirect.contains(is_odd) {
         return None;
     }
     let base = Url::parse(base_url).ok()?;
-    let url = if redirect.starts_with('/') {
-        base.join(redirect).ok()?
-    } else {
-        Url::parse(redirect).ok()?
-    };
+    let base = redirect.starts_with('/').then_some(&base);
+    let url = Url::options().base_url(base).parse(redirect).ok()?;
     let is_web = matches!(url.scheme(), "http" | "https");
     if !is_web || !url.username().is_empty() || url.password().is_some() {
         return None;
@@ -60,7 +52,7 @@ mod tests {
 
     fn location(redirect: &str) -> Option<String> {
         let allowed = AllowedOrigins::new(["https://shop.example".to_owned()]);
-        let target = target(Some(redirect), "https://api.example", &allowed);
+        let target = target(redirect, "https://api.example", &allowed);
         target.map(|target| target.location)
     }
 
