@@ -128,7 +128,9 @@ async fn flags_of_service(args: &Args, form: OutputForm) -> Result<Option<Box<Ar
         Ok(Invocation::RunWith(_)) => Ok(None),
         Err(error) => Err(error.to_string()),
     };
-    wiring::enter(&flags.directory).map_err(|error| format!("its directory: {error}"))?;
+    // So that relative paths resolve as they do for the service.
+    let entered = std::env::set_current_dir(&flags.directory);
+    entered.map_err(|error| format!("its directory: {error}"))?;
     parsed
 }
 

@@ -21,9 +21,10 @@ use crate::app::App;
 use crate::config::Args;
 use crate::http::answer::cors::AllowedOrigins;
 use crate::http::answer::problem;
+use crate::http::endpoints::ENDPOINTS;
 use crate::http::request::client_ip::TrustedProxies;
 use crate::http::server::{Listeners, ServerLimits, serve};
-use crate::http::service::LandingService;
+use crate::http::service::{LandingService, ServiceOptions};
 use crate::metrics::Metrics;
 use crate::metrics::workers::Worker;
 use crate::operator::operation::ServiceFlags;
@@ -102,22 +103,15 @@ pub async fn serve_until_stopped(
     let site = wiring::site(args, &settings, &problem::pages());
     let site = site.map_err(ServeError::Flag)?;
     let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
-    let webhook = wiring::newsletter_webhook(args, &interrupt);
-    let (webhook, provider) = webhook.map_err(ServeError::Flag)?;
-    let mail = wiring::mail_sender(args).map_err(ServeError::Flag)?;
-
     systemd::notify(None, "opening the stores");
     let windows = WindowsFor::Service;
-    let opened = stores.open(args, windows, settings, Arc::clone(&metrics));
+    let opened = stores.open(args, windows, settings, Arc::clone(&metrics), &interrupt);
     let app = match opened.await {
         Err(StoresError::Flag(line)) => return Err(ServeError::Flag(line)),
         opened => opened?,
     };
     let app = Arc::new(App {
-        webhook,
-        provider,
         opt_in: args.asks_to_confirm().then(|| site.letters.clone()),
-        mail: mail.map(|sender| sender as _),
         model,
         model_fallback: wiring::model_fallback(args, &site),
         ..app
@@ -203,12 +197,15 @@ impl Sockets {
 
 /// The service for visitors.
 fn public_service(args: &Args, app: Arc<App>, site: &Site) -> LandingService {
-    let id_seed = random(&SystemEntropy);
-    let hsts_max_age_s = args.hsts_max_age_s(&app.settings);
-    LandingService::new(app, site, id_seed, BODY_DEADLINE)
-        .allowing(AllowedOrigins::new(args.allowed_origins.clone()))
-        .behind(TrustedProxies::new(args.trusted_proxies.clone()))
-        .insisting_on_https(hsts_max_age_s)
+    let options = ServiceOptions {
+        endpoints: ENDPOINTS,
+        origins: AllowedOrigins::new(args.allowed_origins.clone()),
+        proxies: TrustedProxies::new(args.trusted_proxies.clone()),
+        hsts_max_age_s: args.hsts_max_age_s(&app.settings),
+        body_deadline: BODY_DEADLINE,
+        id_seed: random(&SystemEntropy),
+    };
+    LandingService::new(app, site, options)
 }
 
 /// Adds the failed step to an error.
@@ -263,7 +260,8 @@ impl AdminSide {
             let listener = Arc::new(UnixListener::from_std(bound.listener()?)?);
             let (uid, app_served) = (user_id(), Arc::clone(app));
             let flags = Arc::new(ServiceFlags {
-                directory: wiring::directory(),
+                // Relative paths of flags refer to it; empty if it is gone.
+                directory: std::env::current_dir().unwrap_or_default(),
                 words: args.given.words(),
             });
             let serving = move |stop| {

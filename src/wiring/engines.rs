@@ -40,10 +40,9 @@ pub async fn open_store(
     is_node: bool,
 ) -> Result<Arc<PostgresStore>, StoresError> {
     let settings = store_settings(args, secret)?;
-    let patience = if is_node {
-        START_PATIENCE
-    } else {
-        Duration::ZERO
+    let patience = match is_node {
+        true => START_PATIENCE,
+        false => Duration::ZERO,
     };
     Ok(PostgresStore::connect(&settings, Arc::clone(metrics), patience).await?)
 }

@@ -79,15 +79,14 @@ fn site_files(args: &Args) -> Result<(Vec<SiteFile>, Vec<SiteImage>), String> {
         return Ok((Vec::new(), Vec::new()));
     };
     let SiteDir { texts, images } = site_dir::read(dir, is_image).map_err(at("--site-dir", dir))?;
-    let text_of = |(name, text)| SiteFile { name, text };
-    let image_of = |(name, bytes): (String, Vec<u8>)| SiteImage {
+    let texts = texts
+        .into_iter()
+        .map(|(name, text)| SiteFile { name, text });
+    let images = images.into_iter().map(|(name, bytes)| SiteImage {
         name,
         bytes: bytes.into(),
-    };
-    Ok((
-        texts.into_iter().map(text_of).collect(),
-        images.into_iter().map(image_of).collect(),
-    ))
+    });
+    Ok((texts.collect(), images.collect()))
 }
 
 /// The model that answers visitors: the one named by the flags, or a search of the site's own pages. Its
@@ -145,11 +144,10 @@ pub async fn ask_model(
     let content = content.map_err(|error| error.to_string())?;
     let role = Role::User;
     let question = Conversation::parse(vec![Message { role, content }]);
-    let question = question.ok_or("no question")?;
-    let answer = client.reply(&question, &NullSink).await;
-    answer
-        .map(|answer| answer.text)
-        .map_err(|error| error.to_string())
+    let answer = client
+        .reply(&question.ok_or("no question")?, &NullSink)
+        .await;
+    Ok(answer.map_err(|error| error.to_string())?.text)
 }
 
 type DynWebhookSender = Arc<dyn WebhookSender>;
@@ -244,19 +242,6 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
         }
         _ => Ok(None),
     }
-}
-
-/// The working directory, to which relative paths of flags refer; empty if it is gone.
-pub fn directory() -> PathBuf {
-    std::env::current_dir().unwrap_or_default()
-}
-
-/// Makes `directory` the working directory, so that relative paths resolve as they do for the service.
-///
-/// # Errors
-/// When it is gone or not accessible to this user.
-pub fn enter(directory: &Path) -> io::Result<()> {
-    std::env::set_current_dir(directory)
 }
 
 fn read_secret<T, E: Display>(

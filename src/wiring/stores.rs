@@ -61,15 +61,19 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Opens what the flags name, as the application of commands: sign-ups are stored as contacts, and no
-    /// model answers. Blocks the thread while a data directory is opened.
+    /// Opens what the flags name, as the application of commands: no model answers, and no email asks to confirm.
+    /// Blocks the thread while a data directory is opened. A webhook's waits end when `interrupt` is cancelled.
     pub async fn open(
         &mut self,
         args: &Args,
         windows: WindowsFor,
         settings: Settings,
         metrics: Arc<Metrics>,
+        interrupt: &CancellationToken,
     ) -> Result<App, StoresError> {
+        // Before the stores, which must be closed once they are open.
+        let (webhook, provider) = newsletter_webhook(args, interrupt)?;
+        let mail = mail_sender(args)?;
         let policies = &settings.policies;
         let opened = match (&args.engines.store, &args.data_dir) {
             (Some(_url), dir) => {
@@ -94,10 +98,10 @@ impl Stores {
             counts: opened.counts,
             limiter: opened.limiter,
             secrets: opened.secrets,
-            provider: None,
-            webhook: None,
+            provider,
+            webhook,
             opt_in: None,
-            mail: None,
+            mail: mail.map(|sender| sender as _),
             model: Arc::new(PassageModelClient::new(&[], &[])),
             model_fallback: None,
             blocks: Arc::new(blocks),
@@ -158,8 +162,14 @@ impl Stores {
                  database; `landing-api move` copies a ledger there"
             );
         }
-        let limiter = self.shared_limiter(args, dir, windows, policies, metrics);
-        let limiter = limiter.await?;
+        let limiter = match &args.limits {
+            Some(_url) => shared_limiter(args, windows, policies, metrics).await?,
+            None => match dir {
+                Some(dir) => self.open_limiter(&dir.join(WINDOWS), windows, policies)?,
+                None if windows == WindowsFor::Nobody => no_windows(),
+                None => return Err(NO_LIMITS.to_owned().into()),
+            },
+        };
         let store = engines::open_store(args, &secret, metrics, is_service).await?;
         Ok(Opened {
             credentials: Arc::new(CredentialCache::new(store.clone(), store.clone())),
@@ -168,43 +178,6 @@ impl Stores {
             limiter,
             secrets: secret.keys(),
         })
-    }
-
-    /// The shared limiter, or the local one.
-    async fn shared_limiter(
-        &mut self,
-        args: &EngineArgs,
-        dir: Option<&Path>,
-        windows: WindowsFor,
-        policies: &Policies,
-        metrics: &Arc<Metrics>,
-    ) -> Result<Arc<dyn RateLimiter>, StoresError> {
-        if args.limits.is_some() {
-            let counted = (windows == WindowsFor::Service).then(|| Arc::clone(metrics));
-            let engine = engines::open_limits(args, counted).await?;
-            if windows != WindowsFor::Service {
-                // So that the status lists it.
-                metrics.limits_engine.set_away(false);
-                // A command fails while the engine is unavailable; the service then decides alone.
-                return Ok(engine);
-            }
-            // An unavailable engine is not asked.
-            if let Ok(survey) = engine.survey().await
-                && let Some(eviction) = survey.eviction
-            {
-                tracing::warn!("{eviction}");
-            }
-            let (nodes, clock) = (args.nodes.unwrap_or(1), Arc::new(SystemClock));
-            let metrics = Arc::clone(metrics);
-            return Ok(FallbackRateLimiter::new(
-                engine, nodes, policies, metrics, clock,
-            )?);
-        }
-        match dir {
-            Some(dir) => Ok(self.open_limiter(&dir.join(WINDOWS), windows, policies)?),
-            None if windows == WindowsFor::Nobody => Ok(no_windows()),
-            None => Err(StoresError::Flag(NO_LIMITS.to_owned())),
-        }
     }
 
     fn open_limiter(
@@ -256,29 +229,44 @@ impl Stores {
     }
 }
 
+/// The limiter that several nodes share. A service decides alone while it is unavailable, a command fails.
+async fn shared_limiter(
+    args: &EngineArgs,
+    windows: WindowsFor,
+    policies: &Policies,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<dyn RateLimiter>, StoresError> {
+    let counted = (windows == WindowsFor::Service).then(|| Arc::clone(metrics));
+    let engine = engines::open_limits(args, counted).await?;
+    if windows != WindowsFor::Service {
+        // So that the status lists it.
+        metrics.limits_engine.set_away(false);
+        return Ok(engine);
+    }
+    // An unavailable engine is not asked.
+    if let Ok(survey) = engine.survey().await
+        && let Some(eviction) = survey.eviction
+    {
+        tracing::warn!("{eviction}");
+    }
+    let (nodes, clock) = (args.nodes.unwrap_or(1), Arc::new(SystemClock));
+    let metrics = Arc::clone(metrics);
+    let limiter = FallbackRateLimiter::new(engine, nodes, policies, metrics, clock);
+    Ok(limiter?)
+}
+
 /// Opens the stores for a command when no service is running. Nothing is counted. The limiter is empty
 /// unless `with_windows`.
 pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), StoresError> {
-    let windows = if with_windows {
-        WindowsFor::Command
-    } else {
-        WindowsFor::Nobody
+    let windows = match with_windows {
+        true => WindowsFor::Command,
+        false => WindowsFor::Nobody,
     };
     let mut stores = Stores::default();
-    let metrics = Arc::new(Metrics::new([]));
-    let settings = args.settings(args.listen);
-    // Before the stores, which must be closed once they are open.
-    let mail = mail_sender(args)?;
-    let (webhook, _) = newsletter_webhook(args, &CancellationToken::new())?;
-    let app = stores.open(args, windows, settings, metrics).await?;
-    Ok((
-        App {
-            mail: mail.map(|sender| sender as _),
-            webhook,
-            ..app
-        },
-        stores,
-    ))
+    let (settings, metrics) = (args.settings(args.listen), Arc::new(Metrics::new([])));
+    let never = CancellationToken::new();
+    let opened = stores.open(args, windows, settings, metrics, &never);
+    Ok((opened.await?, stores))
 }
 
 trait Records: ContactStore + DeliveryQueue + StoreMaintenance {}

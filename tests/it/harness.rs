@@ -24,7 +24,7 @@ use landing_api::http::answer::problem;
 use landing_api::http::endpoint::Endpoint;
 use landing_api::http::endpoints::{self, ENDPOINTS};
 use landing_api::http::request::client_ip::TrustedProxies;
-use landing_api::http::service::LandingService;
+use landing_api::http::service::{LandingService, ServiceOptions};
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
     AnswerSink, Clock, ContactStore, KeyIssuer, MailSender, ModelClient, ModelError, ModelReply,
@@ -204,11 +204,15 @@ impl Setup {
             .trusted_proxies
             .iter()
             .map(|cidr| cidr.parse().unwrap());
-        let service = LandingService::new(app.clone(), &site, [1; 16], Duration::from_secs(10))
-            .serving(self.endpoints)
-            .allowing(AllowedOrigins::new(origins))
-            .behind(TrustedProxies::new(proxies))
-            .insisting_on_https(self.hsts_max_age_s);
+        let options = ServiceOptions {
+            endpoints: self.endpoints,
+            origins: AllowedOrigins::new(origins),
+            proxies: TrustedProxies::new(proxies),
+            hsts_max_age_s: self.hsts_max_age_s,
+            body_deadline: Duration::from_secs(10),
+            id_seed: [1; 16],
+        };
+        let service = LandingService::new(app.clone(), &site, options);
         TestApp {
             base_url: self.base_url,
             has_own_pages: !self.site_files.is_empty() || !self.site_images.is_empty(),

@@ -48,7 +48,7 @@ impl Server {
         limits: ServerLimits,
         interrupt: CancellationToken,
     ) -> Self {
-        Self::start_on(setup, limits, interrupt, Listeners::from).await
+        Self::start_on(setup, limits, interrupt, plain).await
     }
 
     /// A server that speaks TLS.
@@ -59,7 +59,7 @@ impl Server {
     ) -> Self {
         let listeners = |web| Listeners {
             tls: Some(tls),
-            ..Listeners::from(web)
+            ..plain(web)
         };
         Self::start_on(setup, limits, CancellationToken::new(), listeners).await
     }
@@ -70,7 +70,7 @@ impl Server {
         let listeners = |redirect| Listeners {
             redirect: Some(redirect),
             further_names: vec!["www.landing.example".to_owned()],
-            ..Listeners::from(web)
+            ..plain(web)
         };
         Self::start_on(setup, limits, CancellationToken::new(), listeners).await
     }
@@ -117,6 +117,16 @@ impl Server {
 
     pub(crate) fn stop(&mut self) {
         self.stop.take().unwrap().send(()).unwrap();
+    }
+}
+
+/// A socket that speaks plain HTTP, alone.
+fn plain(web: TcpListener) -> Listeners {
+    Listeners {
+        web,
+        tls: None,
+        redirect: None,
+        further_names: Vec::new(),
     }
 }
 

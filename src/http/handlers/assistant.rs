@@ -13,7 +13,9 @@ use crate::ports::NullSink;
 use crate::site::tools::Tool;
 use crate::usecases::ask_assistant::{self as usecase, Answered, ChatIdentity};
 
-use crate::http::handlers::chat_wire::{self, quota_response};
+use crate::http::handlers::chat_wire::{
+    self, chat_response, fallback_cause, quota_response, set_cookie,
+};
 use crate::http::handlers::stream;
 
 pub(crate) const CHAT: Endpoint = Endpoint {
@@ -54,24 +56,21 @@ async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
         return stream::chat(context, conversation).await;
     }
     let answered = take_turn(&context, context.visitor(), &conversation).await?;
-    let cookie = chat_wire::set_cookie(&context, answered.visitor);
-    let mut reply = answer(answered, false)?;
-    reply.headers.extend(cookie);
-    Ok(reply)
+    Ok(answer(&context, answered, false))
 }
 
 /// Answers a client that calls the tool.
 async fn ask(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {
     let conversation = chat_wire::read_request(&arguments, Unknown::Rejected)?;
     let answered = take_turn(&context, ChatIdentity::Program, &conversation).await?;
-    answer(answered, true)
+    Ok(answer(&context, answered, true))
 }
 
-fn answer(answered: Answered, is_tool: bool) -> Result<Reply, Problem> {
-    let response = chat_wire::chat_response(&answered, is_tool);
-    let mut reply = Reply::json(StatusCode::OK, response);
-    reply.problem = chat_wire::fallback_cause(answered.model_error);
-    Ok(reply.with_decision(answered.decision))
+fn answer(context: &RequestContext, answered: Answered, is_tool: bool) -> Reply {
+    let mut reply = Reply::json(StatusCode::OK, chat_response(&answered, is_tool));
+    reply.headers.extend(set_cookie(context, answered.visitor));
+    reply.problem = fallback_cause(answered.model_error);
+    reply.with_decision(answered.decision)
 }
 
 async fn take_turn(

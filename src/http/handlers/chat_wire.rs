@@ -38,22 +38,14 @@ pub(super) async fn take_turn(
 ) -> Result<(Option<Share>, Turn), Problem> {
     let (app, client) = (context.app(), &context.client);
     let turns = context.state().turns.as_ref();
-    let share = match turns.map(|turns| turns.take(client.network)).transpose() {
-        Ok(share) => share,
-        Err(cause) => {
-            let decision =
-                usecase::remaining_turns(app.meter(), context.now, client, identity).await?;
-            let detail = "Too many questions from this network are being answered at once.";
-            return Err(Problem::new(Code::ModelUnavailable, detail)
-                .with_decision(decision)
-                .because(cause));
-        }
-    };
-    let (assistant, meter) = (app.assistant(), app.meter());
-    usecase::begin_turn(assistant, meter, context.now, client, identity)
-        .await
-        .map(|turn| (share, turn))
-        .map_err(|error| problem(context, error))
+    let share = turns.map(|turns| turns.take(client.network)).transpose();
+    let share = share.map_err(|cause| {
+        let detail = "Too many questions from this network are being answered at once.";
+        Problem::new(Code::ModelUnavailable, detail).because(cause)
+    })?;
+    let begun = usecase::begin_turn(app.assistant(), app.meter(), context.now, client, identity);
+    let turn = begun.await.map_err(|error| problem(context, error))?;
+    Ok((share, turn))
 }
 
 /// Cause of a problem that nobody reads.

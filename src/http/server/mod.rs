@@ -76,23 +76,12 @@ pub struct Listeners {
     pub further_names: Vec<String>,
 }
 
-impl From<TcpListener> for Listeners {
-    fn from(web: TcpListener) -> Self {
-        Self {
-            web,
-            tls: None,
-            redirect: None,
-            further_names: Vec::new(),
-        }
-    }
-}
-
 /// Serves until `stop` resolves, then drains.
 ///
 /// `interrupt` is cancelled at the drain deadline, or earlier by the caller. Handlers that wait for a model
 /// or a provider then respond. A second later the remaining connections are closed.
 pub async fn serve(
-    listeners: impl Into<Listeners>,
+    listeners: Listeners,
     service: Arc<LandingService>,
     limits: ServerLimits,
     stop: impl Future<Output = ()>,
@@ -119,7 +108,7 @@ pub async fn serve(
         tls,
         redirect,
         further_names,
-    } = listeners.into();
+    } = listeners;
     let app = &service.state.app;
     let speaks = tls.map_or(Speaks::Clear, |tls| {
         Speaks::Tls(Handshakes::new(tls, Arc::clone(&app.metrics)))
