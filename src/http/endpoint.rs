@@ -73,8 +73,6 @@ pub struct Endpoint {
     pub deadline: Duration,
     /// True if it changes more than counts, so that the handler must finish once it has begun.
     pub has_effects: bool,
-    /// True if it is in the API's description. Forms for people are left out.
-    pub is_described: bool,
     /// The pipeline counts nothing and checks no credential.
     pub is_free: bool,
     /// Looks up the standings that every response shows besides those of the door.
@@ -120,7 +118,6 @@ impl Endpoint {
             body: None,
             deadline: Duration::from_secs(30),
             has_effects: false,
-            is_described: true,
             is_free: false,
             shows: None,
             replacement: None,

@@ -45,6 +45,12 @@ pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_795_262_400_000);
 /// The visitor that requests come from unless another is named.
 pub(crate) const VISITOR: &str = "192.0.2.1";
 
+/// Whether the API's description has it: pages for people are no part of that.
+pub(crate) fn is_described(endpoint: &Endpoint) -> bool {
+    let mut paths = endpoint.paths.iter();
+    paths.all(|path| !path.starts_with("/newsletter"))
+}
+
 /// What a test may decide before the service starts.
 pub(crate) struct Setup {
     pub(crate) base_url: &'static str,

@@ -24,7 +24,6 @@ use crate::usecases::leave::leave;
 pub(crate) const ASK_LEAVE: Endpoint = Endpoint {
     name: "newsletter.leave",
     paths: &["/newsletter/leave/{token}"],
-    is_described: false,
     is_free: true,
     ..Endpoint::get(|context, _body| later(ask_leave(context.clone())))
 };
@@ -35,7 +34,6 @@ pub(crate) const LEAVE: Endpoint = Endpoint {
     // Read to keep the connection usable.
     body: Some(BodyRule::any(8)),
     has_effects: true,
-    is_described: false,
     is_free: true,
     ..Endpoint::post(|context, _body| later(take_leave(context.clone())))
 };
@@ -43,7 +41,6 @@ pub(crate) const LEAVE: Endpoint = Endpoint {
 pub(crate) const ASK_CONFIRM: Endpoint = Endpoint {
     name: "newsletter.confirm",
     paths: &["/newsletter/confirm/{token}"],
-    is_described: false,
     is_free: true,
     ..Endpoint::get(|context, _body| later(ask_confirm(context.clone())))
 };
@@ -53,7 +50,6 @@ pub(crate) const CONFIRM: Endpoint = Endpoint {
     paths: ASK_CONFIRM.paths,
     body: Some(BodyRule::form(1)),
     has_effects: true,
-    is_described: false,
     is_free: true,
     ..Endpoint::post(|context, body| later(take_answer(context.clone(), body)))
 };

@@ -83,20 +83,17 @@ impl Handshakes {
         http2_share: impl FnOnce() -> Option<Share>,
     ) -> Result<(TlsStream<Socket>, Option<Share>), String> {
         let counts = &self.metrics.tls;
-        let (outcome, error) = match timeout(DEADLINE, self.shake(stream, http2_share)).await {
-            Ok(Ok((mut stream, share))) => {
-                counts.completed.increase();
-                stream.get_mut().1.set_buffer_limit(Some(BUFFER_BYTES));
-                return Ok((stream, share));
+        let shaken = timeout(DEADLINE, self.shake(stream, http2_share)).await;
+        let (outcome, shaken) = match shaken {
+            Ok(Ok(shaken)) => (&counts.completed, Ok(shaken)),
+            Ok(Err(error)) => (&counts.failed, Err(format!("TLS: {error}"))),
+            Err(_elapsed) => {
+                let error = "TLS: the handshake took too long";
+                (&counts.timed_out, Err(error.to_owned()))
             }
-            Ok(Err(error)) => (&counts.failed, format!("TLS: {error}")),
-            Err(_elapsed) => (
-                &counts.timed_out,
-                "TLS: the handshake took too long".to_owned(),
-            ),
         };
         outcome.increase();
-        Err(error)
+        shaken
     }
 
     async fn shake(
@@ -123,6 +120,8 @@ impl Handshakes {
             Some(_) => &self.http2,
             None => &self.http1,
         };
-        Ok((begun.into_stream(Arc::clone(tls)).await?, share))
+        let mut stream = begun.into_stream(Arc::clone(tls)).await?;
+        stream.get_mut().1.set_buffer_limit(Some(BUFFER_BYTES));
+        Ok((stream, share))
     }
 }

@@ -10,7 +10,7 @@ use landing_api::http::endpoints::ENDPOINTS;
 use landing_api::site::SiteFacts;
 use serde_json::{Map, Value};
 
-use crate::harness::Reply;
+use crate::harness::{Reply, is_described};
 use crate::site::{self, facts};
 
 /// The description of a service without flags.
@@ -126,7 +126,7 @@ impl Contract {
         // Pages for people are no part of the API, and neither is what belongs to a form.
         let is_problem = reply.header("content-type") == Some("application/problem+json");
         let is_page =
-            |endpoint: &Endpoint| !endpoint.is_described && endpoint.paths.contains(&path);
+            |endpoint: &Endpoint| !is_described(endpoint) && endpoint.paths.contains(&path);
         if reply.is_page_for_one_request() || !is_problem && ENDPOINTS.iter().copied().any(is_page)
         {
             return;

@@ -10,6 +10,8 @@ use landing_api::http::endpoints::{ENDPOINTS, Router};
 use landing_api::http::request::area::Area;
 use serde_json::Value;
 
+use crate::harness::is_described;
+
 use super::contract::{CONTRACT, DOCUMENTS, Described, is_discovery, object};
 
 /// Whether versions mean something there.
@@ -26,7 +28,7 @@ fn endpoint(operation: &Described) -> &'static Endpoint {
 #[test]
 fn what_is_described_is_what_there_is() {
     let mut expected = BTreeSet::new();
-    for endpoint in ENDPOINTS.iter().filter(|endpoint| endpoint.is_described) {
+    for endpoint in ENDPOINTS.iter().filter(|endpoint| is_described(endpoint)) {
         let paths = endpoint.paths.iter();
         expected.extend(paths.map(|path| format!("{} {path}", endpoint.method.as_str())));
     }

@@ -24,7 +24,6 @@ use redirect::Target;
 pub(crate) const SHOW: Endpoint = Endpoint {
     name: "newsletter.form",
     paths: &[PATH],
-    is_described: false,
     ..Endpoint::get(|context, _body| Now(show(context)))
 };
 
@@ -33,14 +32,12 @@ pub(crate) const SUBMIT: Endpoint = Endpoint {
     paths: &[PATH],
     body: Some(BodyRule::html_form(8)),
     has_effects: true,
-    is_described: false,
     ..Endpoint::post(|context, body| later(submit(context.clone(), body)))
 };
 
 pub(crate) const THANKS: Endpoint = Endpoint {
     name: "newsletter.thanks",
     paths: &[THANKS_PATH],
-    is_described: false,
     ..Endpoint::get(|context, _body| Now(thank(context)))
 };
 
