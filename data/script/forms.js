@@ -13,7 +13,7 @@ export const key = (root) => {
     // Only now: if it had failed, the key from before might have been the only copy.
     value.textContent = issued.api_key;
     const day = new Date(issued.expires_at).toLocaleDateString("en", { dateStyle: "long" });
-    hint.textContent = `Good until ${day}. Send it as X-API-Key.`;
+    hint.textContent = `Valid until ${day}. Send it as X-API-Key.`;
     place.hidden = false;
     form.say("Here is your key. It is shown only once.");
   });

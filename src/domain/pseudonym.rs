@@ -95,8 +95,8 @@ impl SoughtSigner {
             );
         }
         Pseudonym::parse(text).map(Self::Named).ok_or(
-            "must be a client's name in the log (8 hexadecimal digits), its hash in `limits show` (32), or an IP \
-             address",
+            "must be a client's name in the log or its hash in `limits show`, in 8 or 32 hexadecimal digits, or an \
+             IP address",
         )
     }
 

@@ -96,7 +96,7 @@ async fn an_address_that_has_to_be_confirmed_replaces_the_form_by_what_comes_nex
     visit(&flags, |visit| async move {
         let page = &visit.browser;
         for (language, asked) in [
-            ("en", "Check your inbox: click the link we sent to ada@example.com."),
+            ("en", "Check your inbox and click the link we sent to ada@example.com."),
             ("de", "schauen Sie in Ihr Postfach"),
             ("fr", "Consultez votre boîte de réception"),
             ("es", "Revise su bandeja de entrada"),

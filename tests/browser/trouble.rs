@@ -42,7 +42,7 @@ async fn what_is_wrong_with_a_field_is_said_beside_it() {
             page.click(SEND).await;
             page.until_text(
                 "landing-chat >>> #question-error",
-                "Please write a question of up to 2,000 characters.",
+                "Please enter a question of up to 2,000 characters.",
             )
             .await;
             assert_eq!(page.text(CHAT_STATUS).await, "");

@@ -51,8 +51,8 @@ de | haha, sehr witzig | Das freut mich!
 de | Mir gefällt eure Website | Das freut mich!
 fr | Merci, ça m’a beaucoup aidé | Avec plaisir !
 fr | merci, je passerai demain avec mon vélo | Avec plaisir !
-fr | mdr | Ça fait plaisir !
-fr | J’adore votre site ! | Ça fait plaisir !
+fr | mdr | Cela fait plaisir !
+fr | J’adore votre site ! | Cela fait plaisir !
 es | Gracias, me ha servido mucho | ¡De nada!
 es | gracias, mañana paso por la tienda con mi perro | ¡De nada!
 es | jajaja | ¡Me alegro!

@@ -259,7 +259,7 @@ fn the_pages_say_the_truth_about_the_configuration() {
     let link = "href=\"http://127.0.0.1:8080/imprint\"";
     assert!(help.contains(link), "{help}");
     assert!(other.contains(">Privacy</a>"));
-    let lies = "looks up your answer|is stored by|free messages|counts your requests|in any";
+    let lies = "searches our site|We store your address|free messages|counts your requests|in any";
     for lie in lies.split('|') {
         assert!(!other.contains(lie), "{lie}");
     }

@@ -112,10 +112,13 @@ async fn what_names_nobody_is_refused() {
     sign_up(&app, "ada", |call| call).await;
     let pair = busiest(&app, "newsletter").await["client"].clone();
     for (name, message) in [
-        (json!("somebody"), "--signed-by must be a client as the log"),
+        (
+            json!("somebody"),
+            "--signed-by must be a client's name in the log",
+        ),
         (
             json!("203.0.113.0/24"),
-            "--signed-by must be a client as the log",
+            "--signed-by must be a client's name in the log",
         ),
         (json!("9c1f02"), "8 or 32 hexadecimal digits"),
         (pair, "must not be the hash of a policy"),

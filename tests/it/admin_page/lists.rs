@@ -304,7 +304,7 @@ async fn an_agent_is_revoked_after_a_confirmation() {
     assert!(again.text.contains("The agent was already revoked."));
     let bad = revoke("client_id=%3Cb%3E").await;
     assert_eq!(bad.status, 400);
-    assert!(bad.text.contains("Not a client id"), "{}", bad.text);
+    assert!(bad.text.contains("Not a client ID"), "{}", bad.text);
     assert_eq!(desk.get(&login, "/agents/revoke").await.status, 400);
 }
 

@@ -274,7 +274,7 @@ fn what_a_client_brought_is_listed_and_erased_by_its_name() {
             2,
             "error: there is no terminal to confirm on: pass --yes to erase 3 addresses",
         ),
-        (2, "error: --signed-by must be a client as the log"),
+        (2, "error: --signed-by must be a client's name in the log"),
         (1, "error: no matching contacts: nothing was"),
     ]) {
         assert_eq!(ran.status, Some(status), "{ran:?}");

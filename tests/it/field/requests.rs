@@ -152,7 +152,7 @@ async fn a_broken_field_that_is_read_is_named() {
         ("email", b"email=a%40example.com&email=b%40example.com"),
     ] {
         let reply = app.expect("400", Call::form(FORM, body)).await;
-        let named = format!("the field \u{201c}{name}\u{201d} couldn’t be read");
+        let named = format!("couldn’t read the field \u{201c}{name}\u{201d}");
         assert!(reply.text().contains(&named), "{name}");
     }
     assert!(app.contacts.is_empty());

@@ -219,14 +219,17 @@ async fn a_form_in_parts_is_read_like_any_other() {
 async fn an_address_that_is_none_comes_back_with_what_to_do() {
     let app = TestApp::new();
     let none = "400 Please enter your email address.";
-    let wrong = "400 Please check the address.";
+    let wrong = "400 Please enter a valid email address";
     for (body, told) in [
         ("", none),
         ("email=", none),
         ("email=+", none),
         ("name=Ada", none),
         ("email=ada", wrong),
-        ("email=ada&lang=de", "400 Bitte prüfen Sie die Adresse."),
+        (
+            "email=ada&lang=de",
+            "400 Bitte geben Sie eine gültige E-Mail-Adresse ein",
+        ),
         ("email=ada%40example.com%0d%0aBcc:+eve@example.com", wrong),
         ("email=ada%00@example.com", wrong),
         ("email=%", ENTER_AGAIN),
