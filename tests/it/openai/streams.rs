@@ -67,14 +67,14 @@ async fn every_stream_that_is_none() {
     let silent = Script::stream([role(), end(), done()]);
     let broken = |event| Script::stream([event]).then(Step::Break);
     for (script, read, kind, cause) in [
-        (Script::stream([]), "", "unusable", "empty"),
+        (Script::stream([]), "", "unusable", "not JSON"),
         (Script::stream([done()]), "", "unusable", "empty"),
         (silent, "", "unusable", "empty"),
         (Script::stream(["{".to_owned()]), "", "unusable", "not JSON"),
         (refused(None, failed), "", "unusable", "\"server_error\""),
         (refused(None, "{\"code\": 502}"), "", "unusable", "\"502\""),
         (broken(role()), "", "unusable", "was cut off"),
-        (endless, "", "unusable", "too long"),
+        (endless, "", "unusable", "too large"),
         (Script::json(503, &json!({})), "", "not started", "503"),
         (refused_late, "Hi", "started", "\"server_error\""),
         (broken(piece("Hi")), "Hi", "started", "was cut off"),

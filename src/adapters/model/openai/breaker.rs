@@ -53,17 +53,15 @@ impl Breaker {
     /// probe: it keeps the breaker open for others until its verdict, or for another pause.
     pub(super) fn admit(&self) -> Option<Pass<'_>> {
         let mut state = self.0.lock();
-        let probe_until = match state.open_until {
-            Some(until) if Instant::now() < until => return None,
-            Some(_) => {
-                state.open_for(OPEN_FOR);
-                state.open_until
+        if let Some(until) = state.open_until {
+            if Instant::now() < until {
+                return None;
             }
-            None => None,
-        };
+            state.open_for(OPEN_FOR);
+        }
         Some(Pass {
             breaker: self,
-            probe_until,
+            probe_until: state.open_until,
             successes: state.successes,
         })
     }
@@ -92,15 +90,14 @@ impl Pass<'_> {
                     state.open_until = None;
                 }
             }
-            Verdict::Dead if self.probe_until.is_some() => state.open_for(OPEN_FOR),
-            // A turn that began before the last success proves nothing.
-            Verdict::Dead if state.open_until.is_none() && state.successes == self.successes => {
-                state.failures += 1;
-                if state.failures >= FAILURES_MAX {
+            Verdict::Dead => {
+                // A turn that began before the last success proves nothing.
+                let counts = state.open_until.is_none() && state.successes == self.successes;
+                state.failures += u32::from(counts);
+                if self.probe_until.is_some() || counts && state.failures >= FAILURES_MAX {
                     state.open_for(OPEN_FOR);
                 }
             }
-            Verdict::Dead => {}
             Verdict::Pause(pause) => state.open_for(pause),
         }
     }

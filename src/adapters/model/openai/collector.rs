@@ -1,19 +1,12 @@
-//! Assembles the answer from a completion, or from chunks of one, and pushes it to the sink as it arrives.
-
-use std::time::Duration;
+//! Assembles the answer from a completion, or from chunks of one.
 
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
-
-use crate::ports::AnswerSink;
 
 use super::failure::{TurnFailure, has_any, is_blank, is_identifier};
 use super::think_tags::ThinkTags;
 
 /// Longest answer, in bytes.
 const REPLY_BYTES_MAX: usize = 256 * 1024;
-/// Time after the model's deadline for a slow reader to receive the answer.
-const SLOW_READER_GRACE: Duration = Duration::from_secs(5);
 
 /// Types of parts written for the visitor.
 const SHOWN: [&str; 3] = ["text", "output_text", "refusal"];
@@ -21,49 +14,33 @@ const SHOWN: [&str; 3] = ["text", "output_text", "refusal"];
 const FAILURES: &str = "error|abort|cancel|fail|insufficient|timeout|overload|exception|interrupt|\
                         unavailable";
 
-/// An unfinished answer. The pushed pieces, concatenated, are the answer.
-pub(super) struct Collector<'a> {
-    pub(super) sink: &'a dyn AnswerSink,
-    /// Deadline of the model.
-    pub(super) deadline: Instant,
+/// An unfinished answer.
+#[derive(Debug)]
+pub(super) struct Collector {
+    pub(super) text: String,
     tags: ThinkTags,
     /// The model has said something, and be it a thought.
     has_said: bool,
-    text: String,
-    /// Pushed part of `text`, in bytes.
-    pushed: usize,
     finish_reason: Option<String>,
     has_reasoning: bool,
 }
 
-impl<'a> Collector<'a> {
-    pub(super) fn new(sink: &'a dyn AnswerSink, thinks_first: bool, deadline: Instant) -> Self {
+impl Collector {
+    pub(super) fn new(thinks_first: bool) -> Self {
         Self {
-            sink,
-            deadline,
+            text: String::new(),
             tags: ThinkTags::new(thinks_first),
             has_said: false,
-            text: String::new(),
-            pushed: 0,
             finish_reason: None,
             has_reasoning: false,
         }
     }
 
-    /// True if a part of the answer may have been read.
-    pub(super) const fn was_read(&self) -> bool {
-        self.pushed > 0
-    }
-
-    pub(super) fn into_reply(self) -> String {
-        self.text
-    }
-
     /// Adds the text of a body without an error. Returns true once the model has stopped.
     ///
     /// # Errors
-    /// [`TurnFailure`] when the model failed, the answer gets too long or the reader has disconnected.
-    pub(super) async fn add(&mut self, body: &Value) -> Result<bool, TurnFailure> {
+    /// [`TurnFailure`] when the model failed, or the answer gets too long.
+    pub(super) fn add(&mut self, body: &Value) -> Result<bool, TurnFailure> {
         // The last chunk of a stream has no choice.
         let Some(choice) = body.pointer("/choices/0") else {
             return Ok(false);
@@ -81,24 +58,21 @@ impl<'a> Collector<'a> {
         self.has_reasoning |= has_reasoning;
         let text = self.tags.push(&text);
         self.append(&text)?;
-        if self.sink.is_streamed() {
-            self.push().await?;
-        }
         Ok(reason.is_some())
     }
 
     /// Ends the answer.
     ///
     /// # Errors
-    /// [`TurnFailure`] when nothing is left of it, or the reader has disconnected.
-    pub(super) async fn finish(&mut self) -> Result<(), TurnFailure> {
+    /// [`TurnFailure`] when nothing is left of it.
+    pub(super) fn finish(&mut self) -> Result<(), TurnFailure> {
         let rest = self.tags.finish();
         self.append(&rest)?;
         self.text.truncate(self.text.trim_end().len());
         if self.text.is_empty() {
             return Err(self.empty());
         }
-        self.push().await
+        Ok(())
     }
 
     fn append(&mut self, text: &str) -> Result<(), TurnFailure> {
@@ -115,33 +89,13 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Pushes new text except trailing white space, which may be the end.
-    async fn push(&mut self) -> Result<(), TurnFailure> {
-        let end = self.text.trim_end().len();
-        if let Some(piece) = self.text.get(self.pushed..end)
-            && !piece.is_empty()
-        {
-            // Before the await: a cancelled push may have been read.
-            self.pushed = end;
-            timeout_at(self.deadline + SLOW_READER_GRACE, self.sink.push(piece))
-                .await
-                .map_err(|_elapsed| {
-                    TurnFailure::started("the reader did not receive the answer in time")
-                })??;
-        }
-        Ok(())
-    }
-
     fn empty(&self) -> TurnFailure {
         let reason = self.finish_reason.as_deref().unwrap_or("none");
         if reason == "content_filter" {
             return TurnFailure::started("the answer was filtered out");
         }
-        let reason = if is_identifier(reason) {
-            reason
-        } else {
-            "other"
-        };
+        let is_known = is_identifier(reason);
+        let reason = if is_known { reason } else { "other" };
         let thinking = if self.has_reasoning || self.tags.has_thinking {
             ", only thinking"
         } else {
@@ -203,7 +157,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ports::SinkClosed;
 
     #[test]
     #[allow(clippy::too_many_lines, reason = "rows of a table")]
@@ -289,22 +242,8 @@ mod tests {
         assert_eq!(read("", "Hi you", false), "Hi you");
     }
 
-    #[derive(Debug)]
-    struct Listener;
-
-    #[async_trait::async_trait]
-    impl AnswerSink for Listener {
-        fn is_streamed(&self) -> bool {
-            true
-        }
-
-        async fn push(&self, _piece: &str) -> Result<(), SinkClosed> {
-            Ok(())
-        }
-    }
-
-    #[tokio::test]
-    async fn some_reasons_are_failures_and_others_end_the_answer() {
+    #[test]
+    fn some_reasons_are_failures_and_others_end_the_answer() {
         for (reason, outcome) in [
             ("error", None),
             ("ABORT", None),
@@ -318,11 +257,11 @@ mod tests {
             ("eos_token", Some(true)),
         ] {
             let body = json!({"choices": [{"delta": {}, "finish_reason": reason}]});
-            let mut collector = Collector::new(&Listener, false, Instant::now());
-            assert_eq!(collector.add(&body).await.ok(), outcome, "{reason}");
+            let mut collector = Collector::new(false);
+            assert_eq!(collector.add(&body).ok(), outcome, "{reason}");
         }
         let usage = json!({"choices": [], "usage": {"total_tokens": 3}});
-        let mut collector = Collector::new(&Listener, false, Instant::now());
-        assert_eq!(collector.add(&usage).await.ok(), Some(false));
+        let mut collector = Collector::new(false);
+        assert_eq!(collector.add(&usage).ok(), Some(false));
     }
 }

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use serde_json::Value;
 
 use crate::adapters::lenient_json;
-use crate::ports::{ModelError, SinkClosed};
+use crate::ports::ModelError;
 
 use super::breaker::Verdict;
 
@@ -32,27 +32,23 @@ pub(super) enum Remedy {
 }
 
 impl TurnFailure {
-    const fn new(error: ModelError, verdict: Verdict) -> Self {
-        Self {
-            error,
-            verdict,
-            remedy: None,
-        }
-    }
-
     /// The model did not work on the turn.
     pub(super) fn not_started(cause: impl Into<String>, verdict: Verdict) -> Self {
-        Self::new(ModelError::NotStarted(cause.into()), verdict)
+        let error = ModelError::NotStarted(cause.into());
+        Self {
+            verdict,
+            ..error.into()
+        }
     }
 
     /// The upstream is alive, but its answer is unusable.
     pub(super) fn unusable(cause: impl Into<String>) -> Self {
-        Self::new(ModelError::Unusable(cause.into()), Verdict::Alive)
+        ModelError::Unusable(cause.into()).into()
     }
 
     /// The model has worked on the turn.
     pub(super) fn started(cause: impl Into<String>) -> Self {
-        Self::new(ModelError::Started(cause.into()), Verdict::Alive)
+        ModelError::Started(cause.into()).into()
     }
 
     /// The error for the caller: once a piece has been read, the visitor pays for the turn.
@@ -67,9 +63,13 @@ impl TurnFailure {
     }
 }
 
-impl From<SinkClosed> for TurnFailure {
-    fn from(_closed: SinkClosed) -> Self {
-        Self::new(ModelError::Abandoned, Verdict::Alive)
+impl From<ModelError> for TurnFailure {
+    fn from(error: ModelError) -> Self {
+        Self {
+            error,
+            verdict: Verdict::Alive,
+            remedy: None,
+        }
     }
 }
 

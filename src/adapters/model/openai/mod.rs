@@ -3,20 +3,20 @@
 //! | Module | Contents |
 //! |---|---|
 //! | `prompt` | the request: system prompt, question, history |
-//! | `upstream` | one HTTP exchange, under a deadline and size limits |
-//! | `sse_parser` | parsing streams |
-//! | `collector` | assembling the answer from completions, and streaming it |
+//! | `round` | a request and its answer, under a deadline and size limits |
+//! | `events` | the events of a body |
+//! | `collector` | assembling the answer from completions |
 //! | `think_tags` | cutting off the thinking |
 //! | `failure` | errors, and who pays for the turn |
 //! | `breaker` | the circuit breaker |
 
 mod breaker;
 mod collector;
+mod events;
 mod failure;
 mod prompt;
-mod sse_parser;
+mod round;
 mod think_tags;
-mod upstream;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -32,15 +32,14 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::adapters::outbound;
+use crate::adapters::outbound::{self, HttpClient};
 use crate::domain::Conversation;
 use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply};
 
-use breaker::{Breaker, Pass, Verdict};
-use collector::Collector;
+use breaker::{Breaker, Verdict};
 use failure::{Remedy, TurnFailure};
 use prompt::{last_question, messages, question_with_history};
-use upstream::Upstream;
+use round::Round;
 
 pub use crate::adapters::outbound::Roots;
 pub use prompt::page_prompt;
@@ -103,16 +102,11 @@ impl BearerToken {
 pub struct OpenAiModelClient {
     /// Model and server, for the operator.
     name: String,
-    upstream: Upstream,
-    /// The members of every request, except the messages.
-    members: Map<String, Value>,
-    system_prompt: String,
+    settings: OpenAiSettings,
+    http: HttpClient,
     /// The model does not accept the role `system`.
     joins_prompt: AtomicBool,
-    thinks_first: bool,
-    timeout: Duration,
     permits: Arc<Semaphore>,
-    permits_max: usize,
     breaker: Breaker,
     interrupt: CancellationToken,
 }
@@ -128,24 +122,14 @@ impl OpenAiModelClient {
         roots: Roots,
         interrupt: CancellationToken,
     ) -> Result<Self, rustls::Error> {
-        let mut members = Map::from_iter(settings.params);
-        members.insert("model".to_owned(), settings.model.as_str().into());
         let host = settings.address.host().unwrap_or_default();
         Ok(Self {
             name: format!("{} at {host}", settings.model),
-            upstream: Upstream {
-                http: outbound::client(roots, settings.concurrency)?,
-                uri: settings.address,
-                authorization: settings.key.map(|key| key.0),
-            },
-            members,
-            system_prompt: settings.system_prompt,
+            http: outbound::client(roots, settings.concurrency)?,
             joins_prompt: AtomicBool::default(),
-            thinks_first: settings.thinks_first,
-            timeout: settings.timeout,
             permits: Arc::new(Semaphore::new(settings.concurrency)),
-            permits_max: settings.concurrency,
             breaker: Breaker::default(),
+            settings,
             interrupt,
         })
     }
@@ -160,32 +144,34 @@ impl OpenAiModelClient {
     async fn ask(
         &self,
         conversation: &Conversation,
-        collector: &mut Collector<'_>,
-        pass: &Pass<'_>,
+        round: &mut Round<'_>,
     ) -> Result<(), TurnFailure> {
         let mut question = Cow::Owned(question_with_history(conversation));
         let mut joins_prompt = self.joins_prompt.load(Relaxed);
         let last = last_question(conversation);
         loop {
-            let is_streamed = collector.sink.is_streamed();
-            let mut members = self.members.clone();
-            let messages = messages(&self.system_prompt, &question, joins_prompt);
-            members.insert("messages".to_owned(), messages);
-            members.insert("stream".to_owned(), is_streamed.into());
-            let body = Value::Object(members).to_string().into_bytes();
-            let outcome = self.upstream.ask(body, collector, pass).await;
-            match outcome.as_ref().map_err(|failure| failure.remedy) {
-                Err(_) if collector.was_read() => return outcome,
-                Err(Some(Remedy::LessHistory)) if question != last => question = last.into(),
-                Err(Some(Remedy::JoinedPrompt)) if !joins_prompt => joins_prompt = true,
-                Err(_) => return outcome,
-                Ok(()) => {
-                    self.joins_prompt.store(joins_prompt, Relaxed);
-                    return outcome;
-                }
+            let messages = messages(&self.settings.system_prompt, &question, joins_prompt);
+            let body = self.body(messages, round.sink.is_streamed());
+            let Err(failure) = round.ask(body).await else {
+                self.joins_prompt.store(joins_prompt, Relaxed);
+                return Ok(());
+            };
+            match failure.remedy {
+                _ if round.was_read() => return Err(failure),
+                Some(Remedy::LessHistory) if question != last => question = last.into(),
+                Some(Remedy::JoinedPrompt) if !joins_prompt => joins_prompt = true,
+                _ => return Err(failure),
             }
-            *collector = Collector::new(collector.sink, self.thinks_first, collector.deadline);
+            *round = round.again();
         }
+    }
+
+    fn body(&self, messages: Value, is_streamed: bool) -> Vec<u8> {
+        let mut fields = Map::from_iter(self.settings.params.clone());
+        fields.insert("model".to_owned(), self.settings.model.as_str().into());
+        fields.insert("messages".to_owned(), messages);
+        fields.insert("stream".to_owned(), is_streamed.into());
+        Value::Object(fields).to_string().into_bytes()
     }
 }
 
@@ -210,7 +196,7 @@ impl ModelClient for OpenAiModelClient {
     }
 
     fn turns_max(&self) -> Option<usize> {
-        Some(self.permits_max)
+        Some(self.settings.concurrency)
     }
 
     /// Also refuses while the breaker is open: an outage must not use up the limit of a network, which is not
@@ -236,12 +222,12 @@ impl ModelClient for OpenAiModelClient {
         let Some(pass) = self.breaker.admit() else {
             return Err(not_started(BREAKER_OPEN));
         };
-        let deadline = Instant::now() + self.timeout;
-        let mut collector = Collector::new(sink, self.thinks_first, deadline);
+        let deadline = Instant::now() + self.settings.timeout;
+        let mut round = Round::new(self, sink, &pass, deadline);
         let outcome = tokio::select! {
             // An answer that has already arrived is delivered.
             biased;
-            outcome = self.ask(conversation, &mut collector, &pass) => outcome,
+            outcome = self.ask(conversation, &mut round) => outcome,
             () = self.interrupt.cancelled() => {
                 Err(TurnFailure::unusable("interrupted because the service is stopping"))
             }
@@ -249,11 +235,11 @@ impl ModelClient for OpenAiModelClient {
         match outcome {
             Ok(()) => {
                 pass.report(Verdict::Alive);
-                Ok(collector.into_reply().into())
+                Ok(round.into_reply().into())
             }
             Err(failure) => {
                 pass.report(failure.verdict);
-                Err(failure.into_error(collector.was_read()))
+                Err(failure.into_error(round.was_read()))
             }
         }
     }

@@ -3,7 +3,7 @@
 
 /// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Apertus, Cohere, and Open Thoughts
 /// models and of gpt-oss, whose answer is in the last of several messages.
-const TAGS: [(&str, &str); 19] = [
+static TAGS: [(&str, &str); 19] = [
     ("<think>", "</think>"),
     ("<think >", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -34,6 +34,9 @@ const BODY: &str = "<|message|>";
 /// The marks that end its text.
 const ENDS: [&str; 4] = ["<|return|>", "<|end|>", "<|call|>", "<|start|>"];
 
+/// Heads of the message for the visitor.
+const HEADS: [&str; 2] = [FINAL, BARE];
+
 /// Passes on everything except thinking.
 #[derive(Debug)]
 pub(super) struct ThinkTags {
@@ -50,11 +53,10 @@ pub(super) struct ThinkTags {
 enum Phase {
     /// Nothing but white space so far.
     Start,
-    /// Until this closing tag.
-    Thinking(&'static str),
-    Answer,
-    /// The text of a message, until one of [`ENDS`].
-    Message,
+    /// Thinking, until one of these.
+    Hidden(&'static [&'static str]),
+    /// The answer, until one of these.
+    Shown(&'static [&'static str]),
 }
 
 impl ThinkTags {
@@ -64,9 +66,9 @@ impl ThinkTags {
         Self {
             phase: Phase::Start,
             unopened: if thinks_first {
-                Phase::Thinking("</think>")
+                Phase::Hidden(&["</think>"])
             } else {
-                Phase::Answer
+                Phase::Shown(&[])
             },
             held: String::new(),
             has_thinking: thinks_first,
@@ -88,27 +90,23 @@ impl ThinkTags {
 
     /// Reads on in one phase, and possibly into the next.
     fn step(&mut self) -> String {
-        let phase = self.phase;
-        let ends = match &phase {
+        let (is_shown, ends) = match self.phase {
             Phase::Start => {
                 self.open();
                 return String::new();
             }
-            Phase::Answer => return std::mem::take(&mut self.held),
-            Phase::Thinking(FINAL) => &[FINAL, BARE][..],
-            Phase::Thinking(closing) => std::slice::from_ref(closing),
-            Phase::Message => &ENDS,
+            Phase::Hidden(ends) => (false, ends),
+            Phase::Shown(ends) => (true, ends),
         };
         let (text, mark) = self.take_until(ends);
-        let is_message = phase == Phase::Message;
         self.phase = match mark {
-            None => phase,
-            Some(FINAL) => Phase::Thinking(BODY),
-            Some(BODY | BARE) => Phase::Message,
-            Some(_) if is_message => Phase::Thinking(FINAL),
+            None => self.phase,
+            Some(FINAL) => Phase::Hidden(&[BODY]),
+            Some(BODY | BARE) => Phase::Shown(&ENDS),
+            Some(_) if is_shown => Phase::Hidden(&HEADS),
             Some(_) => Phase::Start,
         };
-        if is_message { text } else { String::new() }
+        if is_shown { text } else { String::new() }
     }
 
     /// Looks for an opening tag.
@@ -118,7 +116,13 @@ impl ThinkTags {
         self.held.drain(..blanks);
         let text = self.held.to_ascii_lowercase();
         if let Some((_, closing)) = TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
-            self.phase = Phase::Thinking(closing);
+            let is_message = *closing == FINAL;
+            let ends = if is_message {
+                &HEADS[..]
+            } else {
+                std::slice::from_ref(closing)
+            };
+            self.phase = Phase::Hidden(ends);
             self.has_thinking = true;
         } else if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) {
             return;
@@ -126,19 +130,21 @@ impl ThinkTags {
             self.phase = self.unopened;
         }
         // More of it may follow the first thoughts, each part with its own tag.
-        self.unopened = Phase::Answer;
+        self.unopened = Phase::Shown(&[]);
     }
 
     /// The rest of the answer, after the last piece.
     pub(super) fn finish(&mut self) -> String {
-        let phase = match self.phase {
-            Phase::Start => self.unopened,
-            phase @ (Phase::Thinking(_) | Phase::Answer | Phase::Message) => phase,
+        let is_unopened = self.phase == Phase::Start;
+        let phase = if is_unopened {
+            self.unopened
+        } else {
+            self.phase
         };
-        if matches!(phase, Phase::Thinking(_)) {
-            return String::new();
+        match phase {
+            Phase::Shown(_) => std::mem::take(&mut self.held),
+            Phase::Start | Phase::Hidden(_) => String::new(),
         }
-        std::mem::take(&mut self.held)
     }
 
     /// Takes the text up to and including the first of `tags`. Without one, takes everything except a possible
@@ -189,7 +195,7 @@ mod tests {
 
     #[test]
     fn every_pair_is_cut_at_the_start_in_any_letter_case() {
-        for (opening, closing) in TAGS {
+        for (opening, closing) in TAGS.iter().copied() {
             let head = if closing == FINAL { BODY } else { "" };
             let closing = format!("{closing}{head}");
             for (opening, closing) in [

@@ -1,14 +1,22 @@
-//! An incremental parser of server-sent events (WHATWG HTML, section 9.2).
+//! The events of a body, read as it arrives: those of a stream (WHATWG HTML, section 9.2), or a JSON text as the only
+//! one. The first byte tells them apart: proxies and small servers get the media type wrong.
+
+use crate::adapters::lenient_json;
 
 /// Longest event, in bytes.
 const EVENT_BYTES_MAX: usize = 1 << 20;
 
-/// A stream may begin with one, which is not part of the first line.
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// Some servers send white space to keep the connection alive, or a byte order mark.
+const BLANKS: &[u8] = b" \t\r\n\xEF\xBB\xBF";
+
+/// A stream begins with `data`, `event`, `id`, `retry` or a comment.
+const STREAM: &[u8] = b"deir:";
 
 /// The event and the line that are still incomplete.
 #[derive(Debug, Default)]
-pub(super) struct SseParser {
+pub(super) struct Events {
+    /// Whether the body is JSON; unknown before its first byte.
+    pub(super) is_json: Option<bool>,
     line: Vec<u8>,
     data: Vec<u8>,
     /// Some lines were no fields, for example when a proxy ends a stream with an error page.
@@ -17,16 +25,23 @@ pub(super) struct SseParser {
     is_error: bool,
     /// The last byte was a carriage return: a line feed that follows belongs to it.
     after_return: bool,
-    /// Only the first line may begin with a byte order mark.
-    is_past_first: bool,
 }
 
-impl SseParser {
+impl Events {
     /// Takes the next bytes and returns the data of every event that they complete.
     ///
     /// # Errors
-    /// When an event exceeds [`EVENT_BYTES_MAX`], after which the stream cannot be read further.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
+    /// When an event exceeds [`EVENT_BYTES_MAX`], after which the body cannot be read further.
+    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
+        if self.is_json.is_none() {
+            let is_blank = |byte: &&u8| BLANKS.contains(byte);
+            let blanks = bytes.iter().take_while(is_blank).count();
+            bytes = bytes.get(blanks..).unwrap_or_default();
+            self.is_json = bytes.first().map(|first| !STREAM.contains(first));
+        }
+        if self.is_json == Some(true) {
+            return self.push_json(bytes);
+        }
         let mut events = Vec::new();
         for &byte in bytes {
             let is_second_half = byte == b'\n' && self.after_return;
@@ -43,16 +58,28 @@ impl SseParser {
         Ok(events)
     }
 
-    /// The event completed by the end of the stream: some servers omit the last empty line.
+    fn push_json(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
+        self.data.extend_from_slice(bytes);
+        if self.data.len() > EVENT_BYTES_MAX {
+            return Err("the answer is too large");
+        }
+        // JSON shows where it ends, whether the connection stays open or not.
+        let is_complete =
+            self.data.trim_ascii_end().ends_with(b"}") && lenient_json::parse(&self.data).is_ok();
+        let complete = is_complete.then(|| std::mem::take(&mut self.data));
+        Ok(complete.into_iter().collect())
+    }
+
+    /// The event completed by the end of the body: some servers omit the last empty line.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
+        if self.is_json != Some(false) {
+            return Some(std::mem::take(&mut self.data));
+        }
         self.end_line().or_else(|| self.end_line())
     }
 
     fn end_line(&mut self) -> Option<Vec<u8>> {
-        let mut line = std::mem::take(&mut self.line);
-        if !std::mem::replace(&mut self.is_past_first, true) && line.starts_with(BYTE_ORDER_MARK) {
-            line.drain(..BYTE_ORDER_MARK.len());
-        }
+        let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             let mut data = std::mem::take(&mut self.data);
             if std::mem::take(&mut self.is_error) && !data.is_empty() {
@@ -97,7 +124,7 @@ mod tests {
         let stream =
             ": hello\n\ndata: one\r\n\r\nevent: x\ndata:two\ndata: 2é\n\nid: 7\n\ndata: last";
         for size in 1..stream.len() {
-            let mut parser = SseParser::default();
+            let mut parser = Events::default();
             let mut events = Vec::new();
             for piece in stream.as_bytes().chunks(size) {
                 events.extend(parser.push(piece).unwrap());
@@ -108,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn one_byte_order_mark_at_the_very_start_is_no_part_of_the_stream() {
+    fn byte_order_marks_at_the_very_start_are_no_part_of_the_stream() {
         for (stream, expected) in [
             ("\u{feff}data: one\n\n\u{feff}data: two\n\n", vec!["one"]),
             ("\u{feff}\ndata: one\n\n", vec!["one"]),
-            ("\u{feff}\u{feff}data: one\n\n", vec![]),
+            ("\u{feff}\u{feff}data: one\n\n", vec!["one"]),
             ("data: \u{feff}one\n\n", vec!["\u{feff}one"]),
         ] {
-            let mut parser = SseParser::default();
+            let mut parser = Events::default();
             let mut events = Vec::new();
             for byte in stream.bytes() {
                 events.extend(parser.push(&[byte]).unwrap());
@@ -142,14 +169,30 @@ mod tests {
                 "event: error\ndata: {}\n\ndata: a\n\n",
                 &["{\"error\":[{}]}", "a"],
             ),
-            ("{\"error\": \"x\"}\n\n", &["{\"error\": \"x\"}"]),
+            ("data\n{\"error\": \"x\"}\n\n", &["{\"error\": \"x\"}"]),
             ("event: error\n\ndata: a\n\n", &["a"]),
         ] {
-            let mut parser = SseParser::default();
+            let mut parser = Events::default();
             let mut events = parser.push(stream.as_bytes()).unwrap();
             events.extend(parser.finish());
             let expected: Vec<_> = expected.iter().map(|event| event.as_bytes()).collect();
             assert_eq!(events, expected, "{stream:?}");
+        }
+    }
+
+    #[test]
+    fn json_is_one_event_once_it_is_complete() {
+        for (json, rest) in [("{\"a\": {}}", ""), ("[{}]", "[{}]"), ("", ""), ("{", "{")] {
+            for blanks in ["", "\r\n\t", "\u{feff}\n"] {
+                let mut parser = Events::default();
+                let mut events = Vec::new();
+                for byte in format!("{blanks}{json}").bytes() {
+                    events.extend(parser.push(&[byte]).unwrap());
+                }
+                let is_complete = json != rest;
+                assert_eq!(events.len(), usize::from(is_complete), "{json}");
+                assert_eq!(parser.finish().unwrap(), rest.as_bytes(), "{json}");
+            }
         }
     }
 
@@ -161,10 +204,11 @@ mod tests {
             size in 1_usize..9,
         ) {
             for stream in [bytes.as_slice(), text.as_bytes()] {
-                let mut whole = SseParser::default();
-                let mut at_once = whole.push(stream).unwrap();
+                let stream = [b":\n", stream].concat();
+                let mut whole = Events::default();
+                let mut at_once = whole.push(&stream).unwrap();
                 at_once.extend(whole.finish());
-                let mut parser = SseParser::default();
+                let mut parser = Events::default();
                 let mut events = Vec::new();
                 for piece in stream.chunks(size) {
                     events.extend(parser.push(piece).unwrap());
@@ -177,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_endless_event_is_not_kept() {
-        let mut parser = SseParser::default();
+        let mut parser = Events::default();
         let piece = [b'x'; 4096];
         let refused = (0..=EVENT_BYTES_MAX / piece.len()).find(|_| parser.push(&piece).is_err());
         assert!(refused.is_some());
