@@ -12,63 +12,51 @@ const SMOOTHING: f64 = 0.02;
 /// A trained classifier.
 #[derive(Debug)]
 pub(super) struct NaiveBayes {
-    features: HashMap<Feature, FeatureWeights>,
-    /// The inverse document frequency of a feature that no example has.
+    /// The inverse document frequency of each feature.
+    idf: HashMap<Feature, f64>,
+    /// The same of a feature that no example has.
     idf_unseen: f64,
-    /// The smoothed weight of all features, by class.
-    totals: Vec<f64>,
+    classes: Vec<Class>,
 }
 
 #[derive(Debug)]
-struct FeatureWeights {
-    /// The inverse document frequency.
-    idf: f64,
-    /// The classes whose examples have the feature, in their order, each with its weight there.
-    by_class: Vec<(usize, f64)>,
+struct Class {
+    /// The weights of the features of its examples.
+    weights: HashMap<Feature, f64>,
+    /// The smoothed weight of all features.
+    total: f64,
 }
 
 impl NaiveBayes {
-    /// Learns from `examples`, each a class, which is less than `classes`, and its features. They are in the order of
-    /// the classes.
-    pub(super) fn train(classes: usize, examples: &[(usize, BTreeSet<Feature>)]) -> Self {
-        let mut document_frequencies: HashMap<Feature, usize> = HashMap::new();
-        for feature in examples.iter().flat_map(|(_, features)| features) {
-            *document_frequencies.entry(*feature).or_default() += 1;
+    /// Learns from the features of examples, by class.
+    pub(super) fn train(classes: &[Vec<BTreeSet<Feature>>]) -> Self {
+        let examples: Vec<_> = classes.iter().flatten().collect();
+        let mut frequencies: HashMap<Feature, usize> = HashMap::new();
+        for feature in examples.iter().copied().flatten() {
+            *frequencies.entry(*feature).or_default() += 1;
         }
         let idf = |frequency| inverse_document_frequency(examples.len(), frequency);
-        let weights = |(feature, frequency)| {
-            let (idf, by_class) = (idf(frequency), Vec::with_capacity(1));
-            (feature, FeatureWeights { idf, by_class })
-        };
+        let idf_of = |(feature, frequency)| (feature, idf(frequency));
         let mut classifier = Self {
+            idf: frequencies.into_iter().map(idf_of).collect(),
             idf_unseen: idf(0),
-            totals: vec![SMOOTHING * float(document_frequencies.len()); classes],
-            features: document_frequencies.into_iter().map(weights).collect(),
+            classes: Vec::new(),
         };
-        for (class, features) in examples {
-            for (feature, weight) in classifier.tf_idf(features) {
-                if let Some(total) = classifier.totals.get_mut(*class) {
-                    *total += weight;
-                }
-                let Some(FeatureWeights { by_class, .. }) = classifier.features.get_mut(&feature)
-                else {
-                    continue;
-                };
-                match by_class.last_mut() {
-                    Some((last, sum)) if last == class => *sum += weight,
-                    Some(_) | None => by_class.push((*class, weight)),
-                }
+        for examples in classes {
+            let (mut weights, mut total) = (HashMap::new(), 0.0);
+            for (feature, weight) in examples.iter().flat_map(|one| classifier.tf_idf(one)) {
+                *weights.entry(feature).or_default() += weight;
+                total += weight;
             }
+            total += SMOOTHING * float(classifier.idf.len());
+            classifier.classes.push(Class { weights, total });
         }
         classifier
     }
 
     /// The features with their weights, whose squares make up 1: a long text counts as much as a short one.
     fn tf_idf(&self, features: &BTreeSet<Feature>) -> Vec<(Feature, f64)> {
-        let idf = |feature: &Feature| {
-            let weights = self.features.get(feature);
-            weights.map_or(self.idf_unseen, |weights| weights.idf)
-        };
+        let idf = |feature: &Feature| *self.idf.get(feature).unwrap_or(&self.idf_unseen);
         let length: f64 = features.iter().map(|feature| idf(feature).powi(2)).sum();
         let weight = |feature: &Feature| (*feature, idf(feature) / length.sqrt());
         features.iter().map(weight).collect()
@@ -76,29 +64,22 @@ impl NaiveBayes {
 
     /// The log-likelihood of `features` in each class. A feature that no example has adds nothing.
     pub(super) fn log_likelihoods(&self, features: &BTreeSet<Feature>) -> Vec<f64> {
-        let weighted = self.tf_idf(features).into_iter();
-        let known =
-            weighted.filter_map(|(feature, weight)| Some((self.features.get(&feature)?, weight)));
-        let known: Vec<_> = known.collect();
-        // As if no class had any of them.
-        let all: f64 = known.iter().map(|(_, weight)| weight).sum();
-        let totals = self.totals.iter();
-        let mut log_likelihoods: Vec<_> =
-            totals.map(|total| all * (SMOOTHING / total).ln()).collect();
-        for (feature, weight) in known {
-            for (class, in_class) in &feature.by_class {
-                if let Some(log_likelihood) = log_likelihoods.get_mut(*class) {
-                    *log_likelihood += weight * (in_class / SMOOTHING).ln_1p();
-                }
-            }
-        }
-        log_likelihoods
+        let mut weighted = self.tf_idf(features);
+        weighted.retain(|(feature, _)| self.idf.contains_key(feature));
+        let log_likelihood = |class: &Class| {
+            let of_feature = |(feature, weight): &(Feature, f64)| {
+                let in_class = class.weights.get(feature).unwrap_or(&0.0);
+                weight * ((SMOOTHING + in_class) / class.total).ln()
+            };
+            weighted.iter().map(of_feature).sum()
+        };
+        self.classes.iter().map(log_likelihood).collect()
     }
 
-    /// The classes whose examples have the feature.
-    pub(super) fn classes_with(&self, feature: Feature) -> impl Iterator<Item = usize> {
-        let weights = self.features.get(&feature).into_iter();
-        weights.flat_map(|weights| weights.by_class.iter().map(|(class, _)| *class))
+    /// True if one of the first `classes` has the feature.
+    pub(super) fn knows(&self, feature: Feature, classes: usize) -> bool {
+        let mut first = self.classes.iter().take(classes);
+        first.any(|class| class.weights.contains_key(&feature))
     }
 }
 
@@ -115,20 +96,21 @@ pub(super) fn float(number: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::model::search::features::feature;
 
     fn features(text: &str) -> BTreeSet<Feature> {
-        text.split(' ').map(Feature::of_stem).collect()
+        text.split(' ')
+            .map(|stem| feature(("stem", stem)))
+            .collect()
     }
 
     #[test]
     fn the_class_whose_examples_have_the_rare_features_is_likeliest() {
-        let examples = [
-            (0, features("the cat sleeps")),
-            (0, features("the cat purrs")),
-            (1, features("the dog barks")),
-            (2, features("the bird sings")),
-        ];
-        let classifier = NaiveBayes::train(3, &examples);
+        let classifier = NaiveBayes::train(&[
+            vec![features("the cat sleeps"), features("the cat purrs")],
+            vec![features("the dog barks")],
+            vec![features("the bird sings")],
+        ]);
         for (text, expected) in [
             ("the cat", 0),
             ("does the dog sleep", 1),
@@ -143,9 +125,8 @@ mod tests {
         for nothing in [features("fish"), BTreeSet::new()] {
             assert_eq!(classifier.log_likelihoods(&nothing), [0.0; 3]);
         }
-        let the = classifier.classes_with(Feature::of_stem("the"));
-        assert!(the.eq(0..3));
-        let fish = classifier.classes_with(Feature::of_stem("fish"));
-        assert_eq!(fish.count(), 0);
+        let knows = |stem, classes| classifier.knows(feature(("stem", stem)), classes);
+        assert!(knows("the", 1) && knows("bird", 3));
+        assert!(!knows("bird", 2) && !knows("fish", 3));
     }
 }

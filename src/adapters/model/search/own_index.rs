@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::domain::Passage;
 
-use crate::adapters::model::search::naive_bayes::{float, inverse_document_frequency};
+use crate::adapters::model::search::naive_bayes::inverse_document_frequency;
 use crate::adapters::model::search::terms::{Term, Terms, Topics};
 
 // Chosen on the pages of invented companies. Higher minimums refuse more of what the pages do not tell, and of what
@@ -22,9 +22,7 @@ const WHOLE: f64 = 0.99;
 /// Factor for a passage whose title the question names.
 const NAMED_FACTOR: f64 = 1.2;
 /// Bonus of a term in title or hints, as a share of its weight.
-const TITLE_BONUS: f64 = 0.4;
-/// Largest bonus of a term that is mentioned again and again.
-const MENTIONS_BONUS: f64 = 0.4;
+const TITLE_BONUS: f64 = 0.8;
 /// The share of its weight that a vague term keeps.
 const VAGUE_SHARE: f64 = 0.3;
 /// More terms of a question are not read.
@@ -126,7 +124,9 @@ impl OwnPassage {
         for (term, weight) in asked {
             whole += weight;
             covered += weight * self.all.share(term);
-            bonus += weight * self.bonus(term);
+            if self.title.share(term) > 0.0 {
+                bonus += weight * TITLE_BONUS;
+            }
         }
         let is_asked = |term: &Term| asked.iter().any(|(asked, _)| asked.means(term));
         let is_named = !self.heading.is_empty() && self.heading.iter().all(is_asked);
@@ -136,12 +136,5 @@ impl OwnPassage {
             coverage: covered / f64::max(whole, 1.0),
             own: self,
         }
-    }
-
-    /// The bonus of a term that this has beside its weight, as a share of it.
-    fn bonus(&self, term: &Term) -> f64 {
-        let is_titled = self.title.share(term) > 0.0;
-        let mentions = float(self.all.mentions(term).max(1));
-        MENTIONS_BONUS * (1.0 - 1.0 / mentions) + if is_titled { TITLE_BONUS } else { 0.0 }
     }
 }

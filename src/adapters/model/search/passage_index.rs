@@ -5,11 +5,12 @@
 //! there. The operator's pages have no such examples, and are found by their terms; nothing answers if two of their
 //! passages do so nearly as well. Where both the operator's pages and the service's answer, the operator's do.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::domain::{AssistantTexts, Courtesy, Passage};
 
-use crate::adapters::model::search::features::{Feature, features, stem, stems, words};
+use crate::adapters::model::search::features::{feature, features, stem, words};
 use crate::adapters::model::search::naive_bayes::{NaiveBayes, float};
 use crate::adapters::model::search::own_index::OwnIndex;
 use crate::adapters::model::search::quotation::answer_first;
@@ -57,22 +58,20 @@ impl PassageIndex {
         passages.retain(|passage| passage.language.is_none_or(|own| own == language));
         let (own, sections): (Vec<_>, Vec<_>) =
             passages.iter().cloned().partition(|passage| passage.is_own);
-        let mut examples = Vec::new();
-        for (class, section) in sections.iter().enumerate() {
+        let of_section = |section: &Arc<Passage>| {
             let sentences = section.prose().flat_map(|text| text.split_inclusive(". "));
-            examples.extend(sentences.map(|sentence| (class, features(language, sentence))));
-        }
-        for (number, questions) in texts.other_subjects.iter().enumerate() {
-            let class = sections.len() + number;
-            examples.extend(
-                questions
-                    .iter()
-                    .map(|text| (class, features(language, text))),
-            );
-        }
+            let examples = sentences.map(|sentence| features(language, sentence));
+            examples.collect::<Vec<_>>()
+        };
+        let of_subject = |questions: &Vec<&str>| {
+            let examples = questions.iter().map(|text| features(language, text));
+            examples.collect()
+        };
+        let others = texts.other_subjects.iter().map(of_subject);
+        let classes: Vec<_> = sections.iter().map(of_section).chain(others).collect();
         let terms = Terms::new(&texts);
         Self {
-            classifier: NaiveBayes::train(sections.len() + texts.other_subjects.len(), &examples),
+            classifier: NaiveBayes::train(&classes),
             own: OwnIndex::new(own, &terms),
             texts,
             terms,
@@ -83,12 +82,10 @@ impl PassageIndex {
 
     /// The number of words of `text` that are known in this language.
     pub(super) fn evidence(&self, text: &str) -> usize {
-        let is_learned = |word: &str| {
-            let stem = stem(self.texts.language, word);
-            self.classes_with(&stem).next().is_some()
-        };
-        let known = words(text).filter(|word| is_learned(word) || self.terms.knows(word));
-        known.count()
+        let stem = |word: &String| stem(self.texts.language, word);
+        let is_known =
+            |word: &String| self.has_learned(&stem(word), usize::MAX) || self.terms.knows(word);
+        words(text).filter(is_known).count()
     }
 
     /// The reply to thanks and the like, if `text` says nothing else.
@@ -164,8 +161,9 @@ impl PassageIndex {
         format!("{text} {topics}\n\n{}\n\n{elsewhere}", titles.join("\n"))
     }
 
-    fn classes_with(&self, stem: &str) -> impl Iterator<Item = usize> {
-        self.classifier.classes_with(Feature::of_stem(stem))
+    /// True if an example of the first `classes` has the stem.
+    fn has_learned(&self, stem: &str, classes: usize) -> bool {
+        self.classifier.knows(feature(("stem", stem)), classes)
     }
 
     /// The passage that answers `question`, which may be read with the one `before`. A title, as refusals
@@ -190,13 +188,11 @@ impl PassageIndex {
     /// The service's section that answers `question`, which may be read with the one `before`.
     fn best_section(&self, question: &str, before: &str) -> Option<&Passage> {
         let (ranked, other_subjects) = self.ranked_sections(question, before);
-        let stems = stems(self.texts.language, question);
-        let is_unknown = |stem: &&String| {
-            let mut classes = self.classes_with(stem);
-            classes.all(|class| class >= self.sections.len())
-        };
-        let unknown_share =
-            float(stems.iter().filter(is_unknown).count()) / float(stems.len()).max(1.0);
+        let stems = words(question).map(|word| stem(self.texts.language, &word));
+        let stems: BTreeSet<_> = stems.collect();
+        let is_unknown = |stem: &&String| !self.has_learned(stem, self.sections.len());
+        let unknown = stems.iter().filter(is_unknown).count();
+        let unknown_share = float(unknown) / float(stems.len()).max(1.0);
         let (log_likelihood, section) = *ranked.first()?;
         let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
         let log_odds_min = if self.own.is_empty() {

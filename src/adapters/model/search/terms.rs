@@ -1,7 +1,7 @@
 //! The terms of a text: its words without those that say how a question is asked, and the groups of synonyms
 //! that its words and phrases are of.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::domain::{AssistantTexts, Language};
 
@@ -40,9 +40,9 @@ pub(super) struct Term {
 /// The subjects of a text.
 #[derive(Debug, Default)]
 pub(super) struct Topics {
-    pub(super) stems: BTreeSet<String>,
-    /// The groups of synonyms, each with how often the text has one of it.
-    groups: BTreeMap<usize, usize>,
+    stems: BTreeSet<String>,
+    /// The groups of synonyms that the text has one of.
+    groups: BTreeSet<usize>,
 }
 
 impl Terms {
@@ -147,9 +147,7 @@ impl Terms {
             let marks = text.chars().filter(|c| !c.is_alphanumeric());
             let marks = marks.chain(shapes::marks(text)).map(String::from);
             let marks = marks.filter_map(|mark| self.groups.get(&mark).cloned());
-            for group in phrases.chain(marks).flatten() {
-                *topics.groups.entry(group).or_default() += 1;
-            }
+            topics.groups.extend(phrases.chain(marks).flatten());
             let words = words(text).filter(|word| !self.is_stop_word(word));
             let stems = words.map(|word| stem(self.language, &word));
             topics.stems.extend(stems);
@@ -170,19 +168,10 @@ impl Topics {
     pub(super) fn share(&self, term: &Term) -> f64 {
         if self.stems.contains(&term.stems) {
             1.0
-        } else if self.mentions(term) > 0 {
+        } else if !self.groups.is_disjoint(&term.groups) {
             SYNONYM_SHARE
         } else {
             0.0
         }
-    }
-
-    /// The number of times that this has the term or a synonym.
-    pub(super) fn mentions(&self, term: &Term) -> usize {
-        let mentions = term
-            .groups
-            .iter()
-            .filter_map(|group| self.groups.get(group));
-        mentions.max().copied().unwrap_or_default()
     }
 }
