@@ -9,7 +9,6 @@
 
 pub mod acme;
 
-use std::fmt::Display;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::ring;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::{ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use x509_cert::der::Decode as _;
@@ -38,41 +37,38 @@ pub(super) struct Certificate {
     pub(super) validity: Range<Timestamp>,
 }
 
-/// A problem with a chain or its key. No text quotes them.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Flaw {
-    #[error("{0}")]
-    Chain(String),
-    #[error("{0}")]
-    Key(String),
+/// The certificates of a chain, and the validity of the first one.
+type Chain = (Vec<CertificateDer<'static>>, Range<Timestamp>);
+
+/// A chain in PEM, its own certificate first.
+pub(super) fn chain_in(pem: &[u8]) -> Result<Chain, String> {
+    let certificates = pem::certificates(pem)?.into_iter();
+    let certificates = certificates.collect::<Result<Vec<_>, _>>()?;
+    let first = certificates.first().map_or(&[][..], |first| first.as_ref());
+    let parsed = x509_cert::Certificate::from_der(first)
+        .map_err(|error| format!("its first certificate: {error}"))?;
+    let validity = parsed.tbs_certificate.validity;
+    let validity = timestamp(validity.not_before)..timestamp(validity.not_after);
+    Ok((certificates, validity))
 }
 
 impl Certificate {
-    /// A chain in PEM, its own certificate first, and its key in PEM.
-    pub(super) fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, Flaw> {
-        let certificates = pem::certificates(chain).map_err(Flaw::Chain)?;
-        let certificates = certificates.into_iter().collect::<Result<Vec<_>, _>>();
-        let certificates = certificates.map_err(Flaw::Chain)?;
-        let first = certificates.first().map_or(&[][..], |first| first.as_ref());
-        let parsed = x509_cert::Certificate::from_der(first);
-        let validity = parsed
-            .map_err(|error| Flaw::Chain(format!("its first certificate: {error}")))?
-            .tbs_certificate
-            .validity;
-        let private = pem::private_key(key).map_err(Flaw::Key)?;
+    /// A chain with its key in PEM. No error quotes it.
+    pub(super) fn new((certificates, validity): Chain, key: &[u8]) -> Result<Self, String> {
+        let private = pem::private_key(key)?;
         let kind = pem::unusable_kind(&private);
         let certified = CertifiedKey::from_der(certificates, private, &ring::default_provider());
-        let certified = certified.map_err(|error| {
-            if matches!(error, rustls::Error::InconsistentKeys(_)) {
-                return Flaw::Key("holds a key that does not match the first certificate".to_owned());
+        let key = certified.map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => {
+                "holds a key that does not match the first certificate".to_owned()
             }
-            Flaw::Key(format!(
+            error => format!(
                 "holds {kind}, which cannot be used: use P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
-            ))
+            ),
         })?;
         Ok(Self {
-            key: Arc::new(certified),
-            validity: timestamp(validity.not_before)..timestamp(validity.not_after),
+            key: Arc::new(key),
+            validity,
         })
     }
 
@@ -160,14 +156,12 @@ impl CertificateFiles {
 }
 
 fn read(chain: &Path, key: &Path) -> Result<Certificate, String> {
-    let chain_flaw = |why: &dyn Display| format!("--tls-cert: {}: {why}", chain.display());
-    let key_flaw = |why: &dyn Display| format!("--tls-key: {}: {why}", key.display());
-    let certificates = operator_file::read_bytes(chain).map_err(|error| chain_flaw(&error))?;
-    let private = operator_file::read_secret_bytes(key).map_err(|error| key_flaw(&error))?;
-    Certificate::from_pem(&certificates, &private).map_err(|flaw| match flaw {
-        Flaw::Chain(why) => chain_flaw(&why),
-        Flaw::Key(why) => key_flaw(&why),
-    })
+    let found = operator_file::read_bytes(chain).map_err(|error| error.to_string());
+    let found = found.and_then(|pem| chain_in(&pem));
+    let found = found.map_err(|why| format!("--tls-cert: {}: {why}", chain.display()))?;
+    let private = operator_file::read_secret_bytes(key).map_err(|error| error.to_string());
+    let certificate = private.and_then(|pem| Certificate::new(found, &pem));
+    certificate.map_err(|why| format!("--tls-key: {}: {why}", key.display()))
 }
 
 fn timestamp(time: Time) -> Timestamp {

@@ -362,7 +362,7 @@ async fn no_name_with_a_certificate_is_every_name_told() {
     let acme = ordered_from(&scripted, dir.path(), None);
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
     assert!(
-        why.contains("landing.example: port 443 cannot be reached"),
+        why.contains("landing.example: the authority did not reach this service at port 443"),
         "{why}"
     );
     assert!(

@@ -12,7 +12,7 @@ use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use tokio::time::timeout;
 
 use crate::adapters::outbound::probe::unheard_ipv6;
-use crate::adapters::outbound::root_cause;
+use crate::adapters::outbound::{client, root_cause};
 use crate::domain::{is_same_host, quoted};
 
 use super::http::AcmeHttp;
@@ -30,21 +30,19 @@ const POLLS: RetryPolicy = RetryPolicy::new()
 /// Prefix of problem types (RFC 8555, section 6.7).
 const TYPES: &str = "urn:ietf:params:acme:error:";
 
-/// The type of the problem that the account is unknown, without the prefix.
-const NO_ACCOUNT: &str = "accountDoesNotExist";
+/// The type of the problem that the account is unknown.
+const NO_ACCOUNT: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
 
-const CLOSED: &str = "port 443 cannot be reached: open it in the firewall and the router, and check that the name \
-     points to this machine";
-const FOREIGN: &str = "something else responds on port 443: the name points elsewhere, or is behind a CDN or a load \
-     balancer, such as Cloudflare's proxy, where this cannot work";
+/// What to do if the authority could not verify a name. Authorities do not agree on the type of each cause.
+const UNVERIFIED: &str = "the authority did not reach this service at port 443: open it in the firewall and the router, and \
+     check that the name points to this machine, and not to a CDN or a load balancer, such as Cloudflare's proxy, where this \
+     cannot work";
 
 /// The reason why an order failed.
 pub(super) struct Refusal {
     /// The names at fault; none if all of them are.
     names: Vec<String>,
     pub(super) words: String,
-    /// The authority does not know the account any more.
-    pub(super) is_of_account: bool,
 }
 
 impl Refusal {
@@ -52,17 +50,14 @@ impl Refusal {
         Self {
             names: Vec::new(),
             words: words.into(),
-            is_of_account: false,
         }
     }
 
     /// Names, each with its reason.
     fn of_names(failed: Vec<(String, String)>) -> Self {
         let (names, words): (_, Vec<_>) = failed.into_iter().unzip();
-        Self {
-            names,
-            ..Self::new(words.join("; "))
-        }
+        let words = words.join("; ");
+        Self { names, words }
     }
 
     /// True if this name is at fault, and others are not.
@@ -98,10 +93,7 @@ impl From<Error> for Refusal {
             return Self::of_names(of_names);
         }
         let (kind, detail) = (problem.r#type.as_deref(), problem.detail.as_deref());
-        Self {
-            is_of_account: kind.and_then(|kind| kind.strip_prefix(TYPES)) == Some(NO_ACCOUNT),
-            ..Self::new(told("the order", kind, detail, None))
-        }
+        Self::new(told("the order", kind, detail, None))
     }
 }
 
@@ -109,9 +101,12 @@ impl From<Error> for Refusal {
 fn told(name: &str, kind: Option<&str>, detail: Option<&str>, cause: Option<String>) -> String {
     let kind = kind.unwrap_or_default();
     let words = match kind.strip_prefix(TYPES).unwrap_or(kind) {
-        "connection" => cause.unwrap_or_else(|| CLOSED.to_owned()),
-        "tls" | "unauthorized" | "incorrectResponse" => cause.unwrap_or_else(|| FOREIGN.to_owned()),
-        NO_ACCOUNT => "the account is unknown: the next order creates a new one".to_owned(),
+        "connection" | "tls" | "unauthorized" | "incorrectResponse" => {
+            cause.unwrap_or_else(|| UNVERIFIED.to_owned())
+        }
+        _ if kind == NO_ACCOUNT => {
+            "the account is unknown: the next order creates a new one".to_owned()
+        }
         other => format!("refused as {}", quoted(other.as_bytes(), None)),
     };
     let detail = quoted(detail.unwrap_or("no reason is given").as_bytes(), None);
@@ -133,7 +128,13 @@ impl AcmeCertificate {
         let identifiers = names.iter().map(|name| Identifier::Dns(name.clone()));
         let identifiers: Vec<_> = identifiers.collect();
         let account = self.account().await?;
-        let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
+        let order = account.new_order(&NewOrder::new(&identifiers)).await;
+        if let Err(Error::Api(problem)) = &order
+            && problem.r#type.as_deref() == Some(NO_ACCOUNT)
+        {
+            self.change(|state| state.account = None);
+        }
+        let mut order = order?;
         self.prove(&mut order).await?;
         match order.poll_ready(&POLLS).await {
             Ok(OrderStatus::Ready) => {}
@@ -153,9 +154,9 @@ impl AcmeCertificate {
 
     /// The stored account, or a new one.
     async fn account(&self) -> Result<Account, Refusal> {
-        let http = AcmeHttp::new(self.settings.roots.clone());
+        let http = client(self.settings.roots.clone(), 1);
         let http = http.map_err(|error| Refusal::new(error.to_string()))?;
-        let builder = Account::builder_with_http(Box::new(http));
+        let builder = Account::builder_with_http(Box::new(AcmeHttp(http)));
         let stored = self.state.lock().account.clone();
         if let Some(stored) = stored {
             let damaged = "the account in acme.json is damaged: remove the file";
@@ -234,9 +235,10 @@ mod tests {
     #[test]
     fn a_problem_is_told_in_the_authoritys_words_and_with_what_to_do() {
         for (kind, words) in [
-            ("connection", "port 443 cannot be reached"),
-            ("tls", "behind a CDN"),
-            ("unauthorized", "behind a CDN"),
+            ("connection", "open it in the firewall"),
+            ("tls", "not to a CDN"),
+            ("unauthorized", "open it in the firewall"),
+            ("unauthorized", "not to a CDN"),
             ("caa", "refused as caa"),
             ("rateLimited", "refused as rateLimited"),
         ] {

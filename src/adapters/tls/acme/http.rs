@@ -12,7 +12,7 @@ use instant_acme::{BodyWrapper, BytesResponse, Error};
 use tokio::time::timeout;
 
 use crate::adapters::lenient_json;
-use crate::adapters::outbound::{HttpClient, Roots, client, root_cause, send};
+use crate::adapters::outbound::{HttpClient, root_cause, send};
 
 /// Deadline of a request.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -21,13 +21,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const ANSWER_BYTES_MAX: usize = 60 * 1024;
 
 /// The HTTP client of an order.
-pub(super) struct AcmeHttp(HttpClient);
-
-impl AcmeHttp {
-    pub(super) fn new(roots: Roots) -> Result<Self, rustls::Error> {
-        Ok(Self(client(roots, 1)?))
-    }
-}
+pub(super) struct AcmeHttp(pub(super) HttpClient);
 
 impl instant_acme::HttpClient for AcmeHttp {
     fn request(

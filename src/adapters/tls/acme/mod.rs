@@ -31,7 +31,7 @@ use self::kept::{CERTIFICATE, STATE, State, keep};
 
 use crate::adapters::files::{if_there, operator_file};
 use crate::adapters::outbound::Roots;
-use crate::adapters::tls::{ACME_TLS, Certificate, server_config};
+use crate::adapters::tls::{ACME_TLS, Certificate, chain_in, server_config};
 
 /// Longest reason of a failure, in characters.
 const REASON_MAX: usize = 4000;
@@ -162,18 +162,15 @@ impl AcmeCertificate {
             }
         };
         *self.certificate.write() = Some(certificate);
-        self.change(|state| {
+        let kept = keep(&self.settings.dir, CERTIFICATE, pem.into_bytes()).await;
+        let noted = self.update(|state| {
             state.issued_by = Some(state.directory.clone());
             if left_out.is_none() {
                 state.failures = 0;
             }
             state.error = left_out;
         });
-        let stored = async {
-            keep(&self.settings.dir, CERTIFICATE, pem.into_bytes()).await?;
-            self.update(|_unchanged| ()).await
-        };
-        stored.await.map_err(|error| {
+        kept.and(noted.await).map_err(|error| {
             let why = format!(
                 "the certificate is used, but not stored: the next start orders another one: {error}"
             );
@@ -217,9 +214,6 @@ impl AcmeCertificate {
                 Ok(pem) => break pem,
                 Err(refusal) => refusal,
             };
-            if refusal.is_of_account {
-                self.change(|state| state.account = None);
-            }
             let asked = names.len();
             names.retain(|name| !refusal.blames(name));
             let why = left_out.into_iter().chain([refusal.words]);
@@ -259,7 +253,7 @@ impl ResolvesServerCert for AcmeCertificate {
 }
 
 fn parse(pem: &str) -> Result<Certificate, String> {
-    Certificate::from_pem(pem.as_bytes(), pem.as_bytes()).map_err(|flaw| flaw.to_string())
+    Certificate::new(chain_in(pem.as_bytes())?, pem.as_bytes())
 }
 
 /// A self-signed certificate with the digest in it.
