@@ -23,14 +23,17 @@ const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 /// # Errors
 /// The name is unknown, or no address responds within 5 s.
 pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
-    let addresses = timeout(DEADLINE, lookup_host((host, port))).await??;
+    let late = |_elapsed| io::Error::other("no connection within 5 seconds");
+    let found = timeout(DEADLINE, lookup_host((host, port))).await;
+    let addresses = found.map_err(late)??;
     let mut start = Duration::ZERO;
     let trials = addresses.map(|address| {
         let delay = start;
         start += HEAD_START;
         Box::pin(async move {
             sleep(delay).await;
-            timeout(DEADLINE, connect_to(address)).await?
+            let connected = timeout(DEADLINE, connect_to(address)).await;
+            connected.map_err(late)?
         })
     });
     let trials: Vec<_> = trials.collect();

@@ -127,7 +127,7 @@ pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient,
         .pool_idle_timeout(IDLE_DEADLINE)
         .pool_max_idle_per_host(connections_max)
         .http1_max_buf_size(HEAD_BYTES_MAX)
-        .build(connector(roots)?))
+        .build(TimelyConnector(tls(roots)?)))
 }
 
 /// The beginning of a request that posts JSON.
@@ -209,13 +209,13 @@ pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
         .with_no_client_auth())
 }
 
-pub(super) fn connector(roots: Roots) -> Result<TimelyConnector, rustls::Error> {
-    Ok(TimelyConnector(Arc::new(tls_config(roots)?)))
+pub(super) fn tls(roots: Roots) -> Result<TlsConnector, rustls::Error> {
+    Ok(Arc::new(tls_config(roots)?).into())
 }
 
 /// A connector with a deadline.
 #[derive(Clone)]
-pub(super) struct TimelyConnector(Arc<ClientConfig>);
+pub(super) struct TimelyConnector(TlsConnector);
 
 impl Service<Uri> for TimelyConnector {
     type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
@@ -227,7 +227,7 @@ impl Service<Uri> for TimelyConnector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let tls = TlsConnector::from(Arc::clone(&self.0));
+        let tls = self.0.clone();
         let connecting = async move {
             let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
             let is_https = uri.scheme_str() == Some("https");

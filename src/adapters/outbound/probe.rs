@@ -12,7 +12,7 @@ use tokio::net::lookup_host;
 use tokio::time::timeout;
 use tower_service::Service as _;
 
-use crate::adapters::outbound::{PRODUCT, Roots, client, connector, root_cause, send};
+use crate::adapters::outbound::{PRODUCT, Roots, TimelyConnector, client, root_cause, send, tls};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -52,8 +52,8 @@ pub async fn unheard_ipv6(host: &str, listen: SocketAddr) -> Option<String> {
 /// certificate in DER, if there is TLS.
 pub async fn connect(url: &str, roots: Roots) -> Result<Option<Vec<u8>>, String> {
     let url: Uri = url.parse().map_err(|_bad| "not a URL".to_owned())?;
-    let mut connector = connector(roots).map_err(|error| error.to_string())?;
-    let connected = connector.call(url).await;
+    let tls = tls(roots).map_err(|error| error.to_string())?;
+    let connected = TimelyConnector(tls).call(url).await;
     match connected.map_err(|error| root_cause(&*error))? {
         MaybeHttpsStream::Http(_) => Ok(None),
         MaybeHttpsStream::Https(stream) => {

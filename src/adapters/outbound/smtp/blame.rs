@@ -1,53 +1,97 @@
-//! Blame for an email that the relay does not accept: account, recipient or temporary.
+//! Failures of a relay: their words, and the blame for an email that it does not accept: account, recipient or
+//! temporary.
 
+use std::io::{self, ErrorKind};
+
+use crate::domain::quoted;
 use crate::ports::MailError;
 
-use super::connection::Fault;
+use super::reply::Reply;
 
-/// The last step of an email.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Before the recipient was sent: every other email would fail as well.
-    Before,
-    /// The relay was asked to accept the recipient, or for the go-ahead.
-    Recipient,
-    /// The whole email was sent and may have been accepted: no error may cause endless retries.
-    Sent,
+/// A failure of the relay.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// The cause in our words, which the relay's follow.
+    cause: String,
+    /// The relay's reply, if it replied; without a code if it sent something that is not a reply.
+    reply: Option<Reply>,
 }
 
-/// The error of an email to a mailbox with this `name`.
-pub(super) fn blame(fault: &Fault, step: Step, name: Option<&str>) -> MailError {
-    let words = fault.words(name);
-    let (code, status) = match (fault, step) {
-        (Fault::Unusable(_), _) | (_, Step::Before) => return MailError::Account(words),
-        (Fault::Answer(reply), _) => (reply.code, reply.status()),
-        (Fault::Garbled(..), Step::Recipient) => return unclear(None, words),
-        (Fault::Garbled(..), Step::Sent) | (Fault::Lost(_), _) => return MailError::Later(words),
-    };
-    match (code, status) {
-        // The service is closing, unless the message itself made it fail.
-        (421, _) if step == Step::Recipient => unclear(None, words),
-        // This address or mailbox, temporarily; 1.0, 1.7 and 1.8 concern the sender.
-        (400..=499, Some((1, 1..=6 | 9 | 10) | (2, _))) if step == Step::Recipient => {
-            MailError::Later(words)
+impl Fault {
+    /// A connection or a relay that cannot be used.
+    pub(super) fn new(cause: impl Into<String>) -> Self {
+        let (cause, reply) = (cause.into(), None);
+        Self { cause, reply }
+    }
+
+    /// An unexpected reply.
+    pub(super) fn of_reply(reply: Reply) -> Self {
+        let cause = format!("the relay replied {}", reply.code);
+        let reply = Some(reply);
+        Self { cause, reply }
+    }
+
+    /// Bytes that are not a reply.
+    pub(super) fn of_garbage(why: &str, text: Vec<u8>) -> Self {
+        let (cause, reply) = (format!("{why}:"), Some(Reply { code: 0, text }));
+        Self { cause, reply }
+    }
+
+    /// One line for the operator, without addresses and `name` ([`quoted`]).
+    pub(super) fn words(&self, name: Option<&str>) -> String {
+        let reply = self.reply.as_ref();
+        let words = reply.map(|reply| quoted(&reply.text, name));
+        let words = format!("{} {}", self.cause, words.unwrap_or_default());
+        words.trim_end().to_owned()
+    }
+
+    /// The error of an email to a mailbox with this `name`, from the recipient's address on. Once it is sent whole, it
+    /// may have been accepted: no error may cause endless retries.
+    pub(super) fn blame(&self, name: &str, is_sent: bool) -> MailError {
+        let words = self.words(Some(name));
+        let Some(reply) = &self.reply else {
+            return MailError::Later(words);
+        };
+        let code = reply.code;
+        match (code, reply.status()) {
+            // The service is closing, unless the message itself made it fail.
+            (421, _) if !is_sent => unclear(None, words),
+            // This address or mailbox, temporarily; 1.0, 1.7 and 1.8 concern the sender.
+            (400..=499, Some((1, 1..=6 | 9 | 10) | (2, _))) if !is_sent => MailError::Later(words),
+            (400..=499, _) => unclear(Some(code), words),
+            // A reply to another command, or none.
+            (..=399 | 600.., _) if is_sent => MailError::Later(words),
+            (..=399 | 600.., _) => unclear(None, words),
+            // The sender's address (RFC 3463), and Exchange's daily limit and SendAsDenied.
+            (_, Some((1, 7 | 8 | 90) | (2, 252))) => unclear(None, words),
+            // Mailbox or domain has a new owner (RFC 7293).
+            (_, Some((7, 17 | 18))) => MailError::Refused(words),
+            // The address. Postfix uses 5.1.0 for senders, Cisco for recipients.
+            (_, Some((1, 1..))) => MailError::Refused(words),
+            // The mailbox, or after the message was sent, the message: all emails have the same content.
+            (_, Some((2, _))) if !is_sent => MailError::Refused(words),
+            // System, routing, protocol, policy.
+            (_, Some((3 | 4 | 5 | 7, _))) => unclear(None, words),
+            // Unknown command, no email accepted here (RFC 7504), or login required (RFC 4954).
+            (500 | 502..=504 | 521 | 530..=538, _) => unclear(None, words),
+            (500..=599, _) => unclear(Some(code), words),
         }
-        (400..=499, _) => unclear(Some(code), words),
-        // A reply to another command.
-        (..=399 | 600.., _) if step == Step::Sent => MailError::Later(words),
-        (..=399 | 600.., _) => unclear(None, words),
-        // The sender's address (RFC 3463), and Exchange's daily limit and SendAsDenied.
-        (_, Some((1, 7 | 8 | 90) | (2, 252))) => unclear(None, words),
-        // Mailbox or domain has a new owner (RFC 7293).
-        (_, Some((7, 17 | 18))) => MailError::Refused(words),
-        // The address. Postfix uses 5.1.0 for senders, Cisco for recipients.
-        (_, Some((1, 1..))) => MailError::Refused(words),
-        // The mailbox, or after the message was sent, the message: all emails have the same content.
-        (_, Some((2, _))) if step == Step::Recipient => MailError::Refused(words),
-        // System, routing, protocol, policy.
-        (_, Some((3 | 4 | 5 | 7, _))) => unclear(None, words),
-        // Unknown command, no email accepted here (RFC 7504), or login required (RFC 4954).
-        (500 | 502..=504 | 521 | 530..=538, _) => unclear(None, words),
-        (500..=599, _) => unclear(Some(code), words),
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::UnexpectedEof => Self::new("the relay closed the connection"),
+            _ => Self::new(error.to_string()),
+        }
+    }
+}
+
+/// Before the recipient's address every other email would fail as well.
+impl From<Fault> for MailError {
+    fn from(fault: Fault) -> Self {
+        Self::Account(fault.words(None))
     }
 }
 
@@ -57,7 +101,6 @@ const fn unclear(code: Option<u16>, error: String) -> MailError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reply::Reply;
     use super::*;
 
     #[derive(Debug, PartialEq)]
@@ -79,15 +122,15 @@ mod tests {
         }
     }
 
-    fn blamed(reply: &str, step: Step) -> Kind {
+    fn blamed(reply: &str, is_sent: bool) -> Kind {
         let mut read = Reply::default();
         assert_eq!(read.push(reply.as_bytes()), Some(true));
-        kind(&blame(&Fault::Answer(read), step, None))
+        kind(&Fault::of_reply(read).blame("ada", is_sent))
     }
 
     #[test]
     fn an_answer_concerns_recipient_account_or_moment() {
-        use Kind::{Account, Denied, Later, Refused, Unclear};
+        use Kind::{Denied, Later, Refused, Unclear};
         for (reply, from_rcpt, after_dot) in [
             ("550 5.1.1 nobody", Refused, Refused),
             ("550 5.1.2 no such domain", Refused, Refused),
@@ -140,36 +183,21 @@ mod tests {
             ("354 go on", Denied, Later),
             ("150 hm", Denied, Later),
         ] {
-            assert_eq!(blamed(reply, Step::Before), Account, "{reply}");
-            assert_eq!(blamed(reply, Step::Recipient), from_rcpt, "{reply}");
-            assert_eq!(blamed(reply, Step::Sent), after_dot, "{reply}");
+            assert_eq!(blamed(reply, false), from_rcpt, "{reply}");
+            assert_eq!(blamed(reply, true), after_dot, "{reply}");
         }
     }
 
     #[test]
     fn a_connection_that_fails_is_the_accounts_until_a_recipient_is_named() {
         use Kind::{Account, Denied, Later};
-        for (fault, expected) in [
-            (
-                Fault::Unusable("file".to_owned()),
-                [Account, Account, Account],
-            ),
-            (
-                Fault::Garbled("no reply", b"x".to_vec()),
-                [Account, Denied, Later],
-            ),
-            (Fault::Lost("reset".to_owned()), [Account, Later, Later]),
+        for (fault, from_rcpt, after_dot) in [
+            (Fault::of_garbage("no reply", b"x".to_vec()), Denied, Later),
+            (Fault::new("reset"), Later, Later),
         ] {
-            for (step, kind_of) in [Step::Before, Step::Recipient, Step::Sent]
-                .iter()
-                .zip(expected)
-            {
-                assert_eq!(
-                    kind(&blame(&fault, *step, None)),
-                    kind_of,
-                    "{fault:?} {step:?}"
-                );
-            }
+            assert_eq!(kind(&fault.blame("ada", false)), from_rcpt, "{fault:?}");
+            assert_eq!(kind(&fault.blame("ada", true)), after_dot, "{fault:?}");
+            assert_eq!(kind(&fault.into()), Account);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A connection to a relay: commands and replies, TLS, login.
 
-use std::io;
+use std::io::{self, ErrorKind::UnexpectedEof};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -14,6 +14,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::domain::quoted;
 
+use super::blame::Fault;
 use super::reply::Reply;
 
 /// Deadlines of TLS and of the greeting, of each command, and of the reply to a message (RFC 5321, section
@@ -24,41 +25,6 @@ const MESSAGE_DEADLINE: Duration = Duration::from_secs(600);
 
 /// Longest reply in bytes.
 const REPLY_BYTES_MAX: u64 = 64 * 1024;
-
-/// A failure of the relay.
-#[derive(Debug)]
-pub(super) enum Fault {
-    /// It replied, but not as expected.
-    Answer(Reply),
-    /// It sent something that is not a reply: the reason, and its bytes.
-    Garbled(&'static str, Vec<u8>),
-    /// It did not reply in time, or the connection failed.
-    Lost(String),
-    /// It cannot be used with these flags.
-    Unusable(String),
-}
-
-impl Fault {
-    /// One line for the operator, without addresses and `name`.
-    pub(super) fn words(&self, name: Option<&str>) -> String {
-        match self {
-            Self::Answer(reply) => reply.words(name),
-            Self::Garbled(why, bytes) => format!("{why}: {}", quoted(bytes, name)),
-            Self::Lost(words) | Self::Unusable(words) => words.clone(),
-        }
-    }
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        let is_closed = error.kind() == io::ErrorKind::UnexpectedEof;
-        Self::Lost(if is_closed {
-            "the relay closed the connection".to_owned()
-        } else {
-            error.to_string()
-        })
-    }
-}
 
 /// The transport of a connection.
 pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -88,28 +54,12 @@ impl Connection {
         within(GREETING_DEADLINE, "greeting", begun).await
     }
 
-    /// EHLO, or HELO if the relay does not know EHLO and no extension is needed.
-    pub(super) async fn hello(
-        &mut self,
-        name: &str,
-        needs_extensions: bool,
-    ) -> Result<Reply, Fault> {
-        match self.command(&format!("EHLO {name}"), 2).await {
-            // 521 and 554 mean that there is no service.
-            Err(Fault::Answer(Reply {
-                code: 500..=520 | 522..=553,
-                ..
-            })) if !needs_extensions => self.command(&format!("HELO {name}"), 2).await,
-            greeted => greeted,
-        }
-    }
-
-    /// TLS after STARTTLS. The relay is greeted again afterwards: nothing that it said in clear counts any more.
+    /// TLS after STARTTLS. The relay is asked for its extensions again afterwards: nothing that it said in clear counts any more.
     pub(super) async fn start_tls(mut self, tls: &Tls) -> Result<Self, Fault> {
         self.command("STARTTLS", 2).await?;
         if !self.0.buffer().is_empty() {
             let why = "the relay sent data before TLS began: possible STARTTLS injection";
-            return Err(Fault::Unusable(why.to_owned()));
+            return Err(Fault::new(why));
         }
         let secured = tls_over(self.0.into_inner(), tls);
         let wire = within(GREETING_DEADLINE, "TLS handshake", secured).await?;
@@ -139,12 +89,12 @@ impl Connection {
                 [] => "none".to_owned(),
                 others => quoted(others.join(" ").as_bytes(), None),
             };
-            return Err(Fault::Unusable(format!(
+            return Err(Fault::new(format!(
                 "the relay offers neither AUTH PLAIN nor LOGIN (it offers: {others})"
             )));
         };
         // Some relays quote commands that they reject.
-        let concealed = |fault: Fault| Fault::Unusable(fault.words(Some(&secret)));
+        let concealed = |fault: Fault| Fault::new(fault.words(Some(&secret)));
         answered.map(drop).map_err(concealed)
     }
 
@@ -155,20 +105,29 @@ impl Connection {
     }
 
     async fn exchange(&mut self, name: &str, line: &str, expected: u16) -> Result<Reply, Fault> {
-        let asked = self.ask(format!("{line}\r\n").into_bytes(), expected);
-        within(COMMAND_DEADLINE, &format!("reply to {name}"), asked).await
+        let bytes = format!("{line}\r\n").into_bytes();
+        self.ask(COMMAND_DEADLINE, name, bytes, expected).await
     }
 
     /// Sends a message, after the relay's reply to DATA.
     pub(super) async fn message(&mut self, message: &[u8]) -> Result<Reply, Fault> {
-        let asked = self.ask(stuffed(message), 2);
-        within(MESSAGE_DEADLINE, "reply to the message", asked).await
+        self.ask(MESSAGE_DEADLINE, "the message", stuffed(message), 2)
+            .await
     }
 
-    async fn ask(&mut self, bytes: Vec<u8>, expected: u16) -> Result<Reply, Fault> {
-        self.0.write_all(&bytes).await?;
-        self.0.flush().await?;
-        self.reply(expected).await
+    async fn ask(
+        &mut self,
+        deadline: Duration,
+        name: &str,
+        bytes: Vec<u8>,
+        expected: u16,
+    ) -> Result<Reply, Fault> {
+        let asked = async {
+            self.0.write_all(&bytes).await?;
+            self.0.flush().await?;
+            self.reply(expected).await
+        };
+        within(deadline, &format!("reply to {name}"), asked).await
     }
 
     /// The next reply, of up to 64 KiB.
@@ -183,13 +142,13 @@ impl Connection {
             let why = match reply.push(&line) {
                 _ if left == 0 => "the relay's reply is longer than 64 KiB",
                 Some(true) if reply.code / 100 == expected => return Ok(reply),
-                Some(true) => return Err(Fault::Answer(reply)),
+                Some(true) => return Err(Fault::of_reply(reply)),
                 // The connection ended within the line.
-                _ if !is_whole => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                _ if !is_whole => return Err(io::Error::from(UnexpectedEof).into()),
                 Some(false) => continue,
                 None => "the relay's reply is not SMTP",
             };
-            return Err(Fault::Garbled(why, line));
+            return Err(Fault::of_garbage(why, line));
         }
     }
 }
@@ -201,7 +160,7 @@ async fn within<T>(
 ) -> Result<T, Fault> {
     timeout(deadline, work).await.unwrap_or_else(|_elapsed| {
         let seconds = deadline.as_secs();
-        Err(Fault::Lost(format!("no {hoped} within {seconds} seconds")))
+        Err(Fault::new(format!("no {hoped} within {seconds} seconds")))
     })
 }
 
@@ -217,7 +176,7 @@ async fn tls_over(
             _ => "",
         };
         let words = quoted(error.to_string().as_bytes(), None);
-        Fault::Lost(format!("TLS failed: {words}{hint}"))
+        Fault::new(format!("TLS failed: {words}{hint}"))
     })?;
     Ok(Box::new(secured))
 }

@@ -9,8 +9,6 @@ mod blame;
 mod connection;
 mod reply;
 
-use std::io;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -24,12 +22,12 @@ use tokio::time::timeout;
 use crate::domain::{EmailAddress, Letter, Relay, RelaySecurity, Sender};
 use crate::ports::{MailError, MailSender};
 
-use self::blame::{Step, blame};
-use self::connection::{Connection, Fault, Tls};
+use self::blame::Fault;
+use self::connection::{Connection, Tls};
 
 use crate::adapters::files::operator_file::PasswordFile;
 use crate::adapters::outbound::connect::connect;
-use crate::adapters::outbound::{Roots, tls_config};
+use crate::adapters::outbound::{Roots, tls};
 
 /// Longest wait for the relay after it has accepted an email.
 const QUIT_DEADLINE: Duration = Duration::from_secs(2);
@@ -65,12 +63,12 @@ impl SmtpMailSender {
     /// # Errors
     /// The reason why the settings cannot work.
     pub fn open(settings: SmtpSettings, roots: Roots) -> Result<Self, String> {
-        let config = tls_config(roots).map_err(|error| format!("TLS cannot be set up: {error}"))?;
+        let tls = tls(roots).map_err(|error| format!("TLS cannot be set up: {error}"))?;
         let host = settings.relay.host.trim_end_matches('.').to_owned();
         let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
         let from = address(&settings.sender.address)?;
         Ok(Self {
-            tls: (Arc::new(config).into(), name),
+            tls: (tls, name),
             settings,
             from,
         })
@@ -81,68 +79,33 @@ impl SmtpMailSender {
     /// # Errors
     /// [`MailError::Account`].
     pub async fn check(&self) -> Result<(), MailError> {
-        let connection = self.connect().await;
-        let connection = connection.map_err(|fault| blame(&fault, Step::Before, None))?;
-        end(connection).await;
+        end(self.connect().await?).await;
         Ok(())
     }
 
     async fn connect(&self) -> Result<Connection, Fault> {
         let relay = &self.settings.relay;
-        let stream = connect(&relay.host, relay.port).await;
-        let stream = stream.map_err(|error| {
-            if error.kind() == io::ErrorKind::TimedOut {
-                Fault::Lost("no connection within 5 seconds".to_owned())
-            } else {
-                error.into()
-            }
-        })?;
+        let stream = connect(&relay.host, relay.port).await?;
         let is_secure = relay.security == RelaySecurity::Tls;
         let mut connection = Connection::greeted(stream, is_secure.then_some(&self.tls)).await?;
+        let ehlo = format!("EHLO {}", self.from.domain());
+        let mut hello = connection.command(&ehlo, 2).await?;
         let starts_tls = relay.security == RelaySecurity::StartTls;
-        let needs_extensions = starts_tls || relay.user.is_some();
-        let mut hello = connection
-            .hello(self.from.domain(), needs_extensions)
-            .await?;
+        let offers_tls = hello.extension("STARTTLS").is_some();
         // On this machine, TLS is used only if the relay accepts no password without it.
         let has_log_in = relay.user.is_none() || hello.extension("AUTH").is_some();
-        let is_needed = !is_secure && !has_log_in && hello.extension("STARTTLS").is_some();
-        if starts_tls || is_needed {
-            if hello.extension("STARTTLS").is_none() {
-                let why = "the relay does not offer STARTTLS, and nothing is sent without TLS";
-                return Err(Fault::Unusable(why.to_owned()));
-            }
+        if starts_tls && !offers_tls {
+            let why = "the relay does not offer STARTTLS, and nothing is sent without TLS";
+            return Err(Fault::new(why));
+        }
+        if starts_tls || !is_secure && !has_log_in && offers_tls {
             connection = connection.start_tls(&self.tls).await?;
-            hello = connection
-                .hello(self.from.domain(), needs_extensions)
-                .await?;
+            hello = connection.command(&ehlo, 2).await?;
         }
         if let (Some(user), Some(password_file)) = (&relay.user, &self.settings.password_file) {
-            let password = password_file.read().await.map_err(Fault::Unusable)?;
+            let password = password_file.read().await.map_err(Fault::new)?;
             connection.log_in(&hello, user, &password).await?;
         }
-        Ok(connection)
-    }
-
-    /// Hands the email over. Returns the connection, which the caller ends.
-    async fn hand_over(&self, to: &EmailAddress, message: &str) -> Result<Connection, MailError> {
-        // The relay has rejected nobody.
-        let to = address(to).map_err(MailError::Later)?;
-        let at = |step| {
-            let name = to.user();
-            move |fault| blame(&fault, step, Some(name))
-        };
-        let mut connection = self.connect().await.map_err(at(Step::Before))?;
-        for (line, expected, step) in [
-            (format!("MAIL FROM:<{}>", self.from), 2, Step::Before),
-            (format!("RCPT TO:<{to}>"), 2, Step::Recipient),
-            ("DATA".to_owned(), 3, Step::Recipient),
-        ] {
-            let answered = connection.command(&line, expected).await;
-            answered.map_err(at(step))?;
-        }
-        let taken = connection.message(message.as_bytes()).await;
-        taken.map_err(at(Step::Sent))?;
         Ok(connection)
     }
 }
@@ -154,8 +117,19 @@ impl MailSender for SmtpMailSender {
     }
 
     async fn send(&self, to: &EmailAddress, message: &str) -> Result<(), MailError> {
+        // The relay has rejected nobody.
+        let to = address(to).map_err(MailError::Later)?;
+        let mut connection = self.connect().await?;
+        let sender = format!("MAIL FROM:<{}>", self.from);
+        connection.command(&sender, 2).await?;
+        for (line, expected) in [(&*format!("RCPT TO:<{to}>"), 2), ("DATA", 3)] {
+            let answered = connection.command(line, expected).await;
+            answered.map_err(|fault| fault.blame(to.user(), false))?;
+        }
+        let taken = connection.message(message.as_bytes()).await;
+        taken.map_err(|fault| fault.blame(to.user(), true))?;
         // It has been accepted, whatever the relay says now.
-        end(self.hand_over(to, message).await?).await;
+        end(connection).await;
         Ok(())
     }
 }

@@ -1,14 +1,12 @@
 //! A relay's replies (RFC 5321, section 4.2). Their texts may be any bytes.
 
-use crate::domain::quoted;
-
 /// A reply of one or more lines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Reply {
-    /// The code of its last line.
+    /// The code of its last line; 0 if there is none.
     pub(super) code: u16,
     /// The texts of its lines, without their codes.
-    text: Vec<u8>,
+    pub(super) text: Vec<u8>,
 }
 
 impl Reply {
@@ -60,13 +58,6 @@ impl Reply {
                 .find_map(|(_, word)| status(word))
         })
     }
-
-    /// One line for the operator, without addresses and `name` ([`quoted`]).
-    pub(super) fn words(&self, name: Option<&str>) -> String {
-        let words = quoted(&self.text, name);
-        let told = format!("the relay replied {} {words}", self.code);
-        told.trim_end().to_owned()
-    }
 }
 
 fn status(word: &str) -> Option<(u16, u16)> {
@@ -84,6 +75,7 @@ fn status(word: &str) -> Option<(u16, u16)> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::blame::Fault;
     use super::*;
 
     /// The reply at the start of `bytes`.
@@ -195,7 +187,7 @@ mod tests {
             prop_assert!(reply.text.len() <= bytes.len() + 1);
             reply.extension("AUTH");
             reply.status();
-            let words = reply.words(Some("ada"));
+            let words = Fault::of_reply(reply).words(Some("ada"));
             prop_assert!(words.chars().count() < 250);
             prop_assert!(!words.contains(char::is_control));
         }
