@@ -6,8 +6,7 @@ use crate::domain::{Language, LetterTemplate, SecretKeys, Settings, macros::hidd
 use crate::metrics::Metrics;
 use crate::ports::{
     BlockList, Clock, ContactStore, CountStore, DeliveryQueue, Entropy, KeyIssuer, MailSender,
-    ModelClient, QuestionStore, RateLimiter, RevocationList, SignUps, StoreMaintenance,
-    WebhookSender,
+    ModelClient, QuestionStore, RateLimiter, RevocationList, StoreMaintenance, WebhookSender,
 };
 use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
@@ -20,8 +19,8 @@ use crate::usecases::subscribe::Newsletter;
 /// The service's ports and settings. Built once, by `main` or by a test.
 pub struct App {
     pub contacts: Arc<dyn ContactStore>,
-    /// The newsletter provider that takes sign-ups instead of our own store; `None` if contacts are stored here.
-    pub provider: Option<Arc<dyn SignUps>>,
+    /// The newsletter provider that sign-ups are posted to instead of being stored; `None` if contacts are stored here.
+    pub provider: Option<Arc<dyn WebhookSender>>,
     /// The operator's webhook, notified of changes to contacts; `None` if there is none.
     pub webhook: Option<Arc<dyn WebhookSender>>,
     /// The delivery queue.

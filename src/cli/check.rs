@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket;
 use crate::adapters::files::block_list::FileBlockList;
@@ -141,7 +140,7 @@ fn sign_ups(args: &Args) -> Checked {
         None => "the data directory",
     };
     let told = "the webhook's URL and secret are valid";
-    let webhook = wiring::newsletter_webhook(args, &CancellationToken::new());
+    let webhook = wiring::newsletter_webhook(args);
     let goes = webhook.map(|webhook| match webhook {
         (None, None) => format!("are stored in {place}"),
         (Some(_), _) => {

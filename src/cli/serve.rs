@@ -105,7 +105,7 @@ pub async fn serve_until_stopped(
     let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
     systemd::notify(None, "opening the stores");
     let windows = WindowsFor::Service;
-    let opened = stores.open(args, windows, settings, Arc::clone(&metrics), &interrupt);
+    let opened = stores.open(args, windows, settings, Arc::clone(&metrics));
     let app = match opened.await {
         Err(StoresError::Flag(line)) => return Err(ServeError::Flag(line)),
         opened => opened?,

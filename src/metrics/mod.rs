@@ -123,8 +123,6 @@ outcomes! {
         /// Confirmed by the provider.
         delivered,
         failed,
-        /// Not sent: too many were in flight.
-        overloaded,
     }
 }
 

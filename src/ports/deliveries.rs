@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::domain::{
     Channel, Delivery, DeliveryId, DeliveryKind, EmailAddress, Failure, LeaveToken, Letter,
-    QueueStanding, Settled, SignUp, Timestamp, Turn,
+    QueueStanding, Settled, Timestamp, Turn,
 };
 
 use super::{PageStream, StoreError};
@@ -68,7 +68,7 @@ pub const fn lease_ms(channel: Channel) -> u64 {
     }
 }
 
-/// Notifies the operator's webhook.
+/// Posts to the operator's webhook: messages from the queue, or sign-ups that are not stored while visitors wait.
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
     /// The body of a message about the contact with this token. An erased contact has no address any more: the
@@ -84,25 +84,6 @@ pub trait WebhookSender: Send + Sync {
     /// `Ok` means that the webhook has accepted it. After an error it may still have received it, and
     /// recognises it by the `id`.
     async fn send(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), Failure>;
-}
-
-/// Takes sign-ups instead of a contact store: the operator's newsletter provider.
-#[async_trait]
-pub trait SignUps: Send + Sync {
-    /// `Ok` means that the provider has confirmed it, within a few seconds.
-    async fn take(&self, sign_up: SignUp) -> Result<(), NotifyError>;
-}
-
-/// The provider did not confirm the sign-up. The text is for the log, never for a client, and contains
-/// no address.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotifyError {
-    /// Too many sign-ups are in flight; this one was not sent.
-    #[error("too many sign-ups in flight")]
-    Overloaded,
-    /// The provider refused, failed or did not respond.
-    #[error("provider failed: {0}")]
-    Failed(String),
 }
 
 /// Sends email through the operator's account at a relay.

@@ -18,9 +18,7 @@ mod system;
 
 pub use contact_store::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS};
 pub use credentials::{KeyIssuer, RevocationList};
-pub use deliveries::{
-    DeliveryQueue, MailError, MailSender, NotifyError, SignUps, WebhookSender, lease_ms,
-};
+pub use deliveries::{DeliveryQueue, MailError, MailSender, WebhookSender, lease_ms};
 pub use model_client::{
     AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply, NullSink, SinkClosed,
 };

@@ -1,11 +1,11 @@
 //! Signing up an address for the newsletter.
 
 use crate::domain::{
-    Client, Consent, Contact, Decision, DeliveryKind, EmailAddress, LeaveToken, MacKey, Origin,
-    OriginHash, PolicyName, SignUp, Subject, Subscription,
+    Client, Consent, Contact, Decision, DeliveryId, DeliveryKind, EmailAddress, Failure,
+    LeaveToken, MacKey, Origin, OriginHash, PolicyName, SignUp, Subject, Subscription, Timestamp,
 };
-use crate::metrics::Metrics;
-use crate::ports::{ContactStore, Entropy, LimiterError, NotifyError, SignUps, StoreError, random};
+use crate::metrics::WebhookMetrics;
+use crate::ports::{ContactStore, Entropy, LimiterError, StoreError, WebhookSender, random};
 
 use super::meter::{ChargeError, Meter};
 use super::notices::Notices;
@@ -14,8 +14,8 @@ use super::opt_in::OptIn;
 #[derive(Clone, Copy)]
 pub struct Newsletter<'a> {
     pub contacts: &'a dyn ContactStore,
-    /// Receives the sign-ups in place of the store, if any.
-    pub provider: Option<&'a dyn SignUps>,
+    /// Is posted the sign-ups in place of the store, if any.
+    pub provider: Option<&'a dyn WebhookSender>,
     /// Hashes the origin of a sign-up.
     pub origin_key: &'a MacKey,
     /// Random bytes for unsubscribe tokens.
@@ -66,12 +66,15 @@ pub enum SubscribeError {
 
 /// The fault behind a sign-up that was charged, but is not stored.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
 pub enum SignUpFailure {
     /// The limiter can't decide if the contact may be asked to confirm.
+    #[error(transparent)]
     Limiter(#[from] LimiterError),
+    #[error(transparent)]
     Store(#[from] StoreError),
-    Provider(#[from] NotifyError),
+    /// The text is for the log, never for a client, and contains no address.
+    #[error("provider failed: {0}")]
+    Provider(String),
 }
 
 /// Signs up `email`. The work and the time taken don't depend on earlier sign-ups of the address.
@@ -113,7 +116,7 @@ pub async fn subscribe(
     }
 }
 
-/// Stores a sign-up or passes it on, with its delivery: with double opt-in the email that asks to confirm,
+/// Passes a sign-up on, or stores it with its delivery: with double opt-in the email that asks to confirm,
 /// otherwise the event for the operator's program.
 async fn sign_up(
     newsletter: Newsletter<'_>,
@@ -124,6 +127,9 @@ async fn sign_up(
 ) -> Result<Outcome, SignUpFailure> {
     let now = consent.at;
     let new = LeaveToken::from_bytes(random(newsletter.entropy));
+    if let Some(provider) = newsletter.provider {
+        return pass_on(provider, &email, &new, now, &meter.metrics.webhook).await;
+    }
     let (leave_token, (notice, mail)) = match newsletter.opt_in {
         None => {
             let notices = newsletter.notices;
@@ -150,10 +156,6 @@ async fn sign_up(
         notice,
         is_to_be_confirmed: newsletter.opt_in.is_some(),
     };
-    if let Some(provider) = newsletter.provider {
-        pass_on(provider, sign_up, meter.metrics).await?;
-        return Ok(Outcome::PassedOn);
-    }
     let subscription = match newsletter.contacts.keep(sign_up).await {
         Ok(subscription) => subscription,
         Err(error) => {
@@ -175,19 +177,27 @@ async fn sign_up(
     })
 }
 
+/// The provider may have received a sign-up that timed out, and gets it again when the visitor retries.
 async fn pass_on(
-    provider: &dyn SignUps,
-    sign_up: SignUp,
-    metrics: &Metrics,
-) -> Result<(), NotifyError> {
-    let taken = provider.take(sign_up).await;
-    let counter = match &taken {
-        Ok(()) => &metrics.webhook.delivered,
-        Err(NotifyError::Failed(_)) => &metrics.webhook.failed,
-        Err(NotifyError::Overloaded) => &metrics.webhook.overloaded,
-    };
-    counter.increase();
-    taken
+    provider: &dyn WebhookSender,
+    email: &EmailAddress,
+    token: &LeaveToken,
+    now: Timestamp,
+    metrics: &WebhookMetrics,
+) -> Result<Outcome, SignUpFailure> {
+    let kind = DeliveryKind::Subscribed;
+    let body = provider.write(kind, Some(email), token, now);
+    let id = DeliveryId::new(kind, token, now);
+    match provider.send(id, &body, now).await {
+        Ok(()) => {
+            metrics.delivered.increase();
+            Ok(Outcome::PassedOn)
+        }
+        Err(Failure::Later { error, .. } | Failure::Final(error)) => {
+            metrics.failed.increase();
+            Err(SignUpFailure::Provider(error))
+        }
+    }
 }
 
 fn origin(key: &MacKey, limiter_key: &MacKey, client: &Client) -> Origin {

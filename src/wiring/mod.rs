@@ -30,7 +30,7 @@ use crate::adapters::tls::CertificateFiles;
 use crate::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
 use crate::config::{Args, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
-use crate::ports::{ModelClient, NullSink, SignUps, WebhookSender};
+use crate::ports::{ModelClient, NullSink, WebhookSender};
 use crate::site::image::is_image;
 use crate::site::{Image, ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
 
@@ -151,15 +151,12 @@ pub async fn ask_model(
 }
 
 type DynWebhookSender = Arc<dyn WebhookSender>;
-type DynSignUps = Arc<dyn SignUps>;
 
 /// The operator's webhook as configured: the sender that the queue notifies of changes to contacts, or the provider
-/// that takes sign-ups while their visitors wait, instead of our own store. These waits end when `interrupt` is
-/// cancelled.
+/// that sign-ups are posted to while their visitors wait, instead of being stored.
 pub fn newsletter_webhook(
     args: &Args,
-    interrupt: &CancellationToken,
-) -> Result<(Option<DynWebhookSender>, Option<DynSignUps>), String> {
+) -> Result<(Option<DynWebhookSender>, Option<DynWebhookSender>), String> {
     let Some(url) = &args.newsletter_webhook else {
         return Ok((None, None));
     };
@@ -172,11 +169,13 @@ pub fn newsletter_webhook(
     let roots = roots(url.as_str()).map_err(of(flag))?;
     let base_url = args.public_origin();
     let base_url = base_url.map(|_| args.settings(args.listen).base_url);
-    let client = WebhookClient::open(url.as_str(), secrets, base_url, roots, interrupt.clone());
-    let client = client.map_err(of(flag))?;
-    Ok(match args.newsletter_webhook_mode {
-        WebhookMode::Queue => (Some(Arc::new(client)), None),
-        WebhookMode::Direct => (None, Some(Arc::new(client))),
+    let is_direct = args.newsletter_webhook_mode == WebhookMode::Direct;
+    let client = WebhookClient::open(url.as_str(), secrets, base_url, roots, is_direct);
+    let client = Arc::new(client.map_err(of(flag))?);
+    Ok(if is_direct {
+        (None, Some(client))
+    } else {
+        (Some(client), None)
     })
 }
 

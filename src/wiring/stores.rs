@@ -5,8 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use crate::adapters::cluster::FallbackRateLimiter;
 use crate::adapters::cluster::credential_cache::CredentialCache;
 use crate::adapters::files::SystemFiles;
@@ -62,17 +60,16 @@ pub struct Stores {
 
 impl Stores {
     /// Opens what the flags name, as the application of commands: no model answers, and no email asks to confirm.
-    /// Blocks the thread while a data directory is opened. A webhook's waits end when `interrupt` is cancelled.
+    /// Blocks the thread while a data directory is opened.
     pub async fn open(
         &mut self,
         args: &Args,
         windows: WindowsFor,
         settings: Settings,
         metrics: Arc<Metrics>,
-        interrupt: &CancellationToken,
     ) -> Result<App, StoresError> {
         // Before the stores, which must be closed once they are open.
-        let (webhook, provider) = newsletter_webhook(args, interrupt)?;
+        let (webhook, provider) = newsletter_webhook(args)?;
         let mail = mail_sender(args)?;
         let policies = &settings.policies;
         let opened = match (&args.engines.store, &args.data_dir) {
@@ -264,8 +261,7 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     };
     let mut stores = Stores::default();
     let (settings, metrics) = (args.settings(args.listen), Arc::new(Metrics::new([])));
-    let never = CancellationToken::new();
-    let opened = stores.open(args, windows, settings, metrics, &never);
+    let opened = stores.open(args, windows, settings, metrics);
     Ok((opened.await?, stores))
 }
 

@@ -12,7 +12,6 @@ use landing_api::operator::operation::{Answer, OperatorRequest};
 use landing_api::ports::{DeliveryQueue, StoreError};
 use landing_api::usecases::deliver::deliver_to_webhook;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::fixtures::listed;
 use crate::harness::{Call, Setup, TestApp};
@@ -74,11 +73,7 @@ async fn forget(app: &TestApp, email: &str) -> Value {
 async fn a_contact_is_kept_and_told_from_sign_up_to_erasure() {
     let provider = Provider::start(Script::Answer(200)).await;
     let secrets = WebhookSecrets::parse(SECRET).unwrap();
-    let client = webhook_client(
-        &provider.url("/hook?token=t"),
-        Some(secrets.clone()),
-        CancellationToken::new(),
-    );
+    let client = webhook_client(&provider.url("/hook?token=t"), Some(secrets.clone()));
     let app = app(Arc::new(client));
     sign_up(&app, "Ada@Example.com").await;
     // Who is signed up again says nothing new.
@@ -159,7 +154,7 @@ async fn whatever_the_program_does_wrong_the_contact_is_kept_and_told_later() {
     let others = [Script::CloseAtOnce, Script::Garbage, Script::Refuse];
     for script in statuses.into_iter().map(Script::Answer).chain(others) {
         let provider = Provider::start(script).await;
-        let client = webhook_client(&provider.url("/"), None, CancellationToken::new());
+        let client = webhook_client(&provider.url("/"), None);
         let app = app(Arc::new(client));
         sign_up(&app, "ada@example.com").await;
         assert_eq!(deliver(&app).await, 1, "{script:?}");
@@ -174,7 +169,7 @@ async fn whatever_the_program_does_wrong_the_contact_is_kept_and_told_later() {
 #[tokio::test(start_paused = true)]
 async fn a_program_that_hangs_is_waited_for_fifteen_seconds() {
     let provider = Provider::start(Script::Hang).await;
-    let client = webhook_client(&provider.url("/"), None, CancellationToken::new());
+    let client = webhook_client(&provider.url("/"), None);
     let app = app(Arc::new(client));
     sign_up(&app, "ada@example.com").await;
     let begun = tokio::time::Instant::now();

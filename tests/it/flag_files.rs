@@ -37,7 +37,7 @@ pub(crate) fn complaint(flags: &[&str]) -> String {
     let stop = CancellationToken::new();
     let opened = site(&args, &facts().settings, &problem::pages())
         .and_then(|site| model_client(&args, &site, &stop))
-        .and_then(|_client| newsletter_webhook(&args, &stop));
+        .and_then(|_client| newsletter_webhook(&args));
     let Err(line) = opened else {
         panic!("{flags:?}");
     };

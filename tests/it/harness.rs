@@ -28,7 +28,7 @@ use landing_api::http::service::{LandingService, ServiceOptions};
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
     AnswerSink, Clock, ContactStore, KeyIssuer, MailSender, ModelClient, ModelError, ModelReply,
-    RateLimiter, RevocationList, SignUps, WebhookSender,
+    RateLimiter, RevocationList, WebhookSender,
 };
 use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ pub(crate) struct Setup {
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) questions: Arc<FileQuestionStore>,
     /// Takes the sign-ups in place of the contacts.
-    pub(crate) provider: Option<Arc<dyn SignUps>>,
+    pub(crate) provider: Option<Arc<dyn WebhookSender>>,
     pub(crate) webhook: Option<Arc<dyn WebhookSender>>,
     /// Contacts are asked to confirm by this.
     pub(crate) mail: Option<Arc<dyn MailSender>>,
@@ -116,7 +116,7 @@ impl Setup {
     }
 
     /// Sign-ups are passed on to `provider`.
-    pub(crate) fn with_provider(provider: Arc<dyn SignUps>) -> Self {
+    pub(crate) fn with_provider(provider: Arc<dyn WebhookSender>) -> Self {
         Self {
             provider: Some(provider),
             ..Self::default()

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Method;
-use landing_api::ports::{LimiterError, NotifyError, StoreError};
+use landing_api::ports::{LimiterError, StoreError};
 use serde_json::{Value, json};
 use tokio::time::advance;
 
 use crate::fixtures::{FaultyRateLimiter, logged_async};
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
+use crate::notify::failed;
 use crate::program::{Program, Ran, command, json_lines};
-use crate::twins::ScriptedSignUps;
+use crate::twins::ScriptedWebhookSender;
 
 /// The value of a field in the one line about a request.
 fn field<'a>(log: &'a str, name: &str) -> Option<&'a str> {
@@ -118,8 +119,8 @@ async fn whatever_fails_no_line_names_whom_it_was_for() {
     };
     let limited = limited.start();
     limited.contacts.fail_with(Some(StoreError::Overloaded));
-    let refuser = ScriptedSignUps::default();
-    refuser.fail_with(Some(NotifyError::Failed("refused".to_owned())));
+    let refuser = ScriptedWebhookSender::default();
+    refuser.fail_with([failed("refused")]);
     let passing_on = Setup {
         provider: Some(Arc::new(refuser)),
         ..Setup::default()

@@ -9,13 +9,14 @@ use landing_api::domain::hourly_counts::Counted;
 use landing_api::domain::policy::PolicyName;
 use landing_api::http::endpoints;
 use landing_api::metrics::{Metrics, StatusClass};
-use landing_api::ports::{KeyIssuer, ModelError, NotifyError, StoreError};
+use landing_api::ports::{KeyIssuer, ModelError, StoreError};
 use serde_json::json;
 
 use crate::fixtures::{House, START};
 use crate::harness::{Call, NOW, PanickingModelClient, Setup, TestApp};
+use crate::notify::failed;
 use crate::site::{facts, render};
-use crate::twins::{ScriptedModelClient, ScriptedSignUps};
+use crate::twins::{ScriptedModelClient, ScriptedWebhookSender};
 
 /// The requests of one endpoint in the order of the classes.
 fn requests(metrics: &Metrics, name: &str) -> [u64; 5] {
@@ -132,17 +133,14 @@ async fn sign_ups_keys_and_agents_count_when_they_are_there() {
 
 #[tokio::test]
 async fn what_the_provider_says_is_counted() {
-    let provider = Arc::new(ScriptedSignUps::default());
+    let provider = Arc::new(ScriptedWebhookSender::default());
     let app = Setup::with_provider(provider.clone()).start();
     app.send(Call::sign_up("ada@example.com")).await;
-    provider.fail_with(Some(NotifyError::Overloaded));
-    app.send(Call::sign_up("bob@example.com")).await;
-    provider.fail_with(Some(NotifyError::Failed("no".to_owned())));
+    provider.fail_with([failed("no"), failed("no")]);
     app.send(Call::sign_up("bob@example.com")).await;
     app.send(Call::sign_up("bob@example.com")).await;
     let webhook = &app.metrics.webhook;
     assert_eq!(webhook.delivered.get(), 1);
-    assert_eq!(webhook.overloaded.get(), 1);
     assert_eq!(webhook.failed.get(), 2);
     assert_eq!(app.metrics.totals().get(Counted::SignUps), 1);
 }

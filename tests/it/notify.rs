@@ -8,19 +8,19 @@ use hyper::StatusCode;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::outbound::webhook::WebhookClient;
 use landing_api::adapters::outbound::webhook::signature::WebhookSecrets;
-use landing_api::ports::{NotifyError, SignUps, StoreError};
+use landing_api::domain::Failure;
+use landing_api::ports::{StoreError, WebhookSender};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::provider::{Provider, Script};
-use crate::twins::ScriptedSignUps;
+use crate::twins::ScriptedWebhookSender;
 
 const PATH: &str = "/api/v1/newsletter";
 const ALIAS: &str = "/api/newsletter";
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
-fn app(provider: Arc<dyn SignUps>) -> TestApp {
+fn app(provider: Arc<dyn WebhookSender>) -> TestApp {
     Setup {
         provider: Some(provider),
         ..Setup::default()
@@ -28,22 +28,32 @@ fn app(provider: Arc<dyn SignUps>) -> TestApp {
     .start()
 }
 
-pub(crate) fn webhook(url: &str, secrets: Option<WebhookSecrets>) -> WebhookClient {
-    webhook_client(url, secrets, CancellationToken::new())
+/// Posts sign-ups while their visitors wait.
+pub(crate) fn direct_webhook(url: &str, secrets: Option<WebhookSecrets>) -> WebhookClient {
+    open(url, secrets, true)
 }
 
-pub(crate) fn webhook_client(
-    url: &str,
-    secrets: Option<WebhookSecrets>,
-    interrupt: CancellationToken,
-) -> WebhookClient {
+/// Posts messages from the queue.
+pub(crate) fn webhook_client(url: &str, secrets: Option<WebhookSecrets>) -> WebhookClient {
+    open(url, secrets, false)
+}
+
+fn open(url: &str, secrets: Option<WebhookSecrets>, is_direct: bool) -> WebhookClient {
     let base_url = Some("https://landing.example".to_owned());
-    WebhookClient::open(url, secrets, base_url, Roots::of([]), interrupt).unwrap()
+    WebhookClient::open(url, secrets, base_url, Roots::of([]), is_direct).unwrap()
+}
+
+/// The failure of a provider.
+pub(crate) fn failed(error: &str) -> Failure {
+    Failure::Later {
+        error: error.to_owned(),
+        wait_ms: None,
+    }
 }
 
 fn app_before(provider: &Provider) -> TestApp {
     let secret = WebhookSecrets::parse(SECRET).unwrap();
-    let webhook = webhook(&provider.url("/hook?token=t"), Some(secret));
+    let webhook = direct_webhook(&provider.url("/hook?token=t"), Some(secret));
     app(Arc::new(webhook))
 }
 
@@ -100,7 +110,7 @@ async fn while_a_secret_changes_a_sign_up_bears_both_signatures() {
     const NEXT: &str = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3";
     let provider = Provider::start(Script::Answer(200)).await;
     let secrets = WebhookSecrets::parse(&format!("{SECRET}\n{NEXT}")).unwrap();
-    let app = app(Arc::new(webhook(&provider.url("/"), Some(secrets))));
+    let app = app(Arc::new(direct_webhook(&provider.url("/"), Some(secrets))));
     let reply = app.send(sign_up(PATH, "ada@example.com")).await;
     assert_eq!(reply.status, StatusCode::OK);
     let [request] = provider.requests().try_into().unwrap();
@@ -117,7 +127,7 @@ async fn while_a_secret_changes_a_sign_up_bears_both_signatures() {
 #[tokio::test]
 async fn every_sign_up_has_a_name_of_its_own_and_without_a_secret_no_signature() {
     let provider = Provider::start(Script::Answer(204)).await;
-    let app = app(Arc::new(webhook(&provider.url("/"), None)));
+    let app = app(Arc::new(direct_webhook(&provider.url("/"), None)));
     for path in [PATH, ALIAS] {
         let reply = app.send(sign_up(path, "ada@example.com")).await;
         assert_eq!(reply.status, StatusCode::OK);
@@ -172,7 +182,7 @@ async fn whatever_the_provider_does_wrong_is_503_and_refunded() {
 async fn a_provider_that_speaks_no_tls_is_503() {
     let provider = Provider::start(Script::Garbage).await;
     let url = provider.url("/").replace("http://", "https://");
-    let app = app(Arc::new(webhook(&url, None)));
+    let app = app(Arc::new(direct_webhook(&url, None)));
     let reply = app.send(sign_up(PATH, "ada@example.com")).await;
     check_refunded(&app, &reply);
 }
@@ -191,50 +201,22 @@ async fn a_provider_that_hangs_is_waited_for_five_seconds() {
     assert!(is_in_time, "{waited:?}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn past_64_on_their_way_sign_ups_are_refused_at_once() {
-    let provider = Provider::start(Script::Hang).await;
-    let app = Arc::new(app_before(&provider));
-    let waiting: Vec<_> = (0..64)
-        .map(|number| {
-            let app = Arc::clone(&app);
-            let call = sign_up(PATH, &format!("user{number}@example.com"))
-                .from(&format!("192.0.2.{number}"));
-            tokio::spawn(async move { app.send(call).await })
-        })
-        .collect();
-    // Everybody begins before anything has waited.
-    for _ in 0..64 {
-        tokio::task::yield_now().await;
-    }
-    let begun = tokio::time::Instant::now();
-    let late = sign_up(PATH, "ada@example.com").from("198.51.100.7");
-    let reply = app.send(late).await;
-    assert!(begun.elapsed() < Duration::from_secs(1));
-    check_refunded(&app, &reply);
-    for waiter in waiting {
-        check_refunded(&app, &waiter.await.unwrap());
-    }
-    assert_eq!(provider.requests().len(), 64);
-}
-
 #[tokio::test]
 async fn exactly_the_failed_entry_is_given_back() {
-    let provider = Arc::new(ScriptedSignUps::default());
+    let provider = Arc::new(ScriptedWebhookSender::default());
     let app = app(provider.clone());
     for remaining in [7, 6] {
         let reply = app.send(sign_up(PATH, "ada@example.com")).await;
         assert_eq!(reply.remaining(), remaining);
         app.clock.advance_ms(10_000);
     }
-    provider.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
+    provider.fail_with([(); 3].map(|()| failed("answered 500")));
     for path in [PATH, ALIAS, PATH] {
         let reply = app.send(sign_up(path, "ada@example.com")).await;
         assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(reply.remaining(), 6);
         assert_eq!(reply.header("ratelimit-reset"), Some("880"));
     }
-    provider.fail_with(None);
     for (path, remaining) in [(ALIAS, 5), (PATH, 4)] {
         let reply = app.send(sign_up(path, "ada@example.com")).await;
         assert_eq!(reply.remaining(), remaining, "both paths share a count");
@@ -245,9 +227,9 @@ async fn exactly_the_failed_entry_is_given_back() {
 
 #[tokio::test]
 async fn a_network_cannot_knock_at_a_provider_without_end() {
-    let provider = Arc::new(ScriptedSignUps::default());
+    let provider = Arc::new(ScriptedWebhookSender::default());
     let app = app(provider.clone());
-    provider.fail_with(Some(NotifyError::Overloaded));
+    provider.fail_with([(); 120].map(|()| failed("answered 500")));
     for failed in 1..=120 {
         let reply = app.send(sign_up(PATH, "ada@example.com")).await;
         assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
@@ -268,7 +250,7 @@ async fn a_network_cannot_knock_at_a_provider_without_end() {
 
 #[tokio::test]
 async fn bad_requests_and_refusals_reach_no_provider() {
-    let provider = Arc::new(ScriptedSignUps::default());
+    let provider = Arc::new(ScriptedWebhookSender::default());
     let app = Setup {
         provider: Some(provider.clone()),
         ..Setup::default()
@@ -287,7 +269,7 @@ async fn bad_requests_and_refusals_reach_no_provider() {
 
 #[tokio::test]
 async fn health_asks_the_store_of_keys_and_not_the_one_of_contacts() {
-    let app = app(Arc::new(ScriptedSignUps::default()));
+    let app = app(Arc::new(ScriptedWebhookSender::default()));
     let failure = || Some(StoreError::Unavailable("disk on fire".to_owned()));
     app.contacts.fail_with(failure());
     let reply = app.send(Call::get("/api/v1/health")).await;

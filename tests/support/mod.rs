@@ -11,7 +11,6 @@ mod key_issuer;
 mod mail_sender;
 mod model_client;
 mod revocation_list;
-mod sign_ups;
 mod store_maintenance;
 mod webhook_sender;
 
@@ -29,7 +28,6 @@ pub(crate) use key_issuer::MemoryKeyIssuer;
 pub(crate) use mail_sender::ScriptedMailSender;
 pub(crate) use model_client::{MemoryAnswerSink, ScriptedModelClient};
 pub(crate) use revocation_list::MemoryRevocationList;
-pub(crate) use sign_ups::ScriptedSignUps;
 pub(crate) use store_maintenance::MemoryStoreMaintenance;
 pub(crate) use webhook_sender::ScriptedWebhookSender;
 

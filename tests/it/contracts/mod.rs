@@ -13,5 +13,5 @@ mod model_client;
 mod rate_limiter;
 mod refunds;
 mod revocation_list;
-mod sign_ups;
 mod stores;
+mod webhook_sender;

@@ -14,7 +14,7 @@ use landing_api::domain::secret::MacKey;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
     AnswerSink, ContactStore, LimiterError, ModelClient, ModelError, ModelPermit, ModelReply,
-    NotifyError, NullSink, RateLimiter, SignUps, StoreError,
+    NullSink, RateLimiter, StoreError, WebhookSender,
 };
 use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError, ChatIdentity};
 use landing_api::usecases::issue_key::{IssueError, issue_key};
@@ -26,9 +26,10 @@ use super::limiters::limiters;
 use crate::fixtures::{
     FaultyRateLimiter, START, address, limiter_in_memory, mac_key, no_evidence, policies,
 };
+use crate::notify::failed;
 use crate::twins::{
     ManualClock, MemoryAnswerSink, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient,
-    ScriptedSignUps, SeededEntropy,
+    ScriptedWebhookSender, SeededEntropy,
 };
 
 const QUOTA: &str = "3/60s";
@@ -67,7 +68,7 @@ impl Desk {
     fn newsletter<'a>(
         &'a self,
         contacts: &'a dyn ContactStore,
-        provider: Option<&'a dyn SignUps>,
+        provider: Option<&'a dyn WebhookSender>,
     ) -> Newsletter<'a> {
         Newsletter {
             contacts,
@@ -132,8 +133,8 @@ impl Desk {
 
     /// What comes of a sign-up of `name` that the provider does not take.
     async fn sign_up(&self, limiter: &dyn RateLimiter, host: u8, name: &str) -> String {
-        let provider = ScriptedSignUps::default();
-        provider.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
+        let provider = ScriptedWebhookSender::default();
+        provider.fail_with([failed("answered 500")]);
         let contacts = MemoryContactStore::default();
         let newsletter = self.newsletter(&contacts, Some(&provider));
         let (meter, client) = (self.meter(limiter), client(host));

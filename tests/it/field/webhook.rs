@@ -3,7 +3,6 @@
 use landing_api::domain::delivery::{DeliveryId, Failure};
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::WebhookSender as _;
-use tokio_util::sync::CancellationToken;
 
 use super::peer::{Peer, Script};
 use crate::notify::webhook_client;
@@ -14,7 +13,7 @@ const NOON: Timestamp = Timestamp::from_ms(1_795_262_400_000);
 /// The failure of a message that is answered so: why, and for how long the receiver is left alone.
 async fn failure(script: Script) -> (String, Option<u64>) {
     let peer = Peer::start(vec![script]).await;
-    let client = webhook_client(&peer.url("/hook?token=t"), None, CancellationToken::new());
+    let client = webhook_client(&peer.url("/hook?token=t"), None);
     let sent = client
         .send(DeliveryId::from_bytes([7; 16]), "{}", NOON)
         .await;

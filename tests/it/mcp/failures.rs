@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::http::server::ServerLimits;
-use landing_api::ports::{ModelError, NotifyError, StoreError};
+use landing_api::ports::{ModelError, StoreError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::bad_bodies::bad_members;
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp, rows};
+use crate::notify::failed;
 use crate::transport::{Connection, waiting_turn};
-use crate::twins::{ScriptedModelClient, ScriptedSignUps};
+use crate::twins::{ScriptedModelClient, ScriptedWebhookSender};
 
 use super::tools::validator;
 use super::{ask, ask_on_the_wire, call, call_raw, failure, listed, mint, ping, subscribe};
@@ -97,8 +98,8 @@ ask_assistant | {"messages":[{"role":"user","content":"m","name":"n"}]} | #/mess
 #[tokio::test]
 async fn what_fails_behind_a_tool_is_told_without_its_cause() {
     let cause = || "the secret cause".to_owned();
-    let provider = ScriptedSignUps::default();
-    provider.fail_with(Some(NotifyError::Failed(cause())));
+    let provider = ScriptedWebhookSender::default();
+    provider.fail_with([failed(&cause())]);
     let passing_on = Setup::with_provider(Arc::new(provider)).start();
     let failing_model = ScriptedModelClient::new([Err(ModelError::NotStarted(cause()))]);
     let failing_model = Setup::with_model(Arc::new(failing_model)).start();

@@ -6,7 +6,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, Setup, TestApp, rows};
-use crate::twins::{ScriptedMailSender, ScriptedSignUps};
+use crate::twins::{ScriptedMailSender, ScriptedWebhookSender};
 
 use super::{ask, call, listed, mint, plain, raw, subscribe};
 
@@ -84,7 +84,7 @@ async fn hints_say_what_a_tool_does_to_the_world() {
         (true, hints(false, false, true)),
     ] {
         let app = Setup {
-            provider: passes_on.then(|| Arc::new(ScriptedSignUps::default()) as _),
+            provider: passes_on.then(|| Arc::new(ScriptedWebhookSender::default()) as _),
             ..Setup::default()
         }
         .start();

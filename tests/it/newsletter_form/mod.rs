@@ -10,7 +10,7 @@ use landing_api::domain::policy::PolicyName;
 use landing_api::ports::{ContactStore as _, StoreError};
 
 use crate::harness::{Call, Reply, Setup, TestApp};
-use crate::twins::ScriptedSignUps;
+use crate::twins::ScriptedWebhookSender;
 
 const PATH: &str = "/newsletter";
 const ENTER_AGAIN: &str = "400 Please enter your address again.";
@@ -159,7 +159,7 @@ async fn a_form_in_a_frame_leads_to_pages_that_are_shown_there() {
 
 #[tokio::test]
 async fn the_thanks_say_whether_a_provider_asks_for_more() {
-    let app = Setup::with_provider(Arc::new(ScriptedSignUps::default())).start();
+    let app = Setup::with_provider(Arc::new(ScriptedWebhookSender::default())).start();
     leads_to(&app, form("email=ada@example.com"), THANKS).await;
     let thanks = app.send(Call::get(THANKS)).await;
     assert!(thanks.text().contains("If you get a confirmation email"));

@@ -1,0 +1,68 @@
+//! What every [`WebhookSender`] does: the webhook has a message exactly if it said so.
+
+use landing_api::domain::consent::LeaveToken;
+use landing_api::domain::delivery::{DeliveryId, DeliveryKind, Failure};
+use landing_api::domain::email::EmailAddress;
+use landing_api::ports::WebhookSender;
+
+use crate::harness::NOW;
+use crate::notify::{direct_webhook, failed, webhook_client};
+use crate::provider::{Provider, Script};
+use crate::twins::ScriptedWebhookSender;
+
+/// `works` reaches its webhook, which then says what it was told through `told`; `fails` does not.
+async fn check(
+    works: &dyn WebhookSender,
+    told: impl Fn() -> Vec<String>,
+    fails: &dyn WebhookSender,
+) {
+    let kind = DeliveryKind::Subscribed;
+    let mut sent = Vec::new();
+    // The same address again is another message.
+    for (seed, email) in [
+        (1, "ada@example.com"),
+        (2, "bob@example.com"),
+        (3, "ada@example.com"),
+    ] {
+        let (token, email) = (
+            LeaveToken::from_bytes([seed; 16]),
+            EmailAddress::parse(email).unwrap(),
+        );
+        let id = DeliveryId::new(kind, &token, NOW);
+        let body = works.write(kind, Some(&email), &token, NOW);
+        assert!(body.contains(email.as_str()), "{body}");
+        assert_eq!(works.send(id, &body, NOW).await, Ok(()));
+        let failed = fails.send(id, &body, NOW).await.unwrap_err();
+        let (Failure::Later { error, .. } | Failure::Final(error)) = failed;
+        assert!(!error.contains(email.as_str()), "{error}");
+        sent.push(body);
+    }
+    assert_eq!(told(), sent);
+}
+
+#[tokio::test]
+async fn the_twin_fulfils_it() {
+    let works = ScriptedWebhookSender::default();
+    let fails = ScriptedWebhookSender::default();
+    fails.fail_with([(); 3].map(|()| failed("no")));
+    let told = || works.taken().into_iter().map(|(_, body)| body).collect();
+    check(&works, told, &fails).await;
+}
+
+/// The messages that `provider` was sent, oldest first.
+fn posted(provider: &Provider) -> Vec<String> {
+    let requests = provider.requests().into_iter();
+    requests
+        .map(|request| String::from_utf8(request.body).unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_webhook_fulfils_it() {
+    for open in [direct_webhook, webhook_client] {
+        let good = Provider::start(Script::Answer(202)).await;
+        let bad = Provider::start(Script::Answer(500)).await;
+        let (works, fails) = (open(&good.url("/"), None), open(&bad.url("/"), None));
+        check(&works, || posted(&good), &fails).await;
+    }
+}
