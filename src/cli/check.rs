@@ -110,7 +110,8 @@ async fn flags_of_service(args: &Args, form: OutputForm) -> Result<Option<Box<Ar
         return Ok(None);
     };
     let is_running = matches!(admin_socket::connect(dir), Ok(Some(_)));
-    if !is_running || !args.given.are_only("--data-dir") {
+    let is_directory = |word: &String| word.starts_with("--data-dir=");
+    if !is_running || !args.given.words.iter().all(is_directory) {
         return Ok(None);
     }
     // Files from the flags would be read, and keys sent, with rights that the service does not have.

@@ -19,9 +19,10 @@ use crate::ports::{
 };
 use crate::wiring::engines;
 
+use super::answers::show_fields;
 use super::input::obtain;
 use super::outcome::{CommandError, Done, blocking};
-use super::output::{Output, grouped, show};
+use super::output::{Output, grouped};
 use super::signals::unless_interrupted;
 
 /// Revocations and erasures in one of two copies would be undone by the other.
@@ -38,18 +39,7 @@ pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, Comma
         secret_replaced,
     } = engines::migrate_store(&args.engines, &secret).await?;
     let value = json!({"before": before, "after": after, "secret_replaced": secret_replaced});
-    let before = before.map_or_else(|| "none".to_owned(), |number| format!("version {number}"));
-    let secret = if secret_replaced {
-        "the first of the file, replacing another one"
-    } else {
-        "the first of the file"
-    };
-    let fields = [
-        ("Tables before", before),
-        ("Tables now", format!("version {after}")),
-        ("Secret", secret.to_owned()),
-    ];
-    show(form, &value, |output| output.fields(&fields))
+    show_fields(form, "migrate", &value)
 }
 
 /// Copies the data directory to the database: all of it, or nothing if it breaks off.
@@ -105,38 +95,32 @@ async fn copy(
     store: &PostgresStore,
 ) -> Result<[(&'static str, u64); 6], CommandError> {
     let now = Hour::of(SystemClock.now());
-    let copy = async {
-        let filling = store.begin_filling().await?;
-        if !filling.is_empty().await? {
-            return Ok(None);
-        }
-        let contacts = ContactStore::list(ledger, None, None).await?;
-        let contacts = copy_all(&filling, contacts).await?;
-        copy_all(&filling, ledger.consent_texts().await?).await?;
-        let deliveries = copy_all(&filling, DeliveryQueue::list(ledger).await?).await?;
-        // Some may have been sent when the next node runs.
-        if deliveries > 0 {
-            filling.add(Channel::ALL.to_vec()).await?;
-        }
-        let keys = copy_all(&filling, KeyIssuer::list(ledger).await?).await?;
-        let revocations = copy_all(&filling, RevocationList::list(ledger).await?).await?;
-        let tombstones = copy_all(&filling, ledger.tombstones().await?).await?;
-        let hours = counts.list(now.minus(KEPT_HOURS), now.next()).await?;
-        let hours_count = hours.len() as u64;
-        filling.add(hours).await?;
-        filling.commit().await?;
-        Ok(Some([
-            ("contacts", contacts),
-            ("deliveries", deliveries),
-            ("erased addresses", tombstones),
-            ("keys", keys),
-            ("revoked agents", revocations),
-            ("hours of counts", hours_count),
-        ]))
-    };
-    let copied: Result<_, StoreError> = copy.await;
-    let copied = copied.map_err(CommandError::failed)?;
-    copied.ok_or_else(|| CommandError::Failed(NOT_EMPTY.to_owned()))
+    let filling = store.begin_filling().await?;
+    if !filling.is_empty().await? {
+        return Err(CommandError::Failed(NOT_EMPTY.to_owned()));
+    }
+    let contacts = copy_all(&filling, ContactStore::list(ledger, None, None).await?).await?;
+    copy_all(&filling, ledger.consent_texts().await?).await?;
+    let deliveries = copy_all(&filling, DeliveryQueue::list(ledger).await?).await?;
+    // Some may have been sent when the next node runs.
+    if deliveries > 0 {
+        filling.add(Channel::ALL.to_vec()).await?;
+    }
+    let keys = copy_all(&filling, KeyIssuer::list(ledger).await?).await?;
+    let revocations = copy_all(&filling, RevocationList::list(ledger).await?).await?;
+    let tombstones = copy_all(&filling, ledger.tombstones().await?).await?;
+    let hours = counts.list(now.minus(KEPT_HOURS), now.next()).await?;
+    let hours_count = hours.len() as u64;
+    filling.add(hours).await?;
+    filling.commit().await?;
+    Ok([
+        ("contacts", contacts),
+        ("deliveries", deliveries),
+        ("erased addresses", tombstones),
+        ("keys", keys),
+        ("revoked agents", revocations),
+        ("hours of counts", hours_count),
+    ])
 }
 
 /// Copies a list, and returns its length.

@@ -4,16 +4,18 @@
 //! |---|---|
 //! | [`serve`] | the service; `certificate` and `delivering` work beside it |
 //! | `client` | the other end of commands: the running service, or this process |
-//! | `output`, `list`, `outcome` | printing, and the outcomes of commands |
+//! | `output`, `answers`, `outcome` | printing, and the outcomes of commands |
 //! | `input`, `contact_file`, `import_columns`, `signals` | input of commands, confirmations, and interruption |
-//! | `operations` | commands that show what one operation answers |
-//! | `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each other group of commands |
+//! | `asked` | commands that ask the service |
+//! | `contacts`, `migration`, `store` | the longer ones of these, and those that work on files or a database |
 //! | `check`, `network`, `findings` | checks of flags, files and the machine |
 //! | `settings` | the service's file of settings, and its user, for commands |
 //! | `handbook` | the handbook, which is part of the program |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
+mod answers;
+mod asked;
 mod certificate;
 mod check;
 mod client;
@@ -24,18 +26,13 @@ mod findings;
 mod handbook;
 mod import_columns;
 mod input;
-mod keys;
-mod limits;
-mod list;
 mod migration;
 mod network;
-mod operations;
 mod outcome;
 mod output;
 pub mod serve;
 mod settings;
 mod signals;
-mod status;
 mod store;
 
 use std::path::Path;
@@ -87,20 +84,7 @@ async fn ask(command: AskingCommand, form: OutputForm, args: &Args) -> Result<Do
     }
     // On a stopped directory the limiter's windows are opened, too.
     let with_windows = matches!(command, AskingCommand::Limits(_));
-    let work = async |client: &Client| match command {
-        AskingCommand::Status => status::run(args, client).await,
-        AskingCommand::Contacts(command) => contacts::run(command, client).await,
-        AskingCommand::Keys(command) => keys::run(command, client).await,
-        AskingCommand::Agents(command) => operations::agents(command, client).await,
-        AskingCommand::Limits(command) => {
-            limits::run(command, args.engines.limits.is_some(), client).await
-        }
-        AskingCommand::Block(command) => operations::block(command, client).await,
-        AskingCommand::Questions(command) => operations::questions(command, client).await,
-        AskingCommand::Queue(command) => operations::queue(command, client).await,
-        AskingCommand::Mail(command) => operations::mail(command, client).await,
-        AskingCommand::Admin(command) => operations::admin(command, client).await,
-    };
+    let work = async |client: &Client| asked::run(command, args, client).await;
     with_client(Client::open(args, with_windows, form).await?, work).await
 }
 

@@ -209,7 +209,7 @@ async fn webhook(args: &Args) -> Checked {
     let Some(url) = &args.newsletter_webhook else {
         return ok("none: nobody is notified of sign-ups");
     };
-    match connect(url.as_str()).await {
+    match connect(&url.0).await {
         Ok(_certificate) => ok("its host accepts connections; nothing was posted"),
         Err(error) => failed(format!("cannot connect: {error}")),
     }

@@ -6,6 +6,7 @@ use std::io;
 use tokio::task::spawn_blocking;
 
 use crate::adapters::files::open_error::OpenError;
+use crate::ports::StoreError;
 use crate::wiring::StoresError;
 
 /// Outcome of a command that did not fail.
@@ -42,6 +43,9 @@ pub enum CommandError {
     /// Something couldn't be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The stores are unavailable.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A signal ended it.
     #[error("interrupted: anything not printed may not have been done")]
     Interrupted,
@@ -71,7 +75,7 @@ impl CommandError {
     pub const fn status(&self) -> u8 {
         match self {
             Self::OutputClosed => 0,
-            Self::Failed(_) | Self::Open(_) | Self::Io(_) => 1,
+            Self::Failed(_) | Self::Open(_) | Self::Io(_) | Self::Store(_) => 1,
             Self::Input(_) => 2,
             // Like shells report a process ended by SIGINT.
             Self::Interrupted => 130,

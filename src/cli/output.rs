@@ -11,7 +11,7 @@ use crate::domain::printable;
 
 use super::outcome::{CommandError, Done};
 
-pub(super) use crate::operator::words::{grouped, minute, plural, span};
+pub(super) use crate::operator::words::{grouped, plural};
 
 const HEADING: Style = Style::new().bold();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default().bold();

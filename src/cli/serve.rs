@@ -220,7 +220,7 @@ fn announce(args: &Args, bound: SocketAddr) {
     // Not earlier: a failed start is one line.
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
-        flags = args.given.to_string(),
+        flags = args.given.shown.join(" "),
         "starting"
     );
     write_to_pipe(move || {
@@ -262,7 +262,7 @@ impl AdminSide {
             let flags = Arc::new(ServiceFlags {
                 // Relative paths of flags refer to it; empty if it is gone.
                 directory: std::env::current_dir().unwrap_or_default(),
-                words: args.given.words(),
+                words: args.given.words.clone(),
             });
             let serving = move |stop| {
                 let (listener, app) = (Arc::clone(&listener), Arc::clone(&app_served));

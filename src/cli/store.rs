@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use indicatif::HumanBytes;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::adapters::files::SystemFiles;
 use crate::adapters::files::backup::{self, Written};
@@ -12,11 +11,10 @@ use crate::adapters::ledger::{repair_ledger, verify_ledger};
 use crate::config::{Consent, OutputForm};
 use crate::operator::ledger::COMPACT;
 
+use super::answers::show_fields;
 use super::client::Client;
 use super::input::{self, obtain};
-use super::list::show_members;
 use super::outcome::{CommandError, Done, blocking};
-use super::output::{grouped, show};
 
 /// Backs `data_dir` up.
 pub(super) async fn back_up(
@@ -35,12 +33,7 @@ pub(super) async fn back_up(
     let Written { entries, bytes } = blocking(write).await?;
     let file = file.display().to_string();
     let value = json!({"file": file, "entries": entries, "bytes": bytes});
-    let fields = [
-        ("File", file),
-        ("Entries", grouped(entries)),
-        ("Size", HumanBytes(bytes).to_string()),
-    ];
-    show(form, &value, |output| output.fields(&fields))
+    show_fields(form, "backup", &value)
 }
 
 /// Restores `data_dir` from a backup.
@@ -52,25 +45,14 @@ pub(super) async fn restore(
     let path = data_dir.to_owned();
     let file = input::open(file).await?;
     let restored = blocking(move || backup::restore(&SystemFiles, &path, file)).await?;
-    let fields = [
-        ("Entries", grouped(restored.entries)),
-        ("Files", restored.files.join(", ")),
-    ];
-    show(form, &restored, |output| output.fields(&fields))
+    show_fields(form, "restore", &restored)
 }
 
 /// Verifies the ledger in `data_dir`.
 pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, CommandError> {
     let path = data_dir.to_owned();
     let report = blocking(move || verify_ledger(&path)).await?;
-    let fields = [
-        ("Format", grouped(report.format)),
-        ("Compactions", grouped(report.generation)),
-        ("Entries", grouped(report.entries)),
-        ("Contacts", grouped(report.contacts)),
-        ("Size", HumanBytes(report.bytes).to_string()),
-    ];
-    show(form, &report, |output| output.fields(&fields))
+    show_fields(form, "ledger verify", &report)
 }
 
 /// Repairs the ledger in `data_dir`.
@@ -81,28 +63,16 @@ pub(super) async fn repair(
 ) -> Result<Done, CommandError> {
     obtain(consent, "remove the damaged parts of the ledger").await?;
     let path = data_dir.to_owned();
-    let Some(repair) =
-        blocking(move || repair_ledger(&(Arc::new(SystemFiles) as _), &path)).await?
-    else {
-        let fields = [("Result", "no damage found".to_owned())];
-        let value = json!({"damage": null});
-        return show(form, &value, |output| output.fields(&fields));
+    let repaired = blocking(move || repair_ledger(&(Arc::new(SystemFiles) as _), &path)).await?;
+    let answer = match repaired {
+        Some(repair) => json!(repair),
+        None => json!({"damage": null}),
     };
-    let fields = [
-        ("Damage", repair.damage.clone()),
-        ("Original copy", repair.kept.display().to_string()),
-        ("Entries left", grouped(repair.entries)),
-    ];
-    show(form, &repair, |output| output.fields(&fields))
+    show_fields(form, "ledger repair", &answer)
 }
 
 /// Compacts the ledger.
 pub(super) async fn compact(client: &Client) -> Result<Done, CommandError> {
-    let members = [
-        ("Entries before", "entries_before"),
-        ("Entries now", "entries_after"),
-        ("Bytes before", "bytes_before"),
-        ("Bytes now", "bytes_after"),
-    ];
-    show_members(COMPACT, json!({}), &members, client).await
+    let compacted: Value = client.one(COMPACT, json!({})).await?;
+    show_fields(client.form, COMPACT, &compacted)
 }

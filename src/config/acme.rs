@@ -78,22 +78,15 @@ fn domain(text: &str) -> Result<String, &'static str> {
     let Ok(Host::Domain(name)) = Host::parse(rootless(text)) else {
         return Err(FORM);
     };
-    let is_label = |label: &str| {
-        let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        let is_inside = !label.starts_with('-') && !label.ends_with('-');
-        (1..=63).contains(&label.len()) && is_inside && label.chars().all(is_allowed)
-    };
-    let is_full = name.contains('.') && name.len() <= 253 && name.split('.').all(is_label);
+    let is_full = name.contains('.') && name.len() <= 253;
+    let is_full = is_full && name.split('.').all(values::is_label);
     is_full.then_some(name).ok_or(FORM)
 }
 
-fn directory(text: &str) -> Result<String, &'static str> {
-    const FORM: &str =
-        "must be an https URL such as https://acme-v02.api.letsencrypt.org/directory";
-    let url = Url::parse(text).map_err(|_no_url| FORM)?;
-    let is_plain =
-        url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
-    (url.scheme() == "https" && is_plain)
-        .then(|| url.to_string())
-        .ok_or(FORM)
+fn directory(text: &str) -> Result<String, String> {
+    let url = values::http_url(text)?;
+    if url.scheme() != "https" || url.fragment().is_some() {
+        return Err(format!("must be an https URL such as {DEFAULT_DIRECTORY}"));
+    }
+    Ok(url.into())
 }

@@ -18,7 +18,7 @@ use super::engines::EngineArgs;
 use super::given::GivenFlags;
 use super::mail::MailArgs;
 use super::model::{ModelArgs, ModelParam};
-use super::values::{self, WebhookUrl};
+use super::values::{self, SecretUrl};
 
 /// The most questions that the home page offers.
 const SUGGESTIONS_MAX: usize = 6;
@@ -189,7 +189,7 @@ pub struct Args {
 
     /// URL notified of sign-ups, unsubscribes and erasures
     #[arg(long, hide_env_values = true, value_name = "URL", value_parser = values::webhook_url)]
-    pub newsletter_webhook: Option<WebhookUrl>,
+    pub newsletter_webhook: Option<SecretUrl>,
 
     /// When to notify the webhook
     #[arg(

@@ -7,9 +7,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::values;
-use crate::domain::BlockedNetwork;
 
 /// A command of the operator, who may run it while the service runs on the data directory or while it
 /// does not.
@@ -89,8 +89,10 @@ impl Command {
     }
 }
 
-/// A command that asks the service, or this process if no service runs.
-#[derive(Clone, Debug, Subcommand)]
+/// A command that asks the service, or this process if no service runs. Its words are the name of an operation, and its
+/// fields the parameters.
+#[derive(Clone, Debug, Subcommand, Serialize)]
+#[serde(tag = "noun", rename_all = "kebab-case")]
 pub enum AskingCommand {
     /// Show the state of the service and its last 24 hours
     Status,
@@ -132,8 +134,19 @@ pub enum AskingCommand {
     Admin(AdminCommand),
 }
 
+impl AskingCommand {
+    /// The name of its operation, such as `queue drop`, and the parameters.
+    pub fn operation(&self) -> (String, Value) {
+        let params = serde_json::to_value(self).unwrap_or_default();
+        let words = ["noun", "verb"].into_iter();
+        let words = words.filter_map(|tag| params.get(tag)?.as_str());
+        (words.collect::<Vec<_>>().join(" "), params)
+    }
+}
+
 /// A command about the admin page.
-#[derive(Clone, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand, Serialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
 pub enum AdminCommand {
     /// Print a login link for the admin page, valid once, for ten minutes
     ///
@@ -172,42 +185,38 @@ pub struct Consent {
 }
 
 /// A command about contacts.
-#[derive(Clone, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand, Serialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
 pub enum ContactsCommand {
     /// List contacts in the order they were added
-    List {
-        /// Which ones.
-        #[command(flatten)]
-        filter: ContactFilter,
-    },
+    List(ContactFilter),
 
     /// Count contacts
-    Count {
-        /// Which ones.
-        #[command(flatten)]
-        filter: ContactFilter,
-    },
+    Count(ContactFilter),
 
     /// Export contacts to a file, for a spreadsheet or another service
     ///
     /// The file is CSV, or JSON Lines with --json or if its name ends in .jsonl
+    #[serde(skip)]
     Export(ExportArgs),
 
     /// Import contacts from a file
+    #[serde(skip)]
     Import(ImportArgs),
 
-    /// Show the data stored about an address
+    /// Show the data stored about an address, with the proof of consent
     Show {
         /// Email address
         #[arg(value_name = "ADDRESS", value_parser = values::email)]
         email: String,
 
-        /// Include the proof of consent
-        #[arg(long)]
+        /// Always, because it is part of the data.
+        #[arg(skip = true)]
         proof: bool,
     },
 
     /// Permanently erase addresses from every file
+    #[serde(skip)]
     Forget(ForgetArgs),
 }
 
@@ -326,12 +335,14 @@ pub struct ForgetArgs {
 }
 
 /// A command about API keys.
-#[derive(Clone, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand, Serialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
 pub enum KeysCommand {
     /// List keys in the order they were issued
     List,
 
     /// Permanently revoke keys
+    #[serde(skip)]
     Revoke {
         /// Which ones.
         #[command(flatten)]
@@ -343,11 +354,8 @@ pub enum KeysCommand {
     },
 
     /// Check whether keys are accepted
-    Check {
-        /// Which ones.
-        #[command(flatten)]
-        named: NamedKeys,
-    },
+    #[serde(skip)]
+    Check(NamedKeys),
 }
 
 /// Which keys.
@@ -360,7 +368,8 @@ pub struct NamedKeys {
 }
 
 /// A command about agents.
-#[derive(Clone, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand, Serialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
 pub enum AgentsCommand {
     /// List revoked registrations in the order they were revoked
     ListRevoked,
@@ -373,26 +382,24 @@ pub enum AgentsCommand {
 
         /// Confirmation.
         #[command(flatten)]
+        #[serde(skip)]
         consent: Consent,
     },
 }
 
 /// A command about rate limits.
-#[derive(Clone, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand, Serialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
 pub enum LimitsCommand {
     /// Show all limits and their heaviest clients, or what is left for one client
     Show {
         /// Number of clients to show for each limit
-        #[arg(
-            long,
-            value_name = "COUNT",
-            default_value_t = 5,
-            value_parser = clap::value_parser!(u16).range(0..=1000)
-        )]
-        top: u16,
+        #[arg(long, value_name = "COUNT", default_value_t = 5)]
+        top: u8,
 
         /// Who is asked about.
         #[command(flatten)]
+        #[serde(flatten)]
         whose: Whose,
     },
 
@@ -448,7 +455,8 @@ pub struct ResetLimits {
 }
 
 /// A command about blocked networks.
-#[derive(Clone, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand, Serialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
 pub enum BlockCommand {
     /// List blocked networks
     List,
@@ -461,22 +469,24 @@ pub enum BlockCommand {
 }
 
 /// Which network.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
 pub struct NamedNetwork {
     /// Network such as 192.0.2.0/24, or an address
-    #[arg(value_name = "CIDR", value_parser = BlockedNetwork::parse)]
-    pub network: BlockedNetwork,
+    #[arg(value_name = "CIDR", value_parser = values::blocked)]
+    pub network: String,
 }
 
 /// A command about questions.
-#[derive(Clone, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand, Serialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
 pub enum QuestionsCommand {
     /// List the questions that --keep-questions has stored, oldest first
     List,
 }
 
 /// A command about deliveries.
-#[derive(Clone, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand, Serialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
 pub enum QueueCommand {
     /// List pending and failed deliveries
     List,
@@ -507,6 +517,7 @@ pub enum QueueCommand {
 
         /// Confirmation.
         #[command(flatten)]
+        #[serde(skip)]
         consent: Consent,
     },
 
@@ -518,7 +529,8 @@ pub enum QueueCommand {
 }
 
 /// A command about email.
-#[derive(Clone, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand, Serialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
 pub enum MailCommand {
     /// Send a test email to your own address
     Test(Recipient),
@@ -528,7 +540,7 @@ pub enum MailCommand {
 }
 
 /// A recipient of email.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
 pub struct Recipient {
     /// Email address
     #[arg(value_name = "ADDRESS", value_parser = values::email)]

@@ -2,26 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::domain::macros::hidden;
-
-/// The URL of an engine, parsed by its adapter. It may hold a password, so `Debug` hides it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct EngineUrl(String);
-
-impl EngineUrl {
-    /// The whole URL.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for EngineUrl {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-hidden!(EngineUrl);
+use super::values::{self, SecretUrl};
 
 /// The engines that several nodes share. All commands take these flags, but the help of most doesn't show them.
 /// Flags that belong together are given together.
@@ -29,8 +10,8 @@ hidden!(EngineUrl);
 #[derive(Clone, Debug, clap::Args)]
 pub struct EngineArgs {
     /// PostgreSQL database for contacts and keys, such as postgres://landing@db.example/landing
-    #[arg(long, global = true, hide_env_values = true, value_name = "URL")]
-    pub store: Option<EngineUrl>,
+    #[arg(long, global = true, hide_env_values = true, value_name = "URL", value_parser = values::engine_url)]
+    pub store: Option<SecretUrl>,
 
     /// File with the password for --store
     #[arg(long, global = true, value_name = "FILE", requires = "store")]
@@ -41,8 +22,8 @@ pub struct EngineArgs {
     pub store_ca: Option<PathBuf>,
 
     /// Redis or Valkey for the rate limits, such as rediss://cache.example; needs --store
-    #[arg(long, global = true, hide_env_values = true, value_name = "URL")]
-    pub limits: Option<EngineUrl>,
+    #[arg(long, global = true, hide_env_values = true, value_name = "URL", value_parser = values::engine_url)]
+    pub limits: Option<SecretUrl>,
 
     /// File with the password for --limits
     #[arg(long, global = true, value_name = "FILE", requires = "limits")]

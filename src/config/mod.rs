@@ -21,7 +21,7 @@ mod values;
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -33,11 +33,11 @@ use clap_mangen::Man;
 pub use acme::AcmeArgs;
 pub use args::{Args, LogFormat, WebhookMode};
 pub use commands::*;
-pub use engines::{EngineArgs, EngineUrl};
+pub use engines::EngineArgs;
 pub use given::GivenFlags;
 pub use mail::MailArgs;
 pub use model::{ModelArgs, ModelParam};
-pub use values::WebhookUrl;
+pub use values::SecretUrl;
 
 /// End of each command's help, under `# ` and its name; the program's own has no name.
 const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
@@ -207,20 +207,18 @@ fn with_examples(command: clap::Command, heading: &str) -> clap::Command {
         let heading = format!("{heading} {}", below.get_name());
         with_examples(below, &heading)
     });
-    match text.as_str() {
+    match text {
         "" => command,
-        text => command.after_help(text.to_owned()),
+        text => command.after_help(text),
     }
 }
 
 /// The text under `heading` in [`EXAMPLES`].
-fn examples(heading: &str) -> String {
-    let from_heading = EXAMPLES.lines().skip_while(|line| *line != heading);
-    let lines = from_heading
-        .skip(1)
-        .take_while(|line| !line.starts_with('#'));
-    let text = lines.collect::<Vec<_>>().join("\n");
-    text.trim_end().to_owned()
+fn examples(heading: &str) -> &'static str {
+    let heading = format!("\n{heading}\n");
+    let text = EXAMPLES.split_once(&heading).map_or("", |(_, text)| text);
+    let text = text.split("\n#").next().unwrap_or_default();
+    text.trim_end()
 }
 
 /// Fails if a service flag precedes a command, unless all commands accept it: those may appear anywhere.
@@ -257,24 +255,13 @@ pub fn man_page() -> io::Result<Vec<u8>> {
     // A flag that `-h` does not show would have no description.
     let command = command().mut_args(|arg| arg.hide_short_help(false));
     let mut page = Vec::new();
-    let man = Man::new(command.clone())
-        .section("1")
-        .manual("User Commands");
-    man.render_title(&mut page)?;
-    man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
-    man.render_description_section(&mut page)?;
-    man.render_options_section(&mut page)?;
-    writeln!(
-        page,
-        ".SH COMMANDS\nlanding\\-api COMMAND \\-\\-help describes one."
-    )?;
-    for command in command.get_subcommands() {
-        let (name, about) = (command.get_name(), command.get_about());
-        let about = about.map(ToString::to_string).unwrap_or_default();
-        writeln!(page, ".TP\n\\fB{name}\\fR\n{about}")?;
-    }
-    Ok(page)
+    Man::new(command)
+        .manual("User Commands")
+        .render(&mut page)?;
+    // The commands have no pages of their own.
+    let page = String::from_utf8_lossy(&page);
+    let page = page.replace(".TP\nlanding\\-api\\-", ".TP\n");
+    Ok(page.replace("(1)\n", "\n").into_bytes())
 }
 
 /// Hides the value of flags whose help hides it: a wrong value may hold a secret.

@@ -1,31 +1,31 @@
 //! Value parsers of the flags. An error says what is allowed; clap adds the flag's name.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 use url::{Host, Url};
 
 use crate::domain::{
-    DAY_MS, EmailAddress, PolicyName, Quota, Timestamp, macros::hidden, time::parse_duration_ms,
+    BlockedNetwork, DAY_MS, EmailAddress, PolicyName, Quota, Timestamp, macros::hidden,
+    time::parse_duration_ms,
 };
 
-/// The webhook's URL. Providers put secrets in its path or query, so `Debug` hides it.
+/// A URL that may hold a secret, as a password or, for webhooks, in its path or query. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct WebhookUrl(Url);
+pub struct SecretUrl(pub String);
 
-impl WebhookUrl {
-    /// The whole URL.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
+hidden!(SecretUrl);
+
+/// The URL of an engine, parsed by its adapter.
+pub(super) fn engine_url(text: &str) -> Result<SecretUrl, Infallible> {
+    Ok(SecretUrl(text.to_owned()))
 }
 
-hidden!(WebhookUrl);
-
 /// An `http` or `https` URL without credentials.
-fn http_url(text: &str) -> Result<Url, String> {
+pub(super) fn http_url(text: &str) -> Result<Url, String> {
     const FORM: &str = "must be an absolute URL such as https://example.com";
     let url = Url::parse(text).map_err(|_no_url| FORM)?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
@@ -109,13 +109,16 @@ pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
     )
 }
 
+/// A part of the name of a host.
+pub(super) fn is_label(label: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_inside = !label.starts_with('-') && !label.ends_with('-');
+    (1..=63).contains(&label.len()) && is_inside && label.chars().all(is_allowed)
+}
+
 /// An origin whose host is safe in every document, unescaped.
 pub(super) fn base_url(text: &str) -> Result<String, String> {
     let url = http_url(text)?;
-    let is_label = |label: &str| {
-        let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        !label.is_empty() && label.chars().all(is_allowed)
-    };
     let is_host = match url.host() {
         Some(Host::Domain(name)) => name.split('.').all(is_label),
         Some(Host::Ipv4(_) | Host::Ipv6(_)) => true,
@@ -143,12 +146,12 @@ pub(super) fn allowed_origin(text: &str) -> Result<String, String> {
     origin(text)
 }
 
-pub(super) fn webhook_url(text: &str) -> Result<WebhookUrl, String> {
+pub(super) fn webhook_url(text: &str) -> Result<SecretUrl, String> {
     let url = http_url(text)?;
     if url.fragment().is_some() {
         return Err("must not have a fragment".to_owned());
     }
-    Ok(WebhookUrl(url))
+    Ok(SecretUrl(url.into()))
 }
 
 pub(super) fn model_url(text: &str) -> Result<String, String> {
@@ -168,22 +171,11 @@ pub(super) fn network(text: &str) -> Result<IpNet, String> {
     let network = parsed
         .or_else(|_not_a_network| text.parse::<IpAddr>().map(IpNet::from))
         .map_err(|_nor_an_address| "must be a network such as 10.0.0.0/8, or an address")?;
-    Ok(canonical(network.trunc()))
-}
-
-/// Converts a network of IPv4-mapped addresses to IPv4, the form of the addresses it is compared with.
-fn canonical(network: IpNet) -> IpNet {
-    const MAPPED_BITS: u8 = 96;
-    let IpNet::V6(v6) = network else {
-        return network;
-    };
-    let Some(v4) = v6.network().to_ipv4_mapped() else {
-        return network;
-    };
-    v6.prefix_len()
-        .checked_sub(MAPPED_BITS)
-        .and_then(|bits| Ipv4Net::new(v4, bits).ok())
-        .map_or(network, IpNet::V4)
+    // It is compared with addresses in the form of IPv4.
+    if matches!(network.network(), IpAddr::V6(address) if address.to_ipv4_mapped().is_some()) {
+        return Err("must be written as an IPv4 network, such as 10.0.0.0/8".to_owned());
+    }
+    Ok(network.trunc())
 }
 
 pub(super) fn name(text: &str) -> Result<String, String> {
@@ -210,6 +202,13 @@ pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
         return Ok((policy, None));
     }
     Ok((policy, Some(quota.parse()?)))
+}
+
+pub(super) fn blocked(text: &str) -> Result<String, String> {
+    let network = BlockedNetwork::parse(text);
+    network
+        .map(|network| network.to_string())
+        .map_err(|error| error.to_string())
 }
 
 /// An address, in lower case.

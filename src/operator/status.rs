@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use minijinja::context;
-use minijinja::value::{Serde, Value as Rendered};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -17,7 +15,6 @@ use crate::ports::{LimiterStats, StoreError};
 
 use super::operation::{Answer, OperatorError, OperatorRequest};
 use super::queue::Halt;
-use super::words::templates;
 
 pub const SHOW: &str = "status";
 pub const FLAGS: &str = "flags show";
@@ -216,26 +213,6 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
         (format!("{}s", unit.by)): activity.unwrap_or_default(),
         "files": [],
     }))
-}
-
-/// The status in words: names and values. `not_running` is that of the service in a command that has opened the
-/// stores itself.
-///
-/// # Errors
-/// When a service of another version has answered.
-pub fn in_words(
-    report: &Map<String, Value>,
-    not_running: &str,
-) -> Result<Vec<(String, String)>, minijinja::Error> {
-    const SOURCE: (&str, &str) = ("status.txt", include_str!("../../data/admin/status.txt"));
-    let values = context! { not_running, ..Rendered::from(Serde(report)) };
-    let text = templates(&[SOURCE])?
-        .get_template(SOURCE.0)?
-        .render(values)?;
-    let fields = text.lines().filter_map(|line| line.split_once(": "));
-    Ok(fields
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect())
 }
 
 /// Numbers of contacts, unless the store takes long to count.

@@ -4,15 +4,13 @@ use indicatif::{HumanBytes, HumanCount};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, UndefinedBehavior};
 
-use crate::domain::{Timestamp, printable};
+use crate::domain::Timestamp;
 
 /// Templates that have these functions as filters, parsed. Values are escaped in those whose names end in `.html`.
 ///
 /// # Errors
 /// When one of them does not parse, which is a bug.
-pub(super) fn templates(
-    sources: &[(&'static str, &'static str)],
-) -> Result<Environment<'static>, Error> {
+pub fn templates(sources: &[(&'static str, &'static str)]) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
     environment.set_syntax(syntax?);
@@ -32,7 +30,6 @@ pub(super) fn templates(
         seconds => format!("{} ago", span(seconds)),
     });
     environment.add_filter("until", |end: &str, now: &str| span(seconds(now, end)));
-    environment.add_filter("line", |text: &str| printable(text, &[]).into_owned());
     Ok(environment)
 }
 

@@ -59,7 +59,7 @@ fn store_settings(
     args: &EngineArgs,
     secret: &SharedSecret,
 ) -> Result<PostgresSettings, StoresError> {
-    let url = args.store.as_ref().map_or("", |url| url.as_str());
+    let url = args.store.as_ref().map_or("", |url| &url.0);
     let address = PostgresAddress::parse(url).map_err(of(STORE))?;
     let file = args.store_password_file.as_deref();
     Ok(PostgresSettings {
@@ -84,7 +84,7 @@ fn limits_settings(
     args: &EngineArgs,
     metrics: Option<Arc<Metrics>>,
 ) -> Result<RedisSettings, StoresError> {
-    let url = args.limits.as_ref().map_or("", |url| url.as_str());
+    let url = args.limits.as_ref().map_or("", |url| &url.0);
     let file = args.limits_password_file.as_deref();
     Ok(RedisSettings {
         address: RedisAddress::parse(url).map_err(of(LIMITS))?,

@@ -166,11 +166,11 @@ pub fn newsletter_webhook(
         WebhookSecrets::parse,
     )?;
     let flag = "--newsletter-webhook";
-    let roots = roots(url.as_str()).map_err(of(flag))?;
+    let roots = roots(&url.0).map_err(of(flag))?;
     let base_url = args.public_origin();
     let base_url = base_url.map(|_| args.settings(args.listen).base_url);
     let is_direct = args.newsletter_webhook_mode == WebhookMode::Direct;
-    let client = WebhookClient::open(url.as_str(), secrets, base_url, roots, is_direct);
+    let client = WebhookClient::open(&url.0, secrets, base_url, roots, is_direct);
     let client = Arc::new(client.map_err(of(flag))?);
     Ok(if is_direct {
         (None, Some(client))

@@ -15,7 +15,7 @@ const ASKED: &str = "Enter your email address to subscribe";
 
 /// Page and wording, as the proof of the consent of `email` has them.
 fn proof(dir: &Path, email: &str) -> [Value; 3] {
-    let mut command = landing_api(&["contacts", "show", email, "--proof", "--json", "--data-dir"]);
+    let mut command = landing_api(&["contacts", "show", email, "--json", "--data-dir"]);
     let shown = Ran::of(command.arg(dir)).json();
     ["consent_by", "source", "consent_text"].map(|member| shown[member].clone())
 }
