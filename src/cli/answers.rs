@@ -45,14 +45,21 @@ fn environment() -> Result<Environment<'static>, Error> {
     Ok(environment)
 }
 
+/// An answer by the template `name`: names and values, with a colon between.
+///
+/// # Errors
+/// When a field is missing.
+pub fn in_words(name: &str, answer: &impl Serialize) -> Result<String, Error> {
+    environment()?.render_str(template(name), Serde(answer))
+}
+
 /// Prints the names and values of the template `name`, without those that have no value.
 pub(super) fn fields(
     output: &mut Output,
     name: &str,
     answer: &impl Serialize,
 ) -> Result<(), CommandError> {
-    let text = environment().and_then(|all| all.render_str(template(name), Serde(answer)));
-    let text = text.map_err(other_version)?;
+    let text = in_words(name, answer).map_err(other_version)?;
     let fields = text.lines().filter_map(|line| line.split_once(": "));
     let fields: Vec<_> = fields.filter(|(_, value)| !value.is_empty()).collect();
     output.fields(&fields)
@@ -122,7 +129,6 @@ pub(super) async fn print(command: &AskingCommand, client: &Client) -> Result<Do
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Invocation;
 
     #[test]
     fn every_template_can_be_rendered() {

@@ -79,17 +79,16 @@ fn read_csv(
         .buffer_capacity(PIECE_BYTES)
         .from_reader(source);
     let (mut record, mut columns, mut rows) = (ByteRecord::new(), Columns::new(), Vec::new());
-    let mut is_read = true;
-    while is_read
-        && reader
-            .read_byte_record(&mut record)
-            .map_err(io::Error::from)?
+    while reader
+        .read_byte_record(&mut record)
+        .map_err(io::Error::from)?
     {
         let text = record.as_slice();
         // Every row ends with a line feed, unless a quote is open at the end of the file.
         let is_open = reader.get_ref().is_ended;
         let line = reader.position().line() - line_feeds(text) - u64::from(!is_open);
-        reader.get_mut().end_row(line);
+        let source = reader.get_mut();
+        (source.row_bytes, source.row_line) = (0, line);
         let is_blank = record.len() == 1 && text.trim_ascii().is_empty();
         // Excel declares the delimiter before the header.
         if is_blank || columns.is_empty() && record.get(0) == Some(b"sep=") {
@@ -104,7 +103,8 @@ fn read_csv(
         }
         let has_more = record.len() > columns.len();
         let line_feeds = line_feeds(text.trim_ascii_end());
-        let bad = if is_open || has_more && line_feeds > 0 || swallows(&record, delimiter) {
+        let mut row = row(line, &record, &columns);
+        if is_open || has_more && line_feeds > 0 || swallows(&record, delimiter) {
             let is_what = match line_feeds {
                 0 => "is not closed".to_owned(),
                 more => format!(
@@ -113,29 +113,16 @@ fn read_csv(
                     line + more
                 ),
             };
-            Some(format!(
-                "a quote opened in this row {is_what}: close it or remove it, and import the file again"
-            ))
+            let fix = "close it or remove it, and import the file again";
+            row.bad = Some(format!("a quote opened in this row {is_what}: {fix}").into());
         } else if has_more {
             let (found, count) = (record.len(), columns.len());
-            Some(format!(
-                "the row has {found} cells, but the header has {count}"
-            ))
-        } else {
-            None
-        };
-        let row = match bad.map(Cow::Owned) {
-            None => row(line, &record, &columns),
-            bad => ImportRow {
-                line,
-                bad,
-                ..ImportRow::default()
-            },
-        };
+            row.bad = Some(format!("the row has {found} cells, but the header has {count}").into());
+        }
         serde_json::to_writer(&mut rows, &row).map_err(io::Error::from)?;
         rows.push(b'\n');
-        if rows.len() >= PIECE_BYTES {
-            is_read = send(take(&mut rows));
+        if rows.len() >= PIECE_BYTES && !send(take(&mut rows)) {
+            break;
         }
     }
     send(rows);
@@ -284,13 +271,6 @@ fn begin(mut file: impl Read, given: &Columns) -> Result<(Source<impl Read>, u8)
         is_ended: false,
     };
     Ok((source, delimiter.unwrap_or(b',')))
-}
-
-impl<R> Source<R> {
-    /// Ends a row that began in `line`.
-    const fn end_row(&mut self, line: u64) {
-        (self.row_bytes, self.row_line) = (0, line);
-    }
 }
 
 impl<R: Read> Read for Source<R> {

@@ -161,25 +161,20 @@ struct Sockets {
 impl Sockets {
     /// The sockets that were `passed`, and those given by flags.
     fn open(args: &Args, passed: PassedSockets) -> Result<Self, ServeError> {
-        let bind = |flag: &'static str| {
-            move |address| PublicSocket::open(None, address).map_err(at(flag.to_owned()))
-        };
-        let web = PublicSocket::open(passed.web, args.listen)?;
         if passed.redirect.is_some() {
             let checked = args.check_redirect();
             checked.map_err(|why| ServeError::Flag(why.to_owned()))?;
         }
-        let redirect = match passed.redirect.map(PublicSocket::Passed) {
-            None => args
-                .redirect_listen
-                .map(bind("--redirect-listen"))
-                .transpose()?,
-            passed => passed,
+        let open = |flag: &str, passed, address: Option<SocketAddr>| match (passed, address) {
+            (None, None) => Ok(None),
+            (passed, address) => {
+                let opened = PublicSocket::open(passed, address.unwrap_or(args.listen));
+                opened.map(Some).map_err(at(flag.to_owned()))
+            }
         };
-        let admin = match passed.admin.map(PublicSocket::Passed) {
-            None => args.admin_listen.map(bind("--admin-listen")).transpose()?,
-            passed => passed,
-        };
+        let web = PublicSocket::open(passed.web, args.listen)?;
+        let redirect = open("--redirect-listen", passed.redirect, args.redirect_listen)?;
+        let admin = open("--admin-listen", passed.admin, args.admin_listen)?;
         if let Some(socket) = &admin
             && !socket.local_addr()?.ip().is_loopback()
         {

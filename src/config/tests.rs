@@ -502,7 +502,7 @@ fn proxies_that_are_everybody_are_refused_however_they_are_named() {
 fn a_webhook_is_taken_as_written() {
     let url = "https://hooks.example/a/?token=s3cret";
     let args = load(&["--newsletter-webhook", url]).unwrap();
-    assert_eq!(args.newsletter_webhook.unwrap().as_str(), url);
+    assert_eq!(args.newsletter_webhook.unwrap().0, url);
 }
 
 const URL: &str = "--model-url=http://127.0.0.1:11434/v1/";
