@@ -49,7 +49,7 @@ fn requests(status: &Status) -> Vec<Family> {
     let sign_ups = metrics.sign_ups.get() + metrics.renewals.get();
     vec![
         (GAUGE, "landing_api_build_info", "Version of the service.", labelled("version", [(env!("CARGO_PKG_VERSION"), 1)])),
-        (COUNTER, "landing_api_requests_total", "Requests by endpoint and class of status; none if the client hung up.", requests.collect()),
+        (COUNTER, "landing_api_requests_total", "Requests by endpoint and status class, which is none if the client hung up.", requests.collect()),
         (HISTOGRAM, "landing_api_request_duration_seconds", "From a request's head to the head of its response.", durations.collect()),
         (COUNTER, "landing_api_charges_total", "Charges to rate-limit policies by decision.", charges.collect()),
         (COUNTER, "landing_api_sign_ups_total", "Newsletter sign-ups stored.", one(sign_ups)),
