@@ -155,12 +155,13 @@ fn again(
     problem: Problem,
 ) -> Result<Reply, Problem> {
     let violated = problem.decision.binding().filter(|found| found.is_violated);
-    let message = match problem.code {
+    let is_invalid = problem.code == Code::ValidationFailed;
+    let message = match (is_invalid, violated) {
         _ if !fields.unreadable.is_empty() => "newsletter-unreadable",
-        Code::ValidationFailed if fields.typed.trim().is_empty() => "newsletter-address-missing",
-        Code::ValidationFailed => "newsletter-address-wrong",
-        _ if violated.is_some() => "newsletter-wait",
-        _ => "newsletter-unavailable",
+        (true, _) if fields.typed.trim().is_empty() => "newsletter-address-missing",
+        (true, _) => "newsletter-address-wrong",
+        (false, Some(_)) => "newsletter-wait",
+        (false, None) => "newsletter-unavailable",
     };
     let wait_s = violated.map_or(0, |standing| standing.reset_s());
     let status = problem.code.kind().status;
