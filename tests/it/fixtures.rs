@@ -18,6 +18,7 @@ use landing_api::adapters::files::open_error::OpenError;
 use landing_api::adapters::files::{Files, SystemFiles};
 use landing_api::adapters::ledger::{LedgerRepair, LedgerStore, Tuning, repair_ledger};
 use landing_api::adapters::limiter::SledRateLimiter;
+use landing_api::domain::Failure;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::consent::{
@@ -816,4 +817,12 @@ pub(crate) type Usage = (u32, u64);
 pub(crate) fn usage(decision: &Decision, policy: PolicyName) -> Usage {
     let usage = decision.standing(policy).unwrap().usage;
     (usage.counted, usage.reset_ms)
+}
+
+/// The failure of a provider.
+pub(crate) fn failed(error: &str) -> Failure {
+    Failure::Later {
+        error: error.to_owned(),
+        wait_ms: None,
+    }
 }

@@ -8,9 +8,8 @@ use landing_api::ports::{LimiterError, StoreError};
 use serde_json::{Value, json};
 use tokio::time::advance;
 
-use crate::fixtures::{FaultyRateLimiter, logged_async};
+use crate::fixtures::{FaultyRateLimiter, failed, logged_async};
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
-use crate::notify::failed;
 use crate::program::{Program, Ran, command, json_lines};
 use crate::twins::ScriptedWebhookSender;
 

@@ -12,9 +12,8 @@ use landing_api::metrics::{Metrics, StatusClass};
 use landing_api::ports::{KeyIssuer, ModelError, StoreError};
 use serde_json::json;
 
-use crate::fixtures::{House, START};
+use crate::fixtures::{House, START, failed};
 use crate::harness::{Call, NOW, PanickingModelClient, Setup, TestApp};
-use crate::notify::failed;
 use crate::site::{facts, render};
 use crate::twins::{ScriptedModelClient, ScriptedWebhookSender};
 

@@ -8,10 +8,10 @@ use hyper::StatusCode;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::outbound::webhook::WebhookClient;
 use landing_api::adapters::outbound::webhook::signature::WebhookSecrets;
-use landing_api::domain::Failure;
 use landing_api::ports::{StoreError, WebhookSender};
 use serde_json::{Value, json};
 
+use crate::fixtures::failed;
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::provider::{Provider, Script};
 use crate::twins::ScriptedWebhookSender;
@@ -41,14 +41,6 @@ pub(crate) fn webhook_client(url: &str, secrets: Option<WebhookSecrets>) -> Webh
 fn open(url: &str, secrets: Option<WebhookSecrets>, is_direct: bool) -> WebhookClient {
     let base_url = Some("https://landing.example".to_owned());
     WebhookClient::open(url, secrets, base_url, Roots::of([]), is_direct).unwrap()
-}
-
-/// The failure of a provider.
-pub(crate) fn failed(error: &str) -> Failure {
-    Failure::Later {
-        error: error.to_owned(),
-        wait_ms: None,
-    }
 }
 
 fn app_before(provider: &Provider) -> TestApp {

@@ -24,9 +24,8 @@ use landing_api::usecases::subscribe::{Newsletter, SignUpFailure, SubscribeError
 
 use super::limiters::limiters;
 use crate::fixtures::{
-    FaultyRateLimiter, START, address, limiter_in_memory, mac_key, no_evidence, policies,
+    FaultyRateLimiter, START, address, failed, limiter_in_memory, mac_key, no_evidence, policies,
 };
-use crate::notify::failed;
 use crate::twins::{
     ManualClock, MemoryAnswerSink, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient,
     ScriptedWebhookSender, SeededEntropy,

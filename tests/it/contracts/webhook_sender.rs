@@ -5,8 +5,9 @@ use landing_api::domain::delivery::{DeliveryId, DeliveryKind, Failure};
 use landing_api::domain::email::EmailAddress;
 use landing_api::ports::WebhookSender;
 
+use crate::fixtures::failed;
 use crate::harness::NOW;
-use crate::notify::{direct_webhook, failed, webhook_client};
+use crate::notify::{direct_webhook, webhook_client};
 use crate::provider::{Provider, Script};
 use crate::twins::ScriptedWebhookSender;
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::bad_bodies::bad_members;
+use crate::fixtures::failed;
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp, rows};
-use crate::notify::failed;
 use crate::transport::{Connection, waiting_turn};
 use crate::twins::{ScriptedModelClient, ScriptedWebhookSender};
 
