@@ -78,7 +78,9 @@ fn serve(args: &Args) -> ExitCode {
         Ok(passed) => passed,
         Err(error) => return failed(is_json, error.into()),
     };
-    let metrics = Arc::new(Metrics::new(endpoints::names()).of_data_dir(args.data_dir.as_deref()));
+    let mut metrics = Metrics::new(endpoints::names());
+    metrics.data_dir.clone_from(&args.data_dir);
+    let metrics = Arc::new(metrics);
     let warned = Arc::clone(&metrics);
     let on_warning = move |text| {
         let at = SystemClock.now();

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::io::BufReader;
 use tokio::net::UnixStream;
 
 use crate::adapters::admin_socket;
@@ -19,14 +18,11 @@ use crate::config::{Args, OutputForm};
 use crate::operator::operate;
 use crate::operator::operation::{Answer, Lines, OperatorRequest};
 use crate::operator::socket::{
-    AnswerHead, Failure, RequestHead, read_head, read_lines, write_message,
+    AnswerHead, Failure, RequestHead, message_lines, read_head, read_rows, write_message,
 };
 use crate::wiring::stores::{Stores, open_stopped};
 
 use super::outcome::{CommandError, blocking};
-
-/// Bytes read from the socket at a time.
-const PIECE_BYTES: usize = 64 * 1024;
 
 /// The other end of a command, and the format in which its answers are printed.
 pub(super) struct Client {
@@ -140,14 +136,14 @@ async fn ask_service(
         operation: operation.to_owned(),
         params: params.into(),
     };
-    let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);
+    let mut lines = message_lines(reader);
     match write_message(&mut writer, &head, rows).await {
         // The service may respond before it has read the whole request.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         // It waits for the rest of an incomplete request.
         written => written.map_err(|error| broken_off(&error))?,
     }
-    let head = read_head::<AnswerHead>(&mut reader).await;
+    let head = read_head::<AnswerHead>(&mut lines).await;
     let head = head.map_err(|error| {
         if error.kind() == io::ErrorKind::InvalidData {
             other_version(error)
@@ -158,7 +154,7 @@ async fn ask_service(
     if let Some(failure) = head.failure {
         return Err(failure.into());
     }
-    let lines = read_lines(reader).map_err(|error| broken_off(&error));
+    let lines = read_rows(lines).map_err(|error| broken_off(&error));
     Ok(lines.boxed())
 }
 

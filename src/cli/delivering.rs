@@ -118,7 +118,7 @@ async fn send_mail(app: Arc<App>, stop: CancellationToken) {
     let (mut is_failing, mut mailing) = (false, Mailing::default());
     app.deliveries.release(Channel::Mail);
     while !stop.is_cancelled() {
-        let counters = app.metrics.deliveries.of(Channel::Mail);
+        let counters = app.metrics.deliveries(Channel::Mail);
         if counters.pause_at(app.clock.now()).is_some() {
             pause(INTERVAL, &stop).await;
             continue;

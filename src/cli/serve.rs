@@ -305,7 +305,7 @@ fn stop_signal(
         signals.next().await;
         let status = "stopping: requests in flight may finish";
         systemd::notify(Some(NotifyState::Stopping), status);
-        metrics.set_stopping();
+        metrics.stopping.cancel();
         tracing::info!("stopping: requests in flight may finish, unless a second signal comes");
         let stopped_at_once = interrupt.clone();
         tokio::spawn(async move {

@@ -40,6 +40,11 @@ names! {
 pub struct Counts([u64; Counted::ALL.len()]);
 
 impl Counts {
+    /// The numbers by `of`.
+    pub fn of(of: impl Fn(Counted) -> u64) -> Self {
+        Self(Counted::ALL.map(of))
+    }
+
     /// The number of `counted`.
     pub fn get(&self, counted: Counted) -> u64 {
         self.0.get(counted as usize).copied().unwrap_or(0)

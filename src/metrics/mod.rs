@@ -9,31 +9,25 @@ pub mod process;
 mod values;
 pub mod workers;
 
-use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::domain::{
-    Channel, ChannelPause, Counted, Counts, Decision, PolicyName, Timestamp, macros::names,
-};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::{Channel, ChannelPause, Counted, Counts, Decision, PolicyName, Timestamp};
 
 use self::process::{DiskSpace, disk_space};
 pub use self::values::{Counter, Histogram, Latest};
 use self::workers::WorkerMetrics;
 
-/// Longest wait while another caller reads the disk's size.
-const DISK_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Name of the engine of the limits.
-pub const LIMITS_ENGINE: &str = "limits";
-
-/// Counters of one kind of event by outcome, whose name in `/metrics` is that of the field.
+/// Counters of one kind of event by outcome, each with its name in `/metrics`.
 macro_rules! outcomes {
     (
         $(#[$of_set:meta])*
-        $set:ident { $($(#[$of_outcome:meta])* $outcome:ident,)+ }
+        $set:ident { $($(#[$of_outcome:meta])* $outcome:ident => $name:literal,)+ }
         $(and { $($(#[$of_other:meta])* $other:ident: $type:ty,)+ })?
     ) => {
         $(#[$of_set])*
@@ -46,72 +40,50 @@ macro_rules! outcomes {
         impl $set {
             /// Each number with the name of its outcome.
             pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($outcome), self.$outcome.get())),+].into_iter()
+                [$(($name, self.$outcome.get())),+].into_iter()
             }
         }
     };
 }
 
-names! {
-    /// Outcomes of requests.
-    pub enum StatusClass {
-        Success => "2xx",
-        Redirection => "3xx",
-        ClientError => "4xx",
-        ServerError => "5xx",
+outcomes! {
+    /// The requests to one endpoint, by class of status.
+    EndpointMetrics {
+        succeeded => "2xx",
+        redirected => "3xx",
+        client_errors => "4xx",
+        server_errors => "5xx",
         /// The client hung up before the response.
-        HungUp => "none",
-    }
-}
-
-impl StatusClass {
-    /// The class of a response's status.
-    const fn of(status: u16) -> Self {
-        match status {
-            0..300 => Self::Success,
-            300..400 => Self::Redirection,
-            400..500 => Self::ClientError,
-            500.. => Self::ServerError,
-        }
-    }
-}
-
-/// The requests to one endpoint.
-#[derive(Debug)]
-pub struct EndpointMetrics {
-    /// The endpoint's name in the log.
-    pub name: &'static str,
-    /// Time from the request's head to the response's head.
-    pub durations: Histogram,
-    classes: [Counter; StatusClass::ALL.len()],
-}
-
-impl EndpointMetrics {
-    /// Number of requests with this outcome.
-    pub fn requests(&self, class: StatusClass) -> u64 {
-        self.classes.get(class as usize).map_or(0, Counter::get)
+        unanswered => "none",
+    } and {
+        /// Time from the request's head to the response's head.
+        durations: Histogram,
     }
 }
 
 outcomes! {
     /// The charges to one policy.
-    PolicyMetrics { admitted, refused, refunded, }
+    PolicyMetrics {
+        admitted => "admitted",
+        refused => "refused",
+        refunded => "refunded",
+    }
 }
 
 outcomes! {
     /// Chat turns.
     ModelMetrics {
-        answered,
+        answered => "answered",
         /// The assistant said that it knows no answer.
-        unanswered,
+        unanswered => "unanswered",
         /// Too many concurrent turns, or the breaker is open.
-        not_started,
+        not_started => "not_started",
         /// The upstream failed or returned nothing usable.
-        unusable,
+        unusable => "unusable",
         /// The model failed after it had started.
-        failed,
+        failed => "failed",
         /// The visitor disconnected, or the deadline passed.
-        abandoned,
+        abandoned => "abandoned",
     } and {
         last_error: Latest<LastError>,
     }
@@ -121,8 +93,8 @@ outcomes! {
     /// Sign-ups passed on to a provider.
     WebhookMetrics {
         /// Confirmed by the provider.
-        delivered,
-        failed,
+        delivered => "delivered",
+        failed => "failed",
     }
 }
 
@@ -130,22 +102,22 @@ outcomes! {
     /// Unconfirmed contacts by what became of them.
     ConfirmationMetrics {
         /// The confirmation page was shown.
-        shown,
-        given,
-        refused,
+        shown => "shown",
+        given => "given",
+        refused => "refused",
         /// Neither confirmed nor refused in time.
-        expired,
+        expired => "expired",
     }
 }
 
 outcomes! {
     /// Attempts to deliver on one channel.
     DeliveryCounters {
-        made,
+        made => "made",
         /// Not delivered, temporarily or permanently.
-        failed,
+        failed => "failed",
         /// Failed for good, after the last attempt or at once.
-        given_up,
+        given_up => "given_up",
     } and {
         /// The latest pause, which may be over.
         pause: Latest<ChannelPause>,
@@ -155,10 +127,10 @@ outcomes! {
 outcomes! {
     /// TLS handshakes of the service's built-in TLS.
     TlsMetrics {
-        completed,
+        completed => "completed",
         /// By the fault of the client or the service.
-        failed,
-        timed_out,
+        failed => "failed",
+        timed_out => "timed_out",
     } and {
         /// Validity of the certificate in use.
         validity: Latest<Range<Timestamp>>,
@@ -171,23 +143,6 @@ impl DeliveryCounters {
     /// The channel's pause, if it is paused at `now`.
     pub fn pause_at(&self, now: Timestamp) -> Option<ChannelPause> {
         self.pause.get().filter(|pause| pause.until > now)
-    }
-}
-
-/// Deliveries by channel.
-#[derive(Debug, Default)]
-pub struct DeliveryMetrics {
-    webhook: DeliveryCounters,
-    mail: DeliveryCounters,
-}
-
-impl DeliveryMetrics {
-    /// The counters of a channel.
-    pub fn of(&self, channel: Channel) -> &DeliveryCounters {
-        match channel {
-            Channel::Webhook => &self.webhook,
-            Channel::Mail => &self.mail,
-        }
     }
 }
 
@@ -220,26 +175,24 @@ pub struct CertificateOrder {
 /// The health of an engine that several processes share.
 #[derive(Debug, Default)]
 pub struct EngineHealth {
-    is_used: AtomicBool,
-    is_away: AtomicBool,
+    is_away: Mutex<Option<bool>>,
     /// Number of times it became unavailable.
     pub losses: Counter,
 }
 
 impl EngineHealth {
-    /// True while it does not respond.
-    pub fn is_away(&self) -> bool {
-        self.is_away.load(Relaxed)
+    /// True while it does not respond; `None` if it is not in use.
+    pub fn is_away(&self) -> Option<bool> {
+        *self.is_away.lock()
     }
 
     /// Records whether it is unavailable, and returns whether that is a change. Initially it is available.
     pub fn set_away(&self, is_away: bool) -> bool {
-        self.is_used.store(true, Relaxed);
-        let is_new = self.is_away.swap(is_away, Relaxed) != is_away;
-        if is_new && is_away {
+        let was_away = self.is_away.lock().replace(is_away).unwrap_or(false);
+        if is_away && !was_away {
             self.losses.increase();
         }
-        is_new
+        is_away != was_away
     }
 }
 
@@ -255,7 +208,8 @@ pub struct LastError {
 /// All counters.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    endpoints: Box<[EndpointMetrics]>,
+    /// Requests to each endpoint, by its name in the log.
+    pub endpoints: BTreeMap<&'static str, EndpointMetrics>,
     policies: [PolicyMetrics; PolicyName::ALL.len()],
     /// Sign-ups that created a contact.
     pub sign_ups: Counter,
@@ -275,8 +229,8 @@ pub struct Metrics {
     pub webhook: WebhookMetrics,
     /// Confirmations of sign-ups.
     pub confirmations: ConfirmationMetrics,
-    /// Deliveries from the queue.
-    pub deliveries: DeliveryMetrics,
+    webhook_deliveries: DeliveryCounters,
+    mail_deliveries: DeliveryCounters,
     /// The background tasks.
     pub workers: WorkerMetrics,
     /// Handshakes and the certificate of the built-in TLS.
@@ -293,8 +247,10 @@ pub struct Metrics {
     counted_by_hour: Mutex<Counts>,
     /// The newest line of level WARN or ERROR.
     pub last_error: Latest<LastError>,
-    is_stopping: AtomicBool,
-    data_dir: Option<PathBuf>,
+    /// Cancelled once the service has been asked to stop.
+    pub stopping: CancellationToken,
+    /// The directory whose disk is observed.
+    pub data_dir: Option<PathBuf>,
     /// Held while a caller reads the disk's size.
     disk_look: Mutex<()>,
 }
@@ -302,53 +258,28 @@ pub struct Metrics {
 impl Metrics {
     /// Zeros, for requests to endpoints with these names.
     pub fn new(endpoints: impl IntoIterator<Item = &'static str>) -> Self {
-        let endpoint = |name| EndpointMetrics {
-            name,
-            durations: Histogram::default(),
-            classes: Default::default(),
-        };
+        let endpoints = endpoints.into_iter();
         Self {
-            endpoints: endpoints.into_iter().map(endpoint).collect(),
+            endpoints: endpoints
+                .map(|name| (name, EndpointMetrics::default()))
+                .collect(),
             ..Self::default()
         }
     }
 
-    /// The same, with the directory whose disk is observed.
-    #[must_use]
-    pub fn of_data_dir(mut self, path: Option<&Path>) -> Self {
-        self.data_dir = path.map(Path::to_owned);
-        self
-    }
-
     /// Space of the data directory's disk, if known. Blocks the thread for as long as the disk takes; on a disk
-    /// that hangs, one caller waits for it, and all others for a second.
+    /// that hangs, one caller waits for it, and the others for nothing.
     pub fn disk_space(&self) -> Option<DiskSpace> {
-        let _looking = self.disk_look.try_lock_for(DISK_PATIENCE)?;
+        let _looking = self.disk_look.try_lock()?;
         self.data_dir.as_deref().and_then(disk_space)
     }
 
-    /// True once the service has been asked to stop.
-    pub fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Relaxed)
-    }
-
-    pub fn set_stopping(&self) {
-        self.is_stopping.store(true, Relaxed);
-    }
-
-    /// The engines in use, by name.
-    pub fn engines(&self) -> impl Iterator<Item = (&'static str, &EngineHealth)> {
-        let engines = [
-            ("store", &self.store_engine),
-            (LIMITS_ENGINE, &self.limits_engine),
-        ];
-        let is_used = |row: &(&str, &EngineHealth)| row.1.is_used.load(Relaxed);
-        engines.into_iter().filter(is_used)
-    }
-
-    /// The requests to each endpoint.
-    pub fn endpoints(&self) -> &[EndpointMetrics] {
-        &self.endpoints
+    /// The deliveries from the queue of a channel.
+    pub fn deliveries(&self, channel: Channel) -> &DeliveryCounters {
+        match channel {
+            Channel::Webhook => &self.webhook_deliveries,
+            Channel::Mail => &self.mail_deliveries,
+        }
     }
 
     /// The charges to each policy.
@@ -359,35 +290,42 @@ impl Metrics {
     /// Records a request to `endpoint` and the status of its response; `None` if the client hung up before
     /// it.
     pub fn record_request(&self, endpoint: &str, status: Option<u16>, duration: Duration) {
-        let Some(endpoint) = self.endpoints.iter().find(|row| row.name == endpoint) else {
+        let Some(endpoint) = self.endpoints.get(endpoint) else {
             return;
         };
-        let class = status.map_or(StatusClass::HungUp, StatusClass::of);
-        if let Some(requests) = endpoint.classes.get(class as usize) {
-            requests.increase();
-        }
+        let outcome = match status {
+            None => &endpoint.unanswered,
+            Some(0..300) => &endpoint.succeeded,
+            Some(300..400) => &endpoint.redirected,
+            Some(400..500) => &endpoint.client_errors,
+            Some(500..) => &endpoint.server_errors,
+        };
+        outcome.increase();
         endpoint.durations.record(duration);
     }
 
     /// Records the charges of a request, or the policies that refused it.
     pub fn record_decision(&self, decision: &Decision) {
         let is_refused = decision.is_refused();
-        for standing in decision.standings() {
-            let policy = self.policies.get(usize::from(standing.policy.tag()));
-            match (policy, is_refused) {
-                (Some(policy), false) => policy.admitted.increase(),
-                (Some(policy), true) if standing.is_violated => policy.refused.increase(),
-                (Some(_) | None, _) => {}
-            }
+        let standings = decision.standings().iter();
+        for standing in standings.filter(|standing| standing.is_violated || !is_refused) {
+            self.count_charge(standing.policy, |policy| match is_refused {
+                true => &policy.refused,
+                false => &policy.admitted,
+            });
         }
     }
 
     /// Records refunded charges to `policies`.
     pub fn record_refund(&self, policies: impl Iterator<Item = PolicyName>) {
         for policy in policies {
-            if let Some(policy) = self.policies.get(usize::from(policy.tag())) {
-                policy.refunded.increase();
-            }
+            self.count_charge(policy, |policy| &policy.refunded);
+        }
+    }
+
+    fn count_charge(&self, policy: PolicyName, outcome: impl Fn(&PolicyMetrics) -> &Counter) {
+        if let Some(policy) = self.policies.get(policy as usize) {
+            outcome(policy).increase();
         }
     }
 
@@ -409,34 +347,34 @@ impl Metrics {
 
     /// The numbers that are also counted by the hour.
     pub fn totals(&self) -> Counts {
-        let mut totals = Counts::default();
-        for endpoint in &self.endpoints {
-            for class in StatusClass::ALL {
-                let requests = endpoint.requests(class);
-                match class {
-                    StatusClass::Success | StatusClass::Redirection => {}
-                    StatusClass::ClientError => totals.add(Counted::ClientErrors, requests),
-                    StatusClass::ServerError => totals.add(Counted::ServerErrors, requests),
-                    StatusClass::HungUp => continue,
-                }
-                totals.add(Counted::Requests, requests);
-            }
-        }
-        for policy in &self.policies {
-            totals.add(Counted::Refusals, policy.refused.get());
-            totals.add(Counted::Refunds, policy.refunded.get());
-        }
+        let requests = |outcome: fn(&EndpointMetrics) -> &Counter| -> u64 {
+            let endpoints = self.endpoints.values();
+            endpoints.map(|endpoint| outcome(endpoint).get()).sum()
+        };
+        let charges = |outcome: fn(&PolicyMetrics) -> &Counter| {
+            let policies = self.policies.iter();
+            policies.map(|policy| outcome(policy).get()).sum()
+        };
+        let client_errors = requests(|endpoint| &endpoint.client_errors);
+        let server_errors = requests(|endpoint| &endpoint.server_errors);
+        let successes = requests(|endpoint| &endpoint.succeeded);
+        let redirections = requests(|endpoint| &endpoint.redirected);
         let turns: u64 = self.model.by_outcome().map(|(_, turns)| turns).sum();
         let (answered, unanswered) = (self.model.answered.get(), self.model.unanswered.get());
-        totals.add(Counted::Chats, answered);
-        totals.add(Counted::UnansweredChats, unanswered);
-        let failed = turns.saturating_sub(answered).saturating_sub(unanswered);
-        totals.add(Counted::FailedChats, failed);
-        let delivered = self.webhook.delivered.get();
-        totals.add(Counted::SignUps, self.sign_ups.get() + delivered);
-        totals.add(Counted::Renewals, self.renewals.get());
-        totals.add(Counted::Keys, self.keys.get());
-        totals.add(Counted::Agents, self.agents.get());
-        totals
+        Counts::of(|counted| match counted {
+            Counted::Requests => successes + redirections + client_errors + server_errors,
+            Counted::ClientErrors => client_errors,
+            Counted::ServerErrors => server_errors,
+            Counted::Refusals => charges(|policy| &policy.refused),
+            Counted::Refunds => charges(|policy| &policy.refunded),
+            Counted::SignUps => self.sign_ups.get() + self.webhook.delivered.get(),
+            Counted::Renewals => self.renewals.get(),
+            Counted::Keys => self.keys.get(),
+            Counted::Agents => self.agents.get(),
+            Counted::Chats => answered,
+            Counted::UnansweredChats => unanswered,
+            Counted::FailedChats => turns.saturating_sub(answered).saturating_sub(unanswered),
+            Counted::Imports => 0,
+        })
     }
 }

@@ -79,11 +79,6 @@ impl Histogram {
         bounds.zip(self.buckets.iter().map(Counter::get))
     }
 
-    /// The number of durations.
-    pub fn count(&self) -> u64 {
-        self.buckets().map(|(_, count)| count).sum()
-    }
-
     /// Their sum in microseconds.
     pub fn sum_us(&self) -> u64 {
         self.sum_us.get()

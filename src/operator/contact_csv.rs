@@ -8,10 +8,9 @@ use std::io;
 
 use bytes::Bytes;
 use csv::{Terminator, WriterBuilder};
+use serde_json::{Deserializer, Value};
 
-use super::contacts::ContactRow;
-
-/// The header of a file: the fields of a [`ContactRow`].
+/// The header of a file: fields of a contact in the answer of `contacts list`.
 pub const HEADER: &str =
     "email,subscribed_at,last_seen_at,status,confirmed_at,source,consent_text,unsubscribe_url\r\n";
 
@@ -24,30 +23,25 @@ const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 /// When a line is not a contact.
 pub fn of_json_lines(lines: &[u8]) -> io::Result<Bytes> {
     let mut writer = WriterBuilder::new()
-        .has_headers(false)
         .terminator(Terminator::CRLF)
         .from_writer(Vec::new());
-    for row in serde_json::Deserializer::from_slice(lines).into_iter() {
-        let row: ContactRow = row?;
-        writer.serialize(ContactRow {
-            email: defused(row.email),
-            source: row.source.map(defused),
-            consent_text: row.consent_text.map(defused),
-            unsubscribe_url: row.unsubscribe_url.map(defused),
-            ..row
-        })?;
+    for row in Deserializer::from_slice(lines).into_iter::<Value>() {
+        let row = row?;
+        for name in HEADER.trim_end().split(',') {
+            let cell = row.get(name).ok_or(io::ErrorKind::InvalidData)?;
+            writer.write_field(defused(cell.as_str().unwrap_or_default()))?;
+        }
+        // Ends the row.
+        writer.write_record(None::<&[u8]>)?;
     }
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
     Ok(bytes.into())
 }
 
 /// A cell that no spreadsheet runs.
-fn defused(cell: String) -> String {
-    if cell.trim_start_matches('\'').starts_with(FORMULA) {
-        format!("'{cell}")
-    } else {
-        cell
-    }
+fn defused(cell: &str) -> String {
+    let is_formula = cell.trim_start_matches('\'').starts_with(FORMULA);
+    [if is_formula { "'" } else { "" }, cell].concat()
 }
 
 /// The cell before `defused`.
@@ -78,7 +72,7 @@ mod tests {
             ("'", "'"),
             ("", ""),
         ] {
-            let defused = defused(cell.to_owned());
+            let defused = defused(cell);
             assert_eq!(defused, written);
             assert_eq!(original(&defused), cell);
         }

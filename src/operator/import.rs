@@ -1,6 +1,7 @@
 //! Importing contacts.
 
 use std::borrow::Cow;
+use std::io;
 use std::mem;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::domain::{
 };
 use crate::ports::{StoreError, random};
 
-use super::operation::{Answer, OperatorError, OperatorRequest};
+use super::operation::{Answer, Lines, OperatorError, OperatorRequest};
 
 pub const IMPORT: &str = "contacts import";
 
@@ -77,12 +78,8 @@ impl ImportRow<'_> {
         } else {
             (subscribed_at?, None)
         };
-        Ok(Contact::imported(
-            email,
-            subscribed_at,
-            left_at,
-            Some(leave_token),
-        ))
+        let token = Some(leave_token);
+        Ok(Contact::imported(email, subscribed_at, left_at, token))
     }
 }
 
@@ -116,18 +113,19 @@ pub struct BadRow {
 /// Adds the contacts of the rows, each an [`ImportRow`]. Importing the same rows again changes nothing.
 /// Erased addresses are skipped, unless `unforget`.
 pub(super) async fn import(mut request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let mut import = Import {
-        now: request.app.clock.now(),
-        unforget: request.params.is_set("unforget"),
-        batch: Vec::new(),
-        report: ImportReport::default(),
-        app: Arc::clone(&request.app),
-    };
-    let ended = import.read(&mut request).await;
+    let (app, now) = (Arc::clone(&request.app), request.app.clock.now());
+    let unforget = request.params.is_set("unforget");
+    let mut report = ImportReport::default();
+    let ended = add_all(&app, &mut request.rows, unforget, now, &mut report).await;
     // A command that is still sending would not read the answer.
     while let Some(Ok(_)) = request.rows.next().await {}
-    import.count().await;
-    let report = import.report;
+    let mut counts = Counts::default();
+    counts.add(Counted::Imports, report.created);
+    if !counts.is_zero()
+        && let Err(error) = app.counts.add(Hour::of(now), &counts).await
+    {
+        tracing::warn!(%error, "an import is missing from the hourly counts");
+    }
     tracing::info!(
         command = IMPORT,
         contacts.created = report.created,
@@ -148,86 +146,71 @@ pub(super) async fn import(mut request: OperatorRequest) -> Result<Answer, Opera
     }
 }
 
-struct Import {
-    app: Arc<App>,
-    now: Timestamp,
+async fn add_all(
+    app: &App,
+    rows: &mut Lines<io::Error>,
     unforget: bool,
-    batch: Vec<Contact>,
-    report: ImportReport,
+    now: Timestamp,
+    report: &mut ImportReport,
+) -> Result<(), OperatorError> {
+    let mut batch = Vec::new();
+    while let Some(lines) = rows.next().await {
+        let lines = lines.map_err(|error| OperatorError::Input(format!("the file: {error}")))?;
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let row: ImportRow<'_> = serde_json::from_slice(line)
+                .map_err(|error| OperatorError::Input(format!("a row: {error}")))?;
+            let token = LeaveToken::from_bytes(random(&*app.entropy));
+            match row.contact(now, token) {
+                Ok(contact) => batch.push(contact),
+                Err(reason) => {
+                    report.bad += 1;
+                    let line = row.line;
+                    if report.bad_rows.len() < NAMED_MAX {
+                        report.bad_rows.push(BadRow { line, reason });
+                    }
+                }
+            }
+            if batch.len() == IMPORT_ROWS {
+                add(app, mem::take(&mut batch), unforget, now, report).await?;
+            }
+        }
+    }
+    add(app, batch, unforget, now, report).await
 }
 
-impl Import {
-    async fn read(&mut self, request: &mut OperatorRequest) -> Result<(), OperatorError> {
-        while let Some(lines) = request.rows.next().await {
-            let lines =
-                lines.map_err(|error| OperatorError::Input(format!("the file: {error}")))?;
-            for line in lines.split_inclusive(|byte| *byte == b'\n') {
-                let row: ImportRow<'_> = serde_json::from_slice(line)
-                    .map_err(|error| OperatorError::Input(format!("a row: {error}")))?;
-                self.take(&row);
-                if self.batch.len() == IMPORT_ROWS {
-                    self.commit().await?;
-                }
-            }
-        }
-        self.commit().await
+async fn add(
+    app: &App,
+    batch: Vec<Contact>,
+    unforget: bool,
+    now: Timestamp,
+    report: &mut ImportReport,
+) -> Result<(), OperatorError> {
+    if batch.is_empty() {
+        return Ok(());
     }
-
-    fn take(&mut self, row: &ImportRow<'_>) {
-        let token = LeaveToken::from_bytes(random(&*self.app.entropy));
-        match row.contact(self.now, token) {
-            Ok(contact) => self.batch.push(contact),
-            Err(reason) => {
-                self.report.bad += 1;
-                if self.report.bad_rows.len() < NAMED_MAX {
-                    let line = row.line;
-                    self.report.bad_rows.push(BadRow { line, reason });
-                }
+    let leaving = batch
+        .iter()
+        .map(|row| row.left_at.map(|_| row.email.clone()));
+    let leaving: Vec<_> = leaving.collect();
+    let outcomes = app.contacts.import(batch, unforget).await?;
+    let mut known = Vec::new();
+    for (outcome, leaving) in outcomes.into_iter().zip(leaving) {
+        match outcome {
+            ImportOutcome::Created => report.created += 1,
+            ImportOutcome::Forgotten => report.forgotten += 1,
+            ImportOutcome::Known => {
+                report.known += 1;
+                known.extend(leaving);
             }
         }
     }
-
-    async fn commit(&mut self) -> Result<(), OperatorError> {
-        let batch = mem::take(&mut self.batch);
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let leaving = batch
-            .iter()
-            .map(|row| row.left_at.map(|_| row.email.clone()));
-        let leaving: Vec<_> = leaving.collect();
-        let outcomes = self.app.contacts.import(batch, self.unforget).await?;
-        let mut known = Vec::new();
-        for (outcome, leaving) in outcomes.into_iter().zip(leaving) {
-            match outcome {
-                ImportOutcome::Created => self.report.created += 1,
-                ImportOutcome::Forgotten => self.report.forgotten += 1,
-                ImportOutcome::Known => {
-                    self.report.known += 1;
-                    known.extend(leaving);
-                }
-            }
-        }
-        let mut unsubscribed = stream::iter(known)
-            .map(|email| unsubscribe(&self.app, email, self.now))
-            .buffer_unordered(UNSUBSCRIBED_TOGETHER);
-        while let Some(was_subscribed) = unsubscribed.next().await {
-            self.report.unsubscribed += u64::from(was_subscribed?);
-        }
-        Ok(())
+    let mut unsubscribed = stream::iter(known)
+        .map(|email| unsubscribe(app, email, now))
+        .buffer_unordered(UNSUBSCRIBED_TOGETHER);
+    while let Some(was_subscribed) = unsubscribed.next().await {
+        report.unsubscribed += u64::from(was_subscribed?);
     }
-
-    /// Adds the import to the counts of the hour. A failure here doesn't fail the import.
-    async fn count(&self) {
-        let mut counts = Counts::default();
-        counts.add(Counted::Imports, self.report.created);
-        if counts.is_zero() {
-            return;
-        }
-        if let Err(error) = self.app.counts.add(Hour::of(self.now), &counts).await {
-            tracing::warn!(%error, "an import is missing from the hourly counts");
-        }
-    }
+    Ok(())
 }
 
 /// Unsubscribes an existing contact, if it is subscribed: people who unsubscribed elsewhere must not get the

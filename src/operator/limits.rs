@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::domain::{
     AccessToken, ApiKey, CountedBy, EmailAddress, Fingerprint, LimitKey, MacKey, Network,
@@ -19,49 +18,30 @@ pub const RESET: &str = "limits reset";
 /// Default number of clients shown per policy.
 const TOP: usize = 5;
 
-/// A policy, or a client's remaining quota.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct PolicyRow {
-    pub policy: String,
-    /// Such as `8/15m`; `None` if it is off.
-    pub limit: Option<String>,
-    /// The unit it counts by.
-    pub counts: String,
-    /// The heaviest first.
-    pub clients: Vec<ClientRow>,
-}
-
-/// A client's use of a policy.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ClientRow {
-    /// The client, as a keyed hash.
-    pub client: String,
-    /// Its name in today's log; `None` unless the policy counts networks.
-    pub name: Option<String>,
-    pub used: u32,
-    pub remaining: u32,
-    /// Seconds until more is available; the window's length if nothing is used.
-    pub reset_s: u64,
-}
-
 /// Shows the remaining quotas of one client, given by `ip`, `ip` and `email`, `email` or `key`, under each policy that
 /// counts it and is not off; or all policies with their `top` heaviest clients, optionally only `policy` or the
 /// policy of `client`.
 pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (app, params) = (&request.app, &request.params);
     let (meter, now) = (app.meter(), app.clock.now());
-    let client_row = |key: LimitKey, standing: &Standing| ClientRow {
-        client: key.to_hex(),
-        name: Pseudonym::of_key(&app.secrets, key, now).map(|name| name.to_string()),
-        used: standing.used(),
-        remaining: standing.remaining(),
-        reset_s: standing.reset_s(),
+    // `name` is the one in today's log, if the policy counts networks. `reset_s` are the seconds until more is available.
+    let client_row = |key: LimitKey, standing: &Standing| {
+        json!({
+            "client": key.to_hex(),
+            "name": Pseudonym::of_key(&app.secrets, key, now).map(|name| name.to_string()),
+            "used": standing.used(),
+            "remaining": standing.remaining(),
+            "reset_s": standing.reset_s(),
+        })
     };
-    let policy_row = |policy: PolicyName, clients: Vec<ClientRow>| PolicyRow {
-        policy: policy.as_str().to_owned(),
-        limit: meter.policies.quota(policy).map(|quota| quota.to_string()),
-        counts: policy.counted_by().as_str().to_owned(),
-        clients,
+    let policy_row = |policy: PolicyName, clients: Vec<Value>| {
+        json!({
+            "policy": policy.as_str(),
+            // Such as `8/15m`; null if it is off.
+            "limit": meter.policies.quota(policy).map(|quota| quota.to_string()),
+            "counts": policy.counted_by().as_str(),
+            "clients": clients,
+        })
     };
     let mut rows = Vec::new();
     if let Some(identity) = Identity::of(params, &app.secrets)? {

@@ -8,7 +8,6 @@
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
-//! | `families` | the table of metrics |
 //! | [`words`] | numbers and times for people |
 //!
 //! An operation is a name and a function, joined in `operate`, and works the same for every caller. Only the operator
@@ -19,7 +18,6 @@ pub mod block;
 pub mod contact_csv;
 pub mod contacts;
 pub mod exposition;
-mod families;
 pub mod import;
 pub mod keys;
 pub mod ledger;

@@ -64,14 +64,10 @@ impl Answer {
     }
 
     /// Each value that a store lists, converted by `row`.
-    pub(super) fn rows<T, R>(
+    pub(super) fn rows<T: Send + 'static>(
         pages: PageStream<T>,
-        row: impl Fn(&T) -> R + Send + 'static,
-    ) -> Result<Self, OperatorError>
-    where
-        T: Send + 'static,
-        R: Serialize,
-    {
+        row: impl Fn(&T) -> Value + Send + 'static,
+    ) -> Result<Self, OperatorError> {
         let lines = pages.map(move |page| Ok(json_lines(page?.iter().map(&row))?));
         Ok(Self(lines.boxed()))
     }

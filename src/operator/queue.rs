@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::domain::{Channel, Delivery, DeliveryId, EmailAddress, Timestamp};
+use crate::domain::{
+    Channel, ChannelPause, Delivery, DeliveryId, EmailAddress, QueueStanding, Timestamp,
+};
+use crate::ports::StoreError;
 
 use super::operation::{Answer, OperatorError, OperatorRequest, Params};
 use super::words::minute;
@@ -15,44 +18,39 @@ pub const DROP: &str = "queue drop";
 pub const HOLD: &str = "queue hold";
 pub const RELEASE: &str = "queue release";
 
-/// Why no delivery of a channel is attempted.
-#[derive(Clone)]
-pub(super) struct Halt {
-    channel: Channel,
-    pub(super) words: String,
-    /// When it ends by itself.
-    until: Option<Timestamp>,
+/// The queue of a channel.
+pub(super) struct Queue {
+    pub(super) channel: Channel,
+    pub(super) standing: QueueStanding,
+    /// While its server is unusable.
+    pub(super) pause: Option<ChannelPause>,
 }
 
-impl Halt {
-    /// That of a channel that the operator has paused (`is_held`), or whose server is unusable.
-    pub(super) fn of(app: &App, channel: Channel, is_held: bool, now: Timestamp) -> Option<Self> {
-        let name = match channel {
+impl Queue {
+    pub(super) async fn all(app: &App, now: Timestamp) -> Result<Vec<Self>, StoreError> {
+        let mut queues = Vec::new();
+        for channel in Channel::ALL {
+            queues.push(Self {
+                channel,
+                standing: app.deliveries.standing(channel).await?,
+                pause: app.metrics.deliveries(channel).pause_at(now),
+            });
+        }
+        Ok(queues)
+    }
+
+    /// Why none of its deliveries is attempted.
+    pub(super) fn halt(&self) -> Option<String> {
+        let name = match self.channel {
             Channel::Webhook => "webhook",
             Channel::Mail => "email",
         };
-        let (words, until) = if is_held {
-            (format!("{name} deliveries are paused"), None)
-        } else {
-            let pause = app.metrics.deliveries.of(channel).pause_at(now)?;
-            let until = minute(&pause.until.to_rfc3339());
-            let words = format!("{name} paused until {until} UTC: {}", pause.reason);
-            (words, Some(pause.until))
-        };
-        Some(Self {
-            channel,
-            words,
-            until,
-        })
-    }
-
-    async fn all(app: &App, now: Timestamp) -> Result<Vec<Self>, OperatorError> {
-        let mut halts = Vec::new();
-        for channel in Channel::ALL {
-            let is_held = app.deliveries.standing(channel).await?.is_held;
-            halts.extend(Self::of(app, channel, is_held, now));
+        if self.standing.is_held {
+            return Some(format!("{name} deliveries are paused"));
         }
-        Ok(halts)
+        let pause = self.pause.as_ref()?;
+        let until = minute(&pause.until.to_rfc3339());
+        Some(format!("{name} paused until {until} UTC: {}", pause.reason))
     }
 }
 
@@ -63,20 +61,20 @@ impl Halt {
 /// - `queued_at` and `due_at`, when the next attempt is due, if that is known; in RFC 3339
 /// - `halt`, why its channel is paused
 /// - `attempts`, and `last_error`, of the last failed one
-fn row(delivery: &Delivery, halts: &[Halt]) -> Value {
-    let is_dead = delivery.dead_at.is_some();
+fn row(delivery: &Delivery, queues: &[Queue]) -> Value {
     let channel = delivery.kind.channel();
-    let mut halts = halts.iter().filter(|_| !is_dead);
-    let halt = halts.find(|halt| halt.channel == channel);
-    let due_at = match halt {
-        Some(halt) => halt.until.map(|until| until.max(delivery.due_at)),
-        None => Some(delivery.due_at).filter(|_| !is_dead),
+    let mut queues = queues.iter().filter(|_| delivery.dead_at.is_none());
+    let queue = queues.find(|queue| queue.channel == channel);
+    let halt = queue.and_then(Queue::halt);
+    let state = match (queue, &halt) {
+        (None, _) => "failed",
+        (Some(_), Some(_)) => "paused",
+        (Some(_), None) => "pending",
     };
-    let state = match halt {
-        Some(_) => "paused",
-        None if is_dead => "failed",
-        None => "pending",
-    };
+    let due_at = queue.filter(|queue| !queue.standing.is_held).map(|queue| {
+        let pause = queue.pause.as_ref();
+        pause.map_or(delivery.due_at, |pause| pause.until.max(delivery.due_at))
+    });
     json!({
         "id": delivery.id.to_string(),
         "channel": channel.as_str(),
@@ -85,17 +83,17 @@ fn row(delivery: &Delivery, halts: &[Halt]) -> Value {
         "queued_at": delivery.queued_at.to_rfc3339(),
         "due_at": due_at.map(Timestamp::to_rfc3339),
         "attempts": delivery.attempts,
-        "halt": halt.map(|halt| &halt.words),
+        "halt": halt,
         "last_error": delivery.last_error,
         "email": delivery.email.as_ref().map(EmailAddress::as_str),
     })
 }
 
 pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let halts = Halt::all(&request.app, request.app.clock.now()).await?;
+    let queues = Queue::all(&request.app, request.app.clock.now()).await?;
     let pages = request.app.deliveries.list().await?;
     tracing::info!(command = LIST, "operator");
-    Answer::rows(pages, move |delivery| row(delivery, &halts))
+    Answer::rows(pages, move |delivery| row(delivery, &queues))
 }
 
 /// Shows the delivery `id` with its body.
@@ -103,8 +101,8 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
     let id = id(&request.params)?.ok_or_else(missing)?;
     let found = request.app.deliveries.find(id).await?;
     let delivery = found.ok_or_else(unknown)?;
-    let halts = Halt::all(&request.app, request.app.clock.now()).await?;
-    let mut row = row(&delivery, &halts);
+    let queues = Queue::all(&request.app, request.app.clock.now()).await?;
+    let mut row = row(&delivery, &queues);
     if let Some(fields) = row.as_object_mut() {
         fields.insert("body".to_owned(), delivery.body.into());
     }
@@ -125,13 +123,12 @@ pub(super) async fn retry(request: OperatorRequest) -> Result<Answer, OperatorEr
         return Err(unknown());
     }
     let mut notes = Vec::new();
-    let mail = app.metrics.deliveries.of(Channel::Mail);
+    let mail = app.metrics.deliveries(Channel::Mail);
     if mail.pause_at(now).is_some() {
         notes.push("email is no longer paused".to_owned());
     }
     mail.pause.drop_if(|_pause| true);
-    let halts = Halt::all(app, now).await?.into_iter();
-    notes.extend(halts.map(|halt| halt.words));
+    notes.extend(Queue::all(app, now).await?.iter().filter_map(Queue::halt));
     let result = [&["due now".to_owned()], notes.as_slice()].concat();
     Answer::one(&json!({ "retried": count, "notes": notes, "result": result.join("; ") }))
 }
@@ -155,12 +152,9 @@ pub(super) async fn drop_one(request: OperatorRequest) -> Result<Answer, Operato
 pub(super) async fn hold(request: OperatorRequest, is_held: bool) -> Result<Answer, OperatorError> {
     let parse = |text: &str| Channel::from_name(text).ok_or("no channel has this name");
     let channel = request.params.parsed("channel", parse)?;
-    for channel in Channel::ALL
-        .into_iter()
-        .filter(|each| channel.is_none_or(|one| one == *each))
-    {
+    for channel in channel.map_or(Channel::ALL.to_vec(), |channel| vec![channel]) {
         request.app.deliveries.hold(channel, is_held).await?;
-        let counters = request.app.metrics.deliveries.of(channel);
+        let counters = request.app.metrics.deliveries(channel);
         counters.pause.drop_if(|_pause| true);
     }
     let (command, result) = if is_held {

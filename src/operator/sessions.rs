@@ -2,12 +2,13 @@
 //!
 //! Both are only in memory, as hashes, so they end with the process.
 
-use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use blake3::Hash;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::domain::{Timestamp, macros::hidden};
 use crate::ports::{Entropy, random};
@@ -33,7 +34,7 @@ pub struct Sessions {
     /// Address of the page's listener.
     address: SocketAddr,
     /// The hash of each token under its purpose, and its expiry.
-    tokens: Mutex<Vec<(blake3::Hash, Timestamp)>>,
+    tokens: Mutex<Vec<(Hash, Timestamp)>>,
 }
 
 hidden!(Sessions, Session);
@@ -85,30 +86,33 @@ impl Sessions {
 
     fn add(&self, purpose: &str, expires_at: Timestamp, now: Timestamp) -> String {
         let token = URL_SAFE_NO_PAD.encode(random::<TOKEN_BYTES>(&*self.entropy));
-        let mut tokens = self.tokens.lock();
-        tokens.retain(|(_, expires_at)| now < *expires_at);
+        let mut tokens = self.valid_tokens(now);
         if tokens.len() == TOKENS_MAX {
-            let indexed = tokens.iter().enumerate();
-            let next = indexed.min_by_key(|(_, (_, expires_at))| *expires_at);
-            let index = next.map_or(0, |(index, _)| index);
-            tokens.remove(index);
+            tokens.sort_by_key(|(_, expires_at)| *expires_at);
+            tokens.remove(0);
         }
         tokens.push((hash(purpose, &token), expires_at));
         token
     }
 
+    /// The tokens, without expired ones.
+    fn valid_tokens(&self, now: Timestamp) -> MutexGuard<'_, Vec<(Hash, Timestamp)>> {
+        let mut tokens = self.tokens.lock();
+        tokens.retain(|(_, expires_at)| now < *expires_at);
+        tokens
+    }
+
     fn contains(&self, purpose: &str, token: &str, now: Timestamp) -> bool {
         let hash = hash(purpose, token);
-        let tokens = self.tokens.lock();
-        let mut valid = tokens.iter().filter(|(_, expires_at)| now < *expires_at);
-        valid.any(|(known, _)| *known == hash)
+        self.valid_tokens(now)
+            .iter()
+            .any(|(known, _)| *known == hash)
     }
 
     /// True if it was there and unexpired. Of two calls, only one returns true.
     fn remove(&self, purpose: &str, token: &str, now: Timestamp) -> bool {
         let hash = hash(purpose, token);
-        let mut tokens = self.tokens.lock();
-        tokens.retain(|(_, expires_at)| now < *expires_at);
+        let mut tokens = self.valid_tokens(now);
         let found = tokens.iter().position(|(known, _)| *known == hash);
         found.map(|index| tokens.remove(index)).is_some()
     }
@@ -128,8 +132,8 @@ impl Session {
     }
 }
 
-fn hash(purpose: &str, token: &str) -> blake3::Hash {
-    blake3::Hash::from_bytes(blake3::derive_key(purpose, token.as_bytes()))
+fn hash(purpose: &str, token: &str) -> Hash {
+    Hash::from_bytes(blake3::derive_key(purpose, token.as_bytes()))
 }
 
 #[cfg(test)]

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, StreamExt as _, TryReadyChunksError, TryStreamExt as _};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tokio::io::{
-    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite,
-    AsyncWriteExt as _, BufReader, BufWriter,
-};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::sleep;
+use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -27,10 +26,11 @@ use super::operation::{
 use super::sessions::Sessions;
 
 /// Maximum length of a line, in bytes: the head of a request to erase many addresses.
-const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Bytes of rows passed on at a time.
+/// Bytes read or written at a time, and rows passed on.
 const PIECE_BYTES: usize = 64 * 1024;
+const ROWS_AT_A_TIME: usize = 1024;
 
 /// The head of a request.
 #[derive(Debug, Serialize, Deserialize)]
@@ -118,12 +118,12 @@ pub async fn serve_socket(
 
 async fn answer(stream: UnixStream, mut request: OperatorRequest) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
-    let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);
+    let mut lines = message_lines(reader);
     let mut writer = BufWriter::with_capacity(PIECE_BYTES, writer);
-    let answered = match read_head::<RequestHead>(&mut reader).await {
+    let answered = match read_head::<RequestHead>(&mut lines).await {
         Ok(head) => {
             request.params = head.params;
-            request.rows = read_lines(reader);
+            request.rows = read_rows(lines);
             operate(&head.operation, request).await
         }
         Err(error) => Err(OperatorError::Input(format!("the request: {error}"))),
@@ -158,50 +158,39 @@ pub async fn write_message(
     writer.write_all(b"\n").await
 }
 
+/// Reads the lines of a message.
+pub fn message_lines<R: AsyncRead>(reader: R) -> FramedRead<R, LinesCodec> {
+    FramedRead::with_capacity(
+        reader,
+        LinesCodec::new_with_max_length(LINE_BYTES_MAX),
+        PIECE_BYTES,
+    )
+}
+
 /// Reads the head of a message.
 ///
 /// # Errors
 /// When the connection ends before, or the head has another form.
-pub async fn read_head<T: for<'de> Deserialize<'de>>(
-    reader: &mut (impl AsyncBufRead + Unpin),
+pub async fn read_head<T: DeserializeOwned>(
+    lines: &mut FramedRead<impl AsyncRead + Unpin, LinesCodec>,
 ) -> io::Result<T> {
-    let mut line = Vec::new();
-    read_line(reader, &mut line).await?;
-    Ok(serde_json::from_slice(&line)?)
+    let line = lines.next().await.ok_or(io::ErrorKind::UnexpectedEof)?;
+    Ok(serde_json::from_str(&line.map_err(io::Error::other)?)?)
 }
 
 /// The rows of a message. An end without the empty line is an error.
-pub fn read_lines(reader: BufReader<impl AsyncRead + Send + Unpin + 'static>) -> Lines<io::Error> {
-    let pieces = stream::try_unfold(Some(reader), |reader| async move {
-        let Some(mut reader) = reader else {
-            return Ok(None);
-        };
-        let mut lines = Vec::new();
-        // Lines that have arrived do not wait for others.
-        while lines.is_empty() || reader.buffer().contains(&b'\n') {
-            let length = lines.len();
-            read_line(&mut reader, &mut lines).await?;
-            if lines.get(length..) == Some(b"\n".as_slice()) {
-                lines.truncate(length);
-                return Ok(Some((Bytes::from(lines), None)));
-            }
-        }
-        Ok(Some((Bytes::from(lines), Some(reader))))
+pub fn read_rows(
+    lines: FramedRead<impl AsyncRead + Send + Unpin + 'static, LinesCodec>,
+) -> Lines<io::Error> {
+    let rows = stream::try_unfold(lines, |mut lines| async move {
+        let line = lines.next().await.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let row = line.map_err(io::Error::other)? + "\n";
+        Ok((row.len() > 1).then_some((row, lines)))
     });
-    pieces.boxed()
-}
-
-/// Adds a whole line to `lines`.
-async fn read_line(
-    reader: &mut (impl AsyncBufRead + Unpin),
-    lines: &mut Vec<u8>,
-) -> io::Result<()> {
-    let read = reader.take(LINE_BYTES_MAX).read_until(b'\n', lines).await?;
-    if lines.ends_with(b"\n") && read > 0 {
-        Ok(())
-    } else if read as u64 == LINE_BYTES_MAX {
-        Err(io::Error::other("a line is too long"))
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
+    // Rows that have arrived do not wait for others.
+    let pieces = rows.try_ready_chunks(ROWS_AT_A_TIME);
+    let pieces = pieces.map_ok(|rows| Bytes::from(rows.concat()));
+    pieces
+        .map_err(|TryReadyChunksError(_rows, error)| error)
+        .boxed()
 }

@@ -24,12 +24,13 @@ pub fn templates(sources: &[(&'static str, &'static str)]) -> Result<Environment
     environment.add_filter("plural", |number: u64, noun: &str| plural(number, noun));
     environment.add_filter("size", |bytes: u64| HumanBytes(bytes).to_string());
     environment.add_filter("span", span);
-    environment.add_filter("minute", minute);
+    environment.add_filter("minute", |at: Option<&str>| at.map(minute));
     environment.add_filter("ago", |at: &str, now: &str| match seconds(at, now) {
         0 => "just now".to_owned(),
         seconds => format!("{} ago", span(seconds)),
     });
     environment.add_filter("until", |end: &str, now: &str| span(seconds(now, end)));
+    environment.add_filter("unix", |at: &str| instant(at).as_ms() / 1000);
     Ok(environment)
 }
 
@@ -64,8 +65,11 @@ pub fn minute(rfc3339: &str) -> String {
 
 /// Seconds between two instants in RFC 3339.
 fn seconds(from: &str, to: &str) -> u64 {
-    let [from, to] = [from, to].map(|time| Timestamp::parse(time).unwrap_or_default());
-    to.ms_since(from) / 1000
+    instant(to).ms_since(instant(from)) / 1000
+}
+
+fn instant(rfc3339: &str) -> Timestamp {
+    Timestamp::parse(rfc3339).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ impl<'a> Outcomes<'a> {
     }
 
     fn counters(&self, channel: Channel) -> &'a DeliveryCounters {
-        self.deliveries.meter.metrics.deliveries.of(channel)
+        self.deliveries.meter.metrics.deliveries(channel)
     }
 
     fn made(&mut self, delivery: &Delivery) {

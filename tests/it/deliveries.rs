@@ -207,7 +207,7 @@ async fn after_ten_attempts_a_message_is_given_up_and_tried_again_at_will() {
     assert_eq!(deliver(&app).await, 1);
     // The eleventh attempt has the name of the first.
     assert_eq!(webhook.taken()[0].0, id);
-    let counters = app.metrics.deliveries.of(Channel::Webhook);
+    let counters = app.metrics.deliveries(Channel::Webhook);
     let counted = (
         counters.made.get(),
         counters.failed.get(),

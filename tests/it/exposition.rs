@@ -209,7 +209,7 @@ async fn readiness_follows_the_stores_and_the_stop() {
     assert_eq!(status("/ready").await, 503);
     app.contacts.fail_with(None);
     assert_eq!(status("/ready").await, 200);
-    app.metrics.set_stopping();
+    app.metrics.stopping.cancel();
     assert_eq!((status("/live").await, status("/ready").await), (200, 503));
     let (_, _, text) = ask(&app, Method::GET, "/ready", "").await.unwrap();
     assert_eq!(text, "stopping\n");

@@ -123,7 +123,7 @@ async fn load_balancers_are_told_of_a_stop_and_of_nothing_else() {
     }
     // Nothing was counted.
     assert_eq!(app.send(Call::get("/docs")).await.status, StatusCode::OK);
-    app.metrics.set_stopping();
+    app.metrics.stopping.cancel();
     let reply = app.send(Call::new(Method::HEAD, "/livez")).await;
     assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
     let reply = app.send(Call::get("/livez")).await;

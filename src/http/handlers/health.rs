@@ -45,7 +45,7 @@ pub(crate) const LIVEZ: Endpoint = Endpoint {
 
 /// Asks no store: an outage of an engine would take all nodes out of rotation at once.
 fn livez(context: &RequestContext) -> Result<Reply, Problem> {
-    if context.app().metrics.is_stopping() {
+    if context.app().metrics.stopping.is_cancelled() {
         return Err(Problem::of(Code::Stopping));
     }
     Ok(Reply::serialised(Bytes::from_static(b"{\"live\":true}")))

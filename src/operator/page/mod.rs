@@ -51,7 +51,7 @@ pub use self::answer::PageBody;
 use self::answer::PageError;
 pub(super) use self::answer::reply;
 use self::list::Search;
-use self::pages::{Change, PAGES, View};
+use self::pages::{PAGES, View};
 use self::views::{ICON, STYLE, Views};
 
 /// Maximum size of a form, in bytes.
@@ -152,7 +152,7 @@ impl AdminPage {
         let (path, view) =
             page.ok_or_else(|| PageError::new(StatusCode::NOT_FOUND, "not_found", ""))?;
         let methods = match view {
-            View::Change(_) => "GET, HEAD, POST",
+            View::Change(..) => "GET, HEAD, POST",
             View::PutAway | View::SignOut => "POST",
             View::Page(..) | View::Export => "GET, HEAD",
         };
@@ -234,7 +234,7 @@ impl PageRequest {
                 self.fill(values)
             }
             View::Export => self.export().await,
-            View::Change(change) => self.change(change).await,
+            View::Change(names, ask, change) => self.change(names, *ask, change).await,
             View::PutAway => {
                 let at = self.params.text("at").and_then(Timestamp::parse);
                 let at = at.ok_or_else(|| OperatorError::Input("at must be a time".to_owned()))?;
@@ -265,23 +265,27 @@ impl PageRequest {
     }
 
     /// Asks for a confirmation, or makes a confirmed change.
-    async fn change(&self, change: &Change) -> PageAnswer {
-        let named = change.fields.iter();
+    async fn change(&self, names: &[&str], ask: Option<&str>, change: &str) -> PageAnswer {
+        let named = names.iter();
         let named = named.filter_map(|name| Some((*name, self.params.text(name)?)));
         let fields: Vec<_> = named.collect();
         if fields.is_empty() {
-            let what = format!("The form needs one of: {}", change.fields.join(", "));
+            let what = format!("The form needs one of: {}", names.join(", "));
             return Err(OperatorError::Input(what).into());
         }
-        let (asked, done) = if self.is_change {
-            (Value::Null, self.ask(change.change).await?)
-        } else {
-            let found = match change.ask {
-                Some(ask) => self.ask(ask).await,
-                None => Ok(Value::Null),
+        let (mut asked, mut done) = (Value::Null, Value::Null);
+        if self.is_change {
+            done = self.ask(change).await?;
+        } else if let Some(ask) = ask {
+            asked = match self.ask(ask).await {
+                // An import skips erased addresses, even those without a contact.
+                Err(OperatorError::NotFound(_)) if change == contacts::FORGET => Value::Null,
+                found => found?,
             };
-            ((change.asked)(found)?, Value::Null)
-        };
+            if asked.pointer("/0/key").is_some_and(Value::is_null) {
+                return Err(OperatorError::Input("There is no such key".to_owned()).into());
+            }
+        }
         self.fill(
             context! { fields => Serde(&fields), asked => Serde(&asked), done => Serde(&done) },
         )

@@ -1,8 +1,5 @@
 //! The table of pages and their contents.
 
-use serde_json::Value;
-
-use crate::operator::operation::OperatorError;
 use crate::operator::{agents, block, contacts, keys, limits, questions, queue, status};
 
 use super::list::ListMembers;
@@ -17,24 +14,13 @@ pub(super) enum View {
     ),
     /// All contacts as a file.
     Export,
-    Change(&'static Change),
+    /// A change: a template that asks for a confirmation, and shows the result. It has the parameters that
+    /// identify its subject, at least one of them; the operation that looks it up, if it exists before; and the
+    /// one that changes it.
+    Change(&'static [&'static str], Option<&'static str>, &'static str),
     /// Dismisses the warning.
     PutAway,
     SignOut,
-}
-
-/// A change: a template that asks for a confirmation, and shows the result.
-pub(super) struct Change {
-    /// The parameters that identify its subject, at least one of them.
-    pub(super) fields: &'static [&'static str],
-    /// Looks up the subject, if it exists before the change.
-    pub(super) ask: Option<&'static str>,
-    /// The part of that for the template.
-    ///
-    /// # Errors
-    /// When there is nothing to change.
-    pub(super) asked: fn(Result<Value, OperatorError>) -> Result<Value, OperatorError>,
-    pub(super) change: &'static str,
 }
 
 /// The pages: path and content.
@@ -43,22 +29,46 @@ pub(super) static PAGES: &[(&str, View)] = &[
     ("/contacts", View::Page(&[], Some(&CONTACTS))),
     ("/contacts/show", View::Page(&[CONTACT], None)),
     ("/contacts/export", View::Export),
-    ("/contacts/erase", View::Change(&ERASE_CONTACT)),
+    (
+        "/contacts/erase",
+        View::Change(&["email"], Some(contacts::SHOW), contacts::FORGET),
+    ),
     ("/keys", View::Page(&[], Some(&KEYS))),
-    ("/keys/revoke", View::Change(&REVOKE_KEY)),
+    (
+        "/keys/revoke",
+        View::Change(&["key"], Some(keys::CHECK), keys::REVOKE),
+    ),
     ("/policies", View::Page(&[LIMITS, STATUS], None)),
-    ("/policies/reset", View::Change(&RESET_POLICY)),
+    (
+        "/policies/reset",
+        View::Change(&["policy", "client"], Some(limits::SHOW), limits::RESET),
+    ),
     ("/agents", View::Page(&[], Some(&AGENTS))),
-    ("/agents/revoke", View::Change(&REVOKE_AGENT)),
+    (
+        "/agents/revoke",
+        View::Change(&["client_id"], None, agents::REVOKE),
+    ),
     ("/blocks", View::Page(&[], Some(&BLOCKS))),
-    ("/blocks/add", View::Change(&ADD_BLOCK)),
-    ("/blocks/remove", View::Change(&REMOVE_BLOCK)),
+    ("/blocks/add", View::Change(&["network"], None, block::ADD)),
+    (
+        "/blocks/remove",
+        View::Change(&["network"], None, block::REMOVE),
+    ),
     ("/questions", View::Page(&[], Some(&QUESTIONS))),
     ("/queue", View::Page(&[STATUS], Some(&QUEUE))),
-    ("/queue/retry", View::Change(&RETRY_DELIVERY)),
-    ("/queue/drop", View::Change(&DROP_DELIVERY)),
-    ("/queue/hold", View::Change(&HOLD_QUEUE)),
-    ("/queue/release", View::Change(&RELEASE_QUEUE)),
+    (
+        "/queue/retry",
+        View::Change(&["id"], Some(queue::SHOW), queue::RETRY),
+    ),
+    (
+        "/queue/drop",
+        View::Change(&["id"], Some(queue::SHOW), queue::DROP),
+    ),
+    ("/queue/hold", View::Change(&["channel"], None, queue::HOLD)),
+    (
+        "/queue/release",
+        View::Change(&["channel"], None, queue::RELEASE),
+    ),
     ("/warning/put-away", View::PutAway),
     ("/logout", View::SignOut),
 ];
@@ -96,49 +106,5 @@ const fn list(
         id,
         made_at,
         searched,
-    }
-}
-
-static ERASE_CONTACT: Change = Change {
-    fields: &["email"],
-    ask: Some(contacts::SHOW),
-    // An import skips erased addresses, even those without a contact.
-    asked: |found| match found {
-        Err(OperatorError::NotFound(_)) => Ok(Value::Null),
-        found => found,
-    },
-    change: contacts::FORGET,
-};
-static REVOKE_KEY: Change = Change {
-    fields: &["key"],
-    ask: Some(keys::CHECK),
-    asked: |found| match found? {
-        found if found.pointer("/0/key").is_none_or(Value::is_null) => {
-            Err(OperatorError::Input("There is no such key".to_owned()))
-        }
-        found => Ok(found),
-    },
-    change: keys::REVOKE,
-};
-static RESET_POLICY: Change = of(&["policy", "client"], Some(limits::SHOW), limits::RESET);
-static REVOKE_AGENT: Change = of(&["client_id"], None, agents::REVOKE);
-static ADD_BLOCK: Change = of(&["network"], None, block::ADD);
-static REMOVE_BLOCK: Change = of(&["network"], None, block::REMOVE);
-static RETRY_DELIVERY: Change = of(&["id"], Some(queue::SHOW), queue::RETRY);
-static DROP_DELIVERY: Change = of(&["id"], Some(queue::SHOW), queue::DROP);
-static HOLD_QUEUE: Change = of(&["channel"], None, queue::HOLD);
-static RELEASE_QUEUE: Change = of(&["channel"], None, queue::RELEASE);
-
-/// A change that shows the whole answer.
-const fn of(
-    fields: &'static [&'static str],
-    ask: Option<&'static str>,
-    change: &'static str,
-) -> Change {
-    Change {
-        fields,
-        ask,
-        asked: |found| found,
-        change,
     }
 }

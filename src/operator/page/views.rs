@@ -101,14 +101,9 @@ impl Views {
 
 /// A round even number that is at least `most`.
 fn axis_end(most: u128) -> u128 {
-    let mut power = 1;
-    loop {
-        let fitting = [2, 4, 6, 8, 10].map(|digit| digit * power);
-        if let Some(end) = fitting.into_iter().find(|end| most <= *end) {
-            return end;
-        }
-        power *= 10;
-    }
+    let digits = most.saturating_sub(1).max(1).ilog10();
+    let step = 2 * 10_u128.pow(digits);
+    most.max(1).next_multiple_of(step)
 }
 
 /// `value` in at most four digits and a letter.

@@ -144,7 +144,7 @@ async fn confirmations_are_a_percentage_of_the_emails_only_as_far_as_they_can_be
     });
     let login = desk.sign_in().await;
     let metrics = &desk.app.metrics;
-    metrics.deliveries.of(Channel::Mail).made.add(8);
+    metrics.deliveries(Channel::Mail).made.add(8);
     // Reloads, and scanners of emails.
     metrics.confirmations.shown.add(20);
     metrics.confirmations.given.add(6);

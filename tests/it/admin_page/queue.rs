@@ -79,12 +79,12 @@ async fn a_pause_is_shown_with_its_reason_and_a_retry_ends_that_of_email() {
     desk.sign_up("ada@example.com").await;
     let until = NOW.plus_ms(60_000);
     let reason = "454 4.7.0 <later>".to_owned();
-    let counters = &desk.app.app.metrics.deliveries;
+    let counters = desk.app.app.metrics.deliveries(Channel::Mail);
     let pause = || ChannelPause {
         until,
         reason: reason.clone(),
     };
-    counters.of(Channel::Mail).pause.set(pause());
+    counters.pause.set(pause());
     let minute = until.to_rfc3339()[..16].replace('T', " ");
     let listed = desk.get(&login, "/queue").await.text;
     let shown =
@@ -107,7 +107,7 @@ async fn a_pause_is_shown_with_its_reason_and_a_retry_ends_that_of_email() {
     let told = "<h1>Retrying</h1>\n<p>The delivery will be sent within a second, unless deliveries are paused.</p>\n\n\
                 <p>Email is no longer paused.</p>\n\n<p>Webhook deliveries are paused.</p>\n";
     assert!(done.contains(told), "{done}");
-    counters.of(Channel::Mail).pause.set(pause());
+    counters.pause.set(pause());
     let retried = ask(&desk.app, "queue retry", json!({ "id": id })).await;
     assert_eq!(
         retried.unwrap()["result"],

@@ -297,7 +297,7 @@ async fn see_broken_limiter(seen: &mut Seen, operation: &Described) {
 
 async fn see_stop(seen: &mut Seen, operation: &Described) {
     let app = TestApp::new();
-    app.metrics.set_stopping();
+    app.metrics.stopping.cancel();
     seen.send(&app, operation, call(operation)).await;
 }
 
