@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::domain::{
-    Contact, ContactStatus, EmailAddress, Remainder, SignUpWay, SoughtSigner, TextDigest, Timestamp,
+    Contact, ContactStatus, Remainder, SignUpWay, SoughtSigner, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStream, StoreError};
 use crate::usecases;
@@ -76,8 +76,7 @@ fn proof(contact: &Contact) -> Value {
 
 /// Shows the contact with the address `email`, with `proof` all stored details of its consent.
 pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let [email] = emails(&request.params)?
-        .try_into()
+    let [email] = <[_; 1]>::try_from(request.params.emails("email")?)
         .map_err(|_emails| OperatorError::Input("give exactly one address".to_owned()))?;
     let (contacts, now) = (&request.app.contacts, request.app.clock.now());
     let suppressed_until = contacts.suppressed_until(&email, now).await?;
@@ -205,7 +204,7 @@ pub struct KeptFile {
 
 /// Erases the addresses `email`.
 pub(super) async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let emails = emails(&request.params)?;
+    let emails = request.params.emails("email")?;
     let now = request.app.clock.now();
     let app = &request.app;
     let (contacts, queue) = (&*app.contacts, &*app.deliveries);
@@ -234,11 +233,4 @@ pub(super) async fn forget(request: OperatorRequest) -> Result<Answer, OperatorE
         in_flight: erasure.in_flight,
         remaining: erasure.remaining.into_iter().map(kept).collect(),
     })
-}
-
-fn emails(params: &Params) -> Result<Vec<EmailAddress>, OperatorError> {
-    let emails = params.texts("email").into_iter().map(EmailAddress::parse);
-    emails
-        .collect::<Result<_, _>>()
-        .map_err(|error| OperatorError::Input(format!("the address {error}")))
 }

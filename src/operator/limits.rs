@@ -138,9 +138,7 @@ struct Identity {
 impl Identity {
     /// That of `ip`, `email` and `key`; `None` without any of them.
     fn of(params: &Params, secrets: &SecretKeys) -> Result<Option<Self>, OperatorError> {
-        let email = params.parsed("email", |email| {
-            EmailAddress::parse(email).map_err(|error| format!("the address {error}"))
-        })?;
+        let email = params.emails("email")?.pop();
         let network = params.parsed("ip", |ip| {
             let ip = ip.parse::<IpAddr>().map(Network::from);
             ip.map_err(|_no_address| "ip must be an IP address")

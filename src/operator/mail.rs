@@ -59,7 +59,5 @@ pub(super) async fn allow(request: OperatorRequest) -> Result<Answer, OperatorEr
 
 fn address(params: &Params) -> Result<EmailAddress, OperatorError> {
     let missing = || OperatorError::Input("say which address".to_owned());
-    let parse =
-        |text: &str| EmailAddress::parse(text).map_err(|error| format!("the address {error}"));
-    params.parsed("address", parse)?.ok_or_else(missing)
+    params.emails("address")?.pop().ok_or_else(missing)
 }

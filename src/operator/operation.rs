@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::app::App;
+use crate::domain::EmailAddress;
 use crate::ports::{LimiterError, MailError, PageStream, StoreError};
 
 use super::sessions::Sessions;
@@ -109,9 +110,18 @@ impl Params {
     pub(super) fn texts(&self, name: &str) -> Vec<&str> {
         match self.0.get(name) {
             Some(Value::Array(values)) => values.iter().filter_map(Value::as_str).collect(),
-            Some(value) => value.as_str().into_iter().collect(),
-            None => Vec::new(),
+            Some(_) | None => self.text(name).into_iter().collect(),
         }
+    }
+
+    /// The addresses under `name`.
+    ///
+    /// # Errors
+    /// When one of them is none.
+    pub(super) fn emails(&self, name: &str) -> Result<Vec<EmailAddress>, OperatorError> {
+        let emails = self.texts(name).into_iter().map(EmailAddress::parse);
+        let emails: Result<_, _> = emails.collect();
+        emails.map_err(|error| OperatorError::Input(format!("the address {error}")))
     }
 
     pub(super) fn number(&self, name: &str) -> Option<usize> {

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::domain::{DAY_MS, Timestamp};
@@ -49,27 +48,6 @@ pub(super) struct Search {
     after: Option<String>,
 }
 
-/// A page of the selected rows, for the template.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Picked {
-    rows: Vec<Value>,
-    /// Number of selected rows before them.
-    skipped: usize,
-    /// Number of selected rows.
-    found: usize,
-    /// Number of all rows.
-    total: usize,
-    /// Number of new rows, from the last `new_days` days.
-    new: usize,
-    new_days: u32,
-    /// Value of the parameter.
-    sort: String,
-    /// Parameter of the next page, if any.
-    after: Option<String>,
-    /// Number of rows read when the time was up; `None` if it wasn't.
-    cut_after: Option<usize>,
-}
-
 impl Search {
     /// Selection by the parameters `q`, `days`, `sort` and `after`. The field to sort by begins
     /// with `-` for descending order.
@@ -98,14 +76,14 @@ impl Search {
         self.needle.is_empty() || texts.any(|text| text.to_lowercase().contains(&self.needle))
     }
 
-    /// Reads the page. Only its rows are kept in memory.
+    /// Reads the page, for the template. Only its rows are kept in memory.
     ///
     /// # Errors
     /// When the list can't be read.
     pub(super) async fn pick(
         &self,
         mut list: Lines<OperatorError>,
-    ) -> Result<Picked, OperatorError> {
+    ) -> Result<Value, OperatorError> {
         let mut page = BTreeMap::new();
         let (mut total, mut new, mut found, mut skipped) = (0, 0, 0, 0);
         let mut cut_after = None;
@@ -148,21 +126,21 @@ impl Search {
             rows.reverse();
             last = keys.first();
         }
-        Ok(Picked {
-            after: last.filter(|_| has_more).cloned(),
-            rows,
-            skipped,
-            found,
-            total,
-            new,
-            new_days: self.days.unwrap_or(NEW_DAYS),
-            sort: format!(
-                "{}{}",
-                if self.is_ascending { "" } else { "-" },
-                self.sorted_by
-            ),
-            cut_after,
-        })
+        let direction = if self.is_ascending { "" } else { "-" };
+        // Of all rows, those in `found` are selected, the ones in `skipped` of them are on earlier pages, and those in
+        // `new` are from the last `new_days` days.
+        Ok(json!({
+            "rows": rows,
+            "after": last.filter(|_| has_more),
+            "skipped": skipped,
+            "found": found,
+            "total": total,
+            "new": new,
+            "new_days": self.days.unwrap_or(NEW_DAYS),
+            "sort": format!("{direction}{}", self.sorted_by),
+            // The rows that were read until the time was up; null if it wasn't.
+            "cut_after": cut_after,
+        }))
     }
 }
 
@@ -201,13 +179,22 @@ mod tests {
         Search::new(&Params::of_form(query), &MEMBERS, NOW)
     }
 
+    #[derive(serde::Deserialize)]
+    struct Picked {
+        rows: Vec<Value>,
+        skipped: usize,
+        found: usize,
+        total: usize,
+        new: usize,
+        new_days: u32,
+        after: Option<String>,
+    }
+
     async fn pick(query: &str, hours: &[u64]) -> Picked {
         let pages = hours.chunks(7).map(|page| lines(page.iter().copied()));
         let pages: Vec<_> = pages.collect();
-        search(query)
-            .pick(stream::iter(pages).boxed())
-            .await
-            .unwrap()
+        let picked = search(query).pick(stream::iter(pages).boxed()).await;
+        serde_json::from_value(picked.unwrap()).unwrap()
     }
 
     fn numbers(picked: &Picked) -> Vec<u64> {
@@ -300,7 +287,8 @@ mod tests {
             Some((lines([hour; 3]), hour + 1))
         });
         let picked = search("q=x").pick(slow.boxed()).await.unwrap();
-        assert_eq!((picked.cut_after, picked.rows.len()), (Some(15), 0));
+        let expected = (&json!(15), &json!([]));
+        assert_eq!((&picked["cut_after"], &picked["rows"]), expected);
     }
 
     #[tokio::test]
