@@ -111,7 +111,7 @@ pub async fn serve_until_stopped(
         opened => opened?,
     };
     let app = Arc::new(App {
-        opt_in: args.asks_to_confirm().then(|| site.letters.clone()),
+        opt_in: args.opt_in.then(|| site.letters.clone()),
         model,
         model_fallback: wiring::model_fallback(args, &site),
         ..app

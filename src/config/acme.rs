@@ -18,10 +18,6 @@ pub struct AcmeArgs {
     #[arg(long = "https-domain", value_name = "NAME", value_parser = domain)]
     pub domains: Vec<String>,
 
-    /// Contact address for the certificate authority
-    #[arg(long = "acme-email", value_name = "ADDRESS", requires = "domains", value_parser = values::email)]
-    pub email: Option<String>,
-
     /// ACME directory of the authority [default: Let's Encrypt]
     #[arg(long = "acme-directory", value_name = "URL", requires = "domains", value_parser = directory)]
     pub directory: Option<String>,

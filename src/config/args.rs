@@ -157,9 +157,11 @@ pub struct Args {
         long,
         value_name = "HOW",
         default_value = "single",
-        hide_possible_values = true
+        hide_possible_values = true,
+        action = ArgAction::Set,
+        value_parser = PossibleValuesParser::new(["single", "double"]).map(|word| word == "double")
     )]
-    opt_in: OptInMode,
+    pub opt_in: bool,
 
     /// The model that answers visitors, if it is not a search of the pages.
     #[command(flatten)]
@@ -250,15 +252,6 @@ pub struct Args {
     pub given: GivenFlags,
 }
 
-/// Whether a sign-up has to be confirmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum OptInMode {
-    /// No confirmation
-    Single,
-    /// Confirm by emailed link; needs --smtp-url and --mail-from
-    Double,
-}
-
 /// When the webhook is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WebhookMode {
@@ -340,7 +333,7 @@ impl Args {
     /// # Errors
     /// What is missing, in words.
     pub fn check_opt_in(&self, bound: SocketAddr) -> Result<(), &'static str> {
-        if self.opt_in == OptInMode::Single {
+        if !self.opt_in {
             return Ok(());
         }
         if self.mail.is_none() {
@@ -378,11 +371,6 @@ impl Args {
             return Ok(());
         }
         Err("--redirect-listen needs an https URL as --base-url to redirect to")
-    }
-
-    /// Whether contacts are asked to confirm.
-    pub fn asks_to_confirm(&self) -> bool {
-        self.opt_in == OptInMode::Double
     }
 
     /// Whether the service speaks TLS itself.
@@ -430,9 +418,9 @@ impl Args {
             policies: self.policies(),
             keeps_consent_ip: self.consent_ip,
             has_model: self.model.is_some(),
-            falls_back: self.falls_back(),
+            falls_back: self.model.as_ref().is_some_and(|model| model.falls_back),
             questions_kept_days: self.keep_questions,
-            opt_in_ms: self.asks_to_confirm().then_some(OPT_IN_MS),
+            opt_in_ms: self.opt_in.then_some(OPT_IN_MS),
             sign_ups: self.sign_ups(),
             allowed_origins: self.allowed_origins.clone(),
             trusts_proxies: !self.trusted_proxies.is_empty(),
@@ -445,11 +433,6 @@ impl Args {
             (Some(_url), WebhookMode::Queue) => SignUpsGo::Told,
             (Some(_url), WebhookMode::Direct) => SignUpsGo::PassedOn,
         }
-    }
-
-    /// Whether a search of the pages answers while the model is away.
-    pub fn falls_back(&self) -> bool {
-        self.model.as_ref().is_some_and(|model| model.falls_back)
     }
 
     /// How long browsers are to insist on `https`, in seconds, if `settings` say that clients use it.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::values;
+use crate::domain::PolicyName;
 
 /// A command of the operator, who may run it while the service runs on the data directory or while it
 /// does not.
@@ -432,7 +433,12 @@ pub struct Whose {
     .required(true))]
 pub struct ResetLimits {
     /// Only this limit; without --ip, --email or --key, for everyone
-    #[arg(long, value_name = "NAME", value_parser = values::policy)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        hide_possible_values = true,
+        value_parser = PossibleValuesParser::new(PolicyName::ALL.map(PolicyName::as_str))
+    )]
     pub policy: Option<String>,
 
     /// Who is forgiven.

@@ -67,10 +67,10 @@ fn what_an_address_looks_like_is_told_where_one_is_wrong() {
 --data-dir d --base-url example.com         | must be an absolute URL such as https://example.com
 --data-dir d --erp-url mailto:ada           | must be an absolute URL such as https://example.com
 limits show --data-dir d --ip 192.0.2       | must be an IP address such as 203.0.113.7
---data-dir d --admin-listen 9090            | 127.0.0.1:9090
---data-dir d --admin-listen 127.0.0.1       | 127.0.0.1:9090
---data-dir d --admin-listen localhost:9090  | 127.0.0.1:9090
---data-dir d --admin-listen=                | 127.0.0.1:9090
+--data-dir d --admin-listen 9090            | 127.0.0.1:8080
+--data-dir d --admin-listen 127.0.0.1       | 127.0.0.1:8080
+--data-dir d --admin-listen localhost:9090  | 127.0.0.1:8080
+--data-dir d --admin-listen=                | 127.0.0.1:8080
 ",
     );
     for address in ["0.0.0.0", "192.0.2.1", "[::]", "[2001:db8::1]"] {
@@ -345,7 +345,7 @@ contacts --data-dir d count --until 2026-13-01      | must be a time such as
 contacts --data-dir d import                        | <FILE>
 keys --data-dir d revoke                            | <KEY>
 limits --data-dir d reset                           | --all
-limits --data-dir d reset --policy newsleter        | must be one of default, ip
+limits --data-dir d reset --policy newsleter        | [possible values: default, ip
 limits --data-dir d reset --all --ip 127.0.0.1      | cannot be used with
 limits --data-dir d show --ip localhost             | --ip
 limits --data-dir d show --key k --email ada@example.com | cannot be used with
@@ -707,7 +707,7 @@ fn a_contact_is_an_address_or_a_page_and_suggestions_are_a_few_short_lines() {
         "javascript:alert(1)",
     ] {
         let message = refusal(&["--contact", wrong]);
-        assert!(message.contains("or an e-mail address"), "{message}");
+        assert!(message.contains("or an email address"), "{message}");
     }
     let six = ["--suggestion=a?"; 6];
     assert_eq!(settings(&six).suggestions, ["a?"; 6]);

@@ -55,7 +55,7 @@ pub(super) fn page_link(text: &str) -> Result<String, String> {
     link(text).map_err(|why| format!("{why}, or a path such as /imprint"))
 }
 
-/// Where visitors reach a person: an e-mail address, as a `mailto:` link, or a page.
+/// Where visitors reach a person: an email address, as a `mailto:` link, or a page.
 pub(super) fn contact(text: &str) -> Result<String, String> {
     match EmailAddress::parse(text) {
         Ok(address) => Ok(format!("mailto:{}", address.as_str())),
@@ -95,9 +95,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// An address reachable only from this machine.
 pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
-    let address: SocketAddr = text
-        .parse()
-        .map_err(|_no_address| "must be an address and a port, such as 127.0.0.1:9090")?;
+    let address = address(text)?;
     if address.ip().is_loopback() {
         return Ok(address);
     }
@@ -197,7 +195,10 @@ pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
     let (name, quota) = text
         .split_once('=')
         .ok_or("must be NAME=COUNT/WINDOW or NAME=off")?;
-    let policy = parse_policy(name).map_err(|error| format!("the policy {error}"))?;
+    let policy = PolicyName::from_name(name).ok_or_else(|| {
+        let names = PolicyName::ALL.map(PolicyName::as_str);
+        format!("the policy must be one of {}", names.join(", "))
+    })?;
     if quota == "off" {
         return Ok((policy, None));
     }
@@ -217,18 +218,6 @@ pub(super) fn email(text: &str) -> Result<String, String> {
     parsed
         .map(|address| address.as_str().to_owned())
         .map_err(|error| error.to_string())
-}
-
-/// The name of a policy.
-pub(super) fn policy(name: &str) -> Result<String, String> {
-    parse_policy(name).map(|policy| policy.as_str().to_owned())
-}
-
-fn parse_policy(name: &str) -> Result<PolicyName, String> {
-    PolicyName::from_name(name).ok_or_else(|| {
-        let names = PolicyName::ALL.map(PolicyName::as_str);
-        format!("must be one of {}", names.join(", "))
-    })
 }
 
 pub(super) fn time(text: &str) -> Result<String, &'static str> {

@@ -125,7 +125,9 @@ pub fn model_client(
 
 /// Answers from the site's pages while the configured model is unavailable, if the flags ask for it.
 pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> {
-    args.falls_back()
+    let model = args.model.as_ref()?;
+    model
+        .falls_back
         .then(|| Arc::new(passage_model(site).as_fallback()) as _)
 }
 
@@ -230,7 +232,6 @@ pub fn own_certificate(args: &Args) -> Result<Option<OwnCertificate>, String> {
         (None, _, Some(data_dir)) if acme.is_given() => {
             let settings = AcmeSettings {
                 names: acme.domains.clone(),
-                email: acme.email.clone(),
                 directory: acme.directory().to_owned(),
                 dir: data_dir.join(TLS),
                 roots: roots(acme.directory()).map_err(of("--acme-directory"))?,

@@ -29,7 +29,6 @@ const DIRECTORY: &str = "https://localhost:9/dir";
 fn open(dir: &Path, names: &[&str]) -> Result<AcmeCertificate, String> {
     let settings = AcmeSettings {
         names: names.iter().map(|&name| name.to_owned()).collect(),
-        email: None,
         directory: DIRECTORY.to_owned(),
         dir: dir.to_path_buf(),
         roots: Roots::of([]),
@@ -38,11 +37,10 @@ fn open(dir: &Path, names: &[&str]) -> Result<AcmeCertificate, String> {
     AcmeCertificate::open(settings)
 }
 
-/// What is ordered from `scripted`, with the address `email`.
-fn ordered_from(scripted: &ScriptedAuthority, dir: &Path, email: Option<&str>) -> AcmeCertificate {
+/// What is ordered from `scripted`.
+fn ordered_from(scripted: &ScriptedAuthority, dir: &Path) -> AcmeCertificate {
     let settings = AcmeSettings {
         names: vec![NAME.to_owned()],
-        email: email.map(str::to_owned),
         directory: scripted.url.clone(),
         dir: dir.to_path_buf(),
         roots: Roots::of(certificates_in(&scripted.root).unwrap()),
@@ -259,7 +257,6 @@ async fn an_order_that_is_refused_is_told_in_words_and_the_account_is_kept() {
         let open = || {
             let settings = AcmeSettings {
                 names: vec![NAME.to_owned()],
-                email: Some("ops@landing.example".to_owned()),
                 directory: scripted.url.clone(),
                 dir: dir.path().join("tls"),
                 roots: Roots::of(certificates_in(&scripted.root).unwrap()),
@@ -294,7 +291,7 @@ async fn an_authority_behind_a_proxy_that_fails_is_not_taken_for_another_service
     let vouching = Authority::new();
     let scripted = ScriptedAuthority::refusing(&vouching, PAGE);
     let dir = private_dir();
-    let acme = ordered_from(&scripted, &dir.path().join("tls"), None);
+    let acme = ordered_from(&scripted, &dir.path().join("tls"));
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
     assert_eq!(
         why,
@@ -322,7 +319,6 @@ async fn names_that_fail_are_left_out_and_tried_again_while_the_others_are_serve
         keep(dir.path(), &old, &issued(now));
         let settings = AcmeSettings {
             names: vec![NAME.to_owned(), BAD.to_owned()],
-            email: None,
             directory: scripted.url.clone(),
             dir: dir.path().to_path_buf(),
             roots: Roots::of(certificates_in(&scripted.root).unwrap()),
@@ -359,7 +355,7 @@ async fn no_name_with_a_certificate_is_every_name_told() {
     let vouching = Authority::new();
     let scripted = ScriptedAuthority::failing(&vouching, &[(NAME, "connection")]);
     let dir = private_dir();
-    let acme = ordered_from(&scripted, dir.path(), None);
+    let acme = ordered_from(&scripted, dir.path());
     let why = acme.order(day("2026-01-01")).await.unwrap_err();
     assert!(
         why.contains("landing.example: the authority did not reach this service at port 443"),
@@ -373,33 +369,12 @@ async fn no_name_with_a_certificate_is_every_name_told() {
 }
 
 #[tokio::test]
-async fn an_address_that_changes_gets_an_account_of_its_own() {
-    let vouching = Authority::new();
-    let scripted = ScriptedAuthority::refusing(&vouching, "caa");
-    let dir = private_dir();
-    for (email, accounts) in [
-        (Some("ops@landing.example"), 1),
-        (Some("ops@landing.example"), 1),
-        (Some("web@landing.example"), 2),
-        (Some("web@landing.example"), 2),
-        (None, 3),
-        (None, 3),
-    ] {
-        let acme = ordered_from(&scripted, dir.path(), email);
-        let _refused = acme.order(day("2026-01-01")).await.unwrap_err();
-        assert_eq!(scripted.asked("/account"), accounts, "{email:?}");
-        assert_eq!(scripted.asked("/account/1"), 0, "{email:?}");
-    }
-}
-
-#[tokio::test]
 async fn nothing_is_ordered_where_nothing_can_be_kept() {
     let vouching = Authority::new();
     let scripted = ScriptedAuthority::refusing(&vouching, "caa");
     let dir = private_dir();
     let settings = AcmeSettings {
         names: vec![NAME.to_owned()],
-        email: None,
         directory: scripted.url.clone(),
         dir: dir.path().to_path_buf(),
         roots: Roots::of([vouching.root]),
@@ -424,7 +399,6 @@ async fn an_authority_that_nobody_vouches_for_learns_nothing() {
     let dir = private_dir();
     let settings = AcmeSettings {
         names: vec![NAME.to_owned()],
-        email: None,
         directory: scripted.url.clone(),
         dir: dir.path().join("tls"),
         roots: Roots::of([Authority::new().root]),
@@ -481,12 +455,10 @@ fn flags_that_cannot_be_meant_are_refused_with_what_to_do() {
         ),
         (&["--https-domain=-a.example"], "must be a full domain name"),
         (&["--https-domain="], "must be a full domain name"),
-        (&["--acme-email=a@b.example"], "--https-domain <NAME>"),
         (
             &["--acme-directory=https://a.example"],
             "--https-domain <NAME>",
         ),
-        (&[domain, "--acme-email=ada"], "--acme-email"),
         (
             &[domain, "--acme-directory=http://a.example/dir"],
             "must be an https URL",

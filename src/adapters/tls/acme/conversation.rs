@@ -164,10 +164,8 @@ impl AcmeCertificate {
             let credentials = credentials.map_err(|_may_quote_it| Refusal::new(damaged))?;
             return Ok(builder.from_credentials(credentials).await?);
         }
-        let contact = self.settings.email.as_ref();
-        let contact = contact.map(|email| format!("mailto:{email}"));
         let new = NewAccount {
-            contact: &contact.as_deref().into_iter().collect::<Vec<_>>(),
+            contact: &[],
             terms_of_service_agreed: true,
             only_return_existing: false,
         };

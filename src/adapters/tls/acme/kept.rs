@@ -29,8 +29,6 @@ pub(super) struct State {
     pub(super) error: Option<String>,
     /// The authority that issued the certificate in use.
     pub(super) issued_by: Option<String>,
-    /// The account's contact address.
-    pub(super) email: Option<String>,
     /// The account's credentials, which the library cannot copy.
     pub(super) account: Option<Value>,
 }
@@ -38,11 +36,10 @@ pub(super) struct State {
 hidden!(State);
 
 impl State {
-    /// The same for these settings: another authority or contact address needs another account, and orders of other
-    /// names do not count.
-    pub(super) fn of(mut self, directory: &str, names: &[String], email: Option<&str>) -> Self {
+    /// The same for these settings: another authority needs another account, and orders of other names do not count.
+    pub(super) fn of(mut self, directory: &str, names: &[String]) -> Self {
         let is_same_authority = self.directory == directory;
-        if !is_same_authority || self.email.as_deref() != email {
+        if !is_same_authority {
             self.account = None;
         }
         if !is_same_authority || self.names != names {
@@ -50,7 +47,6 @@ impl State {
         }
         self.directory = directory.to_owned();
         self.names = names.to_vec();
-        self.email = email.map(str::to_owned);
         self
     }
 

@@ -41,8 +41,6 @@ const REASON_MAX: usize = 4000;
 pub struct AcmeSettings {
     /// Names of the certificate.
     pub names: Vec<String>,
-    /// Contact address for the authority.
-    pub email: Option<String>,
     /// The address of the authority's directory.
     pub directory: String,
     /// `DATA_DIR/tls`.
@@ -81,8 +79,7 @@ impl AcmeCertificate {
         let certificate = stored.map(|pem| parse(&pem).map_err(damaged));
         let certificate = certificate.transpose()?;
         let state = State::read(&settings.dir).map_err(at)?;
-        let email = settings.email.as_deref();
-        let state = state.of(&settings.directory, &settings.names, email);
+        let state = state.of(&settings.directory, &settings.names);
         Ok(Self {
             certificate: RwLock::new(certificate),
             proofs: RwLock::default(),
