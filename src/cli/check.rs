@@ -13,7 +13,7 @@ use crate::adapters::files::data_dir::{self, LEDGER};
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::system::{SystemClock, user_id};
 use crate::adapters::tls::acme::AcmeCertificate;
-use crate::config::{Args, Invocation, OutputForm};
+use crate::config::{Args, Invocation, OutputForm, WebhookMode};
 use crate::domain::Timestamp;
 use crate::http::answer::problem;
 use crate::operator::operation::ServiceFlags;
@@ -136,12 +136,12 @@ fn sign_ups(args: &Args) -> Checked {
     };
     let told = "the webhook's URL and secret are valid";
     let webhook = wiring::newsletter_webhook(args);
-    let goes = webhook.map(|webhook| match webhook {
-        (None, None) => format!("are stored in {place}"),
-        (Some(_), _) => {
+    let goes = webhook.map(|webhook| match (webhook, args.newsletter_webhook_mode) {
+        (None, _) => format!("are stored in {place}"),
+        (Some(_), WebhookMode::Queue) => {
             format!("are stored in {place}, and the webhook is notified; {told}")
         }
-        (None, Some(_)) => format!("are passed on and not stored; {told}"),
+        (Some(_), WebhookMode::Direct) => format!("are passed on and not stored; {told}"),
     });
     goes.into()
 }

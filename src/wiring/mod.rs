@@ -146,21 +146,15 @@ pub async fn ask_model(
     let content = content.map_err(|error| error.to_string())?;
     let role = Role::User;
     let question = Conversation::parse(vec![Message { role, content }]);
-    let answer = client
-        .reply(&question.ok_or("no question")?, &NullSink)
-        .await;
+    let question = question.ok_or("no question")?;
+    let answer = client.reply(&question, &NullSink).await;
     Ok(answer.map_err(|error| error.to_string())?.text)
 }
 
-type DynWebhookSender = Arc<dyn WebhookSender>;
-
-/// The operator's webhook as configured: the sender that the queue notifies of changes to contacts, or the provider
-/// that sign-ups are posted to while their visitors wait, instead of being stored.
-pub fn newsletter_webhook(
-    args: &Args,
-) -> Result<(Option<DynWebhookSender>, Option<DynWebhookSender>), String> {
+/// The operator's webhook, if the flags name one.
+pub fn newsletter_webhook(args: &Args) -> Result<Option<Arc<dyn WebhookSender>>, String> {
     let Some(url) = &args.newsletter_webhook else {
-        return Ok((None, None));
+        return Ok(None);
     };
     let secrets = read_secret(
         "--newsletter-webhook-secret-file",
@@ -173,12 +167,7 @@ pub fn newsletter_webhook(
     let base_url = base_url.map(|_| args.settings(args.listen).base_url);
     let is_direct = args.newsletter_webhook_mode == WebhookMode::Direct;
     let client = WebhookClient::open(&url.0, secrets, base_url, roots, is_direct);
-    let client = Arc::new(client.map_err(of(flag))?);
-    Ok(if is_direct {
-        (None, Some(client))
-    } else {
-        (Some(client), None)
-    })
+    Ok(Some(Arc::new(client.map_err(of(flag))?)))
 }
 
 /// Sends email, if the flags name an SMTP account.

@@ -21,7 +21,7 @@ use crate::adapters::model::PassageModelClient;
 use crate::adapters::system::{SystemClock, SystemEntropy};
 use crate::adapters::threads::run_within;
 use crate::app::App;
-use crate::config::{Args, EngineArgs};
+use crate::config::{Args, EngineArgs, WebhookMode};
 use crate::domain::{Policies, PolicyName, Quota, SecretKeys, Settings};
 use crate::metrics::Metrics;
 use crate::ports::{
@@ -69,7 +69,10 @@ impl Stores {
         metrics: Arc<Metrics>,
     ) -> Result<App, StoresError> {
         // Before the stores, which must be closed once they are open.
-        let (webhook, provider) = newsletter_webhook(args)?;
+        let (webhook, provider) = match args.newsletter_webhook_mode {
+            WebhookMode::Queue => (newsletter_webhook(args)?, None),
+            WebhookMode::Direct => (None, newsletter_webhook(args)?),
+        };
         let mail = mail_sender(args)?;
         let policies = &settings.policies;
         let opened = match (&args.engines.store, &args.data_dir) {
@@ -282,19 +285,17 @@ struct Opened {
 
 /// The limiter of commands that never ask it.
 fn no_windows() -> Arc<dyn RateLimiter> {
-    Arc::new(SledRateLimiter::in_memory(
-        &Policies::default(),
-        SystemClock.now(),
-    ))
+    let (policies, now) = (Policies::default(), SystemClock.now());
+    Arc::new(SledRateLimiter::in_memory(&policies, now))
 }
 
 /// Policies under which no window expires: policies shorter than the service's would drop windows that
 /// still count.
 fn keeping_all() -> Policies {
+    let longest = Quota::new(Quota::COUNT_MAX, Quota::WINDOW_MS_MAX).ok();
     let mut policies = Policies::default();
     for policy in PolicyName::ALL {
-        let longest = Quota::new(Quota::COUNT_MAX, Quota::WINDOW_MS_MAX);
-        policies.set(policy, longest.ok());
+        policies.set(policy, longest);
     }
     policies
 }
