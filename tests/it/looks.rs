@@ -321,7 +321,7 @@ fn the_mail_that_asks_to_confirm_has_a_button_and_is_signed() {
         ("Anmeldung bestätigen", "innerhalb von 1 Tag:", "Impressum"),
         (
             "Confirmer l’inscription",
-            "délai de 1 jour :",
+            "sous 1 jour :",
             "Mentions légales",
         ),
         ("Confirmar suscripción", "plazo de 1 día:", "Aviso legal"),
