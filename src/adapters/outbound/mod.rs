@@ -19,7 +19,6 @@ pub mod webhook;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
@@ -38,7 +37,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
@@ -57,7 +56,7 @@ const IDLE_DEADLINE: Duration = Duration::from_secs(4);
 /// Buffer of a response, in bytes: its head has to fit.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Most interim responses (1xx) before the final one.
-const INTERIM_MAX: usize = 8;
+const INTERIM_MAX: u32 = 8;
 
 pub(super) const PRODUCT: &str = concat!("landing-api/", env!("CARGO_PKG_VERSION"));
 
@@ -146,16 +145,12 @@ pub(super) async fn send(
     request: http::Result<Request<Full<Bytes>>>,
 ) -> Result<Response<Incoming>, String> {
     let mut request = request.map_err(|error| error.to_string())?;
-    let flooded = Arc::new(Notify::new());
-    let (notify, interim) = (Arc::clone(&flooded), AtomicUsize::new(0));
-    on_informational(&mut request, move |_interim| {
-        if interim.fetch_add(1, Relaxed) == INTERIM_MAX {
-            notify.notify_one();
-        }
-    });
+    let interim = Arc::new(Semaphore::new(0));
+    let counted = Arc::clone(&interim);
+    on_informational(&mut request, move |_interim| counted.add_permits(1));
     let response = tokio::select! {
         response = http.request(request) => response,
-        () = flooded.notified() => return Err("too many interim responses (1xx)".to_owned()),
+        _flooded = interim.acquire_many(INTERIM_MAX + 1) => return Err("too many interim responses (1xx)".to_owned()),
     };
     response.map_err(|error| {
         let what = match error.is_connect() {
