@@ -19,13 +19,8 @@ use crate::http::{AllowedOrigins, BodyRule, Code, Problem};
 /// An error from a body or its reader.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Memory for larger bodies being read, in bytes.
-pub(crate) const LARGE_BYTES: usize = 64 * 1024 * 1024;
-/// Memory for small bodies being read, and for all heads waiting for a body, in bytes. It is separate, so
-/// that slow large bodies can't use it up.
-pub(crate) const SMALL_BYTES: usize = 32 * 1024 * 1024;
-/// Maximum size of a small body.
-const SMALL_BODY_MAX: usize = 8 * 1024;
+/// Memory for bodies being read, and for all heads waiting for a body, in bytes.
+pub(crate) const BODY_BYTES: usize = 96 * 1024 * 1024;
 
 /// Memory of a request that waits for its body, without its head, in bytes.
 const WAITING_BYTES: usize = 4 * 1024;
@@ -36,8 +31,7 @@ const HEADER_BYTES: usize = 128;
 #[derive(Debug)]
 pub(crate) struct BodyReader {
     deadline: Duration,
-    small: Arc<Shares>,
-    large: Arc<Shares>,
+    memory: Arc<Shares>,
 }
 
 impl BodyReader {
@@ -45,14 +39,13 @@ impl BodyReader {
     pub(crate) fn new(deadline: Duration) -> Self {
         Self {
             deadline,
-            small: Shares::new(SMALL_BYTES),
-            large: Shares::new(LARGE_BYTES),
+            memory: Shares::new(BODY_BYTES),
         }
     }
 
     /// Bytes counted now.
     pub(crate) fn held(&self) -> usize {
-        self.small.held() + self.large.held()
+        self.memory.held()
     }
 
     /// Reads all of `body`, which comes from `network` after a head of [`head_bytes`].
@@ -66,12 +59,9 @@ impl BodyReader {
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
         bytes_max: usize,
     ) -> Result<Bytes, Problem> {
-        let mut memory = RequestMemory {
-            head_bytes,
-            small: self.small.of(network),
-            large: self.large.of(network),
-        };
-        let collected = within(self.deadline, collect(body, bytes_max, &mut memory)).await;
+        let memory = self.memory.of(network);
+        let collected = collect(body, bytes_max, head_bytes, memory);
+        let collected = within(self.deadline, collected).await;
         collected.unwrap_or_else(|_elapsed| {
             let seconds = self.deadline.as_secs();
             let detail = format!("The body did not arrive within {seconds} seconds.");
@@ -88,42 +78,27 @@ pub(crate) fn head_bytes(head: &Parts) -> usize {
     WAITING_BYTES + target + headers.sum::<usize>()
 }
 
-/// Memory held by one request.
-struct RequestMemory {
-    head_bytes: usize,
-    small: Share,
-    large: Share,
-}
-
-impl RequestMemory {
-    /// Takes memory for a body of `bytes`.
-    fn grow_to(&mut self, bytes: usize) -> Result<(), Problem> {
-        let grown = if bytes > SMALL_BODY_MAX {
-            self.large.grow_to(bytes)
-        } else {
-            self.small.grow_to(self.head_bytes + bytes)
-        };
-        grown.map_err(|cause| Problem::of(Code::Overloaded).because(cause))
-    }
-}
-
-/// Copies a body into one buffer, counted in `memory`. Frames are not kept: a frame of one byte would keep
-/// the whole read buffer alive.
+/// Copies a body into one buffer, counted in `memory` with its head. Frames are not kept: a frame of one byte
+/// would keep the whole read buffer alive.
 async fn collect(
     body: impl Body<Data = Bytes, Error: Into<BodyError>>,
     bytes_max: usize,
-    memory: &mut RequestMemory,
+    head_bytes: usize,
+    mut memory: Share,
 ) -> Result<Bytes, Problem> {
     let too_large = || {
         let detail = format!("The body is larger than {bytes_max} bytes.");
         Problem::new(Code::PayloadTooLarge, detail)
     };
-    let announced = body.size_hint();
+    let mut hold = |body_bytes: usize| {
+        let grown = memory.grow_to(head_bytes + body_bytes);
+        grown.map_err(|cause| Problem::of(Code::Overloaded).because(cause))
+    };
     // A body announced as too large is not read.
-    if announced.lower() > bytes_max as u64 {
+    if body.size_hint().lower() > bytes_max as u64 {
         return Err(too_large());
     }
-    memory.grow_to(0)?;
+    hold(0)?;
     let mut body = pin!(body);
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -132,22 +107,11 @@ async fn collect(
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        let len = bytes.len() + data.len();
-        if len > bytes_max {
+        if bytes.len() + data.len() > bytes_max {
             return Err(too_large());
         }
-        if len > bytes.capacity() {
-            // Doubled, so that little is copied, but never beyond the maximum still to come.
-            let most = announced
-                .exact()
-                .and_then(|most| usize::try_from(most).ok());
-            let capacity = (2 * bytes.capacity())
-                .min(most.unwrap_or(bytes_max))
-                .max(len);
-            memory.grow_to(capacity)?;
-            bytes.reserve_exact(capacity - bytes.len());
-        }
         bytes.extend_from_slice(&data);
+        hold(bytes.capacity())?;
     }
     Ok(Bytes::from(bytes))
 }
@@ -235,12 +199,11 @@ mod tests {
 
     const NETWORK: Network = Network::V4([192, 0, 2, 1]);
 
-    /// One network may hold 100 bytes of small bodies and 40,000 of large ones.
+    /// One network may hold 100 bytes.
     fn reader() -> BodyReader {
         BodyReader {
             deadline: Duration::from_secs(10),
-            small: Shares::new(800),
-            large: Shares::new(8 * 40_000),
+            memory: Shares::new(800),
         }
     }
 
@@ -269,15 +232,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_in_many_frames_takes_no_more_than_it_may_need() {
+    async fn a_body_in_many_frames_takes_at_most_twice_its_size() {
         let reader = reader();
-        // Twice 64 bytes would exceed the budget, and the maximum of a body.
-        let frames = Unending(vec![b"x"; 80]);
-        let unended = reader.read(NETWORK, 0, frames, 80).await;
-        assert_eq!(unended.unwrap_err().code, Code::RequestTimeout);
-        let frames = Unending(vec![b"x"; 81]);
-        let large = reader.read(NETWORK, 0, frames, 80).await;
-        assert_eq!(large.unwrap_err().code, Code::PayloadTooLarge);
+        for (frames, bytes_max, code) in [
+            (64, 80, Code::RequestTimeout),
+            (65, 80, Code::Overloaded),
+            (65, 64, Code::PayloadTooLarge),
+        ] {
+            let frames = Unending(vec![b"x"; frames]);
+            let unended = reader.read(NETWORK, 0, frames, bytes_max).await;
+            assert_eq!(unended.unwrap_err().code, code);
+        }
         assert_eq!(read(&reader, "").await.unwrap(), "");
     }
 
@@ -295,23 +260,6 @@ mod tests {
             assert_eq!(other.err().map(|problem| problem.code), status);
             assert_eq!(reader.held(), 0);
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn small_bodies_have_room_while_large_ones_take_theirs() {
-        let reader = reader();
-        let large = "x".repeat(30_000).leak().as_bytes();
-        let slow = reader.read(NETWORK, 20, Unending(vec![large]), 40_000);
-        let (slow, (second, small)) = tokio::join!(slow, async {
-            tokio::task::yield_now().await;
-            let second = Full::new(Bytes::from_static(large));
-            let second = reader.read(NETWORK, 20, second, 40_000).await;
-            (second, read(&reader, "a small one").await)
-        });
-        assert_eq!(slow.unwrap_err().code, Code::RequestTimeout);
-        assert_eq!(second.unwrap_err().code, Code::Overloaded);
-        assert_eq!(small.unwrap(), "a small one");
-        assert_eq!(reader.held(), 0);
     }
 
     #[test]

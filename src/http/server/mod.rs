@@ -221,7 +221,7 @@ impl Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::request::body::{LARGE_BYTES, SMALL_BYTES};
+    use crate::http::request::body::BODY_BYTES;
     use crate::http::server::connection::HEAD_BYTES_MAX;
 
     #[test]
@@ -230,7 +230,6 @@ mod tests {
         let connections = ServerLimits::default().connections_max;
         let http1 = connections * (HEAD_BYTES_MAX + 16 * KIB);
         let http2 = eighth(connections) * 72 * KIB;
-        let bodies = SMALL_BYTES + LARGE_BYTES;
-        assert!(http1 + http2 + bodies <= 384 * KIB * KIB * 3 / 4);
+        assert!(http1 + http2 + BODY_BYTES <= 384 * KIB * KIB * 3 / 4);
     }
 }
