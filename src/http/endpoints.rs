@@ -82,7 +82,7 @@ async fn run_tool(tool: Tool, context: &RequestContext, arguments: Bytes) -> Rep
     outcome.unwrap_or_else(|problem| {
         let base_url = &context.app().settings.base_url;
         let body = problem.body(base_url, context.id, &problem.decision, Area::Api);
-        let status = problem.code.kind().status;
+        let status = problem.code.status();
         Reply::new(status, HeaderMap::new(), whole(body)).about(problem)
     })
 }

@@ -37,7 +37,7 @@ impl LogLine<'_> {
             Err(problem) => (None, Some(problem)),
         };
         // A tool's failure is a response of status 200.
-        let is_fault = problem.is_some_and(|problem| problem.code.kind().status.as_u16() >= 500);
+        let is_fault = problem.is_some_and(|problem| problem.code.status().as_u16() >= 500);
         if !is_fault && !tracing::enabled!(Level::INFO) {
             return;
         }
@@ -55,7 +55,7 @@ impl LogLine<'_> {
         let (id, duration_ms) = (self.context.id, milliseconds(self.arrived.elapsed()));
         let (method, route, client) = (self.method(), self.route.path, self.client());
         let bytes = response.body().size_hint().exact();
-        let code = problem.map(|problem| problem.code.kind().name);
+        let code = problem.map(|problem| problem.code.as_str());
         let violated = decision
             .binding()
             .filter(|binding| binding.is_violated)

@@ -52,7 +52,7 @@ use std::sync::Arc;
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::{AssistantTexts, Language, LetterTemplate, Passage, Settings};
 
@@ -89,18 +89,20 @@ pub struct Site {
 }
 
 /// The content of a problem code's page.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ProblemPage {
     /// The code, which is the page's name.
-    pub code: &'static str,
+    pub code: String,
     /// The status, as a number and in words.
     pub status: String,
+    /// The code in the words of OAuth's clients.
+    pub oauth: String,
     /// The title.
-    pub title: &'static str,
+    pub title: String,
     /// Explanation, in Markdown.
-    pub meaning: &'static str,
+    pub meaning: String,
     /// Advice for the client, in Markdown.
-    pub resolution: &'static str,
+    pub resolution: String,
 }
 
 impl ProblemPage {

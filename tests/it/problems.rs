@@ -61,16 +61,15 @@ async fn every_code_has_a_page() {
     let place = "errors-and-problem-details";
     assert!(guide.text().contains(&format!("id=\"{place}\"")));
     for code in Code::ALL {
-        let kind = code.kind();
-        let path = format!("/problems/{}", kind.name);
+        let path = format!("/problems/{}", code.as_str());
         let reply = app.expect("200", Call::get(&path)).await;
         assert!(reply.is_html());
         let link = format!("/docs#{place}");
-        for part in [kind.title, kind.name, "What to do", &link] {
+        for part in [&*code.page().title, code.as_str(), "What to do", &link] {
             assert!(reply.text().contains(part), "{path}: {part}");
         }
         let markdown = app.send(Call::get(&format!("{path}.md"))).await;
-        let code_member = format!("\n  \"code\": \"{}\",\n", kind.name);
+        let code_member = format!("\n  \"code\": \"{}\",\n", code.as_str());
         // A wrong method is no operation, so the description has no example of it.
         let has_example = code != Code::MethodNotAllowed;
         assert_eq!(

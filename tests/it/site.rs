@@ -217,13 +217,14 @@ fn a_page_shows_html_as_text() {
     let mut facts = facts();
     facts.settings.service_name = "<i>Name</i>".to_owned();
     let odd = ProblemPage {
-        code: "odd",
+        code: "odd".to_owned(),
         status: "400 Bad Request".to_owned(),
-        title: "<b>& \"title\"",
-        meaning: "See **this** <script>alert(1)</script>\n\n<hr>",
-        resolution: "None.",
+        oauth: "invalid_request".to_owned(),
+        title: "<b>& \"title\"".to_owned(),
+        meaning: "See **this** <script>alert(1)</script>\n\n<hr>".to_owned(),
+        resolution: "None.".to_owned(),
     };
-    let mut problems = problem::pages();
+    let mut problems = problem::pages().to_vec();
     problems.push(odd);
     let site = Site::render(&facts, &problems, &[], &[]).unwrap();
     let is_odd = |document: &&Document| document.path == "/problems/odd";

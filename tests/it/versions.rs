@@ -35,7 +35,7 @@ async fn the_version_is_confirmed_to_who_asks_for_it_whatever_the_answer() {
     }
 }
 
-/// Which values are no version, the tests of `http::request::version` say.
+/// Which values are no version, the tests of `http::request::head` say.
 #[tokio::test]
 async fn a_version_that_does_not_exist_is_a_problem_of_its_own_and_does_nothing() {
     let app = TestApp::new();

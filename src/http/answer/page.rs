@@ -4,7 +4,6 @@
 use hyper::header::{
     CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderValue, REFERRER_POLICY, VARY,
 };
-use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde_json::json;
@@ -62,20 +61,19 @@ impl<V: Serialize> WrittenPage<'_, V> {
     }
 }
 
-/// Whether a request wants a page rather than a problem: it names HTML, and likes JSON no better.
-pub(crate) fn is_page_wanted(request: &Parts) -> bool {
-    const OFFERED: [&str; 3] = ["application/problem+json", "application/json", "text/html"];
-    let is_for_people = Area::of(request.uri.path()) == Area::Site;
-    is_for_people && negotiate::choose(&request.headers, OFFERED.into_iter()) == 2
-}
-
-/// The page for `problem`, with the headers that the problem has. None if it cannot be rendered.
+/// The page for `problem`, with the headers that the problem has. `None` unless the request wants a page rather than a
+/// problem: it names HTML, and likes JSON no better. `None` also if the page cannot be rendered.
 pub(crate) fn failure_page(
     context: &RequestContext,
     problem: &Problem,
     decision: &Decision,
 ) -> Option<Reply> {
-    let status = problem.code.kind().status;
+    const OFFERED: [&str; 3] = ["application/problem+json", "application/json", "text/html"];
+    let chosen = || negotiate::choose(context.headers(), OFFERED.into_iter());
+    if context.area != Area::Site || chosen() != 2 {
+        return None;
+    }
+    let status = problem.code.status();
     let (title, text_key) = match status {
         StatusCode::NOT_FOUND => ("error-not-found-title", "error-not-found"),
         StatusCode::METHOD_NOT_ALLOWED => ("error-method-title", "error-method"),

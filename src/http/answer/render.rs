@@ -11,7 +11,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 
 use crate::domain::{Decision, Policies};
 
-use crate::http::answer::page::{failure_page, is_page_wanted};
+use crate::http::answer::page::failure_page;
 use crate::http::answer::ratelimit::{self, RateLimitHeaders};
 use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
 use crate::http::{
@@ -158,12 +158,10 @@ impl Renderer {
 
 /// The answer to a request that failed: a problem, or a page for whoever wants one.
 fn problem_reply(context: &RequestContext, decision: &Decision, problem: &Problem) -> Reply {
-    if is_page_wanted(&context.parts)
-        && let Some(page) = failure_page(context, problem, decision)
-    {
+    if let Some(page) = failure_page(context, problem, decision) {
         return page;
     }
-    let status = problem.code.kind().status;
+    let status = problem.code.status();
     let mut headers: HeaderMap = problem.headers.iter().cloned().collect();
     if context.area == Area::Site {
         headers.insert(VARY, HeaderValue::from_static("Accept"));
@@ -190,7 +188,7 @@ pub(crate) fn fault(base_url: &str, id: RequestId, is_head: bool) -> Response<Re
     ]);
     let body = problem.body(base_url, id, &Decision::default(), Area::Site);
     let body = if is_head { Vec::new() } else { body };
-    response(problem.code.kind().status, headers, whole(body))
+    response(problem.code.status(), headers, whole(body))
 }
 
 /// An answer of these parts.

@@ -152,7 +152,7 @@ fn log_end(
                 endpoint,
                 duration_ms,
                 outcome = "failed",
-                code = problem.code.kind().name,
+                code = problem.code.as_str(),
                 cause = problem.cause.as_deref(),
                 "stream ended"
             );

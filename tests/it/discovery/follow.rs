@@ -26,7 +26,7 @@ const PATTERNS: [&str; 2] = ["/problems/CODE", "/api/v1/"];
 
 /// Every document of the service, and each page of a problem.
 fn paths() -> Vec<String> {
-    let problems = Code::ALL.map(|code| format!("/problems/{}", code.kind().name));
+    let problems = Code::ALL.map(|code| format!("/problems/{}", code.as_str()));
     let twins = problems.clone().map(|path| format!("{path}.md"));
     documents()
         .filter(|(_, media_type)| *media_type != "image/png")

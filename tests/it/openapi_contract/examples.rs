@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hyper::Method;
-use landing_api::http::answer::problem::{Code, ProblemKind};
+use landing_api::http::answer::problem::Code;
 use serde_json::Value;
 
 use super::contract::{CONTRACT, check_body, closed_validator, object, written};
@@ -57,16 +57,11 @@ fn every_header_and_parameter_has_a_valid_example() {
     }
 }
 
-fn kind(name: &str) -> ProblemKind {
-    let mut kinds = Code::ALL.into_iter().map(Code::kind);
-    kinds.find(|kind| kind.name == name).unwrap()
-}
-
 #[test]
 fn problems_are_shown_as_they_are_sent() {
     let examples = &CONTRACT.document["components"]["examples"];
     let base_url = facts().settings.base_url;
-    let mut shown = BTreeSet::from([Code::MethodNotAllowed.kind().name]);
+    let mut shown = BTreeSet::from([Code::MethodNotAllowed.as_str()]);
     for (full_name, example) in object(examples) {
         let name = full_name.strip_prefix("oauth_").unwrap_or(full_name);
         shown.insert(name);
@@ -78,14 +73,14 @@ fn problems_are_shown_as_they_are_sent() {
                 "{full_name}"
             );
         }
-        let kind = kind(name);
+        let code = Code::from_name(name).unwrap();
         let problem = &example["value"];
-        assert_eq!(problem["code"], kind.name);
-        assert_eq!(problem["status"], kind.status.as_u16(), "{name}");
-        assert_eq!(problem["title"], kind.title, "{name}");
-        let resolution = kind.resolution.replace('`', "");
+        assert_eq!(problem["code"], name);
+        assert_eq!(problem["status"], code.status().as_u16(), "{name}");
+        assert_eq!(problem["title"], code.page().title, "{name}");
+        let resolution = code.page().resolution.replace('`', "");
         assert_eq!(problem["resolution"], resolution, "{name}");
-        let is_refusal = kind.status.as_u16() == 429;
+        let is_refusal = code.status().as_u16() == 429;
         let expected = if is_refusal {
             "https://iana.org/assignments/http-problem-types#quota-exceeded".to_owned()
         } else {
@@ -101,7 +96,7 @@ fn problems_are_shown_as_they_are_sent() {
     // One code belongs to no operation.
     assert_eq!(
         shown,
-        BTreeSet::from(Code::ALL.map(|code| code.kind().name)),
+        BTreeSet::from(Code::ALL.map(Code::as_str)),
         "each code has one example in data/parts/openapi.yaml"
     );
 }
@@ -111,7 +106,7 @@ fn each_operation_shows_each_of_its_codes_with_their_status() {
     for operation in &CONTRACT.operations {
         let name = operation.name();
         for code in operation.problem_codes() {
-            let status = kind(code).status.as_u16();
+            let status = Code::from_name(code).unwrap().status().as_u16();
             let example = operation.example(status, code);
             assert_eq!(example["code"], code, "{name}");
         }
@@ -119,7 +114,11 @@ fn each_operation_shows_each_of_its_codes_with_their_status() {
             let problem = &response["content"]["application/problem+json"];
             for (code, example) in object(&problem["examples"]) {
                 assert_eq!(*code, example["value"]["code"], "{name}");
-                assert_eq!(kind(code).status.as_str(), status, "{name}: {code}");
+                assert_eq!(
+                    Code::from_name(code).unwrap().status().as_str(),
+                    status,
+                    "{name}: {code}"
+                );
             }
         }
     }

@@ -8,11 +8,10 @@ use serde::Serialize;
 
 use crate::domain::Decision;
 use crate::ports::LimiterError;
-use crate::site::ProblemPage;
 
 use crate::http::{Area, RequestId};
 
-pub use code::{Code, ProblemKind};
+pub use code::{Code, pages};
 
 /// The type that draft-ietf-httpapi-ratelimit-headers-11, section 5, registers for 429.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
@@ -59,7 +58,7 @@ impl Problem {
 
     /// A problem whose detail is the meaning of its code.
     pub(crate) fn of(code: Code) -> Self {
-        Self::new(code, plain(code.kind().meaning))
+        Self::new(code, plain(&code.page().meaning))
     }
 
     /// A fault of the service itself.
@@ -139,46 +138,31 @@ impl Problem {
         decision: &Decision,
         area: Area,
     ) -> Vec<u8> {
-        let kind = self.code.kind();
-        let is_refusal = kind.status == StatusCode::TOO_MANY_REQUESTS;
+        let (page, status) = (self.code.page(), self.code.status());
+        let is_refusal = status == StatusCode::TOO_MANY_REQUESTS;
         let is_for_oauth = area == Area::OAuth;
         let details = ProblemDetails {
             r#type: if is_refusal {
                 QUOTA_EXCEEDED.to_owned()
             } else {
-                format!("{base_url}/problems/{}", kind.name)
+                format!("{base_url}/problems/{}", page.code)
             },
-            title: kind.title,
-            status: kind.status.as_u16(),
+            title: &page.title,
+            status: status.as_u16(),
             detail: &self.detail,
-            code: kind.name,
-            resolution: plain(kind.resolution),
+            code: &page.code,
+            resolution: plain(&page.resolution),
             instance: format!("urn:uuid:{id}"),
             errors: &self.errors,
             violated_policies: decision
                 .violated()
                 .map(|standing| standing.policy.as_str())
                 .collect(),
-            error: is_for_oauth.then_some(kind.oauth),
+            error: is_for_oauth.then_some(&page.oauth),
             error_description: is_for_oauth.then(|| self.detail.chars().map(describable).collect()),
         };
         serde_json::to_vec(&details).unwrap_or_default()
     }
-}
-
-/// The page of every code.
-pub fn pages() -> Vec<ProblemPage> {
-    let page = |code: Code| {
-        let kind = code.kind();
-        ProblemPage {
-            code: kind.name,
-            status: kind.status.to_string(),
-            title: kind.title,
-            meaning: kind.meaning,
-            resolution: kind.resolution,
-        }
-    };
-    Code::ALL.into_iter().map(page).collect()
 }
 
 impl From<LimiterError> for Problem {
@@ -203,7 +187,7 @@ struct ProblemDetails<'a> {
     violated_policies: Vec<&'a str>,
     /// The members of RFC 6749, section 5.2, for OAuth clients and agents.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'static str>,
+    error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_description: Option<String>,
 }
@@ -265,8 +249,8 @@ mod tests {
             let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
             assert!(error.chars().all(is_name), "{code:?}");
             assert!(!description.contains('?'), "{code:?}");
-            if code.kind().name.ends_with("_not_enabled") {
-                assert_eq!(error, code.kind().name);
+            if code.as_str().ends_with("_not_enabled") {
+                assert_eq!(error, code.as_str());
             }
         }
     }

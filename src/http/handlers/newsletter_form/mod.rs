@@ -164,7 +164,7 @@ fn again(
         (false, None) => "newsletter-unavailable",
     };
     let wait_s = violated.map_or(0, |standing| standing.reset_s());
-    let status = problem.code.kind().status;
+    let status = problem.code.status();
     Ok(form_page(context, fields, status, message, wait_s)?.about(problem))
 }
 
