@@ -14,7 +14,7 @@ use crate::domain::{Client, Pseudonym, Timestamp};
 use crate::http::RequestId;
 use crate::http::request::client_ip::ClientIp;
 use crate::http::request::head::Head;
-use crate::http::request::request_id::ConnectionIds;
+use crate::http::request::request_id::RequestIds;
 use crate::http::state::ServerState;
 
 /// A client, or a proxy in front of many.
@@ -25,7 +25,7 @@ pub struct Peer {
     /// The sender of requests without a forwarding header.
     ip: ClientIp,
     client: Client,
-    ids: ConnectionIds,
+    ids: RequestIds,
     /// Today's name in the log, and its day.
     log_name: Mutex<Option<(u64, Pseudonym)>>,
 }

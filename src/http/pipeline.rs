@@ -38,7 +38,7 @@ use crate::http::log::LogLine;
 use crate::http::peer::Peer;
 use crate::http::request::body::{self, BodyError};
 use crate::http::request::identity;
-use crate::http::request::version;
+use crate::http::request::version::{self, SERVICE_API_VERSION, VERSION};
 use crate::http::service::LandingService;
 use crate::http::{Code, Endpoint, Problem, Reply, ReplyBody, RequestContext, RequestId, whole};
 
@@ -253,7 +253,9 @@ impl Exchange {
 
     fn check_version_and_origin(&self, endpoint: &Endpoint) -> Result<(), Problem> {
         let context = &self.context;
-        context.head.wanted.check()?;
+        if context.head.is_our_version == Some(false) {
+            return Err(Problem::of(Code::UnsupportedApiVersion));
+        }
         let (origins, own) = (&context.state().origins, &context.app().settings.base_url);
         if endpoint.checks_origin && !origins.admits(context.headers(), own) {
             return Err(Problem::of(Code::OriginNotAllowed));
@@ -353,7 +355,9 @@ impl LandingService {
         if let Some(hsts) = &self.hsts {
             headers.insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
         }
-        context.head.wanted.confirm(headers);
+        if context.head.is_our_version == Some(true) {
+            headers.insert(SERVICE_API_VERSION, HeaderValue::from_static(VERSION));
+        }
         if let Some(sunset) = route.endpoint.and_then(|endpoint| endpoint.sunset) {
             version::announce(sunset, headers);
         }

@@ -61,17 +61,14 @@ impl AllowedOrigins {
 
     /// The request's origin, if it names exactly one and that is allowed.
     pub(crate) fn origin_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
-        let origin = only_origin(headers)?;
-        self.contains(origin.to_str().ok()?).then_some(origin)
+        only_origin(headers).filter(|origin| self.contains(origin))?;
+        headers.get(ORIGIN)
     }
 
     /// Whether the request has no origin, the origin `own`, or an allowed one.
     pub(crate) fn admits(&self, headers: &HeaderMap, own: &str) -> bool {
-        let is_own =
-            |origin: &HeaderValue| origin.to_str().is_ok_and(|text| is_same_origin(text, own));
-        !headers.contains_key(ORIGIN)
-            || only_origin(headers).is_some_and(is_own)
-            || self.origin_of(headers).is_some()
+        let is_admitted = |origin| is_same_origin(origin, own) || self.contains(origin);
+        !headers.contains_key(ORIGIN) || only_origin(headers).is_some_and(is_admitted)
     }
 
     /// Whether no origin is allowed.
@@ -93,28 +90,30 @@ impl AllowedOrigins {
         if !is_preflight {
             return None;
         }
-        let methods = HeaderValue::from_static(allow);
+        let mut headers = HeaderMap::new();
         if is_document {
-            return Some(HeaderMap::from_iter([
+            headers.extend([
                 (ACCESS_CONTROL_ALLOW_ORIGIN, ANY),
-                (ACCESS_CONTROL_ALLOW_METHODS, methods),
                 (ACCESS_CONTROL_ALLOW_HEADERS, ANY),
-                (ACCESS_CONTROL_MAX_AGE, MAX_AGE_S),
-            ]));
-        }
-        if self.is_empty() || !Area::of(parts.uri.path()).is_for_programs() {
+            ]);
+        } else if self.is_empty() || !Area::of(parts.uri.path()).is_for_programs() {
             return None;
-        }
-        let mut headers = HeaderMap::from_iter([(VARY, VARY_OF_PREFLIGHTS)]);
-        if let Some(origin) = self.origin_of(&parts.headers) {
+        } else {
+            headers.insert(VARY, VARY_OF_PREFLIGHTS);
+            let Some(origin) = self.origin_of(&parts.headers) else {
+                return Some(headers);
+            };
             headers.extend([
                 (ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone()),
                 (ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE),
-                (ACCESS_CONTROL_ALLOW_METHODS, methods),
                 (ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED),
-                (ACCESS_CONTROL_MAX_AGE, MAX_AGE_S),
             ]);
         }
+        let methods = HeaderValue::from_static(allow);
+        headers.extend([
+            (ACCESS_CONTROL_ALLOW_METHODS, methods),
+            (ACCESS_CONTROL_MAX_AGE, MAX_AGE_S),
+        ]);
         Some(headers)
     }
 
@@ -133,12 +132,10 @@ impl AllowedOrigins {
 }
 
 /// The origin that a request names, if it names no other.
-fn only_origin(headers: &HeaderMap) -> Option<&HeaderValue> {
+fn only_origin(headers: &HeaderMap) -> Option<&str> {
     let mut named = headers.get_all(ORIGIN).iter();
-    match (named.next(), named.next()) {
-        (origin, None) => origin,
-        (_, Some(_)) => None,
-    }
+    let first = named.next().filter(|_| named.next().is_none())?;
+    first.to_str().ok()
 }
 
 /// Lets any page read an answer about a document, whatever its status.

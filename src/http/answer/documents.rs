@@ -1,8 +1,11 @@
 //! The site's documents as answers. Their headers are made once, at start.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::io::Write as _;
 use std::sync::OnceLock;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use hyper::body::Bytes;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
@@ -15,7 +18,6 @@ use crate::domain::Language;
 use crate::site::image::SVG;
 use crate::site::{self, Document, Representation};
 
-use crate::http::answer::compression::{self, GZIP_CODING};
 use crate::http::request::negotiate;
 use crate::http::{Reply, insert, whole};
 
@@ -53,6 +55,13 @@ const OPENER_POLICY: (HeaderName, HeaderValue) = (
     HeaderValue::from_static("same-origin"),
 );
 
+/// The smallest body worth compressing, in bytes: one packet is one packet.
+const COMPRESSED_LEN_MIN: usize = 860;
+
+/// The only content coding (RFC 9110, section 8.4.1): every client knows it. Only what is the same for everybody is
+/// compressed: the length of an answer that holds a secret could give it away.
+const GZIP: &str = "gzip";
+
 /// Every document, by its path.
 #[derive(Debug)]
 pub(crate) struct Documents(HashMap<String, Vec<Variant>>);
@@ -64,7 +73,7 @@ struct Variant {
     /// Its language, if the document has one in each.
     language: Option<Language>,
     plain: Encoded,
-    /// The same in gzip if that is shorter, made for the first client that wants it.
+    /// The same in gzip if that is worth it, made for the first client that wants it.
     compressed: OnceLock<Option<Encoded>>,
     /// Those of the body as it is, without its tag.
     headers: HeaderMap,
@@ -80,10 +89,9 @@ struct Encoded {
 impl Documents {
     /// Copies `documents`, so that the memory they were rendered in can be freed.
     pub(crate) fn new(documents: &[Document]) -> Self {
-        let mut copies = HashSet::new();
         let variants = documents.iter().map(|document| {
             let forms = document.representations.iter();
-            let variants = forms.map(|form| Variant::new(document, form, &mut copies));
+            let variants = forms.map(|form| Variant::new(document, form));
             (document.path.clone(), variants.collect())
         });
         Self(variants.collect())
@@ -107,22 +115,8 @@ impl Documents {
     }
 }
 
-/// A copy of `body`, shared by equal bodies.
-fn copied(body: &Bytes, copies: &mut HashSet<Bytes>) -> Bytes {
-    if let Some(copy) = copies.get(body) {
-        return copy.clone();
-    }
-    let copy = Bytes::copy_from_slice(body);
-    copies.insert(copy.clone());
-    copy
-}
-
 impl Variant {
-    fn new(
-        document: &Document,
-        representation: &Representation,
-        copies: &mut HashSet<Bytes>,
-    ) -> Self {
+    fn new(document: &Document, representation: &Representation) -> Self {
         let &Representation {
             media_type,
             language,
@@ -132,7 +126,9 @@ impl Variant {
         insert(&mut headers, CONTENT_TYPE, media_type);
         let max_age = format!("public, max-age={}", document.max_age_s);
         insert(&mut headers, CACHE_CONTROL, &max_age);
-        let is_worth = compression::is_worth(media_type, representation.body.len());
+        // Images are compressed already, but for SVG.
+        let is_image = media_type.starts_with("image/") && media_type != SVG;
+        let is_worth = !is_image && representation.body.len() >= COMPRESSED_LEN_MIN;
         let vary = [
             document.is_negotiated.then_some("Accept"),
             language.map(|_| "Accept-Language"),
@@ -159,18 +155,22 @@ impl Variant {
             media_type,
             language,
             plain: Encoded {
-                body: copied(&representation.body, copies),
+                body: Bytes::copy_from_slice(&representation.body),
                 etag: representation.etag.clone(),
             },
-            compressed: OnceLock::new(),
+            compressed: match is_worth {
+                true => OnceLock::new(),
+                false => OnceLock::from(None),
+            },
             headers,
         }
     }
 
     /// The representation in the coding that the request prefers, or 304 if the client has it so.
     fn answer(&self, request: &HeaderMap) -> Reply {
-        let compressed = compression::is_accepted(request).then(|| self.compressed());
-        let compressed = compressed.flatten();
+        let compressed = is_gzip_preferred(request)
+            .then(|| self.compressed.get_or_init(|| self.plain.compressed()));
+        let compressed = compressed.and_then(Option::as_ref);
         let encoded = compressed.unwrap_or(&self.plain);
         let mut headers = self.headers.clone();
         insert(&mut headers, ETAG, &encoded.etag);
@@ -180,21 +180,34 @@ impl Variant {
             headers.remove(LINK);
             return Reply::new(StatusCode::NOT_MODIFIED, headers, whole(""));
         }
-        headers.extend(compressed.map(|_| (CONTENT_ENCODING, GZIP_CODING)));
+        let coding = compressed.map(|_| (CONTENT_ENCODING, HeaderValue::from_static(GZIP)));
+        headers.extend(coding);
         Reply::new(StatusCode::OK, headers, whole(encoded.body.clone()))
     }
+}
 
-    fn compressed(&self) -> Option<&Encoded> {
-        let Encoded { body, etag } = &self.plain;
-        let compress = || {
-            let is_worth = compression::is_worth(self.media_type, body.len());
-            Some(Encoded {
-                body: is_worth.then(|| compression::compress(body)).flatten()?,
-                etag: format!("{}-gzip\"", etag.trim_end_matches('"')),
-            })
-        };
-        self.compressed.get_or_init(compress).as_ref()
+impl Encoded {
+    /// The same in gzip, if that is shorter.
+    fn compressed(&self) -> Option<Self> {
+        let buffer = Vec::with_capacity(self.body.len() / 3);
+        let mut writer = GzEncoder::new(buffer, Compression::default());
+        writer.write_all(&self.body).ok()?;
+        let body = writer.finish().ok()?;
+        (body.len() < self.body.len()).then(|| Self {
+            body: Bytes::copy_from_slice(&body),
+            etag: format!("{}-gzip\"", self.etag.trim_end_matches('"')),
+        })
     }
+}
+
+/// True if the client prefers gzip, or likes both equally. Every client can read the plain body, even one that
+/// excludes it.
+fn is_gzip_preferred(request: &HeaderMap) -> bool {
+    let quality = |name| negotiate::coding_quality(request, name);
+    // Unnamed, the body as it is is the last resort.
+    let as_it_is = quality("identity").unwrap_or(0);
+    let gzip = quality(GZIP).or_else(|| quality("*"));
+    gzip.is_some_and(|gzip| gzip > 0 && gzip >= as_it_is)
 }
 
 /// True if `If-None-Match` matches `etag` by weak comparison (RFC 9110, section 13.1.2). Lists are split at commas,
@@ -208,18 +221,54 @@ fn has(request: &HeaderMap, etag: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::GzDecoder;
+    use hyper::header::ACCEPT_ENCODING;
+
     use super::*;
 
     #[test]
-    fn variants_that_are_alike_share_one_copy() {
-        let text = Bytes::from("# A page");
-        let mut copies = HashSet::new();
-        let copy = copied(&text, &mut copies);
-        assert_eq!(copy, text);
-        assert_ne!(copy.as_ptr(), text.as_ptr());
-        let twin = copied(&Bytes::from("# A page"), &mut copies);
-        assert_eq!(twin.as_ptr(), copy.as_ptr());
-        assert_eq!(copied(&Bytes::from("# Another"), &mut copies), "# Another");
+    fn a_client_gets_gzip_if_it_likes_that() {
+        for (accept, expected) in [
+            ("gzip, deflate, br, zstd", true),
+            ("gzip", true),
+            ("GZIP", true),
+            ("br, gzip;q=0.5", true),
+            ("*", true),
+            ("br;q=0, *", true),
+            ("gzip, identity;q=0.5", true),
+            ("*;q=0", false),
+            ("gzip;q=0, *", false),
+            ("gzip;q=0.5, identity", false),
+            ("identity", false),
+            ("", false),
+            ("br", false),
+            ("gzip;q=nonsense", false),
+            ("gzipped", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(accept));
+            assert_eq!(is_gzip_preferred(&headers), expected, "{accept}");
+        }
+        assert!(!is_gzip_preferred(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn what_was_compressed_can_be_read_again() {
+        let compressed = |body: &[u8]| {
+            let body = Bytes::copy_from_slice(body);
+            let etag = "\"a\"".to_owned();
+            Encoded { body, etag }.compressed()
+        };
+        let text = "one and the same again and again, ".repeat(100);
+        let encoded = compressed(text.as_bytes()).unwrap();
+        assert_eq!(encoded.etag, "\"a-gzip\"");
+        let mut decoded = String::new();
+        let mut decoder = GzDecoder::new(&*encoded.body);
+        decoder.read_to_string(&mut decoded).unwrap();
+        assert_eq!(decoded, text);
+        assert!(compressed(b"\x01\x02").is_none(), "it would be longer");
     }
 
     #[test]

@@ -33,7 +33,6 @@ pub(crate) fn channel() -> (SseSink, SseStream) {
     let stream = SseStream {
         events,
         comment: Box::pin(tokio::time::sleep(COMMENT_INTERVAL)),
-        is_finished: false,
     };
     (sink, stream)
 }
@@ -41,14 +40,9 @@ pub(crate) fn channel() -> (SseSink, SseStream) {
 /// Writes events. Dropped without [`SseSink::finish`], it breaks the stream off.
 #[derive(Debug)]
 pub(crate) struct SseSink {
-    events: mpsc::Sender<SseEvent>,
+    /// `None` after the last event.
+    events: mpsc::Sender<Option<Bytes>>,
     is_stalled: AtomicBool,
-}
-
-#[derive(Debug)]
-struct SseEvent {
-    text: Bytes,
-    is_last: bool,
 }
 
 impl SseSink {
@@ -57,7 +51,8 @@ impl SseSink {
     /// # Errors
     /// [`SinkClosed`] when the client has hung up, or has not read until the stall deadline.
     pub(crate) async fn send(&self, name: &str, data: &[u8]) -> Result<(), SinkClosed> {
-        self.write(name, data, false).await
+        let text = [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat();
+        self.queue(Some(Bytes::from(text))).await
     }
 
     /// Writes the last event.
@@ -65,7 +60,8 @@ impl SseSink {
     /// # Errors
     /// As [`Self::send`].
     pub(crate) async fn finish(self, name: &str, data: &[u8]) -> Result<(), SinkClosed> {
-        self.write(name, data, true).await
+        self.send(name, data).await?;
+        self.queue(None).await
     }
 
     /// Resolves once the client has hung up.
@@ -73,17 +69,12 @@ impl SseSink {
         self.events.closed().await;
     }
 
-    async fn write(&self, name: &str, data: &[u8], is_last: bool) -> Result<(), SinkClosed> {
+    async fn queue(&self, event: Option<Bytes>) -> Result<(), SinkClosed> {
         if self.is_stalled.load(Ordering::Relaxed) {
             return Err(SinkClosed);
         }
-        let text = [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat();
-        let event = SseEvent {
-            text: Bytes::from(text),
-            is_last,
-        };
-        let sent = self.events.send_timeout(event, STALL_DEADLINE).await;
-        sent.map_err(|_unsent| {
+        let queued = self.events.send_timeout(event, STALL_DEADLINE).await;
+        queued.map_err(|_unsent| {
             self.is_stalled.store(true, Ordering::Relaxed);
             SinkClosed
         })
@@ -93,9 +84,8 @@ impl SseSink {
 /// The body of an answer whose events are still being written.
 #[derive(Debug)]
 pub struct SseStream {
-    events: mpsc::Receiver<SseEvent>,
+    events: mpsc::Receiver<Option<Bytes>>,
     comment: Pin<Box<Sleep>>,
-    is_finished: bool,
 }
 
 /// The writer was dropped before the last event.
@@ -112,37 +102,18 @@ impl Body for SseStream {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         let this = self.get_mut();
-        if this.is_finished {
-            return Poll::Ready(None);
-        }
-        match this.events.poll_recv(context) {
-            Poll::Ready(Some(event)) => {
-                this.is_finished = event.is_last;
-                this.delay_comment();
-                Poll::Ready(Some(Ok(Frame::data(event.text))))
-            }
-            Poll::Ready(None) => {
-                this.is_finished = true;
-                Poll::Ready(Some(Err(BrokenOff)))
-            }
+        let text = match this.events.poll_recv(context) {
+            Poll::Ready(Some(Some(text))) => text,
+            Poll::Ready(Some(None)) => return Poll::Ready(None),
+            Poll::Ready(None) => return Poll::Ready(Some(Err(BrokenOff))),
             Poll::Pending => {
                 std::task::ready!(this.comment.as_mut().poll(context));
-                this.delay_comment();
-                Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(COMMENT)))))
+                Bytes::from_static(COMMENT)
             }
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.is_finished
-    }
-}
-
-impl SseStream {
-    fn delay_comment(&mut self) {
-        self.comment
-            .as_mut()
-            .reset(Instant::now() + COMMENT_INTERVAL);
+        };
+        let next_comment = Instant::now() + COMMENT_INTERVAL;
+        this.comment.as_mut().reset(next_comment);
+        Poll::Ready(Some(Ok(Frame::data(text))))
     }
 }
 
@@ -171,7 +142,6 @@ mod tests {
         sink.finish("message", b"1").await.unwrap();
         let last = next(&mut stream).await;
         assert_eq!(last, Some(Ok("event: message\ndata: 1\n\n".to_owned())));
-        assert!(stream.is_end_stream());
         assert_eq!(next(&mut stream).await, None);
     }
 
@@ -180,7 +150,6 @@ mod tests {
         let (sink, mut stream) = channel();
         drop(sink);
         assert_eq!(next(&mut stream).await, Some(Err(BrokenOff)));
-        assert_eq!(next(&mut stream).await, None);
     }
 
     #[tokio::test(start_paused = true)]

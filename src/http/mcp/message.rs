@@ -7,7 +7,7 @@ use hyper::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use crate::http::request::json;
-use crate::http::{Errors, JsonObject, JsonValue, Reply};
+use crate::http::{Code, Errors, JsonObject, JsonValue, Reply, Unknown};
 use crate::site::tools::REVISIONS;
 
 /// The first revision whose messages state their revision themselves.
@@ -33,9 +33,9 @@ pub(super) struct RpcMessage<'a> {
     /// `params.name`, if it is a string.
     pub(super) name: Option<String>,
     /// `params.arguments`, unless it is null.
-    pub(super) arguments: Option<JsonValue<'a>>,
-    /// The other parameters.
-    pub(super) params: JsonObject<'a>,
+    pub(super) arguments: Option<&'a str>,
+    /// `params.protocolVersion`, if it is a string.
+    pub(super) requested_version: Option<String>,
     /// The revision in its `_meta`.
     version: Option<String>,
     /// True if its `_meta` lists the client's capabilities.
@@ -48,41 +48,36 @@ impl<'a> RpcMessage<'a> {
     /// # Errors
     /// [`RpcError`] when the body is not JSON or not one message.
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, RpcError> {
-        let value = json::parse(body)
-            .map_err(|problem| RpcError::bad_request(PARSE_ERROR, problem.detail))?;
-        let mut errors = Errors::default();
-        let message = Self::read(value, &mut errors);
-        errors.finish(message).map_err(|_problem| {
+        json::read(body, Unknown::Ignored, Self::read).map_err(|problem| {
+            if problem.code == Code::MalformedJson {
+                return RpcError::bad_request(PARSE_ERROR, problem.detail);
+            }
             let message = "The body must be one JSON-RPC 2.0 request or notification";
             RpcError::bad_request(INVALID_REQUEST, message)
         })
     }
 
-    fn read(value: JsonValue<'a>, errors: &mut Errors) -> Option<Self> {
-        let mut message = value.object(errors)?;
-        if message.required("jsonrpc", errors)?.string(errors)? != "2.0" {
-            return None;
-        }
+    fn read(message: &mut JsonObject<'a>, errors: &mut Errors) -> Option<Self> {
+        let jsonrpc = message.required("jsonrpc", errors)?.string(errors)?;
         let id = match message.optional("id") {
             Some(id) => Some(request_id(&id)?),
             None => None,
         };
         let method = message.required("method", errors)?.string(errors)?;
         let mut params = object(message.optional("params"), errors)?;
-        let not_null = |value: &JsonValue<'_>| value.raw.get() != "null";
+        let not_null = |value: &JsonValue<'_>| value.text != "null";
         let mut meta = object(params.optional("_meta").filter(not_null), errors)?;
-        let mut ignored = Errors::default();
-        let version = meta.optional("io.modelcontextprotocol/protocolVersion");
+        let string = |value: Option<JsonValue<'_>>| value?.string(&mut Errors::default());
+        let arguments = params.optional("arguments").filter(not_null);
         let capabilities = meta.optional("io.modelcontextprotocol/clientCapabilities");
-        let name = params.optional("name");
-        Some(Self {
+        (jsonrpc == "2.0").then(|| Self {
             id,
             method,
-            name: name.and_then(|name| name.string(&mut ignored)),
-            arguments: params.optional("arguments").filter(not_null),
-            params,
-            version: version.and_then(|version| version.string(&mut ignored)),
-            has_capabilities: capabilities.is_some_and(|value| value.raw.get().starts_with('{')),
+            name: string(params.optional("name")),
+            arguments: arguments.map(|value| value.text),
+            requested_version: string(params.optional("protocolVersion")),
+            version: string(meta.optional("io.modelcontextprotocol/protocolVersion")),
+            has_capabilities: capabilities.is_some_and(|value| value.text.starts_with('{')),
         })
     }
 
@@ -157,17 +152,15 @@ fn says(value: &HeaderValue, text: &str) -> bool {
     let encoded = value
         .strip_prefix(b"=?base64?")
         .and_then(|rest| rest.strip_suffix(b"?="));
-    match encoded {
-        Some(encoded) => STANDARD
-            .decode(encoded)
-            .is_ok_and(|bytes| bytes == text.as_bytes()),
+    match encoded.map(|encoded| STANDARD.decode(encoded)) {
+        Some(decoded) => decoded.is_ok_and(|decoded| decoded == text.as_bytes()),
         None => value == text.as_bytes(),
     }
 }
 
 /// A string or an integer of 64 bits.
 fn request_id(id: &JsonValue<'_>) -> Option<Value> {
-    let id: Value = serde_json::from_str(id.raw.get()).ok()?;
+    let id: Value = serde_json::from_str(id.text).ok()?;
     (id.is_string() || id.is_i64()).then_some(id)
 }
 
@@ -191,29 +184,27 @@ pub(super) struct RpcError {
 }
 
 impl RpcError {
-    fn bad_request(code: i32, message: impl Into<String>) -> Self {
+    fn new(status: StatusCode, code: i32, message: impl Into<String>) -> Self {
         Self {
-            status: StatusCode::BAD_REQUEST,
+            status,
             error: json!({ "code": code, "message": message.into() }),
         }
     }
 
+    fn bad_request(code: i32, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
     pub(super) fn invalid_params(message: &str) -> Self {
-        Self {
-            status: StatusCode::OK,
-            error: json!({ "code": INVALID_PARAMS, "message": message }),
-        }
+        Self::new(StatusCode::OK, INVALID_PARAMS, message)
     }
 
     pub(super) fn method_not_found(is_stateless: bool) -> Self {
-        Self {
-            status: if is_stateless {
-                StatusCode::NOT_FOUND
-            } else {
-                StatusCode::OK
-            },
-            error: json!({ "code": METHOD_NOT_FOUND, "message": "Method not found" }),
-        }
+        let status = match is_stateless {
+            true => StatusCode::NOT_FOUND,
+            false => StatusCode::OK,
+        };
+        Self::new(status, METHOD_NOT_FOUND, "Method not found")
     }
 
     /// The response to the message with this id.

@@ -17,99 +17,83 @@ use serde_json::{Value, json};
 
 use crate::site::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, Toolbox};
 
-use crate::http::{Errors, JsonObject, Reply, whole};
+use crate::http::{Reply, whole};
 
 use message::{RpcError, RpcMessage};
 
 /// Lifetime of the list of tools in client caches, in milliseconds: it changes with a restart at most.
 const TTL_MS: u64 = 3_600_000;
 
-/// Answers one message. `run` runs a tool with its arguments, a JSON object, and answers JSON, also of a failure. Errors
-/// of the message and of its tool are responses of the protocol.
+/// Answers one message. `run` runs a tool with its arguments, a JSON object, and answers JSON, also of a failure.
+/// Errors of the message and of its tool are responses of the protocol.
 pub(crate) async fn answer(
     toolbox: &Toolbox,
     headers: &HeaderMap,
     body: &[u8],
     run: impl AsyncFnOnce(Tool, String) -> Reply,
 ) -> Reply {
-    let mut message = match RpcMessage::parse(body) {
+    let message = match RpcMessage::parse(body) {
         Ok(message) => message,
         Err(error) => return error.reply(None),
     };
-    let is_stateless = match message.check(headers) {
-        Ok(is_stateless) => is_stateless,
-        Err(error) => return error.reply(message.id),
-    };
-    let Some(id) = message.id.take() else {
-        return Reply {
+    let id = message.id.clone();
+    let answered = answer_message(toolbox, headers, message, run).await;
+    answered.unwrap_or_else(|error| error.reply(id))
+}
+
+#[allow(clippy::indexing_slicing, reason = "an object takes any field")]
+async fn answer_message(
+    toolbox: &Toolbox,
+    headers: &HeaderMap,
+    message: RpcMessage<'_>,
+    run: impl AsyncFnOnce(Tool, String) -> Reply,
+) -> Result<Reply, RpcError> {
+    let is_stateless = message.check(headers)?;
+    let Some(id) = &message.id else {
+        return Ok(Reply {
             status: StatusCode::ACCEPTED,
             ..Reply::empty()
-        };
+        });
     };
-    let list = || json!({ "tools": toolbox.tools });
     // The tool's response without its body.
     let mut ran = Reply::empty();
-    let answered = match (message.method.as_str(), is_stateless) {
-        ("initialize", false) => initialize(toolbox, message.params),
-        ("ping", false) => Ok(json!({})),
-        ("server/discover", true) => Ok(cacheable(json!({
+    let mut result = match (message.method.as_str(), is_stateless) {
+        ("initialize", false) => initialize(toolbox, &message)?,
+        ("ping", false) => json!({}),
+        ("server/discover", true) => json!({
             "supportedVersions": REVISIONS,
             "capabilities": { "tools": {} },
-        }))),
+        }),
         // All tools are on one page.
-        ("tools/list", true) => Ok(cacheable(list())),
-        ("tools/list", false) => Ok(list()),
-        ("tools/call", _) => call_tool(toolbox, &message, run)
-            .await
-            .map(|(result, reply)| {
-                ran = reply;
-                result
-            }),
-        _ => Err(RpcError::method_not_found(is_stateless)),
+        ("tools/list", _) => json!({ "tools": toolbox.tools }),
+        ("tools/call", _) => call_tool(toolbox, &message, run, &mut ran).await?,
+        _ => return Err(RpcError::method_not_found(is_stateless)),
     };
-    let result = match answered {
-        Ok(result) => result,
-        Err(error) => return error.reply(Some(id)),
-    };
-    let result = if is_stateless {
-        let server_info = json!({ "io.modelcontextprotocol/serverInfo": toolbox.server_info });
-        with(
-            result,
-            json!({ "resultType": "complete", "_meta": server_info }),
-        )
-    } else {
-        result
-    };
+    if is_stateless {
+        if message.method != "tools/call" {
+            result["ttlMs"] = json!(TTL_MS);
+            result["cacheScope"] = json!("public");
+        }
+        result["resultType"] = json!("complete");
+        result["_meta"] = json!({ "io.modelcontextprotocol/serverInfo": toolbox.server_info });
+    }
     let response = json!({ "jsonrpc": "2.0", "id": id, "result": result });
-    Reply {
+    Ok(Reply {
         decision: ran.decision,
         tool: ran.tool,
         problem: ran.problem,
         ..Reply::json(StatusCode::OK, response)
-    }
-}
-
-/// `object` with additional fields.
-fn with(mut object: Value, members: Value) -> Value {
-    if let (Value::Object(object), Value::Object(members)) = (&mut object, members) {
-        object.extend(members);
-    }
-    object
-}
-
-fn cacheable(result: Value) -> Value {
-    with(result, json!({ "ttlMs": TTL_MS, "cacheScope": "public" }))
+    })
 }
 
 /// Agrees on a revision with a handshake: the requested one, or the newest.
-fn initialize(toolbox: &Toolbox, mut params: JsonObject<'_>) -> Result<Value, RpcError> {
-    let requested = params.optional("protocolVersion");
-    let Some(requested) = requested.and_then(|value| value.string(&mut Errors::default())) else {
+fn initialize(toolbox: &Toolbox, message: &RpcMessage<'_>) -> Result<Value, RpcError> {
+    let Some(requested) = &message.requested_version else {
         let message = "initialize needs protocolVersion, a string";
         return Err(RpcError::invalid_params(message));
     };
     let [_stateless, with_handshake @ ..] = REVISIONS;
-    let agreed = with_handshake.into_iter().find(|known| *known == requested);
+    let agreed = with_handshake.into_iter().find(|known| known == requested);
     Ok(json!({
         "protocolVersion": agreed.unwrap_or(REVISION_WITH_HANDSHAKE),
         "capabilities": { "tools": {} },
@@ -117,26 +101,24 @@ fn initialize(toolbox: &Toolbox, mut params: JsonObject<'_>) -> Result<Value, Rp
     }))
 }
 
-/// Runs a tool with its arguments as written. Returns its result, and its response for the headers and the
-/// log. Its failure is a result, because models don't see protocol errors.
+/// Runs a tool with its arguments as written, and leaves its response in `ran`. Its failure is a result, because
+/// models don't see protocol errors.
 #[allow(clippy::indexing_slicing, reason = "an object takes any field")]
 async fn call_tool(
     toolbox: &Toolbox,
     message: &RpcMessage<'_>,
     run: impl AsyncFnOnce(Tool, String) -> Reply,
-) -> Result<(Value, Reply), RpcError> {
+    ran: &mut Reply,
+) -> Result<Value, RpcError> {
     let Some(tool) = message.name.as_deref().and_then(Tool::from_name) else {
         let message = "Unknown tool; tools/list lists them all";
         return Err(RpcError::invalid_params(message));
     };
-    let arguments = message
-        .arguments
-        .as_ref()
-        .map_or("{}", |value| value.raw.get());
+    let arguments = message.arguments.unwrap_or("{}");
     if !arguments.starts_with('{') {
         return Err(RpcError::invalid_params("arguments must be an object"));
     }
-    let mut ran = run(tool, arguments.to_owned()).await;
+    *ran = run(tool, arguments.to_owned()).await;
     ran.tool = Some(tool.as_str());
     let body = mem::replace(&mut ran.body, whole("")).collect().await;
     // No tool answers with a stream, which could break off.
@@ -151,5 +133,5 @@ async fn call_tool(
         result["structuredContent"] = serde_json::from_slice(&body).unwrap_or_default();
     }
     result["isError"] = json!(is_error);
-    Ok((result, ran))
+    Ok(result)
 }

@@ -35,19 +35,13 @@ impl Area {
     /// challenge, and the endpoints that issue or revoke credentials, must work for a client whose credential
     /// has expired.
     pub const fn refuses_bad_credentials(self) -> bool {
-        match self {
-            Self::Api | Self::Mcp => true,
-            Self::OAuth | Self::Site => false,
-        }
+        matches!(self, Self::Api | Self::Mcp)
     }
 
     /// True if programs call it: responses always show the rate limits, and pages of allowed origins may read
     /// them.
     pub const fn is_for_programs(self) -> bool {
-        match self {
-            Self::Api | Self::OAuth | Self::Mcp => true,
-            Self::Site => false,
-        }
+        matches!(self, Self::Api | Self::OAuth | Self::Mcp)
     }
 }
 

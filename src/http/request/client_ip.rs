@@ -7,11 +7,11 @@
 //! shows that there is a proxy.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
 use ipnet::IpNet;
+use parking_lot::Once;
 
 use crate::domain::Network;
 
@@ -51,21 +51,15 @@ impl ClientIp {
     /// The network that the request counts under. Requests with unusable headers share a network of their
     /// own. If they counted under their proxy's address, they could use up the window of its health probes.
     pub(crate) fn network(&self) -> Network {
-        match self.forwarding {
-            Forwarding::Unusable => Network::Unknown,
-            Forwarding::Direct
-            | Forwarding::Untrusted
-            | Forwarding::Known
-            | Forwarding::Missing => Network::from(self.address),
+        match self.forwarding == Forwarding::Unusable {
+            true => Network::Unknown,
+            false => Network::from(self.address),
         }
     }
 
     /// True if the address may be that of a proxy, shared by many clients.
     pub(crate) const fn may_be_proxy(&self) -> bool {
-        match self.forwarding {
-            Forwarding::Untrusted | Forwarding::Missing | Forwarding::Unusable => true,
-            Forwarding::Direct | Forwarding::Known => false,
-        }
+        !matches!(self.forwarding, Forwarding::Direct | Forwarding::Known)
     }
 }
 
@@ -84,35 +78,29 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The client behind a request that came from `peer`.
+    /// The client behind a request that came from `peer`. Trust is followed through `X-Forwarded-For` from the
+    /// right. An element that can't be parsed ends the walk at the hop that sent it.
     pub(crate) fn client_ip(&self, peer: IpAddr, headers: &HeaderMap) -> ClientIp {
-        let peer = peer.to_canonical();
+        let address = peer.to_canonical();
         let is_forwarded = headers.keys().any(|name| FORWARDING_HEADERS.contains(name));
-        let forwarding = match (self.contains(peer), is_forwarded) {
+        let forwarding = match (self.contains(address), is_forwarded) {
             (false, false) => Forwarding::Direct,
             (false, true) => Forwarding::Untrusted,
             (true, false) => Forwarding::Missing,
-            (true, true) => return self.walk(peer, headers),
+            (true, true) => Forwarding::Unusable,
         };
-        ClientIp {
-            address: peer,
-            forwarding,
-        }
-    }
-
-    /// Follows `X-Forwarded-For` from the right. An element that can't be parsed ends the walk at the hop
-    /// that sent it.
-    fn walk(&self, peer: IpAddr, headers: &HeaderMap) -> ClientIp {
         let mut client = ClientIp {
-            address: peer,
-            forwarding: Forwarding::Unusable,
+            address,
+            forwarding,
         };
         let lines = headers.get_all(X_FORWARDED_FOR).iter().rev();
-        let elements = lines
+        let mut elements = lines
             .flat_map(|line| line.as_bytes().rsplit(|&byte| byte == b','))
             .map(<[u8]>::trim_ascii)
             .filter(|element| !element.is_empty());
-        for element in elements {
+        while self.contains(client.address)
+            && let Some(element) = elements.next()
+        {
             let Some(address) = parse_hop(element) else {
                 client.forwarding = Forwarding::Unusable;
                 break;
@@ -121,9 +109,6 @@ impl TrustedProxies {
                 address,
                 forwarding: Forwarding::Known,
             };
-            if !self.contains(address) {
-                break;
-            }
         }
         client
     }
@@ -146,32 +131,30 @@ fn parse_hop(element: &[u8]) -> Option<IpAddr> {
 /// process, and contains no address.
 #[derive(Debug, Default)]
 pub(crate) struct ProxyWarnings {
-    untrusted: AtomicBool,
-    unnamed: AtomicBool,
+    untrusted: Once,
+    unnamed: Once,
 }
 
 impl ProxyWarnings {
     /// Checks a request from `peer`. Health probes may come from a trusted proxy itself.
     pub(crate) fn observe(&self, peer: IpAddr, forwarding: Forwarding, is_probe: bool) {
-        let (is_logged, warning) = match forwarding {
-            Forwarding::Untrusted if is_private(peer) => (
-                &self.untrusted,
-                "a request came from a private address with forwarding headers that are not \
-                 trusted: if that is your proxy, list its network in --trusted-proxy, or all its \
-                 visitors count as one",
-            ),
-            Forwarding::Missing if is_probe => return,
-            Forwarding::Missing | Forwarding::Unusable => (
-                &self.unnamed,
-                "a request from a trusted proxy has no usable X-Forwarded-For (Forwarded and \
-                 X-Real-IP are not read): have the proxy send X-Forwarded-For, or all such requests \
-                 are counted as one client",
-            ),
-            Forwarding::Direct | Forwarding::Known | Forwarding::Untrusted => return,
-        };
-        // The load keeps the cache line shared once the warning is out.
-        if !is_logged.load(Ordering::Relaxed) && !is_logged.swap(true, Ordering::Relaxed) {
-            tracing::warn!("{warning}");
+        match forwarding {
+            Forwarding::Untrusted if is_private(peer) => self.untrusted.call_once(|| {
+                tracing::warn!(
+                    "a request came from a private address with forwarding headers that are not \
+                     trusted: if that is your proxy, list its network in --trusted-proxy, or all \
+                     its visitors count as one"
+                );
+            }),
+            Forwarding::Missing if is_probe => {}
+            Forwarding::Missing | Forwarding::Unusable => self.unnamed.call_once(|| {
+                tracing::warn!(
+                    "a request from a trusted proxy has no usable X-Forwarded-For (Forwarded and \
+                     X-Real-IP are not read): have the proxy send X-Forwarded-For, or all such \
+                     requests are counted as one client"
+                );
+            }),
+            Forwarding::Direct | Forwarding::Known | Forwarding::Untrusted => {}
         }
     }
 }

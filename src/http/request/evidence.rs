@@ -2,7 +2,7 @@
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, ORIGIN, REFERER};
-use url::{Position, Url};
+use url::Url;
 
 use crate::domain::{Consent, Language, SignUpWay, Source, TextDigest, is_same_origin};
 use crate::http::RequestContext;
@@ -39,14 +39,11 @@ fn page(headers: &HeaderMap) -> Option<Source> {
     let referer = text(headers, REFERER).and_then(|text| Url::parse(text).ok());
     let page = referer.filter(|url| matches!(url.scheme(), "http" | "https"));
     let origin = text(headers, ORIGIN).filter(|text| *text != "null");
-    let Some(mut url) = page else {
+    let Some(url) = page else {
         return origin.and_then(Source::parse);
     };
-    // Nobody sends them; if somebody did, they would be secrets.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    Source::parse(&url[..Position::AfterPath])
-        .or_else(|| Source::parse(&url.origin().ascii_serialization()))
+    let origin = url.origin().ascii_serialization();
+    Source::parse(&format!("{origin}{}", url.path())).or_else(|| Source::parse(&origin))
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {

@@ -52,7 +52,8 @@ fn parse_multipart(body: &[u8], boundary: &[u8]) -> FormParams {
             continue;
         };
         let value = ended.and_then(|_| String::from_utf8(value.to_vec()).ok());
-        params.extend(name_of(head).map(|name| (name, value)));
+        let name = parameter(head, "name").and_then(|name| String::from_utf8(name.to_vec()).ok());
+        params.extend(name.map(|name| (name, value)));
     }
     FormParams(params)
 }
@@ -63,24 +64,13 @@ fn split_once<'a>(text: &'a [u8], delimiter: &[u8]) -> Option<(&'a [u8], &'a [u8
     Some((text.get(..at)?, text.get(at + delimiter.len()..)?))
 }
 
-/// The name in the header of a part.
-fn name_of(head: &[u8]) -> Option<String> {
-    const NAME: &[u8] = b"content-disposition:";
-    let is_meant = |line: &&[u8]| {
-        let name = line.get(..NAME.len());
-        name.is_some_and(|name| name.eq_ignore_ascii_case(NAME))
-    };
-    let mut lines = head.split(|&byte| byte == b'\n');
-    let name = parameter(lines.find(is_meant)?, "name")?;
-    String::from_utf8(name.to_vec()).ok()
-}
-
-/// The parameter `name` of a header's value (RFC 9110, section 5.6.6).
+/// The parameter `name` of a header's value (RFC 9110, section 5.6.6), or of several headers: in a part, which
+/// begins with `Content-Disposition`, no other has a name.
 fn parameter<'a>(value: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut is_quoted = false;
     let parts = value.split(|&byte| {
         is_quoted ^= byte == b'"';
-        byte == b';' && !is_quoted
+        matches!(byte, b';' | b'\n') && !is_quoted
     });
     parts.skip(1).find_map(|part| {
         let (key, value) = split_once(part, b"=")?;
@@ -94,18 +84,22 @@ fn parameter<'a>(value: &'a [u8], name: &str) -> Option<&'a [u8]> {
 }
 
 impl FormParams {
+    fn values(&self, name: &str) -> impl Iterator<Item = Option<&str>> {
+        let named = self.0.iter().filter(move |(found, _)| found == name);
+        named.map(|(_, value)| value.as_deref())
+    }
+
     /// The parameter `name`, the first if it is repeated.
     pub(crate) fn first(&self, name: &str) -> Option<&str> {
-        let mut values = self.0.iter().filter(|(found, _)| found == name);
-        values.next()?.1.as_deref()
+        self.values(name).next()?
     }
 
     /// The parameter `name`, if it is present and not empty. A repeated one is an error, and so is one that
     /// can't be decoded.
     pub(crate) fn optional(&self, name: &str, errors: &mut Errors) -> Option<&str> {
         let pointer = format!("#/{name}");
-        let mut values = self.0.iter().filter(|(found, _)| found == name);
-        let (_, value) = values.next()?;
+        let mut values = self.values(name);
+        let value = values.next()?;
         if values.next().is_some() {
             errors.push(&pointer, "duplicate_member", "occurs more than once");
         }
@@ -113,15 +107,13 @@ impl FormParams {
             let detail = "has invalid percent-encoding, ends early, or is not UTF-8";
             errors.push(&pointer, "format", detail);
         }
-        value.as_deref().filter(|value| !value.is_empty())
+        value.filter(|value| !value.is_empty())
     }
 
     /// The parameter `name`, which must be present and not empty.
     pub(crate) fn required(&self, name: &str, errors: &mut Errors) -> Option<&str> {
         let value = self.optional(name, errors);
-        let is_broken =
-            |(found, value): &(String, Option<String>)| found == name && value.is_none();
-        if value.is_none() && !self.0.iter().any(is_broken) {
+        if value.is_none() && self.values(name).all(|value| value.is_some()) {
             errors.push(&format!("#/{name}"), "required", "is required");
         }
         value

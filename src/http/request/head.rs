@@ -3,17 +3,16 @@
 use std::net::Ipv6Addr;
 
 use hyper::Version;
-use hyper::header::{COOKIE, HOST, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{COOKIE, HOST, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
-use smallvec::SmallVec;
 
 use crate::domain::is_same_origin;
 
 use crate::http::Area;
 use crate::http::request::client_ip::FORWARDING_HEADERS;
 use crate::http::request::identity;
-use crate::http::request::version::{SERVICE_API_VERSION, Wanted};
+use crate::http::request::version::{SERVICE_API_VERSION, VERSION};
 
 /// Maximum number of headers of a request. On HTTP/1, hyper refuses more with 431.
 const HEADERS_MAX: usize = 100;
@@ -21,14 +20,18 @@ const HEADERS_MAX: usize = 100;
 /// Facts about a head that decide the path of its request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// Its fault, in words for the client.
+    /// The fault of its target, its framing or its number of headers, in words for the client. On HTTP/1 the
+    /// connection must be closed after the request then: a proxy in front of the service may see its end elsewhere.
+    ///
+    /// hyper itself refuses every other last transfer coding than `chunked`, and any on HTTP/1.0. With a transfer
+    /// coding it ignores `Content-Length`, and closes the connection after the response (RFC 9112, section 6.3).
     pub(crate) check: Result<(), &'static str>,
     /// True if it presents a credential, valid or not.
     pub(crate) has_credential: bool,
     /// A proxy forwarded the request, or the client claims so.
     pub(crate) is_forwarded: bool,
-    /// Always [`Wanted::Any`] outside the API.
-    pub(crate) wanted: Wanted,
+    /// True if it asks for our version of the API, false if for another, and `None` outside the API.
+    pub(crate) is_our_version: Option<bool>,
 }
 
 impl Head {
@@ -38,84 +41,62 @@ impl Head {
             check: Ok(()),
             has_credential: false,
             is_forwarded: false,
-            wanted: Wanted::Any,
+            is_our_version: None,
         };
-        let mut framing = Framing::default();
+        let (mut host, mut coding, mut cookies) = (None, None, 0_usize);
         for (name, value) in &parts.headers {
             if name == HOST {
-                framing.hosts.push(value);
+                if host.replace(value.as_bytes()).is_some() {
+                    head.check = Err("The request has more than one Host.");
+                }
             } else if name == COOKIE {
-                framing.cookies += 1;
+                cookies += 1;
             } else if name == TRANSFER_ENCODING {
-                framing.codings.push(value);
+                let is_chunked = value.as_bytes().eq_ignore_ascii_case(b"chunked");
+                if coding.replace(value).is_some() || !is_chunked {
+                    head.check = Err("The only accepted transfer coding is a single chunked.");
+                }
             } else if identity::is_credential(name, value) {
                 head.has_credential = true;
             } else if FORWARDING_HEADERS.contains(name) {
                 head.is_forwarded = true;
             } else if area == Area::Api && name == SERVICE_API_VERSION {
-                head.wanted = head.wanted.and(value);
+                // The value is case-sensitive, as in the path. Repeated headers are unknown even if both are
+                // right: a proxy may join them.
+                head.is_our_version = Some(head.is_our_version.is_none() && value == VERSION);
             }
         }
-        head.check = framing.check(parts, base_url);
+        // HTTP/2 may split the cookies into a field for each (RFC 9113, section 8.2.3).
+        if parts.headers.len() - cookies.saturating_sub(1) > HEADERS_MAX {
+            head.check = Err("The request has more than 100 headers.");
+        }
+        head.check = head.check.and_then(|()| check_host(parts, host, base_url));
         head
     }
 }
 
-/// The fields of a head that say where the request ends, and for which host it is.
-#[derive(Default)]
-struct Framing<'a> {
-    hosts: SmallVec<[&'a HeaderValue; 1]>,
-    codings: SmallVec<[&'a HeaderValue; 1]>,
-    cookies: usize,
-}
-
-impl Framing<'_> {
-    /// Checks the request's target, its framing and its number of headers. On HTTP/1 the connection must be
-    /// closed after a request that fails: a proxy in front of the service may see its end elsewhere.
-    ///
-    /// hyper itself refuses every other last transfer coding than `chunked`, and any on HTTP/1.0. With a transfer
-    /// coding it ignores `Content-Length`, and closes the connection after the response (RFC 9112, section 6.3).
-    ///
-    /// # Errors
-    /// The fault, in words for the client.
-    fn check(&self, parts: &Parts, base_url: &str) -> Result<(), &'static str> {
-        // HTTP/2 may split the cookies into a field for each (RFC 9113, section 8.2.3).
-        let crumbs = self.cookies.saturating_sub(1);
-        if parts.headers.len() - crumbs > HEADERS_MAX {
-            return Err("The request has more than 100 headers.");
+/// Checks the host that the request is for.
+///
+/// # Errors
+/// The fault, in words for the client.
+fn check_host(parts: &Parts, host: Option<&[u8]>, base_url: &str) -> Result<(), &'static str> {
+    if host.is_some_and(|host| !is_host_of(base_url, host) && !is_host(host)) {
+        return Err("Host must be a host name or an IP address, with an optional port.");
+    }
+    // `:authority` on HTTP/2, and the target's authority on HTTP/1 if that is a whole URL.
+    let authority = parts.uri.authority().map(Authority::as_str);
+    if authority.is_some_and(|authority| !is_host(authority.as_bytes())) {
+        return Err("The authority must be a host name or an IP address, with an optional port.");
+    }
+    match (parts.version, host, authority) {
+        // RFC 9113, section 8.3.1.
+        (Version::HTTP_2, Some(host), Some(authority)) if !is_same(parts, host, authority) => {
+            Err("Host and :authority differ.")
         }
-        match self.codings.as_slice() {
-            [] => {}
-            [coding] if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {}
-            [..] => return Err("The only accepted transfer coding is a single chunked."),
+        (Version::HTTP_11, None, _) | (Version::HTTP_2, None, None) => {
+            Err("The Host header is missing.")
         }
-        let host = match self.hosts.as_slice() {
-            [] => None,
-            [host] if is_host_of(base_url, host.as_bytes()) || is_host(host.as_bytes()) => {
-                Some(host.as_bytes())
-            }
-            [_] => {
-                return Err("Host must be a host name or an IP address, with an optional port.");
-            }
-            [..] => return Err("The request has more than one Host."),
-        };
-        // `:authority` on HTTP/2, and the target's authority on HTTP/1 if that is a whole URL.
-        let authority = parts.uri.authority().map(Authority::as_str);
-        if authority.is_some_and(|authority| !is_host(authority.as_bytes())) {
-            return Err(
-                "The authority must be a host name or an IP address, with an optional port.",
-            );
-        }
-        match (parts.version, host, authority) {
-            // RFC 9113, section 8.3.1.
-            (Version::HTTP_2, Some(host), Some(authority)) if !is_same(parts, host, authority) => {
-                Err("Host and :authority differ.")
-            }
-            (Version::HTTP_11, None, _) | (Version::HTTP_2, None, None) => {
-                Err("The Host header is missing.")
-            }
-            _ => Ok(()),
-        }
+        _ => Ok(()),
     }
 }
 
@@ -135,38 +116,62 @@ fn is_host_of(base_url: &str, host: &[u8]) -> bool {
     scheme.is_some_and(|scheme| scheme.ends_with(b"//"))
 }
 
-/// True if `text` is a host name or IP address, optionally with a port (RFC 9110, section 7.2).
+/// True if `text` is a host name or IP address, optionally with a colon and perhaps a port (RFC 9110, section 7.2).
 fn is_host(text: &[u8]) -> bool {
-    let (is_host, rest) = if let Some(literal) = text.strip_prefix(b"[") {
-        let end = literal.iter().position(|byte| *byte == b']');
-        let (address, rest) = literal.split_at(end.unwrap_or(literal.len()));
-        let address = str::from_utf8(address).unwrap_or_default();
-        let is_closed = !rest.is_empty();
-        (
-            is_closed && address.parse::<Ipv6Addr>().is_ok(),
-            rest.get(1..).unwrap_or_default(),
-        )
-    } else {
-        let is_of_name = |byte: &&u8| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_');
-        let name = text.iter().take_while(is_of_name).count();
-        (name > 0, text.get(name..).unwrap_or_default())
+    let text = str::from_utf8(text).unwrap_or_default();
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        Some(_) | None => (text, ""),
     };
-    is_host && is_port(rest)
+    let literal = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let is_host = match literal {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.bytes().all(is_of_name),
+    };
+    let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+    is_host && (port.is_empty() || is_number && port.parse::<u16>().is_ok())
 }
 
-/// True if nothing follows a host, or a colon and perhaps a port.
-fn is_port(rest: &[u8]) -> bool {
-    let Some((b':', digits)) = rest.split_first() else {
-        return rest.is_empty();
-    };
-    let digits = str::from_utf8(digits).unwrap_or("no number");
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.is_empty() || is_number && digits.parse::<u16>().is_ok()
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')
 }
 
 #[cfg(test)]
 mod tests {
+    use hyper::Request;
+
     use super::*;
+
+    #[test]
+    fn only_one_exact_name_is_a_version() {
+        let is_ours = |area, values: &[&[u8]]| {
+            let request = values.iter().fold(Request::get("/"), |request, value| {
+                request.header(SERVICE_API_VERSION, *value)
+            });
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            Head::read(&parts, area, "http://a").is_our_version
+        };
+        assert_eq!(is_ours(Area::Api, &[]), None);
+        assert_eq!(is_ours(Area::Api, &[b"v1"]), Some(true));
+        assert_eq!(is_ours(Area::Site, &[b"v1"]), None);
+        for values in [
+            &[&b""[..]][..],
+            &[b"V1"],
+            &[b"v2"],
+            &[b"1"],
+            &[b"v1, v1"],
+            &[b"v1.0"],
+            &[b"\"v1\""],
+            &[b"v\xff"],
+            &[b"v1", b"v1"],
+            &[b"v1", b"v1", b"v1"],
+            &[b"v1", b"v2"],
+        ] {
+            assert_eq!(is_ours(Area::Api, values), Some(false), "{values:?}");
+        }
+    }
 
     #[test]
     fn the_host_of_a_base_url_is_all_behind_its_scheme() {

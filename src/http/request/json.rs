@@ -7,7 +7,7 @@
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::domain::TextError;
@@ -18,9 +18,6 @@ use crate::http::{Code, Problem};
 /// Maximum number of errors in one response.
 const ERRORS_MAX: usize = 32;
 
-/// Maximum number of fields of an object: the search for duplicates is quadratic.
-const MEMBERS_MAX: usize = 256;
-
 /// Maximum length of a field name repeated in a response, in bytes.
 const NAMED_BYTES_MAX: usize = 64;
 
@@ -28,7 +25,7 @@ const NAMED_BYTES_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct JsonValue<'a> {
     /// The value as written.
-    pub(crate) raw: &'a RawValue,
+    pub(crate) text: &'a str,
     /// Its position in the body: a JSON Pointer as a URI fragment (RFC 6901, section 6).
     pub(crate) pointer: String,
 }
@@ -36,8 +33,9 @@ pub(crate) struct JsonValue<'a> {
 /// A JSON object, split into its fields.
 #[derive(Debug, Default)]
 pub(crate) struct JsonObject<'a> {
-    /// The fields not taken yet.
+    /// The fields not taken yet, in order, also repeated ones.
     members: Vec<(String, &'a RawValue)>,
+    taken: Vec<&'static str>,
     pointer: String,
 }
 
@@ -94,14 +92,14 @@ pub(crate) fn parse(body: &[u8]) -> Result<JsonValue<'_>, Problem> {
         ))
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let raw = serde_json::from_str(text).map_err(|error| {
+    let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         malformed(format!(
             "The body is not valid JSON at line {line}, column {column}."
         ))
     })?;
     Ok(JsonValue {
-        raw,
+        text: raw.get(),
         pointer: "#".to_owned(),
     })
 }
@@ -154,50 +152,43 @@ impl Errors {
 }
 
 impl<'a> JsonValue<'a> {
+    /// Adds an error about the value.
+    fn fail<T>(&self, errors: &mut Errors, code: &'static str, detail: &str) -> Option<T> {
+        errors.push(&self.pointer, code, detail);
+        None
+    }
+
     /// The value as an object.
     pub(crate) fn object(self, errors: &mut Errors) -> Option<JsonObject<'a>> {
-        if !self.raw.get().starts_with('{') {
-            errors.push(&self.pointer, "type", "must be an object");
-            return None;
+        if !self.text.starts_with('{') {
+            return self.fail(errors, "type", "must be an object");
         }
+        let mut reader = serde_json::Deserializer::from_str(self.text);
         // The syntax has been checked. Only a name may not be text.
-        let Ok(Members(all)) = serde_json::from_str(self.raw.get()) else {
-            let detail = "has a field whose name is half a surrogate pair";
-            errors.push(&self.pointer, "format", detail);
-            return None;
-        };
-        if all.len() > MEMBERS_MAX {
-            errors.push(&self.pointer, "length", "has too many fields");
-            return None;
-        }
-        let mut members: Vec<(String, &RawValue)> = Vec::with_capacity(all.len());
-        for (name, raw) in all {
-            if members.iter().any(|(known, _)| *known == name) {
-                let pointer = member_pointer(&self.pointer, &name);
-                errors.push(&pointer, "duplicate_member", "occurs more than once");
-            } else {
-                members.push((name, raw));
+        match reader.deserialize_map(Members(Vec::new())) {
+            Ok(Members(members)) => Some(JsonObject {
+                members,
+                taken: Vec::new(),
+                pointer: self.pointer,
+            }),
+            Err(_) => {
+                let detail = "has a field whose name is half a surrogate pair";
+                self.fail(errors, "format", detail)
             }
         }
-        Some(JsonObject {
-            members,
-            pointer: self.pointer,
-        })
     }
 
     /// The value as an array of `1..=items_max` items.
     pub(crate) fn array(self, items_max: usize, errors: &mut Errors) -> Option<Vec<Self>> {
-        let Ok(items) = serde_json::from_str::<Vec<&'a RawValue>>(self.raw.get()) else {
-            errors.push(&self.pointer, "type", "must be an array");
-            return None;
+        let Ok(items) = serde_json::from_str::<Vec<&'a RawValue>>(self.text) else {
+            return self.fail(errors, "type", "must be an array");
         };
         if items.is_empty() || items.len() > items_max {
             let detail = format!("must have 1 to {items_max} items");
-            errors.push(&self.pointer, "length", detail);
-            return None;
+            return self.fail(errors, "length", &detail);
         }
-        let item = |(index, raw)| Self {
-            raw,
+        let item = |(index, raw): (usize, &'a RawValue)| Self {
+            text: raw.get(),
             pointer: format!("{}/{index}", self.pointer),
         };
         Some(items.into_iter().enumerate().map(item).collect())
@@ -205,17 +196,13 @@ impl<'a> JsonValue<'a> {
 
     /// The value as a string.
     pub(crate) fn string(&self, errors: &mut Errors) -> Option<String> {
-        if !self.raw.get().starts_with('"') {
-            errors.push(&self.pointer, "type", "must be a string");
-            return None;
+        if !self.text.starts_with('"') {
+            return self.fail(errors, "type", "must be a string");
         }
-        let text = serde_json::from_str(self.raw.get()).ok();
         // The syntax has been checked. Only half of a surrogate pair isn't text.
-        if text.is_none() {
-            let detail = "must be Unicode text, without half surrogate pairs";
-            errors.push(&self.pointer, "format", detail);
-        }
-        text
+        let detail = "must be Unicode text, without half surrogate pairs";
+        let text = serde_json::from_str(self.text).ok();
+        text.or_else(|| self.fail(errors, "format", detail))
     }
 
     /// The value as a string that `parse` accepts.
@@ -231,20 +218,16 @@ impl<'a> JsonValue<'a> {
 
     /// The value as a boolean.
     pub(crate) fn boolean(&self, errors: &mut Errors) -> Option<bool> {
-        let read = serde_json::from_str(self.raw.get()).ok();
-        if read.is_none() {
-            errors.push(&self.pointer, "type", "must be true or false");
-        }
-        read
+        let read = serde_json::from_str(self.text).ok();
+        read.or_else(|| self.fail(errors, "type", "must be true or false"))
     }
 
     /// Checks that the value is a number of any size.
     pub(crate) fn number(&self, errors: &mut Errors) {
-        let is_number = self
-            .raw
-            .get()
-            .starts_with(|first: char| first == '-' || first.is_ascii_digit());
-        if !is_number {
+        if !self
+            .text
+            .starts_with(|c: char| c == '-' || c.is_ascii_digit())
+        {
             errors.push(&self.pointer, "type", "must be a number");
         }
     }
@@ -252,7 +235,11 @@ impl<'a> JsonValue<'a> {
 
 impl<'a> JsonObject<'a> {
     /// Takes the field `name`, which must be present.
-    pub(crate) fn required(&mut self, name: &str, errors: &mut Errors) -> Option<JsonValue<'a>> {
+    pub(crate) fn required(
+        &mut self,
+        name: &'static str,
+        errors: &mut Errors,
+    ) -> Option<JsonValue<'a>> {
         let value = self.optional(name);
         if value.is_none() {
             let pointer = member_pointer(&self.pointer, name);
@@ -262,22 +249,27 @@ impl<'a> JsonObject<'a> {
     }
 
     /// Takes the field `name`, if it is present. `null` is present.
-    pub(crate) fn optional(&mut self, name: &str) -> Option<JsonValue<'a>> {
+    pub(crate) fn optional(&mut self, name: &'static str) -> Option<JsonValue<'a>> {
+        self.taken.push(name);
         let at = self.members.iter().position(|(known, _)| known == name)?;
         let (_, raw) = self.members.remove(at);
         Some(JsonValue {
-            raw,
+            text: raw.get(),
             pointer: member_pointer(&self.pointer, name),
         })
     }
 
-    /// Checks the remaining fields.
+    /// Checks the remaining fields. Unknown ones that are ignored may be repeated.
     pub(crate) fn finish(self, unknown: Unknown, errors: &mut Errors) {
-        if unknown == Unknown::Rejected {
-            for (name, _) in &self.members {
-                let pointer = member_pointer(&self.pointer, name);
-                errors.push(&pointer, "unknown_member", "is not a field of this request");
+        let faults = self.members.iter().filter_map(|(name, _)| {
+            if self.taken.contains(&name.as_str()) {
+                return Some((name, "duplicate_member", "occurs more than once"));
             }
+            let fault = (name, "unknown_member", "is not a field of this request");
+            (unknown == Unknown::Rejected).then_some(fault)
+        });
+        for (name, code, detail) in faults.take(ERRORS_MAX) {
+            errors.push(&member_pointer(&self.pointer, name), code, detail);
         }
     }
 }
@@ -302,30 +294,21 @@ fn member_pointer(container: &str, name: &str) -> String {
     format!("{container}/{}", utf8_percent_encode(&name, ESCAPED))
 }
 
-/// All fields of an object in order, duplicates included.
+/// Collects all fields of an object in order, duplicates included.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
+impl<'de> Visitor<'de> for Members<'de> {
+    type Value = Self;
 
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members<'de>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
+        while let Some(member) = map.next_entry()? {
+            self.0.push(member);
         }
-
-        deserializer.deserialize_map(MembersVisitor)
+        Ok(self)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Content negotiation (RFC 9110, section 12.5).
 
+use std::cmp::Reverse;
+
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderName};
 use hyper::http::request::Parts;
@@ -36,17 +38,14 @@ pub(crate) fn language(request: &Parts) -> Language {
         .filter_map(|pair| pair.strip_prefix("lang="))
         .find_map(Language::of_tag);
     named.unwrap_or_else(|| {
-        let (mut chosen, mut best) = (Language::default(), 0);
-        for (tag, quality) in ranges(&request.headers, ACCEPT_LANGUAGE) {
-            let language = match tag {
-                "*" => Some(Language::default()),
-                tag => Language::of_tag(tag),
-            };
-            if let Some(language) = language.filter(|_| quality > best) {
-                (chosen, best) = (language, quality);
-            }
-        }
-        chosen
+        let accepted = ranges(&request.headers, ACCEPT_LANGUAGE)
+            .filter(|(_, quality)| *quality > 0)
+            .filter_map(|(tag, quality)| match tag {
+                "*" => Some((Language::default(), quality)),
+                tag => Some((Language::of_tag(tag)?, quality)),
+            });
+        let best = accepted.min_by_key(|(_, quality)| Reverse(*quality));
+        best.map_or_else(Language::default, |(language, _)| language)
     })
 }
 
@@ -100,17 +99,15 @@ fn quality(headers: &HeaderMap, media_type: &str) -> (u8, u16) {
 }
 
 /// A weight from `0` to `1`. Older clients of Java write `q=.2`.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "from 0 to 1000"
+)]
 fn thousandths(text: &str) -> Option<u16> {
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    if decimals.len() > 3 || !decimals.bytes().all(|digit| digit.is_ascii_digit()) {
-        return None;
-    }
-    let decimals: u16 = format!("{decimals:0<3}").parse().ok()?;
-    match (whole, decimals) {
-        ("0" | "", _) if !text.is_empty() => Some(decimals),
-        ("1", 0) => Some(1000),
-        _ => None,
-    }
+    let weight: f32 = text.parse().ok()?;
+    let is_weight = (0.0..=1.0).contains(&weight);
+    is_weight.then_some((weight * 1000.0).round() as u16)
 }
 
 #[cfg(test)]

@@ -6,16 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper::header::HeaderValue;
 use uuid::Uuid;
 
-/// Makes the ids of one process from a random seed and two counters.
+/// Makes ids from the random seed of the process and a counter. Each connection has a counter of its own: all cores
+/// would contend for a shared one.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
-    seed: u128,
-    connections: AtomicU64,
-}
-
-/// The ids of a connection. All cores would contend for a shared counter.
-#[derive(Debug)]
-pub(crate) struct ConnectionIds {
     seed: u128,
     /// The number of the connection in the upper half, that of its next request in the lower one.
     next: AtomicU64,
@@ -25,20 +19,18 @@ impl RequestIds {
     pub(crate) const fn new(seed: [u8; 16]) -> Self {
         Self {
             seed: u128::from_be_bytes(seed),
-            connections: AtomicU64::new(0),
+            next: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn of_connection(&self) -> ConnectionIds {
-        let number = self.connections.fetch_add(1, Ordering::Relaxed);
-        ConnectionIds {
+    /// The ids of another connection.
+    pub(crate) fn of_connection(&self) -> Self {
+        Self {
             seed: self.seed,
-            next: AtomicU64::new(number << 32),
+            next: AtomicU64::new(self.next.fetch_add(1 << 32, Ordering::Relaxed)),
         }
     }
-}
 
-impl ConnectionIds {
     pub(crate) fn next(&self) -> RequestId {
         // Multiplication by an odd number is a bijection, so no id repeats.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
