@@ -123,7 +123,7 @@ pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorErr
 pub(super) async fn count(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let params = &request.params;
     let mut contacts = 0;
-    if params.text("signed_by").or(params.text("status")).is_none() {
+    if params.text("signed_by").is_none() && params.text("status").is_none() {
         let [since, until] = period(params)?;
         contacts = request.app.contacts.count(since, until).await?;
     } else {

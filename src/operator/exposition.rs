@@ -26,20 +26,19 @@ pub async fn respond(app: &Arc<App>, head: &Parts) -> Option<Response<PageBody>>
     if !matches!(head.method, Method::GET | Method::HEAD) {
         return None;
     }
-    let (status, media_type, text) = match head.uri.path() {
+    let unready = |fault| reply(StatusCode::SERVICE_UNAVAILABLE, PLAIN, fault);
+    let mut response = match head.uri.path() {
         "/metrics" => match metrics(app).await {
-            Ok(text) => (StatusCode::OK, PROMETHEUS, text),
+            Ok(text) => reply(StatusCode::OK, PROMETHEUS, text),
             // A bug.
-            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, PLAIN, error.to_string()),
+            Err(error) => reply(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, error.to_string()),
         },
-        "/live" => (StatusCode::OK, PLAIN, "live\n".to_owned()),
-        "/ready" => match fault(app) {
-            None => (StatusCode::OK, PLAIN, "ready\n".to_owned()),
-            Some(fault) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, fault.to_owned()),
-        },
+        "/live" => reply(StatusCode::OK, PLAIN, "live\n"),
+        "/ready" if app.metrics.stopping.is_cancelled() => unready("stopping\n"),
+        "/ready" if !app.takes_writes() => unready("the store is not writable; see the log\n"),
+        "/ready" => reply(StatusCode::OK, PLAIN, "ready\n"),
         _ => return None,
     };
-    let mut response = reply(status, media_type, text);
     let no_store = HeaderValue::from_static("no-store");
     response.headers_mut().insert(CACHE_CONTROL, no_store);
     Some(response)
@@ -101,13 +100,4 @@ fn distribution(histogram: &Histogram) -> Value {
     });
     let buckets: Vec<_> = buckets.collect();
     json!({ "buckets": buckets, "sum_s": seconds(histogram.sum_us()), "count": count })
-}
-
-/// Why the service is not ready for requests, if it isn't.
-fn fault(app: &App) -> Option<&'static str> {
-    if app.metrics.stopping.is_cancelled() {
-        return Some("stopping\n");
-    }
-    let is_ready = app.takes_writes();
-    (!is_ready).then_some("the store is not writable; see the log\n")
 }

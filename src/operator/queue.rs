@@ -152,7 +152,7 @@ pub(super) async fn drop_one(request: OperatorRequest) -> Result<Answer, Operato
 pub(super) async fn hold(request: OperatorRequest, is_held: bool) -> Result<Answer, OperatorError> {
     let parse = |text: &str| Channel::from_name(text).ok_or("no channel has this name");
     let channel = request.params.parsed("channel", parse)?;
-    for channel in channel.map_or(Channel::ALL.to_vec(), |channel| vec![channel]) {
+    for channel in channel.map_or_else(|| Channel::ALL.to_vec(), |channel| vec![channel]) {
         request.app.deliveries.hold(channel, is_held).await?;
         let counters = request.app.metrics.deliveries(channel);
         counters.pause.drop_if(|_pause| true);

@@ -47,18 +47,6 @@ pub(super) const STYLE: &str = concat!(
 );
 pub(super) const ICON: &str = include_str!("../../../data/icon.svg");
 
-/// The pages, in the order of the menu: path and name.
-const MENU: &[(&str, &str)] = &[
-    ("/", "Overview"),
-    ("/contacts", "Contacts"),
-    ("/keys", "Keys"),
-    ("/policies", "Limits"),
-    ("/agents", "Agents"),
-    ("/blocks", "Blocks"),
-    ("/questions", "Questions"),
-    ("/queue", "Deliveries"),
-];
-
 /// The templates, parsed.
 #[derive(Debug)]
 pub(super) struct Views(Environment<'static>);
@@ -90,7 +78,6 @@ impl Views {
         let frame = context! {
             here,
             root => Value::from_safe_string(session.map(Session::root).unwrap_or_default()),
-            menu => MENU.iter().map(|(path, name)| [*path, *name]).collect::<Vec<_>>(),
             version => env!("CARGO_PKG_VERSION"),
             is_signed_in => session.is_some(),
         };
