@@ -257,10 +257,10 @@ mod tests {
             ("9c1f02ab00".to_owned(), "in 8 or 32 hexadecimal digits"),
             ("192.0.2.0/24".to_owned(), "or an IP address"),
             ("ff".repeat(16), "in 8 or 32 hexadecimal digits"),
-            (of(PolicyName::Newsletter), "give one of ip"),
-            (of(PolicyName::KeysPrefix), "give one of ip"),
-            (of(PolicyName::Assistant), "give one of ip"),
-            (of(PolicyName::KeysAll), "give one of ip"),
+            (of(PolicyName::Newsletter), "use one of ip"),
+            (of(PolicyName::KeysPrefix), "use one of ip"),
+            (of(PolicyName::Assistant), "use one of ip"),
+            (of(PolicyName::KeysAll), "use one of ip"),
         ] {
             let error = SoughtSigner::parse(&text, &keys).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

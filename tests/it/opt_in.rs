@@ -101,7 +101,7 @@ async fn all_ways_in_say_that_an_email_has_to_be_confirmed() {
         (
             "de",
             "Bitte schauen Sie in Ihr Postfach",
-            "klicken Sie bitte auf den Link",
+            "klicken Sie auf den Link",
             "Ihre Anmeldung zu bestätigen",
         ),
         (

@@ -98,8 +98,8 @@ async fn a_secret_of_the_wrong_length_is_refused_and_one_open_to_others_is_close
     let right = fs::read(house.file("secret")).unwrap();
     for (bytes, mode, words) in [
         (&[][..], 0o600, "has 0 bytes instead of 32"),
-        (&right[..31], 0o600, "holds 31 bytes"),
-        (&[7; 33][..], 0o600, "holds 33 bytes"),
+        (&right[..31], 0o600, "has 31 bytes"),
+        (&[7; 33][..], 0o600, "has 33 bytes"),
     ] {
         replace_secret(&house, bytes, mode);
         check_refused(&house, &[words]);
