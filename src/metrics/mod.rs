@@ -15,11 +15,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::fs::{StatVfs, statvfs};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{Channel, ChannelPause, Counted, Counts, Decision, PolicyName, Timestamp};
 
-use self::process::{DiskSpace, disk_space};
 pub use self::values::{Counter, Histogram, Latest};
 use self::workers::WorkerMetrics;
 
@@ -267,11 +267,11 @@ impl Metrics {
         }
     }
 
-    /// Space of the data directory's disk, if known. Blocks the thread for as long as the disk takes; on a disk
+    /// The file system of the data directory, if known. Blocks the thread for as long as the disk takes; on a disk
     /// that hangs, one caller waits for it, and the others for nothing.
-    pub fn disk_space(&self) -> Option<DiskSpace> {
+    pub fn disk(&self) -> Option<StatVfs> {
         let _looking = self.disk_look.try_lock()?;
-        self.data_dir.as_deref().and_then(disk_space)
+        statvfs(self.data_dir.as_deref()?).ok()
     }
 
     /// The deliveries from the queue of a channel.
@@ -376,5 +376,21 @@ impl Metrics {
             Counted::FailedChats => turns.saturating_sub(answered).saturating_sub(unanswered),
             Counted::Imports => 0,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_has_a_size() {
+        let mut metrics = Metrics::new([]);
+        assert!(metrics.disk().is_none());
+        metrics.data_dir = Some("/".into());
+        let disk = metrics.disk().unwrap();
+        assert!(disk.f_blocks > 0 && disk.f_bavail <= disk.f_blocks);
+        metrics.data_dir = Some("/nonexistent".into());
+        assert!(metrics.disk().is_none());
     }
 }

@@ -1,7 +1,6 @@
-//! The kernel's numbers of this process and its disk.
+//! The kernel's numbers of this process.
 
 use std::fs;
-use std::path::Path;
 
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
@@ -46,24 +45,6 @@ pub fn process_usage() -> Option<ProcessUsage> {
     })
 }
 
-/// The space of a file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DiskSpace {
-    /// Space available to this process, in bytes.
-    pub free_bytes: u64,
-    /// Total size in bytes.
-    pub size_bytes: u64,
-}
-
-/// The space of the file system that holds `path`.
-pub(super) fn disk_space(path: &Path) -> Option<DiskSpace> {
-    let found = rustix::fs::statvfs(path).ok()?;
-    Some(DiskSpace {
-        free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
-        size_bytes: found.f_blocks.saturating_mul(found.f_frsize),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,12 +57,5 @@ mod tests {
         assert!(usage.resident_bytes > 1_000_000 && usage.cpu_s >= 0.0);
         assert!(usage.open_files >= 3 && usage.open_files_max.is_none_or(|most| most >= 3));
         assert_eq!(process_usage().unwrap().started_at, usage.started_at);
-    }
-
-    #[test]
-    fn a_disk_has_a_size() {
-        let space = disk_space(Path::new("/")).unwrap();
-        assert!(space.size_bytes > 0 && space.free_bytes <= space.size_bytes);
-        assert_eq!(disk_space(Path::new("/nonexistent")), None);
     }
 }

@@ -30,7 +30,7 @@ const COUNT_DEADLINE: Duration = Duration::from_secs(2);
 pub(super) async fn service(app: &App, now: Timestamp) -> Value {
     let (metrics, model, limiter) = (&app.metrics, &app.model, app.limiter.stats());
     let looking = Arc::clone(metrics);
-    let disk = timeout(DISK_DEADLINE, spawn_blocking(move || looking.disk_space())).await;
+    let disk = timeout(DISK_DEADLINE, spawn_blocking(move || looking.disk())).await;
     let disk = disk.ok().and_then(Result::ok).flatten();
     let process = process_usage();
     let endpoints = metrics.endpoints.values();
@@ -57,8 +57,8 @@ pub(super) async fn service(app: &App, now: Timestamp) -> Value {
         "memory_bytes": process.map(|process| process.resident_bytes),
         "open_files": process.map(|process| process.open_files),
         "open_files_max": process.and_then(|process| process.open_files_max),
-        "disk_free_bytes": disk.map(|disk| disk.free_bytes),
-        "disk_bytes": disk.map(|disk| disk.size_bytes),
+        "disk_free_bytes": disk.as_ref().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
+        "disk_bytes": disk.map(|disk| disk.f_blocks.saturating_mul(disk.f_frsize)),
         // A node whose records are elsewhere has none.
         "ledger_bytes": metrics.ledger.bytes.get(),
         "certificate_valid_from": certificate.as_ref().map(|range| range.start.to_rfc3339()),
