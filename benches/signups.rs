@@ -154,7 +154,14 @@ impl Keeper {
                     email,
                     origin,
                     at: NOW,
-                    consent: Consent::bare(NOW, SignUpWay::Form),
+                    consent: Consent {
+                        at: NOW,
+                        way: SignUpWay::Form,
+                        language: None,
+                        text: None,
+                        source: None,
+                        ip: None,
+                    },
                     consent_text: None,
                     leave_token: LeaveToken::from_bytes(*TextDigest::of(&token).as_bytes()),
                 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::{Language, LetterTemplate, SecretKeys, Settings, macros::hidden};
+use crate::domain::{Language, LetterContent, SecretKeys, Settings, macros::hidden};
 use crate::metrics::Metrics;
 use crate::ports::{
     BlockList, Clock, ContactStore, CountStore, DeliveryQueue, Entropy, KeyIssuer, MailSender,
@@ -12,7 +12,6 @@ use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
 use crate::usecases::deliver::Deliveries;
 use crate::usecases::meter::Meter;
-use crate::usecases::notices::Notices;
 use crate::usecases::opt_in::OptIn;
 use crate::usecases::subscribe::Newsletter;
 
@@ -26,7 +25,7 @@ pub struct App {
     /// The delivery queue.
     pub deliveries: Arc<dyn DeliveryQueue>,
     /// The email that asks contacts to confirm, in each language; `None` with single opt-in.
-    pub opt_in: Option<[LetterTemplate; Language::ALL.len()]>,
+    pub opt_in: Option<[LetterContent; Language::ALL.len()]>,
     /// Sends email; `None` without an SMTP account.
     pub mail: Option<Arc<dyn MailSender>>,
     /// The API keys.
@@ -85,7 +84,7 @@ impl App {
             provider: self.provider.as_deref(),
             origin_key: &self.secrets.origin,
             entropy: &*self.entropy,
-            notices: self.notices(),
+            webhook: self.webhook.as_deref(),
             opt_in: self.opt_in(),
         }
     }
@@ -97,13 +96,6 @@ impl App {
             mail: self.mail.as_deref()?,
             base_url: &self.settings.base_url,
         })
-    }
-
-    /// Dependencies of webhook notifications.
-    pub fn notices(&self) -> Notices<'_> {
-        Notices {
-            webhook: self.webhook.as_deref(),
-        }
     }
 
     /// Dependencies of deliveries.
@@ -126,7 +118,6 @@ impl App {
             model: &*self.model,
             fallback: self.model_fallback.as_deref(),
             questions: &*self.questions,
-            entropy: &*self.entropy,
         }
     }
 }

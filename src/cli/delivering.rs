@@ -134,9 +134,6 @@ async fn send_mail(app: Arc<App>, stop: CancellationToken) {
             Ok(0) | Err(_) => pause(INTERVAL, &stop).await,
         }
     }
-    if let Err(error) = mailing.end(app.deliveries()).await {
-        tracing::warn!(%error, "undecided emails will be retried");
-    }
 }
 
 /// Every hour until `stop` is cancelled: expires unconfirmed contacts, drops old failed deliveries and expired keys,

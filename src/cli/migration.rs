@@ -56,7 +56,7 @@ pub(super) async fn move_to_store(
     let secret = engines::shared_secret(&args.engines)?;
     obtain(consent, "copy this directory to the database of --store").await?;
     let data_dir = DataDir::open_existing(dir)?;
-    if !secret.contains(data_dir.secret()) {
+    if !secret.ids().contains(&data_dir.secret().id()) {
         let dir = dir.display();
         return Err(CommandError::Input(format!(
             "--secret-file has a different secret than {dir}/secret, so keys, tokens and cookies \
@@ -111,7 +111,7 @@ async fn copy(
     let tombstones = copy_all(&filling, ledger.tombstones().await?).await?;
     let hours = counts.list(now.minus(KEPT_HOURS), now.next()).await?;
     let hours_count = hours.len() as u64;
-    filling.add(hours).await?;
+    filling.add(hours.into_iter().collect()).await?;
     filling.commit().await?;
     Ok([
         ("contacts", contacts),

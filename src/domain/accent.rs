@@ -1,13 +1,10 @@
 //! The colour of links and buttons, one for light pages and one for dark ones. Both are legible on the pages'
 //! backgrounds: WCAG 2.2, success criterion 1.4.3, level AA.
 
-use std::fmt;
-
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 
 /// A colour of sRGB: red, green, blue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Color([u8; 3]);
+type Color = [u8; 3];
 
 /// Colours of links and buttons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +21,7 @@ const OWN_LIGHT: &str = "#0b665e";
 const OWN_DARK: &str = "#62cdbf";
 
 /// The least contrasting background of light pages: that of code.
-const LIGHT_BACKGROUND: Color = Color([0xf0, 0xf3, 0xf3]);
+const LIGHT_BACKGROUND: Color = [0xf0, 0xf3, 0xf3];
 
 impl Accent {
     /// Parses `#RRGGBB`, the colour on light pages. Dark pages get it with 60 % of white, which is always legible.
@@ -32,53 +29,49 @@ impl Accent {
     /// # Errors
     /// The fault and its fix, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let light = Color::parse(text)?;
-        let contrast = light.contrast(LIGHT_BACKGROUND);
-        if contrast < CONTRAST_MIN {
+        let light = color(text)?;
+        let found = contrast(light, LIGHT_BACKGROUND);
+        if found < CONTRAST_MIN {
             return Err(format!(
-                "has a contrast of {contrast:.2} on light pages, where links need {CONTRAST_MIN} (WCAG AA): \
+                "has a contrast of {found:.2} on light pages, where links need {CONTRAST_MIN} (WCAG AA): \
                  use a darker colour"
             ));
         }
-        let dark = Color(light.0.map(|channel| channel / 5 * 2 + 153));
+        let dark = light.map(|channel| channel / 5 * 2 + 153);
         Ok(Self { light, dark })
     }
 
     /// `style` with these colours in place of the service's own.
     pub fn applied_to(&self, style: &str) -> String {
-        let style = style.replace(OWN_LIGHT, &self.light.to_string());
-        style.replace(OWN_DARK, &self.dark.to_string())
+        let style = style.replace(OWN_LIGHT, &hex(self.light));
+        style.replace(OWN_DARK, &hex(self.dark))
     }
 }
 
-impl Color {
-    fn parse(text: &str) -> Result<Self, String> {
-        let digits = text.strip_prefix('#').unwrap_or(text);
-        let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
-        let color = bytes.and_then(|bytes| bytes.try_into().ok()).map(Self);
-        Ok(color.ok_or("must be a colour such as '#0b665e', in quotes for the shell")?)
-    }
-
-    /// Contrast ratio of the two, from 1 to 21.
-    fn contrast(self, other: Self) -> f64 {
-        let (one, two) = (self.luminance() + 0.05, other.luminance() + 0.05);
-        one.max(two) / one.min(two)
-    }
-
-    /// Relative luminance, from 0 to 1.
-    fn luminance(self) -> f64 {
-        let [red, green, blue] = self.0.map(|channel| match f64::from(channel) / 255.0 {
-            dim if dim <= 0.04045 => dim / 12.92,
-            bright => ((bright + 0.055) / 1.055).powf(2.4),
-        });
-        0.2126 * red + 0.7152 * green + 0.0722 * blue
-    }
+fn color(text: &str) -> Result<Color, String> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
+    let color = bytes.and_then(|bytes| bytes.try_into().ok());
+    Ok(color.ok_or("must be a colour such as '#0b665e', in quotes for the shell")?)
 }
 
-impl fmt::Display for Color {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", HEXLOWER.encode_display(&self.0))
-    }
+fn hex(color: Color) -> String {
+    format!("#{}", HEXLOWER.encode_display(&color))
+}
+
+/// Contrast ratio of the two, from 1 to 21.
+fn contrast(one: Color, other: Color) -> f64 {
+    let (one, two) = (luminance(one) + 0.05, luminance(other) + 0.05);
+    one.max(two) / one.min(two)
+}
+
+/// Relative luminance, from 0 to 1.
+fn luminance(color: Color) -> f64 {
+    let [red, green, blue] = color.map(|channel| match f64::from(channel) / 255.0 {
+        dim if dim <= 0.04045 => dim / 12.92,
+        bright => ((bright + 0.055) / 1.055).powf(2.4),
+    });
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
 #[cfg(test)]
@@ -86,7 +79,7 @@ mod tests {
     use super::*;
 
     /// The least contrasting background of dark pages: that of code.
-    const DARK_BACKGROUND: Color = Color([0x1f, 0x26, 0x2a]);
+    const DARK_BACKGROUND: Color = [0x1f, 0x26, 0x2a];
 
     #[test]
     fn a_colour_that_can_be_read_is_taken_and_its_shade_for_dark_pages_found() {
@@ -99,9 +92,9 @@ mod tests {
             let styled = accent.applied_to("a #0b665e b #62cdbf");
             assert_eq!(styled, format!("a {light} b {dark}"));
             // Text on a button.
-            assert!(accent.light.contrast(Color([0xff; 3])) >= CONTRAST_MIN);
-            for background in [DARK_BACKGROUND, Color([0x11, 0x15, 0x18])] {
-                assert!(accent.dark.contrast(background) >= CONTRAST_MIN);
+            assert!(contrast(accent.light, [0xff; 3]) >= CONTRAST_MIN);
+            for background in [DARK_BACKGROUND, [0x11, 0x15, 0x18]] {
+                assert!(contrast(accent.dark, background) >= CONTRAST_MIN);
             }
         }
     }
@@ -131,14 +124,14 @@ mod tests {
 
     #[test]
     fn the_contrast_is_that_of_the_guidelines() {
-        let color = |text| Color::parse(text).unwrap();
+        let color = |text| color(text).unwrap();
         for (one, two, expected) in [
             ("#000000", "#ffffff", 21.0),
             ("#ffffff", "#ffffff", 1.0),
             ("#777777", "#ffffff", 4.48),
             ("#767676", "#ffffff", 4.54),
         ] {
-            let contrast = color(one).contrast(color(two));
+            let contrast = contrast(color(one), color(two));
             assert!(
                 (contrast - expected).abs() < 0.005,
                 "{one} {two} {contrast}"
@@ -154,7 +147,7 @@ mod tests {
             assert!(pages.contains(color) && elements.contains(color));
         }
         for background in [LIGHT_BACKGROUND, DARK_BACKGROUND] {
-            assert!(pages.contains(&format!("--code: {background};")));
+            assert!(pages.contains(&format!("--code: {};", hex(background))));
         }
     }
 }

@@ -42,20 +42,6 @@ pub struct Consent {
     pub ip: Option<IpAddr>,
 }
 
-impl Consent {
-    /// A consent without further details.
-    pub const fn bare(at: Timestamp, way: SignUpWay) -> Self {
-        Self {
-            at,
-            way,
-            language: None,
-            text: None,
-            source: None,
-            ip: None,
-        }
-    }
-}
-
 /// Confirmation by email: proof that the consent came from the mailbox's reader.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Confirmation {
@@ -164,17 +150,6 @@ pub struct StatusCounts {
     pub pending: u64,
     /// Unsubscribed contacts.
     pub unsubscribed: u64,
-}
-
-/// Outcome of a confirmation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Confirming {
-    /// The contact is now confirmed.
-    Confirmed,
-    /// It was already subscribed.
-    ConfirmedBefore,
-    /// No pending or subscribed contact has the token.
-    Unknown,
 }
 
 bytes!(LeaveToken: 16, TextDigest: 16);

@@ -99,8 +99,12 @@ pub struct KeyId([u8; KeyId::LEN]);
 impl KeyId {
     const LEN: usize = 8;
 
-    /// Parses an id, with or without `lak_` before it. `None` unless it is 8 letters and digits.
+    /// Parses an id of 8 letters and digits, with or without `lak_` before it, or takes the id of a whole key. `None` if
+    /// the text is neither.
     pub fn parse(text: &str) -> Option<Self> {
+        if let Some(key) = ApiKey::parse(text) {
+            return Some(key.id());
+        }
         let text = text.strip_prefix(PREFIX).unwrap_or(text);
         let id = <[u8; Self::LEN]>::try_from(text.as_bytes()).ok()?;
         let is_base62 = id.iter().all(u8::is_ascii_alphanumeric);
@@ -111,28 +115,6 @@ impl KeyId {
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(str::from_utf8(&self.0).unwrap_or_default())
-    }
-}
-
-/// A key, as the operator refers to it: by its public id alone, or by the whole key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyName {
-    /// If several keys share it, the first of them is meant.
-    pub id: KeyId,
-    /// The fingerprint of the whole key, if that was given.
-    pub fingerprint: Option<Fingerprint>,
-}
-
-impl KeyName {
-    /// Parses an id or a whole key. `None` if the text is neither.
-    pub fn parse(text: &str) -> Option<Self> {
-        let whole = ApiKey::parse(text);
-        Some(Self {
-            id: whole
-                .as_ref()
-                .map_or_else(|| KeyId::parse(text), |key| Some(key.id()))?,
-            fingerprint: whole.map(|key| key.fingerprint()),
-        })
     }
 }
 
@@ -274,14 +256,8 @@ mod tests {
     fn a_key_is_named_by_its_id_or_itself() {
         let key = key(5);
         assert_eq!(key.id().to_string(), key.expose()[4..12]);
-        for (text, is_whole) in [
-            (&key.expose()[4..12], false),
-            (&key.expose()[..12], false),
-            (key.expose(), true),
-        ] {
-            let name = KeyName::parse(text).unwrap();
-            assert_eq!(name.id, key.id());
-            assert_eq!(name.fingerprint, is_whole.then(|| key.fingerprint()));
+        for text in [&key.expose()[4..12], &key.expose()[..12], key.expose()] {
+            assert_eq!(KeyId::parse(text), Some(key.id()));
         }
     }
 
@@ -298,7 +274,7 @@ mod tests {
             &key[..39],
             &key.to_uppercase(),
         ] {
-            assert_eq!(KeyName::parse(bad), None, "{bad}");
+            assert_eq!(KeyId::parse(bad), None, "{bad}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Activity per hour.
 
+use std::collections::BTreeMap;
+
 use super::macros::names;
 use super::time::Timestamp;
 
@@ -98,9 +100,7 @@ impl Hour {
 
     /// Parses a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        let start: jiff::Timestamp = format!("{name}:00:00Z").parse().ok()?;
-        let start_ms = u64::try_from(start.as_millisecond()).ok()?;
-        let hour = Self::of(Timestamp::from_ms(start_ms));
+        let hour = Self::of(Timestamp::parse(&format!("{name}:00:00Z"))?);
         (hour.name() == name).then_some(hour)
     }
 
@@ -135,14 +135,8 @@ impl Hour {
     }
 }
 
-/// The counts of one hour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HourlyCounts {
-    /// The hour.
-    pub hour: Hour,
-    /// The numbers.
-    pub counts: Counts,
-}
+/// The counts of hours that have some.
+pub type HourlyCounts = BTreeMap<Hour, Counts>;
 
 /// Retention of hourly counts, in hours: 400 days.
 pub const KEPT_HOURS: u64 = 400 * 24;

@@ -73,17 +73,12 @@ impl Sender {
     }
 }
 
-/// An email's content, before it is encoded.
+/// An email, before it is encoded.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Letter {
     /// Recipient.
     pub to: EmailAddress,
-    /// Subject, one line.
-    pub subject: String,
-    /// Plain text.
-    pub text: String,
-    /// The same as HTML.
-    pub html: String,
+    pub content: LetterContent,
     /// When it was written.
     pub at: Timestamp,
     /// Identifies the email, so that relays and mailboxes recognise a second copy.
@@ -92,9 +87,9 @@ pub struct Letter {
     pub leave_url: Option<String>,
 }
 
-/// An email's content in one language, except for its link.
+/// An email's content in one language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LetterTemplate {
+pub struct LetterContent {
     /// Subject, one line.
     pub subject: String,
     /// Plain text.
@@ -103,27 +98,17 @@ pub struct LetterTemplate {
     pub html: String,
 }
 
-impl LetterTemplate {
+impl LetterContent {
     /// Placeholder for the link in text and HTML.
     pub const LINK: &str = "https://link.invalid/";
 
-    /// The letter with its link, which has no character special to HTML.
-    pub fn fill(
-        &self,
-        to: EmailAddress,
-        link: &str,
-        leave_url: Option<String>,
-        id: [u8; 16],
-        at: Timestamp,
-    ) -> Letter {
-        Letter {
-            to,
+    /// The content with its link, which has no character special to HTML.
+    #[must_use]
+    pub fn with_link(&self, link: &str) -> Self {
+        Self {
             subject: self.subject.clone(),
             text: self.text.replace(Self::LINK, link),
             html: self.html.replace(Self::LINK, link),
-            at,
-            id,
-            leave_url,
         }
     }
 }

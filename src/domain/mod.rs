@@ -62,14 +62,14 @@ pub use chat::{
 };
 pub use client::{Client, LimitKey, Network, Subject};
 pub use consent::{
-    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, MailOutcome, SignUpWay, Source,
-    StatusCounts, TextDigest,
+    Confirmation, Consent, ContactStatus, LeaveToken, MailOutcome, SignUpWay, Source, StatusCounts,
+    TextDigest,
 };
 pub use contact::{
     Contact, Erasure, ImportOutcome, Origin, OriginHash, Remainder, SignUp, Signers, Subscription,
     Tombstone,
 };
-pub use credential::{ApiKey, Fingerprint, KeyId, KeyName, KeyRecord, KeyState};
+pub use credential::{ApiKey, Fingerprint, KeyId, KeyRecord, KeyState};
 pub use decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
 pub use delivery::{
     Channel, ChannelPause, Delivery, DeliveryId, DeliveryKind, Failure, QueueStanding, Settled,
@@ -78,7 +78,7 @@ pub use delivery::{
 pub use email::{EmailAddress, EmailError};
 pub use hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 pub use language::Language;
-pub use mail::{Fault, FaultJudge, Letter, LetterTemplate, Relay, RelaySecurity, Sender};
+pub use mail::{Fault, FaultJudge, Letter, LetterContent, Relay, RelaySecurity, Sender};
 pub use policy::{CountedBy, Policies, PolicyName, Quota};
 pub use pseudonym::{Pseudonym, SoughtSigner};
 pub use question::Question;

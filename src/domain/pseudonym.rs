@@ -12,7 +12,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 
 use super::client::{LimitKey, Network};
 use super::contact::{Contact, OriginHash};
-use super::policy::CountedBy;
+use super::policy::{CountedBy, PolicyName};
 use super::secret::SecretKeys;
 use super::time::{DAY_MS, Timestamp};
 
@@ -30,8 +30,7 @@ impl Pseudonym {
     /// because the log names networks.
     pub fn of_key(keys: &SecretKeys, key: LimitKey, at: Timestamp) -> Option<Self> {
         let is_network = key.policy()?.counted_by() == CountedBy::Network;
-        let origin = origin_of_key(keys, key).filter(|_| is_network);
-        Some(Self::of_origin(keys, origin?, at))
+        is_network.then(|| Self::new(keys, *key.as_bytes(), at))
     }
 
     fn of_origin(keys: &SecretKeys, origin: OriginHash, at: Timestamp) -> Self {
@@ -55,20 +54,6 @@ impl fmt::Display for Pseudonym {
     }
 }
 
-/// The client of a limiter's `key`; `None` unless that is a network or a credential.
-fn origin_of_key(keys: &SecretKeys, key: LimitKey) -> Option<OriginHash> {
-    match key.policy()?.counted_by() {
-        CountedBy::Client | CountedBy::Network => {
-            Some(OriginHash::new(&keys.origin, key.as_bytes()))
-        }
-        CountedBy::Prefix
-        | CountedBy::SignUp
-        | CountedBy::Address
-        | CountedBy::Visitor
-        | CountedBy::Everyone => None,
-    }
-}
-
 /// A client to look for among the signers of contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SoughtSigner {
@@ -88,8 +73,10 @@ impl SoughtSigner {
             return Ok(Self::Client(OriginHash::new(&keys.origin, &hash)));
         }
         if let Some(key) = LimitKey::from_hex(text) {
-            let origin = origin_of_key(keys, key);
-            return origin.map(Self::Client).ok_or(
+            let counted_by = key.policy().map(PolicyName::counted_by);
+            let is_client = matches!(counted_by, Some(CountedBy::Client | CountedBy::Network));
+            let client = OriginHash::new(&keys.origin, key.as_bytes());
+            return is_client.then_some(Self::Client(client)).ok_or(
                 "must not be the hash of a policy that does not count clients: use one of ip, default or \
                  newsletter-ip",
             );
@@ -120,7 +107,7 @@ mod tests {
     use super::*;
     use crate::domain::contact::{Origin, Signers};
     use crate::domain::credential::Fingerprint;
-    use crate::domain::{EmailAddress, PolicyName, Secret, Subject};
+    use crate::domain::{EmailAddress, Secret, Subject};
 
     fn keys() -> SecretKeys {
         Secret::new([1; 32]).keys()

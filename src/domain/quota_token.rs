@@ -1,19 +1,13 @@
-//! The token that a visitor's chat turns are counted under: `v1.ID.TAG`, both parts in unpadded
-//! URL-safe base64.
+//! The token that a visitor's chat turns are counted under: `v1.`, then the visitor's id and its MAC in base32.
 //!
-//! The id is 128 random bits; the count stays on the server. The tag is 128 bits of keyed BLAKE3, so
-//! that nobody can forge a token, and issuing one stores nothing.
+//! The id is 128 random bits; the count stays on the server. Nobody can forge a token, and issuing one stores nothing.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use constant_time_eq::constant_time_eq_16;
-
+use super::agent::{decode, encode};
 use super::secret::{MacKey, TokenKey};
 
-const VERSION: &str = "v1";
+const PREFIX: &str = "v1.";
 const ID_LEN: usize = 16;
-/// `v1`, two dots, and twice 22 characters for 16 bytes.
-const ENCODED_LEN: usize = VERSION.len() + 2 + 2 * 22;
+const TOKEN_LEN: usize = ID_LEN + blake3::OUT_LEN;
 
 /// A visitor of the assistant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,30 +28,22 @@ impl QuotaToken {
 
     /// The text given to the visitor.
     pub fn encode(&self, key: &TokenKey) -> String {
-        let id = URL_SAFE_NO_PAD.encode(self.id);
-        let tag = URL_SAFE_NO_PAD.encode(self.tag(&key.current));
-        format!("{VERSION}.{id}.{tag}")
+        let tag = self.tag(&key.current);
+        encode(PREFIX, &[&self.id[..], tag.as_bytes()].concat())
     }
 
     /// Parses a visitor's token; `None` unless [`QuotaToken::encode`] made it with this key.
-    pub fn decode(value: &str, key: &TokenKey) -> Option<Self> {
-        if value.len() != ENCODED_LEN {
-            return None;
-        }
-        let (id, tag) = value
-            .strip_prefix(VERSION)?
-            .strip_prefix('.')?
-            .split_once('.')?;
-        let token = Self {
-            id: URL_SAFE_NO_PAD.decode(id).ok()?.try_into().ok()?,
-        };
-        let tag: [u8; 16] = URL_SAFE_NO_PAD.decode(tag).ok()?.try_into().ok()?;
-        key.any(|key| constant_time_eq_16(&token.tag(key), &tag))
-            .then_some(token)
+    pub fn decode(text: &str, key: &TokenKey) -> Option<Self> {
+        let bytes: [u8; TOKEN_LEN] = decode(PREFIX, text)?;
+        let (id, tag) = bytes.split_first_chunk()?;
+        let token = Self { id: *id };
+        let tag = blake3::Hash::from_bytes(tag.try_into().ok()?);
+        // BLAKE3's hashes compare in constant time.
+        key.any(|key| token.tag(key) == tag).then_some(token)
     }
 
-    fn tag(&self, key: &MacKey) -> [u8; 16] {
-        key.hash16(&[VERSION.as_bytes(), &self.id])
+    fn tag(&self, key: &MacKey) -> blake3::Hash {
+        key.hash(&[b"v1", &self.id])
     }
 }
 
@@ -71,7 +57,7 @@ mod tests {
         let key = Secret::new([1; 32]).keys().quota_token;
         let token = QuotaToken::new([9; 16]);
         let value = token.encode(&key);
-        assert_eq!(value.len(), ENCODED_LEN);
+        assert_eq!(value.len(), 80);
         assert_eq!(QuotaToken::decode(&value, &key), Some(token));
     }
 
@@ -81,17 +67,18 @@ mod tests {
         let good = QuotaToken::new([9; 16]).encode(&key);
         let foreign = QuotaToken::new([9; 16]).encode(&Secret::new([2; 32]).keys().quota_token);
         let other = QuotaToken::new([8; 16]).encode(&key);
-        let swapped = format!("{}{}", &good[..26], &other[26..]);
+        let swapped = format!("{}{}", &good[..29], &other[29..]);
         for bad in [
             foreign,
             swapped,
             String::new(),
-            "v1..".to_owned(),
+            "v1.".to_owned(),
             good[..good.len() - 1].to_owned(),
             format!("{good}A"),
             good.replacen("v1", "v2", 1),
             good.replace('.', "-"),
-            "\u{e9}".repeat(24),
+            "\u{e9}".repeat(40),
+            good.to_lowercase(),
             "v1.".repeat(10_000),
         ] {
             assert_eq!(QuotaToken::decode(&bad, &key), None, "{bad:.60}");

@@ -107,11 +107,6 @@ impl SharedSecret {
         self.all().map(Secret::id).collect()
     }
 
-    /// True if `secret` is one of them.
-    pub fn contains(&self, secret: &Secret) -> bool {
-        self.all().any(|one| one == secret)
-    }
-
     fn all(&self) -> impl Iterator<Item = &Secret> {
         std::iter::once(&self.current).chain(&self.other)
     }
@@ -233,7 +228,6 @@ mod tests {
         let [one, two] = [1, 2].map(|byte| Secret::new([byte; 32]));
         let both = parse(&format!("{}\n{}\n", hex(1), hex(2))).unwrap();
         assert_eq!(both.ids(), [one.id(), two.id()]);
-        assert!(both.contains(&one) && both.contains(&two));
         for alone in [
             parse(&hex(1)),
             parse(&format!(" {}\r\n", hex(1))),
@@ -275,19 +269,6 @@ mod tests {
         let given = visitor.encode(&rotated.quota_token);
         assert_eq!(QuotaToken::decode(&given, &new.quota_token), Some(visitor));
         assert_eq!(QuotaToken::decode(&given, &lines(1, 3).quota_token), None);
-    }
-
-    #[test]
-    fn both_secrets_are_among_those_of_the_file_and_no_other_is() {
-        let text = "02".repeat(32) + "\n" + &"01".repeat(32);
-        let shared = SharedSecret::parse(text.as_bytes()).unwrap();
-        for (byte, is_there) in [(1, true), (2, true), (3, false)] {
-            assert_eq!(
-                shared.contains(&Secret::new([byte; 32])),
-                is_there,
-                "{byte}"
-            );
-        }
     }
 
     #[test]

@@ -72,26 +72,12 @@ impl Settings {
 
     /// Host of the base URL, without its port; IPv6 addresses keep their brackets.
     pub fn host(&self) -> &str {
-        host(&self.base_url)
+        parts(&self.base_url).map_or("", |(_, host, _)| host)
     }
 
     /// True if clients reach the service over TLS.
     pub fn is_https(&self) -> bool {
         self.base_url.starts_with("https://")
-    }
-}
-
-fn host(base_url: &str) -> &str {
-    let authority = base_url.split_once("://").map_or(base_url, |parts| parts.1);
-    split_port(authority).0
-}
-
-/// The host and the port of an authority; without a port that is empty.
-fn split_port(authority: &str) -> (&str, &str) {
-    match authority.rsplit_once(':') {
-        // A colon inside brackets belongs to an IPv6 address.
-        Some((host, port)) if !port.ends_with(']') => (host, port),
-        Some(_) | None => (authority, ""),
     }
 }
 
@@ -117,7 +103,11 @@ pub fn rootless(name: &str) -> &str {
 /// Scheme, host and port of an origin.
 fn parts(origin: &str) -> Option<(&str, &str, u16)> {
     let (scheme, authority) = origin.split_once("://")?;
-    let (host, port) = split_port(authority);
+    let (host, port) = match authority.rsplit_once(':') {
+        // A colon inside brackets belongs to an IPv6 address.
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        Some(_) | None => (authority, ""),
+    };
     let port = match port {
         "" if scheme.eq_ignore_ascii_case("https") => 443,
         "" if scheme.eq_ignore_ascii_case("http") => 80,
@@ -142,7 +132,7 @@ mod tests {
             ("http://[::1]", "[::1]"),
             ("http://[::1]:8080", "[::1]"),
         ] {
-            assert_eq!(host(base_url), expected);
+            assert_eq!(parts(base_url).map(|parts| parts.1), Some(expected));
         }
     }
 

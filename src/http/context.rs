@@ -8,8 +8,8 @@ use hyper::http::request::Parts;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::domain::{Client, Timestamp};
-use crate::usecases::ask_assistant::ChatIdentity;
+use crate::domain::{Client, QuotaToken, Timestamp};
+use crate::ports::random;
 
 use crate::http::peer::Peer;
 use crate::http::request::client_ip::Forwarding;
@@ -69,15 +69,13 @@ impl RequestContext {
         &self.parts.headers
     }
 
-    /// The visitor that the quota cookie names. Without one, a program that presents a credential, or
-    /// a new visitor.
-    pub(crate) fn visitor(&self) -> ChatIdentity {
-        let (is_https, secrets) = (self.app().settings.is_https(), &self.app().secrets);
-        match identity::visitor(self.headers(), is_https, &secrets.quota_token) {
-            Some(visitor) => ChatIdentity::Visitor(visitor),
-            None if self.client.credential.is_some() => ChatIdentity::Program,
-            None => ChatIdentity::NewVisitor,
-        }
+    /// The visitor that the quota cookie names, or a new one. `None` for a program, which presents a credential in its
+    /// place.
+    pub(crate) fn visitor(&self) -> Option<QuotaToken> {
+        let (app, is_program) = (self.app(), self.client.credential.is_some());
+        let (is_https, key) = (app.settings.is_https(), &app.secrets.quota_token);
+        let new = || (!is_program).then(|| QuotaToken::new(random(&*app.entropy)));
+        identity::visitor(self.headers(), is_https, key).or_else(new)
     }
 
     /// Resolves once nobody waits for the head of the response.

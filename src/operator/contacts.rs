@@ -208,7 +208,8 @@ pub(super) async fn forget(request: OperatorRequest) -> Result<Answer, OperatorE
     let now = request.app.clock.now();
     let app = &request.app;
     let (contacts, queue) = (&*app.contacts, &*app.deliveries);
-    let erasure = usecases::forget::forget(contacts, queue, app.notices(), &emails, now).await?;
+    let erasure =
+        usecases::forget::forget(contacts, queue, app.webhook.as_deref(), &emails, now).await?;
     let is_complete = erasure.is_complete();
     let known = erasure.was_known.iter().filter(|known| **known).count();
     tracing::info!(

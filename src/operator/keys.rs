@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::domain::{KeyName, KeyRecord, Label, Timestamp};
+use crate::domain::{KeyId, KeyRecord, Label, Timestamp};
 use crate::ports::{KeyIssuer, StoreError};
 use crate::usecases::revoke::revoke_key;
 
@@ -36,19 +36,19 @@ pub(super) async fn list(request: OperatorRequest) -> Result<Answer, OperatorErr
 const UNKNOWN: &str = "unknown";
 
 /// The result for a requested id, and the key as it is now, if it exists.
-fn outcome(name: &KeyName, result: &str, key: Option<KeyRecord>, now: Timestamp) -> Value {
+fn outcome(id: KeyId, result: &str, key: Option<KeyRecord>, now: Timestamp) -> Value {
     let key = key.map(|record| row(&record, now));
-    json!({ "id": name.id.to_string(), "result": result, "key": key })
+    json!({ "id": id.to_string(), "result": result, "key": key })
 }
 
 /// Returns the state of the keys `key`: ids or whole keys.
 pub(super) async fn check(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let now = request.app.clock.now();
     let mut answers = Vec::new();
-    for name in names(&request)? {
-        let key = find(&*request.app.keys, &name).await?;
+    for id in ids(&request)? {
+        let key = find(&*request.app.keys, id).await?;
         let state = key.as_ref().map(|record| record.state(now).as_str());
-        answers.push(outcome(&name, state.unwrap_or(UNKNOWN), key, now));
+        answers.push(outcome(id, state.unwrap_or(UNKNOWN), key, now));
     }
     Answer::one(&answers)
 }
@@ -59,9 +59,9 @@ pub(super) async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorE
     let keys = &*request.app.keys;
     let now = request.app.clock.now();
     let mut answers = Vec::new();
-    for name in names(&request)? {
-        let Some(record) = find(keys, &name).await? else {
-            answers.push(outcome(&name, UNKNOWN, None, now));
+    for id in ids(&request)? {
+        let Some(record) = find(keys, id).await? else {
+            answers.push(outcome(id, UNKNOWN, None, now));
             continue;
         };
         let (revocation, record) = revoke_key(keys, record, now).await?;
@@ -72,28 +72,25 @@ pub(super) async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorE
             result,
             "operator"
         );
-        answers.push(outcome(&name, result, Some(record), now));
+        answers.push(outcome(id, result, Some(record), now));
     }
     Answer::one(&answers)
 }
 
-fn names(request: &OperatorRequest) -> Result<Vec<KeyName>, OperatorError> {
-    let names = request.params.texts("key").into_iter().map(KeyName::parse);
-    names.collect::<Option<_>>().ok_or_else(|| {
+fn ids(request: &OperatorRequest) -> Result<Vec<KeyId>, OperatorError> {
+    let ids = request.params.texts("key").into_iter().map(KeyId::parse);
+    ids.collect::<Option<_>>().ok_or_else(|| {
         OperatorError::Input(
             "not a key: give the 8 characters after lak_, or the whole key".to_owned(),
         )
     })
 }
 
-/// The key that `name` refers to. A whole key is looked up; for an id all keys may be read.
-async fn find(keys: &dyn KeyIssuer, name: &KeyName) -> Result<Option<KeyRecord>, StoreError> {
-    if let Some(fingerprint) = &name.fingerprint {
-        return keys.find(fingerprint).await;
-    }
+/// The key with this id. All keys may be read.
+async fn find(keys: &dyn KeyIssuer, id: KeyId) -> Result<Option<KeyRecord>, StoreError> {
     let mut pages = keys.list().await?;
     while let Some(page) = pages.next().await {
-        let found = page?.into_iter().find(|record| record.id == name.id);
+        let found = page?.into_iter().find(|record| record.id == id);
         if found.is_some() {
             return Ok(found);
         }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::domain::{EmailAddress, Letter, LimitKey, PolicyName, Subject};
+use crate::domain::{EmailAddress, Letter, LetterContent, LimitKey, PolicyName, Subject};
 use crate::ports::{WindowSet, random};
 
 use super::operation::{Answer, OperatorError, OperatorRequest, Params};
@@ -22,9 +22,11 @@ pub(super) async fn test(request: OperatorRequest) -> Result<Answer, OperatorErr
     };
     let letter = Letter {
         to: address(&request.params)?,
-        subject: format!("Test of {}", app.settings.service_name),
-        text: TEXT.to_owned(),
-        html: format!("<!doctype html><p lang=\"en\">{TEXT}</p>"),
+        content: LetterContent {
+            subject: format!("Test of {}", app.settings.service_name),
+            text: TEXT.to_owned(),
+            html: format!("<!doctype html><p lang=\"en\">{TEXT}</p>"),
+        },
         at: app.clock.now(),
         id: random(&*app.entropy),
         leave_url: None,

@@ -213,9 +213,9 @@ async fn activity(
         units.entry(unit).or_default();
         since = hour;
     }
-    for hour in app.counts.list(since, this_hour.next()).await? {
-        let counts = units.entry(unit_of(hour.hour)).or_default();
-        counts.add_all(&hour.counts);
+    for (hour, of_hour) in app.counts.list(since, this_hour.next()).await? {
+        let counts = units.entry(unit_of(hour)).or_default();
+        counts.add_all(&of_hour);
     }
     let rows = units.into_iter().map(|(unit, counts)| {
         let numbers = counts.iter();

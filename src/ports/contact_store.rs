@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 
 use crate::domain::{
-    Confirming, Contact, DAY_MS, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken,
-    SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
+    Contact, DAY_MS, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken, SignUp,
+    StatusCounts, Subscription, TextDigest, Timestamp,
 };
 
 use super::{PageStream, StoreError};
@@ -46,15 +46,15 @@ pub trait ContactStore: Send + Sync {
     /// A consent text that contacts refer to.
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError>;
 
-    /// Confirms the contact with this token durably ([`Contact::confirm`]). The `notice` is delivered if this
-    /// changes anything.
+    /// Confirms the contact with this token durably ([`Contact::confirm`]), if it is unconfirmed, and delivers the
+    /// `notice`. Returns whether it was unconfirmed.
     async fn confirm(
         &self,
         token: &LeaveToken,
         ip: Option<IpAddr>,
         notice: Option<Delivery>,
         now: Timestamp,
-    ) -> Result<Confirming, StoreError>;
+    ) -> Result<bool, StoreError>;
 
     /// Forgets the contact with this token durably, if it is unconfirmed, and sends its address no email for
     /// [`REFUSED_MS`]. [`super::StoreMaintenance::finish_erasures`] erases it from the files. Returns whether there

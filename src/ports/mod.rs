@@ -19,13 +19,11 @@ mod system;
 pub use contact_store::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS};
 pub use credentials::{KeyIssuer, RevocationList};
 pub use deliveries::{DeliveryQueue, MailError, MailSender, WebhookSender, lease_ms};
-pub use model_client::{
-    AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply, NullSink, SinkClosed,
-};
+pub use model_client::{AnswerSink, ModelClient, ModelError, ModelPermit, ModelReply, SinkClosed};
 pub use operator_stores::{BlockList, Compaction, CountStore, QuestionStore, StoreMaintenance};
 pub use rate_limiter::{
-    Admission, BusyWindow, Charge, Issuer, LimiterError, LimiterStats, RateLimiter, Receipt,
-    ReceiptEntry, WindowSet,
+    Admission, BusyWindow, Charge, LimiterError, LimiterStats, RateLimiter, Receipt, ReceiptEntry,
+    WindowSet,
 };
 pub use system::{Clock, Entropy, random};
 

@@ -28,18 +28,17 @@ pub trait ModelClient: Send + Sync {
     /// Takes one of the permits that limit concurrent turns. Callers take it before they charge the turn, so
     /// that a turn without a permit costs nobody anything.
     fn reserve(&self) -> Result<ModelPermit, ModelError> {
-        Ok(ModelPermit::default())
+        Ok(Box::new(()))
     }
 
     /// Answers the conversation in plain text, never empty. Pieces of the answer are pushed to
-    /// `sink` as they arrive; concatenated they are the answer.
+    /// `sink` as they arrive, if the visitor reads them; concatenated they are the answer.
     ///
-    /// The variant of the error decides who pays for the turn; once a piece has been pushed to a streamed sink
-    /// it is [`ModelError::Started`] or [`ModelError::Abandoned`].
+    /// The variant of the error decides who pays for the turn; once a piece has been pushed it is [`ModelError::Started`] or [`ModelError::Abandoned`].
     async fn reply(
         &self,
         conversation: &Conversation,
-        sink: &dyn AnswerSink,
+        sink: Option<&dyn AnswerSink>,
     ) -> Result<ModelReply, ModelError>;
 }
 
@@ -87,29 +86,12 @@ impl ModelError {
     }
 }
 
-/// One concurrent turn, released on drop. The default is that of a model without a limit.
-#[must_use]
-#[derive(Default)]
-pub struct ModelPermit {
-    _guard: Option<Box<dyn Send + Sync>>,
-}
-
-impl ModelPermit {
-    /// A permit that is released when `guard` is dropped.
-    pub fn held_by(guard: impl Send + Sync + 'static) -> Self {
-        let guard: Box<dyn Send + Sync> = Box::new(guard);
-        Self {
-            _guard: Some(guard),
-        }
-    }
-}
+/// One concurrent turn, released on drop.
+pub type ModelPermit = Box<dyn Send + Sync>;
 
 /// Receives the pieces of an answer while it is made.
 #[async_trait]
 pub trait AnswerSink: Send + Sync {
-    /// True if the visitor reads the pieces as they arrive. If not, the model may answer in one piece.
-    fn is_streamed(&self) -> bool;
-
     /// Sends the next piece; waits while the buffer is full. After an error the model should stop.
     async fn push(&self, text: &str) -> Result<(), SinkClosed>;
 }
@@ -122,20 +104,5 @@ pub struct SinkClosed;
 impl From<SinkClosed> for ModelError {
     fn from(_closed: SinkClosed) -> Self {
         Self::Abandoned
-    }
-}
-
-/// An [`AnswerSink`] for callers that want the whole answer: pieces are discarded.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NullSink;
-
-#[async_trait]
-impl AnswerSink for NullSink {
-    fn is_streamed(&self) -> bool {
-        false
-    }
-
-    async fn push(&self, _text: &str) -> Result<(), SinkClosed> {
-        Ok(())
     }
 }

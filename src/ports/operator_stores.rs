@@ -30,8 +30,8 @@ pub trait CountStore: Send + Sync {
     /// Adds to the counts of an hour durably. Hours outside the retention before it may be dropped.
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError>;
 
-    /// The hours from `since` to before `until` with counts, oldest first.
-    async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError>;
+    /// The hours from `since` to before `until`.
+    async fn list(&self, since: Hour, until: Hour) -> Result<HourlyCounts, StoreError>;
 }
 
 /// Stores the questions that the assistant could not answer, if the operator wants that.

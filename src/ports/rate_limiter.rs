@@ -158,18 +158,9 @@ pub struct Admission {
 /// entries.
 #[derive(Clone, Debug, Default)]
 pub struct Receipt {
-    pub issuer: Issuer,
+    /// True if this node alone counted them, because the shared engine was unavailable.
+    pub is_local: bool,
     pub entries: ArrayVec<ReceiptEntry, POLICIES_PER_REQUEST_MAX>,
-}
-
-/// The engine that counted the charges of a receipt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Issuer {
-    /// The limiter itself.
-    #[default]
-    Limiter,
-    /// This node alone, because the shared engine was unavailable.
-    Fallback,
 }
 
 /// One charge of a receipt.

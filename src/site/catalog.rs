@@ -2,7 +2,7 @@
 
 use crate::domain::Language;
 
-use super::document::{JSON, MARKDOWN, MAX_AGE_S, PAGE_MAX_AGE_S};
+use super::document::{JSON, MARKDOWN};
 
 /// A page of the service.
 #[derive(Debug)]
@@ -26,8 +26,6 @@ pub(super) struct DocumentRow {
     pub(super) template: &'static str,
     /// Its media types, the default one first.
     pub(super) media_types: &'static [&'static str],
-    /// Lifetime in caches, in seconds.
-    pub(super) max_age_s: u32,
     /// The value of its `Link` header; empty if it has none.
     pub(super) link: &'static str,
 }
@@ -109,15 +107,13 @@ const AI_CATALOG: &str = "application/ai-catalog+json";
 const API_CATALOG: &str =
     "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 
-/// A table of documents: path, template, media types, lifetime in caches in seconds, and the value of the
-/// `Link` header, if any.
+/// A table of documents: path, template, media types, and the value of the `Link` header, if any.
 macro_rules! documents {
-    ($($path:literal $template:literal [$($media_type:ident)+] $max_age_s:ident $($link:literal)?;)+) => {
+    ($($path:literal $template:literal [$($media_type:ident)+] $($link:literal)?;)+) => {
         &[$(DocumentRow {
             path: $path,
             template: $template,
             media_types: &[$($media_type),+],
-            max_age_s: $max_age_s,
             link: concat!($($link)?),
         }),+]
     };
@@ -125,21 +121,21 @@ macro_rules! documents {
 
 /// The documents. One that readers expect at two paths has two rows.
 pub(super) const DOCUMENTS: &[DocumentRow] = documents! {
-    "/.well-known/oauth-protected-resource" "well-known/oauth-protected-resource.json" [JSON] MAX_AGE_S;
-    "/.well-known/oauth-authorization-server" "well-known/oauth-authorization-server.json" [JSON] MAX_AGE_S;
-    "/.well-known/openid-configuration" "well-known/openid-configuration.json" [JSON] MAX_AGE_S;
-    "/.well-known/jwks.json" "well-known/jwks.json" [JSON JWK_SET] MAX_AGE_S;
-    "/.well-known/api-catalog" "well-known/api-catalog.json" [API_CATALOG] MAX_AGE_S
+    "/.well-known/oauth-protected-resource" "well-known/oauth-protected-resource.json" [JSON];
+    "/.well-known/oauth-authorization-server" "well-known/oauth-authorization-server.json" [JSON];
+    "/.well-known/openid-configuration" "well-known/openid-configuration.json" [JSON];
+    "/.well-known/jwks.json" "well-known/jwks.json" [JSON JWK_SET];
+    "/.well-known/api-catalog" "well-known/api-catalog.json" [API_CATALOG]
         "</.well-known/api-catalog>; rel=\"api-catalog\"";
-    "/.well-known/mcp.json" "well-known/mcp.json" [JSON] MAX_AGE_S;
-    "/.well-known/mcp/server-card.json" "well-known/mcp/server-card.json" [JSON] MAX_AGE_S;
-    "/mcp/server-card" "well-known/mcp/server-card.json" [CARD] MAX_AGE_S;
-    "/.well-known/ai-catalog.json" "well-known/ai-catalog.json" [JSON AI_CATALOG] MAX_AGE_S;
-    "/.well-known/ard.json" "well-known/ai-catalog.json" [JSON AI_CATALOG] MAX_AGE_S;
-    "/.well-known/agent-skills/index.json" "well-known/agent-skills/index.json" [JSON] MAX_AGE_S;
-    "/.well-known/agent-skills/public-landing-api/SKILL.md" "skills/public-landing-api/SKILL.md" [MARKDOWN] MAX_AGE_S;
-    "/docs/search.json" "parts/search.json" [JSON] PAGE_MAX_AGE_S;
-    "/llms.txt" "llms.txt" [PLAIN] MAX_AGE_S;
-    "/robots.txt" "robots.txt" [PLAIN] MAX_AGE_S;
-    "/sitemap.xml" "sitemap.xml" [XML] MAX_AGE_S;
+    "/.well-known/mcp.json" "well-known/mcp.json" [JSON];
+    "/.well-known/mcp/server-card.json" "well-known/mcp/server-card.json" [JSON];
+    "/mcp/server-card" "well-known/mcp/server-card.json" [CARD];
+    "/.well-known/ai-catalog.json" "well-known/ai-catalog.json" [JSON AI_CATALOG];
+    "/.well-known/ard.json" "well-known/ai-catalog.json" [JSON AI_CATALOG];
+    "/.well-known/agent-skills/index.json" "well-known/agent-skills/index.json" [JSON];
+    "/.well-known/agent-skills/public-landing-api/SKILL.md" "skills/public-landing-api/SKILL.md" [MARKDOWN];
+    "/docs/search.json" "parts/search.json" [JSON];
+    "/llms.txt" "llms.txt" [PLAIN];
+    "/robots.txt" "robots.txt" [PLAIN];
+    "/sitemap.xml" "sitemap.xml" [XML];
 };

@@ -7,11 +7,10 @@ use minijinja::value::Value;
 
 use crate::domain::{
     AccessToken, ApiKey, Content, DAY_MS, EchoMessage, Label, Policies, PolicyName, Quota,
-    Registration, Settings, TimeUnit, chat, email,
+    Registration, Settings, chat, email,
 };
 
 use super::facts::{SiteFacts, mcp_name, publisher, quota_cookie_name};
-use super::privacy::statements;
 use super::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool};
 
 /// The values from `facts`. Templates for HTML and JSON escape them; `service_name_md` is for Markdown, which
@@ -22,9 +21,6 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
     let limits = limits(&settings.policies, settings.has_model);
     let policies = limits.iter().cloned();
     let policies = policies.map(|(name, limit)| (name.as_str().replace('-', "_"), limit));
-    let counts_every_request = [PolicyName::Default, PolicyName::Ip]
-        .into_iter()
-        .any(|policy| settings.policies.quota(policy).is_some());
     context! {
         base_url => settings.base_url.as_str(),
         service_name => settings.service_name.as_str(),
@@ -33,11 +29,9 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         publisher => publisher(settings.host()),
         erp_url => settings.erp_url.as_deref(),
         cookie_name => quota_cookie_name(settings.is_https()),
-        key_lifetime => duration(ApiKey::LIFETIME_MS / 1000),
         key_lifetime_s => ApiKey::LIFETIME_MS / 1000,
-        token_lifetime => duration(AccessToken::LIFETIME_MS / 1000),
         token_lifetime_s => AccessToken::LIFETIME_MS / 1000,
-        registration_lifetime => duration(Registration::LIFETIME_MS / 1000),
+        registration_lifetime_s => Registration::LIFETIME_MS / 1000,
         imprint_url => settings.imprint_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         privacy_url => settings.privacy_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         hides_developers => settings.hides_developers,
@@ -51,7 +45,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
             let (width, height) = picture.size.unwrap_or_default();
             context! { path => Value::from_safe_string(picture.picture_path()), width, height }
         }),
-        privacy => statements(settings),
+        keeps_consent_ip => settings.keeps_consent_ip,
         allowed_origins => settings.allowed_origins.clone(),
         email_max => email::LENGTH_MAX,
         label_max => Label::LENGTH_MAX,
@@ -61,7 +55,6 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         policies => policies.collect::<BTreeMap<_, _>>(),
         limits => limits.into_iter().filter_map(|(_, limit)| limit).collect::<Vec<_>>(),
         policy_names => PolicyName::ALL.map(PolicyName::as_str),
-        counts_every_request,
         mcp => context! {
             name => mcp_name(settings.host()),
             endpoint => format!("{}/mcp", settings.base_url),
@@ -98,8 +91,7 @@ fn limits(
     })
 }
 
-/// A rate limit, in the words of the documents: its window as in "in any minute", its quota as in "600 in any
-/// minute", and the requests counted.
+/// A rate limit, and the requests counted in the words of the documents.
 fn limit(name: PolicyName, quota: Quota, has_model: bool) -> Value {
     let counted = if name == PolicyName::AssistantAll && !has_model {
         "chat messages sent to a language model, all visitors together; \
@@ -107,23 +99,12 @@ fn limit(name: PolicyName, quota: Quota, has_model: bool) -> Value {
     } else {
         name.counted()
     };
-    let window = duration(quota.window_s());
-    let window = window.strip_prefix("1 ").unwrap_or(&window);
     context! {
         name => name.as_str(),
         count => quota.count(),
-        window,
         window_s => quota.window_s(),
-        quota => format!("{} in any {window}", quota.count()),
         counted,
     }
-}
-
-/// A duration in the largest unit that divides it.
-fn duration(seconds: u64) -> String {
-    let (number, unit) = TimeUnit::in_words(seconds);
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {}{plural}", unit.as_str())
 }
 
 /// `text` with a backslash before each character that Markdown could take for markup.
@@ -143,21 +124,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_said_as_people_say_them() {
-        for (seconds, words) in [
-            (1, "1 second"),
-            (60, "1 minute"),
-            (90, "90 seconds"),
-            (900, "15 minutes"),
-            (3600, "1 hour"),
-            (86_400, "24 hours"),
-            (90 * 86_400, "90 days"),
-        ] {
-            assert_eq!(duration(seconds), words);
-        }
-    }
-
-    #[test]
     fn a_policy_that_is_off_has_no_row() {
         let mut policies = Policies::default();
         let rows = |policies: &Policies| -> Vec<Value> {
@@ -165,9 +131,6 @@ mod tests {
             limits.filter_map(|(_, row)| row).collect()
         };
         assert_eq!(rows(&policies).len(), PolicyName::ALL.len());
-        let first = rows(&policies).swap_remove(0);
-        let quota = first.get_attr("quota").unwrap();
-        assert_eq!(quota.as_str(), Some("600 in any minute"));
         policies.set(PolicyName::Default, None);
         let name = |row: &Value| row.get_attr("name").unwrap().to_string();
         assert!(rows(&policies).iter().all(|row| name(row) != "default"));

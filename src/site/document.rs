@@ -9,11 +9,6 @@ pub const HTML: &str = "text/html; charset=utf-8";
 pub(super) const MARKDOWN: &str = "text/markdown; charset=utf-8";
 pub(super) const JSON: &str = "application/json";
 
-/// Default lifetime in caches, in seconds.
-pub(super) const MAX_AGE_S: u32 = 3600;
-/// The same for pages and their assets: changes should show soon.
-pub(super) const PAGE_MAX_AGE_S: u32 = 300;
-
 /// One document. It is the same for every client, so any origin may read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
@@ -21,8 +16,6 @@ pub struct Document {
     pub path: String,
     /// Its representations, the default one first.
     pub representations: Vec<Representation>,
-    /// Lifetime in caches, in seconds.
-    pub max_age_s: u32,
     /// The value of its `Link` header (RFC 8288).
     pub link: Option<String>,
     /// True if `Accept` selects the representation, here or, for a page's Markdown, at the page.
@@ -43,28 +36,22 @@ pub struct Representation {
 }
 
 impl Document {
-    pub(super) fn new(
-        path: impl Into<String>,
-        max_age_s: u32,
-        representations: Vec<Representation>,
-    ) -> Self {
+    pub(super) fn new(path: impl Into<String>, representations: Vec<Representation>) -> Self {
         Self {
             path: path.into(),
             is_negotiated: representations.len() > 1,
             representations,
-            max_age_s,
             link: None,
         }
     }
 
-    /// A document that pages load.
-    pub(super) fn asset(
+    /// A document in one representation.
+    pub(super) fn single(
         path: impl Into<String>,
         media_type: &'static str,
         body: impl Into<Bytes>,
     ) -> Self {
-        let form = Representation::new(media_type, body);
-        Self::new(path, PAGE_MAX_AGE_S, vec![form])
+        Self::new(path, vec![Representation::new(media_type, body)])
     }
 }
 

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use minijinja::context;
-use minijinja::value::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::catalog::DocumentRow;
@@ -26,7 +25,7 @@ pub(super) fn document(row: &DocumentRow, templates: &Templates) -> Result<Docum
     let forms = row.media_types.iter().map(form).collect();
     Ok(Document {
         link: (!row.link.is_empty()).then(|| row.link.to_owned()),
-        ..Document::new(row.path, row.max_age_s, forms)
+        ..Document::new(row.path, forms)
     })
 }
 
@@ -45,14 +44,14 @@ pub(super) fn assets(facts: &SiteFacts, style: &str) -> Vec<Document> {
     let png = include_bytes!("../../data/icon.png");
     let png = logo(PNG).unwrap_or_else(|| Bytes::from_static(png));
     let mut assets = vec![
-        Document::asset("/style.css", CSS, style.to_owned()),
-        Document::asset("/icon.svg", SVG, svg),
-        Document::asset("/icon.png", PNG, png.clone()),
-        Document::asset("/favicon.ico", PNG, png),
+        Document::single("/style.css", CSS, style.to_owned()),
+        Document::single("/icon.svg", SVG, svg),
+        Document::single("/icon.png", PNG, png.clone()),
+        Document::single("/favicon.ico", PNG, png),
     ];
     let picture = facts.picture.iter();
     assets.extend(picture.map(|picture| {
-        Document::asset(
+        Document::single(
             picture.picture_path(),
             picture.media_type,
             picture.bytes.clone(),
@@ -61,26 +60,11 @@ pub(super) fn assets(facts: &SiteFacts, style: &str) -> Vec<Document> {
     assets
 }
 
-/// The only skill: instructions for agents on this API. An index lists it with the digest of its file (discovery RFC
-/// v0.2.0, agentskills.io).
+/// The digest of the only skill's file, with which an index lists it (discovery RFC v0.2.0, agentskills.io).
 ///
 /// # Errors
-/// [`SiteError`] when its file cannot be rendered.
-pub(super) fn skill(templates: &Templates) -> Result<Value, SiteError> {
-    let skill = context! {
-        name => "public-landing-api",
-        title => "Using the public landing API",
-        description => "Call the zero-auth endpoints of the public landing API. Use when a task needs its health, \
-            sandbox, newsletter, assistant, key or agent registration endpoints.",
-        path => "/.well-known/agent-skills/public-landing-api/SKILL.md",
-        representative_queries => [
-            "call this API without an account",
-            "register an agent and get a token",
-            "get a free API key",
-        ],
-    };
-    let file = "skills/public-landing-api/SKILL.md";
-    let text = templates.fill(file, context! { skill => skill.clone() })?;
-    let digest = format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text)));
-    Ok(context! { digest, ..skill })
+/// [`SiteError`] when the file cannot be rendered.
+pub(super) fn skill_digest(templates: &Templates) -> Result<String, SiteError> {
+    let text = templates.fill("skills/public-landing-api/SKILL.md", context! {})?;
+    Ok(format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text))))
 }

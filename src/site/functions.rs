@@ -24,12 +24,17 @@ pub(super) fn add_to(environment: &mut Environment<'_>) {
         format!("'{}'", text.replace('\'', "'\\''"))
     });
     environment.add_filter("json", json);
+    environment.add_filter("quoted", quoted);
     environment.add_filter("resolved", resolved);
     environment.add_function("text", |state: &State<'_, '_>, key: &str, args: Kwargs| {
         message(state, key, args.into())
     });
     environment.add_function("says", statements);
     environment.add_function("duration", duration);
+    // A window, as in "in any minute".
+    environment.add_function("window", |state: &State<'_, '_>, seconds: u64| {
+        duration(state, seconds).map(|words| words.trim_start_matches("1 ").to_owned())
+    });
     environment.add_function("wait", |state: &State<'_, '_>, seconds: u64| {
         duration(state, rounded_up(seconds))
     });
@@ -78,6 +83,12 @@ fn json(value: &Value, is_pretty: Option<bool>) -> String {
     json.unwrap_or_default()
 }
 
+/// `text` for use between the double quotes of a YAML scalar, which has the escapes of JSON.
+fn quoted(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    json[1..json.len() - 1].to_owned()
+}
+
 /// The target in `root` of the reference `value`, or `value` itself.
 fn resolved(value: &Value, root: &Value) -> Result<Value, Error> {
     match value.get_attr("$ref")?.as_str() {
@@ -92,6 +103,27 @@ fn resolved(value: &Value, root: &Value) -> Result<Value, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_said_as_people_say_them() {
+        let mut environment = Environment::new();
+        locales::add_to(&mut environment).unwrap();
+        add_to(&mut environment);
+        for (call, words) in [
+            ("duration(1)", "1 second"),
+            ("duration(60)", "1 minute"),
+            ("duration(90)", "90 seconds"),
+            ("duration(900)", "15 minutes"),
+            ("duration(86400)", "24 hours"),
+            ("duration(90 * 86400)", "90 days"),
+            ("window(60)", "minute"),
+            ("window(900)", "15 minutes"),
+            ("window(86400)", "24 hours"),
+        ] {
+            let said = environment.render_str(&format!("{{{{ {call} }}}}"), context! {});
+            assert_eq!(said.unwrap(), words);
+        }
+    }
 
     #[test]
     fn limits_are_exact_and_waits_are_rounded_up() {

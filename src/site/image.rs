@@ -8,14 +8,8 @@ use imagesize::{Compression, ImageType};
 use super::document::Document;
 use super::error::SiteError;
 
-/// A file of the operator's that is an image.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SiteImage {
-    /// File name.
-    pub name: String,
-    /// Content.
-    pub bytes: Bytes,
-}
+/// A file of the operator's that is an image: its name and content.
+pub type SiteImage = (String, Vec<u8>);
 
 /// Maximum length of an image's name.
 const NAME_LEN_MAX: usize = 64;
@@ -146,7 +140,7 @@ impl Images {
     /// # Errors
     /// [`SiteError`] when one of them is wrong.
     pub(super) fn read(files: &[SiteImage]) -> Result<Self, SiteError> {
-        let image = |SiteImage { name, bytes }: &SiteImage| {
+        let image = |(name, bytes): &SiteImage| {
             if !is_name(name) {
                 return Err(SiteError::new(
                     name,
@@ -154,7 +148,7 @@ impl Images {
                      underscores and full stops",
                 ));
             }
-            let image = Image::read(bytes.clone());
+            let image = Image::read(bytes.clone().into());
             let image = image.filter(|image| media_type(name) == Some(image.media_type));
             let image = image.ok_or_else(|| {
                 SiteError::new(name, "is not the kind of image that its extension says")
@@ -162,13 +156,6 @@ impl Images {
             Ok((name.clone(), image))
         };
         files.iter().map(image).collect::<Result<_, _>>().map(Self)
-    }
-
-    /// The name of the image that `url` refers to in the operator's folder, whether it exists or not:
-    /// `crane.jpg` or `/images/crane.jpg`.
-    pub(super) fn name_in(url: &str) -> Option<&str> {
-        let name = url.strip_prefix(FOLDER).unwrap_or(url);
-        (is_image(name) && is_name(name)).then_some(name)
     }
 
     pub(super) fn contains(&self, name: &str) -> bool {
@@ -193,7 +180,7 @@ impl Images {
     /// Each image under a path of its own.
     pub(super) fn documents(&self) -> impl Iterator<Item = Document> {
         self.0.iter().map(|(name, image)| {
-            Document::asset(
+            Document::single(
                 format!("{FOLDER}{name}"),
                 image.media_type,
                 image.bytes.clone(),
@@ -221,12 +208,9 @@ mod tests {
         let jpeg = b"\xff\xd8\xff\xc0\x00\x0b\x08\x00\x10\x00\x20\x01\x01\x11\x00";
         let gif = b"GIF89a\x20\x00\x10\x00\x00\x00\x00";
         let read = |name: &str, bytes: &[u8]| {
-            let bytes = Bytes::copy_from_slice(bytes);
-            let name = name.to_owned();
-            let file = SiteImage { name, bytes };
-            let images = Images::read(std::slice::from_ref(&file));
+            let images = Images::read(&[(name.to_owned(), bytes.to_vec())]);
             images.map(|Images(images)| {
-                let image = &images[&file.name];
+                let image = &images[name];
                 (image.media_type, image.size)
             })
         };

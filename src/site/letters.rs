@@ -2,9 +2,8 @@
 //! paragraph with nothing else becomes the button. Signature and imprint follow.
 
 use minijinja::context;
-use minijinja::value::Value;
 
-use crate::domain::{Language, LetterTemplate, Settings};
+use crate::domain::{Language, LetterContent, Settings};
 
 use super::error::SiteError;
 use super::script::accented;
@@ -22,7 +21,7 @@ const TOKEN_LENGTH: usize = 32;
 pub(super) fn letters(
     templates: &Templates,
     settings: &Settings,
-) -> Result<[LetterTemplate; Language::ALL.len()], SiteError> {
+) -> Result<[LetterContent; Language::ALL.len()], SiteError> {
     let [english, german, french, spanish] =
         Language::ALL.map(|language| letter(templates, settings, language));
     Ok([english?, german?, french?, spanish?])
@@ -32,9 +31,9 @@ fn letter(
     templates: &Templates,
     settings: &Settings,
     language: Language,
-) -> Result<LetterTemplate, SiteError> {
+) -> Result<LetterContent, SiteError> {
     let name = templates.source_in(language, SiteFile::CONFIRMATION);
-    let values = context! { confirm_url => LetterTemplate::LINK };
+    let values = context! { confirm_url => LetterContent::LINK };
     let filled = templates
         .fill_in(language, &name, values)?
         .replace("\r\n", "\n");
@@ -48,30 +47,29 @@ fn letter(
     if subject.is_empty() || subject.chars().any(char::is_control) {
         return Err(wrong(no_subject));
     }
-    if !body.contains(LetterTemplate::LINK) {
+    if !body.contains(LetterContent::LINK) {
         return Err(wrong("must contain the link: {{ confirm_url }}"));
     }
     let values = context! {
         body,
-        paragraphs => body.split("\n\n").map(paragraph).collect::<Vec<_>>(),
-        confirm_url => LetterTemplate::LINK,
+        confirm_url => LetterContent::LINK,
     };
     let text = templates.fill_in(language, "parts/confirmation.txt", values.clone())?;
     let html = templates.fill_in(language, "parts/confirmation.html", values)?;
     let html = accented(&html, settings.accent);
     let (base_url, token) = (&settings.base_url, "0".repeat(TOKEN_LENGTH));
     let link = format!("{base_url}/newsletter/confirm/{token}");
-    let filled = [subject, &text, &html].map(|part| part.replace(LetterTemplate::LINK, &link));
+    let filled = [subject, &text, &html].map(|part| part.replace(LetterContent::LINK, &link));
     let bytes: usize = filled.iter().map(|part| sent_bytes(part)).sum();
     // A link in the head is as long. Without double opt-in nobody gets it.
     if settings.asks_to_confirm() && bytes + link.len() > BYTES_MAX {
         return Err(wrong(&format!(
             "is an email of more than 8,000 bytes as it is sent, text and HTML together with {} links to {base_url}: \
              make it shorter, use {{{{ confirm_url }}}} once, or shorten the service's name and the imprint's address",
-            text.matches(LetterTemplate::LINK).count() + html.matches(LetterTemplate::LINK).count()
+            text.matches(LetterContent::LINK).count() + html.matches(LetterContent::LINK).count()
         )));
     }
-    Ok(LetterTemplate {
+    Ok(LetterContent {
         subject: subject.to_owned(),
         text,
         html,
@@ -90,15 +88,4 @@ fn sent_bytes(part: &str) -> usize {
     let bytes: usize = bytes.sum();
     // A line of 76 ends in an escaped line break.
     bytes + bytes / 70 * 5
-}
-
-/// A paragraph as HTML, with its links. None if it is the link alone.
-fn paragraph(text: &str) -> Value {
-    let link = LetterTemplate::LINK;
-    let text = text.trim();
-    if text == link {
-        return Value::from(());
-    }
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    Value::from_safe_string(text.replace(link, &format!("<a href=\"{link}\">{link}</a>")))
 }

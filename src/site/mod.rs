@@ -48,13 +48,14 @@ mod site_file;
 mod templates;
 pub mod tools;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{AssistantTexts, Language, LetterTemplate, Passage, Settings};
+use crate::domain::{AssistantTexts, Language, LetterContent, Passage, Settings};
 
 use catalog::{GUIDE, HELP, PageRow};
 use context::{absolute, is_legal};
@@ -66,7 +67,6 @@ pub use image::{Image, SiteImage};
 use openapi::Description;
 use page::Page;
 use page_writer::PageWriter;
-use site_file::FileRole;
 pub use site_file::SiteFile;
 use templates::Templates;
 use tools::Toolbox;
@@ -83,7 +83,7 @@ pub struct Site {
     /// The MCP server's names and tools.
     pub toolbox: Toolbox,
     /// The email that asks contacts to confirm, in each language.
-    pub letters: [LetterTemplate; Language::ALL.len()],
+    pub letters: [LetterContent; Language::ALL.len()],
     /// Renders pages per request.
     pub page_writer: PageWriter,
 }
@@ -105,25 +105,6 @@ pub struct ProblemPage {
     pub resolution: String,
 }
 
-impl ProblemPage {
-    /// The page, with the example of the `description`, which has none of a wrong method.
-    fn page(
-        &self,
-        templates: &Templates,
-        description: &serde_json::Value,
-    ) -> Result<Page, SiteError> {
-        let path = format!("/problems/{}", self.code);
-        let example = ["", "oauth_"].into_iter().find_map(|kind| {
-            let place = format!("/components/examples/{kind}{}/value", self.code);
-            description.pointer(&place)
-        });
-        let example = example.map(|value| Value::from(Serde(value)));
-        let values = context! { example, ..Value::from(Serde(self)) };
-        let row = &PageRow::PROBLEM;
-        Page::read(templates, row, &path, row.template, false, &values)
-    }
-}
-
 /// The passages that the assistant may quote, the operator's first: a model with little room gets the first ones. Of the
 /// service's own pages these are the help page, and the guide where the site is for developers.
 fn passages(pages: &[Page], is_for_developers: bool, base_url: &str) -> Vec<Passage> {
@@ -135,28 +116,13 @@ fn passages(pages: &[Page], is_for_developers: bool, base_url: &str) -> Vec<Pass
     passages
 }
 
-/// The operator's own pages, by path and name, and the names of the files of the service that others replace.
-type Roles<'a> = (Vec<(String, &'a str)>, Vec<&'a str>);
-
-fn roles(files: &[SiteFile]) -> Result<Roles<'_>, SiteError> {
-    let (mut own_paths, mut replaced) = (Vec::new(), Vec::new());
-    for file in files {
-        match file.role()? {
-            FileRole::Page(path) => own_paths.push((path, file.name.as_str())),
-            FileRole::Replacement => replaced.push(file.name.as_str()),
-            FileRole::Translation(page) => file.check_translation(&page, files)?,
-        }
-    }
-    Ok((own_paths, replaced))
-}
-
 /// True if the operator tells visitors about the site, so that the service does not speak in their place. Imprint and
 /// privacy notice alone do not.
-fn has_own_pages(settings: &Settings, own_paths: &[(String, &str)], replaced: &[&str]) -> bool {
-    let is_for_visitors = |name: &&str| ["index.md", "help.md"].contains(name);
+fn has_own_pages(settings: &Settings, own_paths: &[(String, &str)], files: &[SiteFile]) -> bool {
+    let is_for_visitors = |file: &SiteFile| ["index.md", "help.md"].contains(&file.name.as_str());
     let tells =
         |(path, _): &(String, &str)| !is_legal(settings, &absolute(&settings.base_url, path));
-    own_paths.iter().any(tells) || replaced.iter().any(is_for_visitors)
+    own_paths.iter().any(tells) || files.iter().any(is_for_visitors)
 }
 
 impl Site {
@@ -173,15 +139,18 @@ impl Site {
     ) -> Result<Self, SiteError> {
         let settings = &facts.settings;
         let base_url = &settings.base_url;
-        let (own_paths, replaced) = roles(files)?;
-        let has_own_pages = has_own_pages(settings, &own_paths, &replaced);
+        let mut own_paths = Vec::new();
+        for file in files {
+            let path = file.page_path(files)?;
+            own_paths.extend(path.map(|path| (path, file.name.as_str())));
+        }
+        let has_own_pages = has_own_pages(settings, &own_paths, files);
         let images = Images::read(images)?;
         let mut templates = Templates::new(facts, files, images, has_own_pages)?;
         let own_pages = own_paths.iter().map(|(path, name)| {
             Page::read(&templates, &PageRow::OWN, path, name, true, &context! {})
         });
         let mut pages = own_pages.collect::<Result<Vec<_>, _>>()?;
-        templates.navigate(pages.iter().flat_map(Page::navigation));
         let problem_list = Value::from(Serde(problems));
         let words = context! { problems => problem_list.clone(), ..templates.context.clone() };
         let description = Description::render(&words)?;
@@ -190,29 +159,34 @@ impl Site {
         let paths = catalog::PAGES.iter().map(|row| row.path);
         let paths = paths.chain(pages.iter().map(|page| page.path.as_str()));
         let cards = pages.iter().map(|page| page.card(settings));
-        let skill = documents::skill(&templates)?;
+        let skill_digest = documents::skill_digest(&templates)?;
+        let navigation = Language::ALL.map(|language| {
+            let entries = pages.iter().filter_map(|page| page.navigation(language));
+            (language.tag(), entries.collect::<Vec<_>>())
+        });
         // The entries of lists: pages, skills, tools and operations.
         templates.add(context! {
             pages => paths.map(|path| context! { path }).collect::<Vec<_>>(),
             own_pages => cards.collect::<Vec<_>>(),
+            navigation => BTreeMap::from(navigation),
             problems => problem_list,
-            skills => [skill.clone()],
-            skill,
+            skill_digest,
             tools => Value::from(Serde(&toolbox.tools)),
             openapi => Value::from(Serde(&description.value)),
             groups => Value::from(Serde(reference::groups(&description.value, &operations))),
         });
 
         for row in catalog::PAGES {
-            let (name, is_own) = (row.template, replaced.contains(&row.template));
-            pages.push(Page::read(
+            let is_own = files.iter().any(|file| file.name == row.template);
+            let page = Page::read(
                 &templates,
                 row,
                 row.path,
-                name,
+                row.template,
                 is_own,
                 &context! {},
-            )?);
+            );
+            pages.push(page?);
         }
         let is_for_developers = !(has_own_pages || settings.hides_developers);
         let passages = passages(&pages, is_for_developers, base_url);
@@ -222,7 +196,10 @@ impl Site {
             guide => guide.flat_map(Page::parts).collect::<Vec<_>>(),
         });
         for problem in problems {
-            pages.push(problem.page(&templates, &description.value)?);
+            let (row, path) = (&PageRow::PROBLEM, format!("/problems/{}", problem.code));
+            let values = Value::from(Serde(problem));
+            let page = Page::read(&templates, row, &path, row.template, false, &values);
+            pages.push(page?);
         }
         let mut all = Vec::new();
         for page in &pages {

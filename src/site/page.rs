@@ -7,7 +7,7 @@ use crate::domain::{Language, Passage, Settings};
 
 use super::catalog::{FRAME, PageRow, SIGN_UP};
 use super::context::{absolute, escape_markdown, is_legal};
-use super::document::{Document, HTML, MARKDOWN, PAGE_MAX_AGE_S, Representation};
+use super::document::{Document, HTML, MARKDOWN, Representation};
 use super::error::SiteError;
 use super::markdown::{self, Article, Section};
 use super::templates::Templates;
@@ -52,7 +52,7 @@ impl Page {
             let article = markdown::read(&markdown, &templates.images).ok_or_else(no_title)?;
             if let Some(image) = &article.missing_image {
                 let line = templates.line_with(&source, image);
-                return Err(wrong(line, &format!("there is no file {image}")));
+                return Err(wrong(line, &format!("the folder has no image {image}")));
             }
             texts.push((language, article));
         }
@@ -95,11 +95,11 @@ impl Page {
                 Some(link) => format!("{link}, {alternate}"),
                 None => alternate,
             }),
-            ..Document::new(self.path.clone(), PAGE_MAX_AGE_S, pages)
+            ..Document::new(self.path.clone(), pages)
         };
         let twin = Document {
             is_negotiated: true,
-            ..Document::new(markdown_path, PAGE_MAX_AGE_S, twins)
+            ..Document::new(markdown_path, twins)
         };
         Ok([page, twin])
     }
@@ -139,19 +139,22 @@ impl Page {
         sections(first.flat_map(|(_, article)| article.parts()))
     }
 
-    /// Path and name of the page in the navigation of each language, if it is listed there.
-    pub(super) fn navigation(&self) -> impl Iterator<Item = (Language, [String; 2])> {
-        self.texts.iter().filter_map(|(language, article)| {
-            let words = article.navigation.clone()?;
-            Some((*language, [self.path.clone(), words]))
-        })
+    fn text(&self, language: Language) -> Option<&Article> {
+        let mut texts = self.texts.iter();
+        let (_, article) = texts.find(|(own, _)| *own == language)?;
+        Some(article)
+    }
+
+    /// Path and name of the page in the navigation of `language`, if it is listed there.
+    pub(super) fn navigation(&self, language: Language) -> Option<[String; 2]> {
+        let words = self.text(language)?.navigation.clone()?;
+        Some([self.path.clone(), words])
     }
 
     /// The first heading in `language` that has a text.
     pub(super) fn first_title(&self, language: Language) -> Option<&str> {
-        let mut texts = self.texts.iter();
-        let (_, article) = texts.find(|(own, _)| *own == language)?;
-        article.told().next().map(|part| part.title.as_str())
+        let first = self.text(language)?.told().next()?;
+        Some(&first.title)
     }
 
     /// The page, as other documents list it.

@@ -6,10 +6,9 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::domain::{Language, Settings};
+use crate::domain::Language;
 
 use super::error::SiteError;
-use super::privacy::statements;
 use super::templates::Templates;
 
 /// Renders pages in the site's frame. A clone shares the templates.
@@ -18,11 +17,10 @@ pub struct PageWriter(pub(super) Arc<Templates>);
 
 impl PageWriter {
     /// The text with which the newsletter's form asks for consent, on the pages of this service.
-    pub fn consent_text(&self, language: Language, settings: &Settings) -> Option<String> {
-        let hint = statements(settings).remove("form").unwrap_or_default();
-        let keys = ["newsletter-lead"].into_iter().chain(hint);
-        let texts = keys.map(|key| self.0.text(language, key).ok());
-        Some(texts.collect::<Option<Vec<_>>>()?.join(" "))
+    pub fn consent_text(&self, language: Language) -> Option<String> {
+        self.0
+            .fill_in(language, "parts/consent.txt", context! {})
+            .ok()
     }
 
     /// Renders the template `layout` with `values`, in the frame. The message `title` is the page's title;

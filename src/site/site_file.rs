@@ -14,17 +14,6 @@ pub struct SiteFile {
     pub text: String,
 }
 
-/// The role of a file.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum FileRole {
-    /// Replaces the service's file of that name, or a translation of it.
-    Replacement,
-    /// A page of its own, under this path.
-    Page(String),
-    /// A translation of the page in the file of this name.
-    Translation(String),
-}
-
 /// The service's files that an operator may replace.
 const REPLACEABLE: &str = "auth.md confirmation.md developers.md guide.md help.md home.html index.md llms.txt page.html \
     problem.md robots.txt style.css";
@@ -43,17 +32,16 @@ impl SiteFile {
     /// Name of the email that asks contacts to confirm.
     pub const CONFIRMATION: &str = "confirmation.md";
 
-    /// The role of the file.
+    /// The path of the page that the file adds. `None` if it replaces one of the service's, or translates one of
+    /// `files`.
     ///
     /// # Errors
     /// [`SiteError`] when its name is not valid for a page, or is reserved.
-    pub(super) fn role(&self) -> Result<FileRole, SiteError> {
-        if is_in(REPLACEABLE, &self.name) {
-            return Ok(FileRole::Replacement);
-        }
+    pub(super) fn page_path(&self, files: &[Self]) -> Result<Option<String>, SiteError> {
         let (original, language) = page_and_language(&self.name);
-        if language.is_some() && is_translated(&original) {
-            return Ok(FileRole::Replacement);
+        let is_translation = language.is_some() && is_translated(&original);
+        if is_in(REPLACEABLE, &self.name) || is_translation {
+            return Ok(None);
         }
         let page = original.strip_suffix(".md").filter(|name| is_name(name));
         let why = match page {
@@ -61,26 +49,15 @@ impl SiteFile {
             Some(name) if is_in(RESERVED, name) => {
                 format!("/{name} is already a path of the service")
             }
-            Some(_) if language.is_some() => return Ok(FileRole::Translation(original)),
-            Some(name) => return Ok(FileRole::Page(format!("/{name}"))),
+            Some(name) if language.is_none() => return Ok(Some(format!("/{name}"))),
+            Some(_) if files.iter().any(|file| file.name == original) => return Ok(None),
+            Some(_) => format!("is a translation of {original}, which does not exist"),
             None => format!(
                 "is neither a page, named by up to {NAME_LEN_MAX} lowercase letters, digits and inner hyphens and \
                  .md, or .de.md for one in German, nor one of {}",
                 REPLACEABLE.replace(' ', ", ")
             ),
         };
-        Err(SiteError::new(&self.name, why))
-    }
-
-    /// Checks that `page`, which the file translates, is among `files`.
-    ///
-    /// # Errors
-    /// [`SiteError`] when it is not.
-    pub(super) fn check_translation(&self, page: &str, files: &[Self]) -> Result<(), SiteError> {
-        if files.iter().any(|file| file.name == page) {
-            return Ok(());
-        }
-        let why = format!("is a translation of {page}, which does not exist");
         Err(SiteError::new(&self.name, why))
     }
 }
@@ -128,30 +105,30 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn role(name: &str) -> Result<FileRole, String> {
-        let file = SiteFile {
+    fn page_path(name: &str) -> Result<Option<String>, String> {
+        let file = |name: &str| SiteFile {
             name: name.to_owned(),
             text: String::new(),
         };
-        file.role().map_err(|error| error.to_string())
+        let path = file(name).page_path(&[file("about.md")]);
+        path.map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_name_tells_what_a_file_stands_for() {
         for name in REPLACEABLE.split(' ') {
-            assert_eq!(role(name), Ok(FileRole::Replacement));
+            assert_eq!(page_path(name), Ok(None));
         }
         for name in ["help.de.md", "index.es.md"] {
-            assert_eq!(role(name), Ok(FileRole::Replacement));
+            assert_eq!(page_path(name), Ok(None));
         }
         for name in ["about.de.md", "about.es.md"] {
-            let of_about = FileRole::Translation("about.md".to_owned());
-            assert_eq!(role(name), Ok(of_about));
+            assert_eq!(page_path(name), Ok(None));
         }
         let longest = "a".repeat(64);
         for name in ["about", "opening-hours", "2026", "a", &longest] {
-            let page = FileRole::Page(format!("/{name}"));
-            assert_eq!(role(&format!("{name}.md")), Ok(page));
+            let path = Ok(Some(format!("/{name}")));
+            assert_eq!(page_path(&format!("{name}.md")), path);
         }
     }
 
@@ -161,12 +138,13 @@ mod tests {
             ("guide.de.md", "guide.md is only in English"),
             ("auth.fr.md", "auth.md is only in English"),
             ("api.de.md", "/api is already a path of the service"),
+            ("a.de.md", "is a translation of a.md, which does not exist"),
         ] {
-            assert_eq!(role(name), Err(format!("{name}: {why}")));
+            assert_eq!(page_path(name), Err(format!("{name}: {why}")));
         }
         for name in RESERVED.split(' ') {
             let error = format!("{name}.md: /{name} is already a path of the service");
-            assert_eq!(role(&format!("{name}.md")), Err(error));
+            assert_eq!(page_path(&format!("{name}.md")), Err(error));
         }
         let too_long = format!("{}.md", "a".repeat(65));
         for name in [
@@ -199,7 +177,7 @@ mod tests {
             "article.html",
             &too_long,
         ] {
-            let error = role(name).unwrap_err();
+            let error = page_path(name).unwrap_err();
             assert!(error.starts_with(&format!("{name}: is neither")), "{error}");
         }
     }

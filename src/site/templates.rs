@@ -2,7 +2,7 @@
 
 use std::io;
 
-use minijinja::syntax::SyntaxConfig;
+use minijinja::syntax::{SyntaxConfig, SyntaxConfigBuilder};
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
 
@@ -13,6 +13,7 @@ use super::document::fingerprint;
 use super::error::SiteError;
 use super::facts::SiteFacts;
 use super::image::{Images, PNG, SVG};
+use super::privacy::statements;
 use super::script::{Scripts, accented};
 use super::site_file::{SiteFile, name_in, page_and_language};
 use super::{functions, locales};
@@ -38,7 +39,7 @@ const SOURCES: &[(&str, &str)] = sources! {
     "well-known/oauth-protected-resource.json" "well-known/oauth-authorization-server.json"
     "well-known/openid-configuration.json" "well-known/jwks.json" "well-known/api-catalog.json"
     "well-known/mcp/server-card.json" "well-known/mcp.json" "well-known/ai-catalog.json"
-    "well-known/agent-skills/index.json"
+    "well-known/agent-skills/index.json" "statements.txt" "parts/consent.txt" "parts/skill.txt"
 };
 
 /// The stylesheet. It is no template: `{#` in it would begin a comment.
@@ -56,8 +57,6 @@ pub(super) struct Templates {
     environment: Environment<'static>,
     /// The values of all templates.
     pub(super) context: Value,
-    /// The operator's pages in the frame's navigation: language, path and words.
-    navigation: Vec<(Language, [String; 2])>,
     /// The languages that pages link to: of the operator's pages, if there are any, those that they are in.
     languages: Vec<Language>,
     pub(super) style: String,
@@ -78,7 +77,7 @@ impl Templates {
         has_own_pages: bool,
     ) -> Result<Self, SiteError> {
         let accent = facts.settings.accent;
-        let mut environment = environment()?;
+        let mut environment = environment(SyntaxConfig::builder())?;
         let scripts = Scripts::read(&environment, accent, facts.settings.asks_to_confirm())?;
         for &(name, source) in SOURCES {
             if !is_outdated(name, files) {
@@ -111,20 +110,16 @@ impl Templates {
             let is_of = |file: &SiteFile| page_and_language(&file.name).1 == Some(*language);
             !has_own_pages || *language == Language::default() || files.iter().any(is_of)
         };
+        let context = context! { ..own, ..super::context::context(facts) };
+        let privacy = statements(&environment, &context)?;
         Ok(Self {
-            context: context! { ..own, ..super::context::context(facts) },
-            navigation: Vec::new(),
+            context: context! { privacy, ..context },
             languages: Language::ALL.into_iter().filter(is_linked).collect(),
             environment,
             style,
             scripts,
             images,
         })
-    }
-
-    /// Lists these pages in the frame.
-    pub(super) fn navigate(&mut self, entries: impl Iterator<Item = (Language, [String; 2])>) {
-        self.navigation = entries.collect();
     }
 
     /// Adds values for the templates that are rendered from now on.
@@ -182,11 +177,7 @@ impl Templates {
         name: &str,
         more: Value,
     ) -> Result<String, SiteError> {
-        let navigation = self.navigation.iter();
-        let navigation = navigation.filter(|(of, _)| *of == language);
-        let navigation: Vec<_> = navigation.map(|(_, entry)| entry.to_vec()).collect();
-        let own = context! { lang => language.tag(), navigation };
-        let context = context! { ..own, ..self.context.clone() };
+        let context = context! { lang => language.tag(), ..self.context.clone() };
         let template = self.environment.get_template(name)?;
         let mut filled = Bounded::default();
         template
@@ -232,10 +223,11 @@ fn is_outdated(name: &str, files: &[SiteFile]) -> bool {
 }
 
 /// The messages, and the functions that use them.
-fn environment() -> Result<Environment<'static>, SiteError> {
+pub(super) fn environment(
+    mut syntax: SyntaxConfigBuilder,
+) -> Result<Environment<'static>, SiteError> {
     let mut environment = Environment::new();
-    let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
-    environment.set_syntax(syntax?);
+    environment.set_syntax(syntax.keep_trailing_newline(true).build()?);
     environment.set_fuel(Some(STEPS_MAX));
     // An undefined name is an error, never an empty string.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -269,7 +261,6 @@ impl io::Write for Bounded {
 
 #[cfg(test)]
 mod tests {
-    use super::super::site_file::FileRole;
     use super::*;
 
     #[test]
@@ -279,8 +270,7 @@ mod tests {
                 name: name.to_owned(),
                 text: String::new(),
             };
-            let is_page = matches!(file.role(), Ok(FileRole::Page(_)));
-            assert!(!is_page, "{name}");
+            assert!(!matches!(file.page_path(&[]), Ok(Some(_))), "{name}");
         }
     }
 }

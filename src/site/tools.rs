@@ -35,7 +35,6 @@ const EFFECTS: [&str; 4] = [
 impl Tool {
     /// The tool as `tools/list` returns it: `x-tool` of its operation, with its schemas. The note there is for its
     /// results.
-    #[allow(clippy::indexing_slicing, reason = "an object takes any field")]
     fn card(self, description: &Value, operations: &[Operation]) -> ToolCard {
         let of_tool = |operation: &&Operation| {
             operation.pointer("/x-tool/name") == Some(&json!(self.as_str()))
@@ -49,25 +48,22 @@ impl Tool {
         };
         let mut responses = members(field("responses"));
         let success = responses.find(|(status, _)| status.starts_with('2'));
-        let nothing = json!({ "type": "object", "properties": {} });
-        let mut card = field("x-tool").cloned().unwrap_or_default();
-        let note = card.get_mut("note").map(Value::take);
-        card["inputSchema"] =
-            schema(field("requestBody")).unwrap_or_else(|| closed(description, &nothing));
-        card["outputSchema"] = schema(success.map(|(_, response)| response)).unwrap_or_default();
-        let effects = card.get_mut("effects").map(Value::take);
-        let effects = effects.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let output = schema(success.map(|(_, response)| response));
+        let nothing = || closed(description, &json!({ "type": "object", "properties": {} }));
+        let input = schema(field("requestBody")).unwrap_or_else(nothing);
+        let card = field("x-tool").and_then(Value::as_object);
+        let mut card = card.cloned().unwrap_or_default();
+        let mut take = |name| Some(card.remove(name)?.as_str()?.to_owned());
+        let (effects, note) = (take("effects").unwrap_or_default(), take("note"));
         // All are sent: the protocol's defaults are the worst case.
-        for hint in EFFECTS {
-            card["annotations"][hint] = json!(effects.contains(hint));
-        }
-        if let Value::Object(card) = &mut card {
-            card.retain(|name, _| !["effects", "note"].contains(&name.as_str()));
-        }
+        let hints = EFFECTS.map(|hint| (hint.to_owned(), json!(effects.contains(hint))));
+        card.insert("annotations".to_owned(), hints.into_iter().collect());
+        card.insert("inputSchema".to_owned(), input);
+        card.insert("outputSchema".to_owned(), output.unwrap_or_default());
         ToolCard {
             tool: self,
-            card,
-            note: note.as_ref().and_then(Value::as_str).map(str::to_owned),
+            card: card.into(),
+            note,
         }
     }
 }

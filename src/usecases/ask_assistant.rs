@@ -5,39 +5,10 @@ use crate::domain::{
 };
 use crate::metrics::{Counter, LastError};
 use crate::ports::{
-    Admission, AnswerSink, Entropy, LimiterError, ModelClient, ModelError, ModelPermit, NullSink,
-    QuestionStore, random,
+    Admission, AnswerSink, LimiterError, ModelClient, ModelError, ModelPermit, QuestionStore,
 };
 
 use super::meter::{ChargeError, Meter};
-
-/// Whose quota a turn is charged to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChatIdentity {
-    /// A visitor, identified by the quota cookie.
-    Visitor(QuotaToken),
-    /// A visitor without an id: the first turn creates one.
-    NewVisitor,
-    /// A program, which keeps no cookies: identified by its credential, or without one by its
-    /// network.
-    Program,
-}
-
-impl ChatIdentity {
-    /// The visitor's id, which `draw` makes for a new one.
-    fn visitor(self, draw: impl FnOnce() -> [u8; 16]) -> Option<QuotaToken> {
-        match self {
-            Self::Visitor(id) => Some(id),
-            Self::NewVisitor => Some(QuotaToken::new(draw())),
-            Self::Program => None,
-        }
-    }
-
-    /// The limiter's subject: the visitor, or the client if there is none.
-    fn subject<'a>(visitor: Option<&'a QuotaToken>, client: &'a Client) -> Subject<'a> {
-        visitor.map_or_else(|| client.subject(), Subject::Visitor)
-    }
-}
 
 /// The outcome of a turn that was answered.
 #[derive(Debug)]
@@ -84,8 +55,6 @@ pub struct Assistant<'a> {
     pub fallback: Option<&'a dyn ModelClient>,
     /// Gets the questions that the model knows no answer to.
     pub questions: &'a dyn QuestionStore,
-    /// Generates the ids of new visitors.
-    pub entropy: &'a dyn Entropy,
 }
 
 /// A turn that is charged, before the model is asked.
@@ -98,8 +67,13 @@ pub struct Turn {
     permit: Result<ModelPermit, ModelError>,
 }
 
-/// Takes a permit of the model, then charges a turn. With a fallback the turn needs no permit, but is
-/// admitted as any other.
+/// The limiter's subject: the visitor, or the client if that is a program, which keeps no cookies.
+fn subject<'a>(visitor: Option<&'a QuotaToken>, client: &'a Client) -> Subject<'a> {
+    visitor.map_or_else(|| client.subject(), Subject::Visitor)
+}
+
+/// Takes a permit of the model, then charges a turn of the `visitor`, or of a program. With a fallback the turn
+/// needs no permit, but is admitted as any other.
 ///
 /// After an error nothing is charged.
 pub async fn begin_turn(
@@ -107,24 +81,22 @@ pub async fn begin_turn(
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
-    identity: ChatIdentity,
+    visitor: Option<QuotaToken>,
 ) -> Result<Turn, ChatError> {
     let not_started = &meter.metrics.model.not_started;
     let permit = match (assistant.model.reserve(), assistant.fallback) {
         (Err(error), None) => {
             not_started.increase();
             return Err(ChatError::Model {
-                decision: remaining_turns(meter, now, client, identity).await?,
+                decision: remaining_turns(meter, now, client, visitor).await?,
                 charged: None,
                 error,
             });
         }
         (permit, _) => permit,
     };
-    let visitor = identity.visitor(|| random(assistant.entropy));
-    let who = ChatIdentity::subject(visitor.as_ref(), client);
     let mut subjects = vec![
-        (PolicyName::Assistant, who),
+        (PolicyName::Assistant, subject(visitor.as_ref(), client)),
         (PolicyName::AssistantIp, client.network_subject()),
     ];
     if assistant.model.is_metered() {
@@ -162,7 +134,7 @@ pub async fn answer(
     meter: Meter<'_>,
     turn: Turn,
     conversation: &Conversation,
-    sink: &dyn AnswerSink,
+    sink: Option<&dyn AnswerSink>,
 ) -> Result<Answered, ChatError> {
     let (visitor, charged) = (turn.visitor, turn.charged);
     let answered = |reply, decision, model_error| Answered {
@@ -181,7 +153,7 @@ pub async fn answer(
     let is_charged = error.is_charged();
     if let Some(fallback) = assistant.fallback
         && !is_charged
-        && let Ok(reply) = fallback.reply(conversation, &NullSink).await
+        && let Ok(reply) = fallback.reply(conversation, None).await
     {
         return Ok(answered(reply.text, decision, Some(error)));
     }
@@ -198,7 +170,7 @@ async fn ask(
     permit: ModelPermit,
     meter: Meter<'_>,
     conversation: &Conversation,
-    sink: &dyn AnswerSink,
+    sink: Option<&dyn AnswerSink>,
 ) -> Result<String, ModelError> {
     let counters = &meter.metrics.model;
     let mut outcome = ModelOutcome(&counters.abandoned);
@@ -236,17 +208,15 @@ async fn refund(meter: Meter<'_>, charged: Admission, error: &ModelError) -> Dec
     meter.refund(Admission { decision, receipt }).await
 }
 
-/// The visitor's quota and remaining turns. Charges nothing and generates no id.
+/// The visitor's or program's quota and remaining turns. Charges nothing.
 pub async fn remaining_turns(
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
-    identity: ChatIdentity,
+    visitor: Option<QuotaToken>,
 ) -> Result<Decision, LimiterError> {
-    // A new visitor has used nothing, so any unused id gives the right numbers.
-    let visitor = identity.visitor(|| [0; 16]);
-    let who = ChatIdentity::subject(visitor.as_ref(), client);
-    let charges = meter.charges(client.network, &[(PolicyName::Assistant, who)]);
+    let subjects = [(PolicyName::Assistant, subject(visitor.as_ref(), client))];
+    let charges = meter.charges(client.network, &subjects);
     let decision = meter.limiter.peek(&charges, now).await?;
     Ok(decision.featuring(PolicyName::Assistant))
 }

@@ -2,35 +2,27 @@
 
 use std::net::IpAddr;
 
-use crate::domain::{Confirming, ContactStatus, DeliveryKind, LeaveToken, Timestamp};
+use crate::domain::{Contact, DeliveryKind, LeaveToken, Timestamp};
 use crate::metrics::Metrics;
-use crate::ports::{ContactStore, StoreError};
+use crate::ports::{ContactStore, StoreError, WebhookSender};
 
-use super::notices::Notices;
+use super::notices::notice_of;
 
-/// Confirms the contact with this token. Confirming twice has the same outcome twice.
+/// Confirms the contact with this token. Returns whether it was unconfirmed.
 ///
 /// Anybody may ask without a limit, so only a token that changes something reaches the store's queue.
 pub async fn confirm(
     contacts: &dyn ContactStore,
-    notices: Notices<'_>,
+    webhook: Option<&dyn WebhookSender>,
     metrics: &Metrics,
-    token: &LeaveToken,
+    (token, contact): (&LeaveToken, &Contact),
     ip: Option<IpAddr>,
     now: Timestamp,
-) -> Result<Confirming, StoreError> {
-    let Some(contact) = contacts.find_by_token(token).await? else {
-        return Ok(Confirming::Unknown);
-    };
-    match contact.status() {
-        ContactStatus::Subscribed => return Ok(Confirming::ConfirmedBefore),
-        ContactStatus::Unsubscribed => return Ok(Confirming::Unknown),
-        ContactStatus::Pending => {}
-    }
-    let notice = notices.of_contact(DeliveryKind::Confirmed, &contact, now);
-    let confirming = contacts.confirm(token, ip, notice, now).await?;
-    if confirming == Confirming::Confirmed {
+) -> Result<bool, StoreError> {
+    let notice = notice_of(webhook, DeliveryKind::Confirmed, contact, now);
+    let is_new = contact.is_pending() && contacts.confirm(token, ip, notice, now).await?;
+    if is_new {
         metrics.confirmations.given.increase();
     }
-    Ok(confirming)
+    Ok(is_new)
 }

@@ -1,9 +1,9 @@
 //! Erasing contacts on request.
 
 use crate::domain::{DeliveryKind, EmailAddress, Erasure, Timestamp};
-use crate::ports::{ContactStore, DeliveryQueue, ERASED_MAX, StoreError};
+use crate::ports::{ContactStore, DeliveryQueue, ERASED_MAX, StoreError, WebhookSender};
 
-use super::notices::Notices;
+use super::notices::notice_of;
 
 /// Erases the contacts with these addresses, and all pending deliveries about them. The operator's program is
 /// notified of each erasure by the contact's former token: the event contains no address, and is stored
@@ -11,11 +11,11 @@ use super::notices::Notices;
 pub async fn forget(
     contacts: &dyn ContactStore,
     deliveries: &dyn DeliveryQueue,
-    notices: Notices<'_>,
+    webhook: Option<&dyn WebhookSender>,
     emails: &[EmailAddress],
     now: Timestamp,
 ) -> Result<Erasure, StoreError> {
-    let told_of = match notices.webhook {
+    let told_of = match webhook {
         Some(_) => emails,
         None => &[],
     };
@@ -25,7 +25,7 @@ pub async fn forget(
         for email in emails {
             let contact = contacts.find(email).await?;
             told.extend(
-                contact.and_then(|contact| notices.of_contact(DeliveryKind::Erased, &contact, now)),
+                contact.and_then(|contact| notice_of(webhook, DeliveryKind::Erased, &contact, now)),
             );
         }
         if !told.is_empty() {

@@ -6,7 +6,7 @@ use crate::ports::StoreError;
 use super::admit::Credentials;
 use super::meter::{ChargeError, Meter};
 
-/// An issued token.
+/// An issued token, and with it its registration.
 #[derive(Debug)]
 pub struct TokenIssued {
     pub token: AccessToken,

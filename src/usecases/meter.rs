@@ -61,15 +61,14 @@ impl<'a> Meter<'a> {
         now: Timestamp,
     ) -> Result<Decision, LimiterError> {
         let everyone = LimitKey::new(self.key, PolicyName::MailAll, Subject::Everyone);
-        let keys = [
-            network.map(|key| (PolicyName::MailPrefix, key)),
-            Some((PolicyName::MailAll, everyone)),
-        ];
-        let charges = keys.into_iter().flatten().filter_map(|(policy, key)| {
-            let quota = self.policies.quota(policy)?;
+        let of_network = network.map(|key| (PolicyName::MailPrefix, key));
+        let keys = of_network
+            .into_iter()
+            .chain([(PolicyName::MailAll, everyone)]);
+        let charges = keys.filter_map(|(policy, key)| {
             Some(Charge {
                 policy,
-                quota,
+                quota: self.policies.quota(policy)?,
                 key,
                 group: None,
             })
@@ -126,12 +125,11 @@ impl<'a> Meter<'a> {
         if receipt.is_empty() {
             return decision;
         }
-        let entries = receipt.entries.iter();
-        let policies: ArrayVec<_, POLICIES_PER_REQUEST_MAX> =
-            entries.map(|entry| entry.charge.policy).collect();
         match self.limiter.refund(receipt, self.clock.now()).await {
             Ok(refunded) => {
-                self.metrics.record_refund(policies.into_iter());
+                let standings = refunded.standings().iter();
+                let policies = standings.map(|standing| standing.policy);
+                self.metrics.record_refund(policies);
                 decision.amend(&refunded);
             }
             Err(error) => tracing::warn!(%error, "a failed request stays charged"),
@@ -142,22 +140,16 @@ impl<'a> Meter<'a> {
     /// One charge for each subject under its policy, for a request from `network`. Disabled
     /// policies charge nothing.
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
-        let mut charges = ArrayVec::new();
-        for &(policy, subject) in subjects {
-            let Some(quota) = self.policies.quota(policy) else {
-                continue;
-            };
-            let charge = Charge {
+        let charges = subjects.iter().filter_map(|&(policy, subject)| {
+            let is_shared = !matches!(subject, Subject::Everyone);
+            Some(Charge {
                 policy,
-                quota,
+                quota: self.policies.quota(policy)?,
                 key: LimitKey::new(self.key, policy, subject),
-                group: (!matches!(subject, Subject::Everyone)).then_some((network, self.key)),
-            };
-            // No request has more charges.
-            if charges.try_push(charge).is_err() {
-                break;
-            }
-        }
-        charges
+                group: is_shared.then_some((network, self.key)),
+            })
+        });
+        // No request has more charges.
+        charges.take(POLICIES_PER_REQUEST_MAX).collect()
     }
 }

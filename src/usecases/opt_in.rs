@@ -2,7 +2,7 @@
 
 use crate::domain::{
     Channel, Client, Delivery, DeliveryId, DeliveryKind, EmailAddress, Language, LeaveToken,
-    LetterTemplate, LimitKey, PolicyName, Subject, Timestamp,
+    Letter, LetterContent, LimitKey, PolicyName, Subject, Timestamp,
 };
 use crate::ports::{
     Admission, ContactStore, DeliveryQueue, ERASED_MAX, LimiterError, MailSender, StoreError,
@@ -14,7 +14,7 @@ use super::meter::{ChargeError, Meter};
 #[derive(Clone, Copy)]
 pub struct OptIn<'a> {
     /// The letter in each language, in the order of the languages.
-    pub letters: &'a [LetterTemplate; Language::ALL.len()],
+    pub letters: &'a [LetterContent; Language::ALL.len()],
     /// Encodes the letter as an email.
     pub mail: &'a dyn MailSender,
     /// Base of the links.
@@ -43,13 +43,14 @@ impl OptIn<'_> {
             Err(ChargeError::Limiter(error)) => return Err(error),
         };
         let id = DeliveryId::new(DeliveryKind::ConfirmationMail, token, now);
-        let letter = self.letter(language).fill(
-            email.clone(),
-            &format!("{}/newsletter/confirm/{token}", self.base_url),
-            Some(format!("{}/newsletter/leave/{token}", self.base_url)),
-            *id.as_bytes(),
-            now,
-        );
+        let link = format!("{}/newsletter/confirm/{token}", self.base_url);
+        let letter = Letter {
+            to: email.clone(),
+            content: self.letter(language).with_link(&link),
+            at: now,
+            id: *id.as_bytes(),
+            leave_url: Some(format!("{}/newsletter/leave/{token}", self.base_url)),
+        };
         let body = match self.mail.write(&letter) {
             Ok(message) => message,
             Err(error) => {
@@ -67,7 +68,7 @@ impl OptIn<'_> {
         Ok(Some((delivery, admission)))
     }
 
-    fn letter(&self, language: Option<Language>) -> &LetterTemplate {
+    fn letter(&self, language: Option<Language>) -> &LetterContent {
         let [english, ..] = self.letters;
         let chosen = self.letters.get(language.unwrap_or_default() as usize);
         chosen.unwrap_or(english)

@@ -1,20 +1,10 @@
 //! Registering an agent. Nothing is stored: registrations and tokens carry a MAC.
 
-use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Timestamp};
+use crate::domain::{AccessToken, Client, PolicyName, Registration, Timestamp};
 use crate::ports::{Entropy, random};
 
+use super::issue_token::TokenIssued;
 use super::meter::{ChargeError, Meter};
-
-/// A registered agent.
-#[derive(Debug)]
-pub struct Registered {
-    /// Its client id and the expiry of its secret.
-    pub registration: Registration,
-    /// Its first token.
-    pub token: AccessToken,
-    /// The standing of the `agents` policy.
-    pub decision: Decision,
-}
 
 /// Registers an agent and issues its first token.
 pub async fn register_agent(
@@ -22,13 +12,12 @@ pub async fn register_agent(
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
-) -> Result<Registered, ChargeError> {
+) -> Result<TokenIssued, ChargeError> {
     let subjects = [(PolicyName::Agents, client.network_subject())];
     let charged = meter.charge(client.network, &subjects, now).await?;
     meter.metrics.agents.increase();
     let registration = Registration::new(random(entropy), now);
-    Ok(Registered {
-        registration,
+    Ok(TokenIssued {
         token: AccessToken::new(registration, now),
         decision: charged.decision,
     })

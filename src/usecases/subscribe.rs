@@ -8,7 +8,7 @@ use crate::metrics::WebhookMetrics;
 use crate::ports::{ContactStore, Entropy, LimiterError, StoreError, WebhookSender, random};
 
 use super::meter::{ChargeError, Meter};
-use super::notices::Notices;
+use super::notices::notice;
 use super::opt_in::OptIn;
 
 #[derive(Clone, Copy)]
@@ -20,8 +20,8 @@ pub struct Newsletter<'a> {
     pub origin_key: &'a MacKey,
     /// Random bytes for unsubscribe tokens.
     pub entropy: &'a dyn Entropy,
-    /// Events for the operator's program.
-    pub notices: Notices<'a>,
+    /// The operator's program, notified of sign-ups, if any.
+    pub webhook: Option<&'a dyn WebhookSender>,
     /// Asks contacts to confirm, if required.
     pub opt_in: Option<OptIn<'a>>,
 }
@@ -132,8 +132,8 @@ async fn sign_up(
     }
     let (leave_token, (notice, mail)) = match newsletter.opt_in {
         None => {
-            let notices = newsletter.notices;
-            let notice = notices.of(DeliveryKind::Subscribed, &email, &new, now);
+            let kind = DeliveryKind::Subscribed;
+            let notice = notice(newsletter.webhook, kind, &email, &new, now);
             (new, (notice, None))
         }
         Some(opt_in) => {
@@ -169,7 +169,7 @@ async fn sign_up(
         Subscription::Created => meter.metrics.sign_ups.increase(),
         Subscription::Renewed { .. } => meter.metrics.renewals.increase(),
     }
-    Ok(match newsletter.notices.webhook {
+    Ok(match newsletter.webhook {
         Some(_) => Outcome::PassedOn,
         None => Outcome::Kept {
             already_exists: already_exists(client, subscription),

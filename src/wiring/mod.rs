@@ -30,7 +30,7 @@ use crate::adapters::tls::CertificateFiles;
 use crate::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
 use crate::config::{Args, WebhookMode};
 use crate::domain::{Content, Conversation, Message, RelaySecurity, Role, Settings};
-use crate::ports::{ModelClient, NullSink, WebhookSender};
+use crate::ports::{ModelClient, WebhookSender};
 use crate::site::image::is_image;
 use crate::site::{Image, ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
 
@@ -82,11 +82,7 @@ fn site_files(args: &Args) -> Result<(Vec<SiteFile>, Vec<SiteImage>), String> {
     let texts = texts
         .into_iter()
         .map(|(name, text)| SiteFile { name, text });
-    let images = images.into_iter().map(|(name, bytes)| SiteImage {
-        name,
-        bytes: bytes.into(),
-    });
-    Ok((texts.collect(), images.collect()))
+    Ok((texts.collect(), images))
 }
 
 /// The model that answers visitors: the one named by the flags, or a search of the site's own pages. Its
@@ -147,7 +143,7 @@ pub async fn ask_model(
     let role = Role::User;
     let question = Conversation::parse(vec![Message { role, content }]);
     let question = question.ok_or("no question")?;
-    let answer = client.reply(&question, &NullSink).await;
+    let answer = client.reply(&question, None).await;
     Ok(answer.map_err(|error| error.to_string())?.text)
 }
 

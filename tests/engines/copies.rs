@@ -7,7 +7,7 @@ use landing_api::domain::consent::Confirmation;
 use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription, Tombstone};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::delivery::{Channel, DeliveryKind};
-use landing_api::domain::hourly_counts::{Counts, Hour, HourlyCounts};
+use landing_api::domain::hourly_counts::{Counts, Hour};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::operator::import::IMPORT_ROWS;
@@ -73,9 +73,9 @@ async fn a_copy_is_all_or_nothing_and_keeps_order_times_and_signers() {
         address: address(name).tombstone(&key),
         refused_at,
     });
-    let hours = [1, 2].map(|number| HourlyCounts {
-        hour: Hour::of(START.plus_ms(number * 3_600_000)),
-        counts: counts(number),
+    let hours = [1, 2].map(|number| {
+        let hour = Hour::of(START.plus_ms(number * 3_600_000));
+        (hour, counts(number))
     });
     for is_kept in [false, true] {
         let filling = store.begin_filling().await.unwrap();
@@ -86,10 +86,7 @@ async fn a_copy_is_all_or_nothing_and_keeps_order_times_and_signers() {
         filling.add(tombstones.to_vec()).await.unwrap();
         filling.add(hours.to_vec()).await.unwrap();
         filling.add::<Contact>(Vec::new()).await.unwrap();
-        let empty = HourlyCounts {
-            hour: Hour::of(START),
-            counts: Counts::default(),
-        };
+        let empty = (Hour::of(START), Counts::default());
         filling.add(vec![empty]).await.unwrap();
         assert_eq!(filling.is_empty().await, Ok(false));
         if !is_kept {
@@ -109,7 +106,7 @@ async fn a_copy_is_all_or_nothing_and_keeps_order_times_and_signers() {
         assert_eq!(revoked, revocations());
         let end = Hour::of(START.plus_ms(9 * 3_600_000));
         let counted = CountStore::list(&*store, Hour::of(START), end).await;
-        assert_eq!(counted.unwrap(), hours);
+        assert_eq!(counted.unwrap(), hours.into());
         let tombstones = "SELECT count(*) FROM tombstone";
         assert_eq!(server.sql(tombstones).await, ["2"]);
     }

@@ -4,7 +4,7 @@
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::chat::Passage;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
-use landing_api::ports::{ModelClient, NullSink};
+use landing_api::ports::ModelClient;
 use landing_api::site::SiteFacts;
 
 use crate::site::{document, facts, render};
@@ -254,7 +254,7 @@ fn turn(role: Role, text: &str) -> Message {
 async fn reply(model: &PassageModelClient, turns: &[(Role, &str)]) -> String {
     let turns = turns.iter().map(|(role, text)| turn(*role, text)).collect();
     let conversation = Conversation::parse(turns).unwrap();
-    model.reply(&conversation, &NullSink).await.unwrap().text
+    model.reply(&conversation, None).await.unwrap().text
 }
 
 /// What the model replies to one question.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::files::counts::{FileCountStore, record_hourly};
-use landing_api::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
+use landing_api::domain::hourly_counts::{Counted, Counts, Hour, KEPT_HOURS};
 use landing_api::domain::time::Timestamp;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{CountStore, StoreError};
@@ -27,12 +27,10 @@ fn open(files: &OneFile) -> FileCountStore {
     FileCountStore::open(&files.path)
 }
 
-async fn all(store: &dyn CountStore) -> Vec<HourlyCounts> {
+async fn all(store: &dyn CountStore) -> Vec<(Hour, Counts)> {
     let end = Hour::of(Timestamp::from_ms(u64::MAX));
-    store
-        .list(Hour::of(Timestamp::default()), end)
-        .await
-        .unwrap()
+    let hours = store.list(Hour::of(Timestamp::default()), end).await;
+    hours.unwrap().into_iter().collect()
 }
 
 #[tokio::test]
@@ -48,7 +46,7 @@ async fn a_restart_finds_what_was_counted() {
     assert_eq!(before.len(), 3);
     let mut sum = counts(3);
     sum.add_all(&counts(5));
-    assert_eq!(before[2].counts, sum);
+    assert_eq!(before[2].1, sum);
     drop(store);
     let (store, log) = logged(|| open(&files));
     assert_eq!(all(&store).await, before);
@@ -164,8 +162,8 @@ async fn counts_of_a_later_version_are_passed_over() {
     fs::write(&files.path, text).unwrap();
     let (store, log) = logged(|| open(&files));
     let found = all(&store).await;
-    assert_eq!(found[0].counts.get(Counted::Keys), 5);
-    assert_eq!(found[0].counts.get(Counted::Requests), 0);
+    assert_eq!(found[0].1.get(Counted::Keys), 5);
+    assert_eq!(found[0].1.get(Counted::Requests), 0);
     assert_eq!(log, "");
 }
 
@@ -191,7 +189,7 @@ async fn what_cannot_be_written_is_not_counted_yet() {
     // Both were counted, though the file was not there for the second.
     let mut sum = counts(1);
     sum.add_all(&counts(1));
-    assert_eq!(all(&open(&files)).await[0].counts, sum);
+    assert_eq!(all(&open(&files)).await[0].1, sum);
     // A data directory that was moved away is not begun anew in its place.
     let moved = files.root.path().join("data");
     let store = FileCountStore::open(&moved.join("counts.jsonl"));
@@ -222,7 +220,7 @@ async fn a_minute_at_a_time_goes_to_its_hour_and_the_rest_at_the_stop() {
     let recording = tokio::spawn(recording);
     let counted = async || {
         let hours = all(&*store).await.into_iter();
-        let keys = hours.map(|it| it.counts.get(Counted::Keys));
+        let keys = hours.map(|(_, counts)| counts.get(Counted::Keys));
         keys.collect::<Vec<_>>()
     };
     metrics.keys.increase();
@@ -262,7 +260,7 @@ async fn what_could_not_be_stored_is_stored_later() {
         tokio::join!(recording, outage);
     })
     .await;
-    assert_eq!(all(&*store).await[0].counts.get(Counted::Keys), 3);
+    assert_eq!(all(&*store).await[0].1.get(Counted::Keys), 3);
     let line = "hourly counts cannot be stored";
     // Once for the outage, and once that it is over.
     assert_eq!(log.matches(line).count(), 1, "{log}");
@@ -279,7 +277,12 @@ async fn the_program_keeps_its_counts_at_a_stop() {
         let (status, log) = program.stop(Signal::TERM);
         assert_eq!(status, Some(0), "{log}");
         let found = all(&FileCountStore::open(&path.join("counts.jsonl"))).await;
-        let sum = |counted| found.iter().map(|it| it.counts.get(counted)).sum::<u64>();
+        let sum = |counted| {
+            found
+                .iter()
+                .map(|(_, counts)| counts.get(counted))
+                .sum::<u64>()
+        };
         let counted = [Counted::SignUps, Counted::Renewals, Counted::Requests];
         assert_eq!(counted.map(sum), [1, run - 1, run]);
     }

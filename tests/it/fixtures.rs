@@ -21,9 +21,7 @@ use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::domain::Failure;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
-use landing_api::domain::consent::{
-    Confirming, Consent, LeaveToken, SignUpWay, StatusCounts, TextDigest,
-};
+use landing_api::domain::consent::{Consent, LeaveToken, SignUpWay, StatusCounts, TextDigest};
 use landing_api::domain::contact::{
     Contact, Erasure, ImportOutcome, Origin, OriginHash, SignUp, Subscription,
 };
@@ -306,7 +304,7 @@ pub(crate) fn sign_up_of(email: EmailAddress, origin: Origin, at: Timestamp) -> 
         email,
         origin,
         at,
-        consent: Consent::bare(at, SignUpWay::Form),
+        consent: bare_consent(at, SignUpWay::Form),
         consent_text: None,
         leave_token: LeaveToken::from_bytes(*token.as_bytes()),
         notice: None,
@@ -320,10 +318,22 @@ pub(crate) fn of_sign_up(contact: &mut Contact, sign_up: SignUp) {
     contact.leave_token = Some(sign_up.leave_token);
 }
 
+/// A consent without further details.
+pub(crate) fn bare_consent(at: Timestamp, way: SignUpWay) -> Consent {
+    Consent {
+        at,
+        way,
+        language: None,
+        text: None,
+        source: None,
+        ip: None,
+    }
+}
+
 /// A sign-up of which nothing is known.
 pub(crate) fn no_evidence() -> Evidence {
     Evidence {
-        consent: Consent::bare(START, SignUpWay::Api),
+        consent: bare_consent(START, SignUpWay::Api),
         text: None,
     }
 }
@@ -734,7 +744,7 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
         ip: Option<IpAddr>,
         notice: Option<Delivery>,
         now: Timestamp,
-    ) -> Result<Confirming, StoreError> {
+    ) -> Result<bool, StoreError> {
         delayed(self.0.confirm(token, ip, notice, now)).await
     }
 

@@ -868,7 +868,7 @@ impl ModelClient for PanickingModelClient {
     async fn reply(
         &self,
         _conversation: &Conversation,
-        _sink: &dyn AnswerSink,
+        _sink: Option<&dyn AnswerSink>,
     ) -> Result<ModelReply, ModelError> {
         panic!("the secret cause");
     }

@@ -2,7 +2,7 @@
 
 use landing_api::config::Invocation;
 use landing_api::domain::accent::Accent;
-use landing_api::domain::mail::LetterTemplate;
+use landing_api::domain::mail::LetterContent;
 use landing_api::domain::time::DAY_MS;
 use landing_api::http::answer::problem;
 use landing_api::site::{Image, Site, SiteFacts, SiteFile};
@@ -300,12 +300,12 @@ fn the_page_of_errors_lists_every_code_with_its_page() {
     }
 }
 
-fn letters(facts: &SiteFacts, files: &[SiteFile]) -> [LetterTemplate; 4] {
+fn letters(facts: &SiteFacts, files: &[SiteFile]) -> [LetterContent; 4] {
     let site = Site::render(facts, &problem::pages(), files, &[]);
     site.unwrap().letters.clone()
 }
 
-const LINK: &str = LetterTemplate::LINK;
+const LINK: &str = LetterContent::LINK;
 
 /// In each language: the button, the signature, and the way to the imprint.
 #[test]
@@ -327,7 +327,7 @@ fn the_mail_that_asks_to_confirm_has_a_button_and_is_signed() {
         ("Confirmar suscripción", "plazo de 1 día:", "Aviso legal"),
     ];
     for (letter, (button, days, imprint)) in letters(&facts, &[]).iter().zip(words) {
-        let LetterTemplate { text, html, .. } = letter;
+        let LetterContent { text, html, .. } = letter;
         assert!(letter.subject.ends_with("Café & <C>"), "{letter:?}");
         let signature = format!(
             "\n\nCafé & <C>\nhttps://api.example.com\n{imprint}: https://api.example.com/imprint?a&b\n"

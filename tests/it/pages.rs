@@ -386,7 +386,7 @@ fn every_module_imports_those_of_its_own_version() {
 fn the_script_waits_a_little_longer_than_the_service_takes() {
     let script = document(&facts(), "/embed.js");
     let seconds = |name: &str| -> u64 {
-        let (_, value) = script.split_once(&format!("const {name}=")).unwrap();
+        let (_, value) = script.split_once(&format!("const {name} = ")).unwrap();
         value.split(';').next().unwrap().parse().unwrap()
     };
     // The body may take as long to arrive as the reader of bodies gives it.

@@ -237,7 +237,7 @@ impl ModelClient for WaitingModelClient {
     async fn reply(
         &self,
         _conversation: &Conversation,
-        _sink: &dyn AnswerSink,
+        _sink: Option<&dyn AnswerSink>,
     ) -> Result<ModelReply, ModelError> {
         self.asked.add_permits(1);
         self.let_answer.acquire().await.unwrap().forget();

@@ -120,7 +120,7 @@ async fn windows_and_counts_go_on() {
             (Counted::Renewals, 1),
             (Counted::Keys, 2),
         ] {
-            assert_eq!(counted[0].counts.get(what), number, "{name}");
+            assert_eq!(counted[&hour].get(what), number, "{name}");
         }
     }
 }

@@ -6,9 +6,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use landing_api::domain::consent::{
-    Confirming, ContactStatus, LeaveToken, StatusCounts, TextDigest,
-};
+use landing_api::domain::consent::{ContactStatus, LeaveToken, StatusCounts, TextDigest};
 use landing_api::domain::contact::{Contact, Erasure, ImportOutcome, SignUp, Subscription};
 use landing_api::domain::delivery::{Channel, Delivery};
 use landing_api::domain::email::EmailAddress;
@@ -158,20 +156,17 @@ impl ContactStore for MemoryContactStore {
         ip: Option<IpAddr>,
         notice: Option<Delivery>,
         now: Timestamp,
-    ) -> Result<Confirming, StoreError> {
+    ) -> Result<bool, StoreError> {
         self.fault.check()?;
         let mut contacts = lock(&self.contacts);
         let Some(contact) = contacts.with_token(token) else {
-            return Ok(Confirming::Unknown);
+            return Ok(false);
         };
-        if contact.confirm(now, ip) {
+        let is_confirmed = contact.confirm(now, ip);
+        if is_confirmed {
             self.deliveries.add(notice);
-            return Ok(Confirming::Confirmed);
         }
-        Ok(match contact.status() {
-            ContactStatus::Subscribed => Confirming::ConfirmedBefore,
-            ContactStatus::Pending | ContactStatus::Unsubscribed => Confirming::Unknown,
-        })
+        Ok(is_confirmed)
     }
 
     async fn refuse(&self, token: &LeaveToken, now: Timestamp) -> Result<bool, StoreError> {

@@ -1,6 +1,5 @@
 //! Hourly counts in a map.
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
@@ -14,7 +13,7 @@ use super::lock;
 /// Hourly counts in a map. It can be set to fail.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryCountStore {
-    hours: Mutex<BTreeMap<Hour, Counts>>,
+    hours: Mutex<HourlyCounts>,
     fault: Fault,
 }
 
@@ -35,13 +34,10 @@ impl CountStore for MemoryCountStore {
         Ok(())
     }
 
-    async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError> {
+    async fn list(&self, since: Hour, until: Hour) -> Result<HourlyCounts, StoreError> {
         self.fault.check()?;
-        let hours = lock(&self.hours);
-        let within = hours
-            .iter()
-            .filter(|(hour, _)| (since..until).contains(hour));
-        let listed = within.map(|(&hour, &counts)| HourlyCounts { hour, counts });
-        Ok(listed.collect())
+        let mut hours = lock(&self.hours).clone();
+        hours.retain(|hour, _| (since..until).contains(hour));
+        Ok(hours)
     }
 }

@@ -33,7 +33,8 @@ impl ScriptedMailSender {
 impl MailSender for ScriptedMailSender {
     fn write(&self, letter: &Letter) -> Result<String, MailError> {
         let leave = letter.leave_url.as_deref().unwrap_or_default();
-        let parts = [&*letter.subject, &letter.text, &letter.html, leave];
+        let content = &letter.content;
+        let parts = [&*content.subject, &content.text, &content.html, leave];
         Ok(parts.join("\n"))
     }
 

@@ -49,14 +49,16 @@ impl ModelClient for ScriptedModelClient {
     async fn reply(
         &self,
         conversation: &Conversation,
-        sink: &dyn AnswerSink,
+        sink: Option<&dyn AnswerSink>,
     ) -> Result<ModelReply, ModelError> {
         lock(&self.asked).push(conversation.clone());
         let answer = lock(&self.answers)
             .pop_front()
             .unwrap_or_else(|| Ok("Hello, I am the scripted assistant.".to_owned()))?;
-        for word in answer.split_inclusive(' ') {
-            sink.push(word).await?;
+        if let Some(sink) = sink {
+            for word in answer.split_inclusive(' ') {
+                sink.push(word).await?;
+            }
         }
         Ok(answer.into())
     }
@@ -86,10 +88,6 @@ impl MemoryAnswerSink {
 
 #[async_trait]
 impl AnswerSink for MemoryAnswerSink {
-    fn is_streamed(&self) -> bool {
-        true
-    }
-
     async fn push(&self, text: &str) -> Result<(), SinkClosed> {
         let mut pieces = lock(&self.pieces);
         if self.pieces_max.is_some_and(|most| pieces.len() >= most) {

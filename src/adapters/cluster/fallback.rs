@@ -10,7 +10,7 @@ use crate::domain::macros::hidden;
 use crate::domain::{Decision, Policies, PolicyName, Quota, Timestamp};
 use crate::metrics::Metrics;
 use crate::ports::{
-    Admission, BusyWindow, Charge, Clock, Issuer, LimiterError, RateLimiter, Receipt, WindowSet,
+    Admission, BusyWindow, Charge, Clock, LimiterError, RateLimiter, Receipt, WindowSet,
 };
 
 /// Lets an engine decide that several nodes share. While it is unavailable this node decides alone, with its share
@@ -73,7 +73,7 @@ impl RateLimiter for FallbackRateLimiter {
         let Ok(admission) = self.engine.acquire(charges, now).await else {
             self.metrics.local_decisions.increase();
             let mut admission = self.own.acquire(&self.shared(charges), now).await?;
-            admission.receipt.issuer = Issuer::Fallback;
+            admission.receipt.is_local = true;
             return Ok(admission);
         };
         for (charge, entry) in charges.iter().zip(&admission.receipt.entries) {
@@ -93,7 +93,7 @@ impl RateLimiter for FallbackRateLimiter {
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
         let refunded = self.own.refund(receipt.clone(), now).await;
-        if receipt.issuer == Issuer::Fallback {
+        if receipt.is_local {
             return refunded;
         }
         let entries = receipt.entries.iter();

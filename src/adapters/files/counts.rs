@@ -35,11 +35,9 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// Our own files are at most a fifth of this.
 pub(crate) const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-type Hours = BTreeMap<Hour, Counts>;
-
 /// Hourly counts in a file.
 #[derive(Clone, Debug)]
-pub struct FileCountStore(Arc<SmallFile<Hours>>);
+pub struct FileCountStore(Arc<SmallFile<HourlyCounts>>);
 
 /// A line of the file. Counts of a later version are skipped, and lines of one hour are added up.
 #[derive(Serialize, Deserialize)]
@@ -53,7 +51,7 @@ impl FileCountStore {
     /// The counts in the file at `path`, which is created with the first counts. A file that cannot be read is set
     /// aside with a warning, and counting starts from scratch.
     pub fn open(path: &Path) -> Self {
-        let mut hours = Hours::new();
+        let mut hours = HourlyCounts::new();
         match read_lines(path, FILE_BYTES_MAX, "an hour with its counts", parse) {
             Ok(lines) => {
                 for (hour, counts) in lines {
@@ -99,18 +97,14 @@ impl CountStore for FileCountStore {
         in_background("counts", adding).await.map(drop)
     }
 
-    async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError> {
-        if since >= until {
-            return Ok(Vec::new());
-        }
-        let hours = self.0.read();
-        let within = hours.range(since..until);
-        let listed = within.map(|(&hour, &counts)| HourlyCounts { hour, counts });
-        Ok(listed.collect())
+    async fn list(&self, since: Hour, until: Hour) -> Result<HourlyCounts, StoreError> {
+        let mut hours = self.0.read().clone();
+        hours.retain(|hour, _| (since..until).contains(hour));
+        Ok(hours)
     }
 }
 
-impl ToLines for Hours {
+impl ToLines for HourlyCounts {
     fn to_lines(&self) -> io::Result<String> {
         json_lines(self.iter().map(|(hour, counts)| {
             let counted = counts.iter().filter(|(_, number)| *number > 0);

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use futures_util::StreamExt as _;
 
 use crate::domain::{
-    Channel, Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome,
-    LeaveToken, MacKey, SignUp, StatusCounts, Subscription, TextDigest, Timestamp, Tombstone,
+    Channel, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken,
+    MacKey, SignUp, StatusCounts, Subscription, TextDigest, Timestamp, Tombstone,
 };
 use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
 
@@ -100,21 +100,17 @@ impl ContactStore for LedgerStore {
         ip: Option<IpAddr>,
         notice: Option<Delivery>,
         now: Timestamp,
-    ) -> Result<Confirming, StoreError> {
+    ) -> Result<bool, StoreError> {
         let token = *token;
         self.commit(Some(now), move |draft| {
-            let Some(mut contact) = with_token(draft, &token)? else {
-                return Ok(Confirming::Unknown);
+            let found = with_token(draft, &token)?;
+            let Some(mut contact) = found.filter(Contact::is_pending) else {
+                return Ok(false);
             };
-            if !contact.confirm(now, ip) {
-                return Ok(match contact.status() {
-                    ContactStatus::Subscribed => Confirming::ConfirmedBefore,
-                    ContactStatus::Pending | ContactStatus::Unsubscribed => Confirming::Unknown,
-                });
-            }
+            contact.confirm(now, ip);
             draft.put(State::Contact(contact))?;
             notify(draft, notice)?;
-            Ok(Confirming::Confirmed)
+            Ok(true)
         })
         .await
     }

@@ -39,7 +39,14 @@ fn sign_up(email: &str) -> SignUp {
             credential: None,
         },
         at: NOW,
-        consent: Consent::bare(NOW, SignUpWay::Form),
+        consent: Consent {
+            at: NOW,
+            way: SignUpWay::Form,
+            language: None,
+            text: None,
+            source: None,
+            ip: None,
+        },
         consent_text: None,
         leave_token: LeaveToken::from_bytes(*TextDigest::of(email).as_bytes()),
     }

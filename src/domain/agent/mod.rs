@@ -177,14 +177,14 @@ const fn instant([a, b, c, d, e, f]: [u8; INSTANT_LEN]) -> Timestamp {
     Timestamp::from_ms(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
-fn encode(prefix: &str, bytes: &[u8]) -> String {
+pub(super) fn encode(prefix: &str, bytes: &[u8]) -> String {
     let mut text = prefix.to_owned();
     BASE32_NOPAD.encode_append(bytes, &mut text);
     text
 }
 
 /// The bytes after `prefix`. `None` unless `text` is the canonical encoding of N bytes.
-fn decode<const N: usize>(prefix: &str, text: &str) -> Option<[u8; N]> {
+pub(super) fn decode<const N: usize>(prefix: &str, text: &str) -> Option<[u8; N]> {
     let digits = text.strip_prefix(prefix)?;
     if digits.len() != BASE32_NOPAD.encode_len(N) {
         return None;

@@ -124,8 +124,7 @@ impl Variant {
         } = representation;
         let mut headers = HeaderMap::new();
         insert(&mut headers, CONTENT_TYPE, media_type);
-        let max_age = format!("public, max-age={}", document.max_age_s);
-        insert(&mut headers, CACHE_CONTROL, &max_age);
+        insert(&mut headers, CACHE_CONTROL, "public, max-age=300");
         // Images are compressed already, but for SVG.
         let is_image = media_type.starts_with("image/") && media_type != SVG;
         let is_worth = !is_image && representation.body.len() >= COMPRESSED_LEN_MIN;

@@ -71,7 +71,7 @@ async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem
     let app = context.app();
     let registered =
         register_agent(&*app.entropy, app.meter(), context.now, &context.client).await?;
-    let registration = &registered.registration;
+    let registration = &registered.token.registration;
     let client_id = registration.client_id();
     tracing::info!(request.id = %context.id, agent.client_id = client_id, "an agent registered");
     let token = registered.token.encode(&app.secrets.access_token);

@@ -4,14 +4,13 @@
 use hyper::StatusCode;
 use hyper::body::Bytes;
 
-use crate::domain::{Conversation, Decision};
+use crate::domain::{Conversation, Decision, QuotaToken};
 use crate::http::endpoint::{Handled::Now, later};
 use crate::http::request::json;
 use crate::http::request::negotiate::{self, prefers_events};
 use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
-use crate::ports::NullSink;
 use crate::site::tools::Tool;
-use crate::usecases::ask_assistant::{self as usecase, Answered, ChatIdentity};
+use crate::usecases::ask_assistant::{self as usecase, Answered};
 
 use crate::http::handlers::chat_wire::{
     self, chat_response, fallback_cause, quota_response, set_cookie,
@@ -40,7 +39,7 @@ pub(crate) const QUOTA: Endpoint = Endpoint {
     tool: Some(McpTool {
         tool: Tool::GetAssistantQuota,
         handler: |context, arguments| match json::read_no_members(&arguments) {
-            Ok(()) => later(show_quota(context.clone(), ChatIdentity::Program)),
+            Ok(()) => later(show_quota(context.clone(), None)),
             Err(problem) => Now(Err(problem)),
         },
     }),
@@ -62,7 +61,7 @@ async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
 /// Answers a client that calls the tool.
 async fn ask(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {
     let conversation = chat_wire::read_request(&arguments, Unknown::Rejected)?;
-    let answered = take_turn(&context, ChatIdentity::Program, &conversation).await?;
+    let answered = take_turn(&context, None, &conversation).await?;
     Ok(answer(&context, answered, true))
 }
 
@@ -75,12 +74,12 @@ fn answer(context: &RequestContext, answered: Answered, is_tool: bool) -> Reply 
 
 async fn take_turn(
     context: &RequestContext,
-    identity: ChatIdentity,
+    visitor: Option<QuotaToken>,
     conversation: &Conversation,
 ) -> Result<Answered, Problem> {
-    let (_share, turn) = chat_wire::take_turn(context, identity).await?;
+    let (_share, turn) = chat_wire::take_turn(context, visitor).await?;
     let app = context.app();
-    let answer = usecase::answer(app.assistant(), app.meter(), turn, conversation, &NullSink);
+    let answer = usecase::answer(app.assistant(), app.meter(), turn, conversation, None);
     tokio::select! {
         answered = answer => answered.map_err(|error| chat_wire::problem(context, error)),
         // Dropping the answer stops the model. The turn stays charged.
@@ -88,13 +87,19 @@ async fn take_turn(
     }
 }
 
-async fn standing(context: RequestContext, identity: ChatIdentity) -> Result<Decision, Problem> {
+async fn standing(
+    context: RequestContext,
+    visitor: Option<QuotaToken>,
+) -> Result<Decision, Problem> {
     let (app, client) = (context.app(), &context.client);
-    Ok(usecase::remaining_turns(app.meter(), app.clock.now(), client, identity).await?)
+    Ok(usecase::remaining_turns(app.meter(), app.clock.now(), client, visitor).await?)
 }
 
-async fn show_quota(context: RequestContext, identity: ChatIdentity) -> Result<Reply, Problem> {
-    let decision = standing(context, identity).await?;
+async fn show_quota(
+    context: RequestContext,
+    visitor: Option<QuotaToken>,
+) -> Result<Reply, Problem> {
+    let decision = standing(context, visitor).await?;
     let response = quota_response(&decision);
     Ok(Reply::json(StatusCode::OK, response).with_decision(decision))
 }

@@ -13,7 +13,7 @@ use crate::http::request::json;
 use crate::http::server::shares::Share;
 use crate::http::{Code, Errors, JsonValue, Problem, RequestContext, Unknown};
 use crate::ports::ModelError;
-use crate::usecases::ask_assistant::{self as usecase, Answered, ChatError, ChatIdentity, Turn};
+use crate::usecases::ask_assistant::{self as usecase, Answered, ChatError, Turn};
 
 /// The endpoint's name in the log.
 pub(super) const NAME: &str = "assistant.chat";
@@ -42,7 +42,7 @@ fn numbers(decision: &Decision) -> [u32; 3] {
 /// releases the former.
 pub(super) async fn take_turn(
     context: &RequestContext,
-    identity: ChatIdentity,
+    visitor: Option<QuotaToken>,
 ) -> Result<(Option<Share>, Turn), Problem> {
     let (app, client) = (context.app(), &context.client);
     let turns = context.state().turns.as_ref();
@@ -51,7 +51,7 @@ pub(super) async fn take_turn(
         let detail = "Too many questions from this network are being answered at once.";
         Problem::new(Code::ModelUnavailable, detail).because(cause)
     })?;
-    let begun = usecase::begin_turn(app.assistant(), app.meter(), context.now, client, identity);
+    let begun = usecase::begin_turn(app.assistant(), app.meter(), context.now, client, visitor);
     let turn = begun.await.map_err(|error| problem(context, error))?;
     Ok((share, turn))
 }

@@ -11,7 +11,7 @@ use hyper::body::Bytes;
 use hyper::header::REFERRER_POLICY;
 use serde_json::json;
 
-use crate::domain::{Confirming, Contact, ContactStatus, LeaveToken};
+use crate::domain::{Contact, ContactStatus, LeaveToken};
 use crate::http::answer::documents::NO_REFERRER;
 use crate::http::answer::page::WrittenPage;
 use crate::http::endpoint::later;
@@ -97,11 +97,15 @@ async fn take_answer(context: RequestContext, body: Bytes) -> Result<Reply, Prob
     let state = match sent.first("answer") {
         Some("confirm") => {
             let ip = app.settings.keeps_consent_ip.then_some(context.address);
-            let (contacts, notices, metrics) = (&*app.contacts, app.notices(), &app.metrics);
-            match confirm(contacts, notices, metrics, token, ip, context.now).await? {
-                Confirming::Confirmed => "confirmed",
-                Confirming::ConfirmedBefore => "confirmed-again",
-                Confirming::Unknown => "unconfirmed",
+            let (contacts, metrics) = (&*app.contacts, &app.metrics);
+            let webhook = app.webhook.as_deref();
+            let (link, now) = ((token, contact), context.now);
+            let is_new = confirm(contacts, webhook, metrics, link, ip, now).await?;
+            match contact.status() {
+                ContactStatus::Unsubscribed => "unconfirmed",
+                ContactStatus::Pending | ContactStatus::Subscribed if is_new => "confirmed",
+                // Perhaps by a second click a moment ago.
+                ContactStatus::Pending | ContactStatus::Subscribed => "confirmed-again",
             }
         }
         Some("refuse") => unsubscribe(&context, token, contact).await?,
@@ -118,7 +122,8 @@ async fn unsubscribe(
     contact: &Contact,
 ) -> Result<&'static str, Problem> {
     let (app, now) = (context.app(), context.now);
-    leave(&*app.contacts, app.notices(), &app.metrics, token, now).await?;
+    let (webhook, link) = (app.webhook.as_deref(), (token, contact));
+    leave(&*app.contacts, webhook, &app.metrics, link, now).await?;
     Ok(match contact.status() {
         // It gets no email for a while.
         ContactStatus::Pending => "refused",

@@ -67,7 +67,13 @@ async fn write_stream(
 ) {
     let started = Instant::now();
     let (app, deadline) = (context.app(), chat_wire::DEADLINE);
-    let answer = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &sink);
+    let answer = usecase::answer(
+        app.assistant(),
+        app.meter(),
+        turn,
+        &conversation,
+        Some(&sink),
+    );
     let outcome = tokio::select! {
         outcome = catch_panic(timeout(deadline, answer)) => outcome,
         // Dropping the answer ends the model's work and frees its permit.
@@ -124,10 +130,6 @@ impl DeltaSink {
 
 #[async_trait]
 impl AnswerSink for DeltaSink {
-    fn is_streamed(&self) -> bool {
-        true
-    }
-
     async fn push(&self, text: &str) -> Result<(), SinkClosed> {
         self.begin(Ok(None));
         let delta = json!({ "text": text }).to_string();

@@ -2,8 +2,7 @@
 //!
 //! HTML in the source is shown as text, as are links that would run a script. Comments are removed; one on a
 //! line of its own is a hint to the assistant, or puts the page in the navigation. A link with the title
-//! `button` is a button. Images from the operator's folder are shown; others become links, because the pages'
-//! policy loads none.
+//! `button` is a button. Images must be in the operator's folder: the pages' policy loads no others.
 
 #![allow(
     clippy::wildcard_enum_match_arm,
@@ -12,7 +11,7 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 use crate::domain::Passage;
 
@@ -27,7 +26,7 @@ pub(super) struct Article {
     pub(super) sections: Vec<Section>,
     /// The source without its comments, with the URLs of its images.
     pub(super) markdown: String,
-    /// The first image missing from the operator's folder.
+    /// The URL of the first image that is not in the operator's folder.
     pub(super) missing_image: Option<String>,
     /// The page's name in the navigation, if it is listed there.
     pub(super) navigation: Option<String>,
@@ -95,7 +94,7 @@ pub(super) fn read(markdown: &str, images: &Images) -> Option<Article> {
     })
 }
 
-/// `markdown` as HTML, without anchors and images.
+/// `markdown` as HTML, without anchors.
 pub(super) fn to_html(markdown: &str) -> String {
     let images = Images::default();
     let mut filter = Filter::new(markdown, &images);
@@ -113,7 +112,7 @@ fn parse(markdown: &str) -> Parser<'_> {
     Parser::new_ext(markdown, Options::ENABLE_TABLES)
 }
 
-/// Turns HTML into text and foreign images into links, and removes comments. The HTML that it lets pass are the hints.
+/// Turns HTML and links to scripts into text, and removes comments. The HTML that it lets pass are the hints.
 #[derive(Debug)]
 struct Filter<'a> {
     source: &'a str,
@@ -122,8 +121,8 @@ struct Filter<'a> {
     edits: Vec<(Range<usize>, &'static str)>,
     navigation: Option<String>,
     is_in_comment: bool,
-    /// The end of each open link and image, if it is shown. Links are never nested.
-    open: Vec<Option<TagEnd>>,
+    /// Links are never nested.
+    is_in_hidden_link: bool,
     missing_image: Option<String>,
 }
 
@@ -135,7 +134,7 @@ impl<'a> Filter<'a> {
             edits: Vec::new(),
             navigation: None,
             is_in_comment: false,
-            open: Vec::new(),
+            is_in_hidden_link: false,
             missing_image: None,
         }
     }
@@ -166,67 +165,45 @@ impl<'a> Filter<'a> {
                 (!self.is_in_comment).then_some(Event::Text(html))
             }
             Event::Start(Tag::Image {
-                dest_url,
-                title,
-                id,
-                ..
-            }) => {
-                let Some(name) = Images::name_in(&dest_url) else {
-                    return self.open_link(LinkType::Inline, dest_url, title);
-                };
-                if !self.images.contains(name) {
-                    let missing = || name.to_owned();
-                    self.missing_image.get_or_insert_with(missing);
-                    return self.open_link(LinkType::Inline, dest_url, title);
-                }
-                self.edit_image(&dest_url, name, range);
-                self.open.push(Some(TagEnd::Image));
-                Some(Event::Start(Tag::Image {
-                    link_type: LinkType::Inline,
-                    dest_url: CowStr::from(format!("{FOLDER}{name}")),
-                    title,
-                    id,
-                }))
-            }
-            Event::Start(Tag::Link {
                 link_type,
                 dest_url,
                 title,
-                ..
-            }) => self.open_link(link_type, dest_url, title),
-            Event::End(TagEnd::Image | TagEnd::Link) => self.open.pop().flatten().map(Event::End),
+                id,
+            }) => Some(Event::Start(Tag::Image {
+                link_type,
+                dest_url: self.image_url(dest_url, range),
+                title,
+                id,
+            })),
+            Event::Start(Tag::Link { dest_url, .. }) if holds_content(&dest_url) => {
+                self.is_in_hidden_link = true;
+                None
+            }
+            Event::End(TagEnd::Link) if self.is_in_hidden_link => {
+                self.is_in_hidden_link = false;
+                None
+            }
             event => Some(event),
         }
     }
 
-    fn open_link(
-        &mut self,
-        link_type: LinkType,
-        dest_url: CowStr<'a>,
-        title: CowStr<'a>,
-    ) -> Option<Event<'a>> {
-        let is_shown = !holds_content(&dest_url) && !self.open.contains(&Some(TagEnd::Link));
-        self.open.push(is_shown.then_some(TagEnd::Link));
-        let link = Event::Start(Tag::Link {
-            link_type,
-            dest_url,
-            title,
-            id: CowStr::Borrowed(""),
-        });
-        is_shown.then_some(link)
-    }
-
-    /// Puts the folder before the `name` of the image at `range` of the source. A reference is defined elsewhere, and
-    /// stays unchanged.
-    fn edit_image(&mut self, url: &str, name: &str, range: Range<usize>) {
+    /// The URL of the image at `range` of the source, which also gets it. A reference is defined elsewhere, and stays
+    /// unchanged.
+    fn image_url(&mut self, url: CowStr<'a>, range: Range<usize>) -> CowStr<'a> {
+        let name = url.strip_prefix(FOLDER).unwrap_or(&url);
+        if !self.images.contains(name) {
+            self.missing_image.get_or_insert_with(|| url.to_string());
+            return url;
+        }
         let image = self.source.get(range.clone()).unwrap_or_default();
-        if url == name
+        if *url == *name
             && let Some(target) = image.rfind("](")
             && let Some(at) = image.get(target..).and_then(|source| source.find(name))
         {
             let at = range.start + target + at;
             self.edits.push((at..at, FOLDER));
         }
+        CowStr::from(format!("{FOLDER}{name}"))
     }
 }
 

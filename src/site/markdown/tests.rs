@@ -159,31 +159,3 @@ fn links_that_hold_a_script_are_text() {
         assert_eq!(to_html(&format!("[a]({url})")), link);
     }
 }
-
-#[test]
-fn an_image_becomes_a_link() {
-    for (markdown, html) in [
-        (
-            "![A crane](https://a.example/b.png \"Big\")",
-            "<a href=\"https://a.example/b.png\" title=\"Big\">A crane</a>",
-        ),
-        (
-            "![A *big* crane][c]\n\n[c]: /c.png",
-            "<a href=\"/c.png\">A <em>big</em> crane</a>",
-        ),
-        ("a ![b](data:image/png;base64,AA) c", "a b c"),
-        ("a ![b](DATA:,) c", "a b c"),
-        (
-            "[![logo](/l.png) us](/about)",
-            "<a href=\"/about\">logo us</a>",
-        ),
-        (
-            "![a ![b](/c)](/d) ![e](/f)",
-            "<a href=\"/d\">a b</a> <a href=\"/f\">e</a>",
-        ),
-        ("![a [b](/c)](/d)", "<a href=\"/d\">a b</a>"),
-        ("![](", "![]("),
-    ] {
-        assert_eq!(to_html(markdown), format!("<p>{html}</p>\n"), "{markdown}");
-    }
-}

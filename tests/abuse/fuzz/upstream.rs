@@ -159,7 +159,7 @@ impl ModelClient for Clients {
     async fn reply(
         &self,
         conversation: &Conversation,
-        sink: &dyn AnswerSink,
+        sink: Option<&dyn AnswerSink>,
     ) -> Result<ModelReply, ModelError> {
         self.current().reply(conversation, sink).await
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landing_api::domain::consent::{
-    Confirmation, Confirming, Consent, ContactStatus, LeaveToken, SignUpWay, Source, TextDigest,
+    Confirmation, Consent, ContactStatus, LeaveToken, SignUpWay, Source, TextDigest,
 };
 use landing_api::domain::contact::{Contact, ImportOutcome, Origin, SignUp, Signers, Subscription};
 use landing_api::domain::email::EmailAddress;
@@ -161,7 +161,7 @@ async fn a_contact_counts_once_it_is_confirmed(store: &dyn ContactStore) {
     );
     assert_eq!(again.consent, pending.consent);
     let confirmed = store.confirm(&token, ip, None, LATE).await;
-    assert_eq!(confirmed, Ok(Confirming::Confirmed));
+    assert_eq!(confirmed, Ok(true));
     let confirmed = kept(store, name).await;
     let expected = Confirmation {
         mailed_at: None,
@@ -173,11 +173,11 @@ async fn a_contact_counts_once_it_is_confirmed(store: &dyn ContactStore) {
     assert_eq!(confirmed.status(), ContactStatus::Subscribed);
     assert_eq!(store.status_counts().await, Ok(before));
     let again = store.confirm(&token, None, None, LATE.plus_ms(1)).await;
-    assert_eq!(again, Ok(Confirming::ConfirmedBefore));
+    assert_eq!(again, Ok(false));
     assert_eq!(kept(store, name).await, confirmed);
     let unknown = LeaveToken::from_bytes([9; 16]);
     let unknown = store.confirm(&unknown, None, None, LATE).await;
-    assert_eq!(unknown, Ok(Confirming::Unknown));
+    assert_eq!(unknown, Ok(false));
     // Nobody asks a second time.
     store.keep(asked(name, LATE)).await.unwrap();
     let again = kept(store, name).await;
@@ -202,7 +202,7 @@ async fn who_has_left_stays_so_until_it_is_confirmed(store: &dyn ContactStore) {
     let token = kept(store, name).await.leave_token.unwrap();
     assert_eq!(store.leave(&token, None, EARLY).await, Ok(true));
     let confirmed = store.confirm(&token, None, None, EARLY).await;
-    assert_eq!(confirmed, Ok(Confirming::Unknown));
+    assert_eq!(confirmed, Ok(false));
     let mut tokens = Vec::new();
     for at in [LATE, LATE.plus_ms(1)] {
         store.keep(asked(name, at)).await.unwrap();
@@ -216,7 +216,7 @@ async fn who_has_left_stays_so_until_it_is_confirmed(store: &dyn ContactStore) {
     assert_ne!(tokens[0], token);
     assert_eq!(tokens[0], tokens[1]);
     let confirmed = store.confirm(&tokens[0], None, None, LATE).await;
-    assert_eq!(confirmed, Ok(Confirming::Confirmed));
+    assert_eq!(confirmed, Ok(true));
     let back = kept(store, name).await;
     assert_eq!(
         (back.status(), back.left_at),

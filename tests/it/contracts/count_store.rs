@@ -1,6 +1,6 @@
 //! What every [`CountStore`] must do.
 
-use landing_api::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
+use landing_api::domain::hourly_counts::{Counted, Counts, Hour, KEPT_HOURS};
 use landing_api::ports::CountStore;
 
 use crate::fixtures::START;
@@ -13,8 +13,9 @@ pub(crate) fn counts(number: u64) -> Counts {
     counts
 }
 
-async fn list(store: &dyn CountStore, since: Hour, until: Hour) -> Vec<HourlyCounts> {
-    store.list(since, until).await.unwrap()
+async fn list(store: &dyn CountStore, since: Hour, until: Hour) -> Vec<(Hour, Counts)> {
+    let hours = store.list(since, until).await.unwrap();
+    hours.into_iter().collect()
 }
 
 /// The whole contract; `store` is empty.
@@ -29,14 +30,7 @@ pub(crate) async fn check(store: &dyn CountStore) {
     let mut sum = counts(5);
     sum.add_all(&counts(2));
     store.add(now, &counts(2)).await.unwrap();
-    let first = HourlyCounts {
-        hour: earlier,
-        counts: counts(7),
-    };
-    let second = HourlyCounts {
-        hour: now,
-        counts: sum,
-    };
+    let (first, second) = ((earlier, counts(7)), (now, sum));
     assert_eq!(list(store, earlier, next).await, [first, second]);
     // From the first hour to before the last.
     assert_eq!(list(store, earlier, now).await, [first]);
@@ -48,10 +42,7 @@ pub(crate) async fn check(store: &dyn CountStore) {
     let later = Hour::of(earlier.start().plus_ms(KEPT_HOURS * 3_600_000));
     store.add(later, &counts(1)).await.unwrap();
     let end = Hour::of(later.start().plus_ms(3_600_000));
-    let kept: Vec<_> = list(store, earlier, end)
-        .await
-        .iter()
-        .map(|it| it.hour)
-        .collect();
+    let kept = list(store, earlier, end).await.into_iter();
+    let kept: Vec<_> = kept.map(|(hour, _)| hour).collect();
     assert_eq!(kept, [now, later]);
 }

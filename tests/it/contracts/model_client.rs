@@ -4,7 +4,7 @@ use landing_api::adapters::model::openai::Roots;
 use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
 use landing_api::domain::chat::Passage;
 use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
-use landing_api::ports::{ModelClient, ModelError, NullSink};
+use landing_api::ports::{ModelClient, ModelError};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,7 @@ use crate::twins::{MemoryAnswerSink, ScriptedModelClient};
 async fn reply(model: &dyn ModelClient, conversation: &Conversation) -> Result<String, ModelError> {
     let _permit = model.reserve()?;
     let sink = MemoryAnswerSink::default();
-    let answer = model.reply(conversation, &sink).await?.text;
+    let answer = model.reply(conversation, Some(&sink)).await?.text;
     let pieces = sink.pieces();
     assert_eq!(pieces.concat(), answer);
     assert!(!pieces.contains(&String::new()));
@@ -76,10 +76,10 @@ async fn check(model: &dyn ModelClient) {
     }
     assert_eq!(model.is_metered(), is_metered);
     let hello = conversation(&[(Role::User, "hello")]);
-    let whole = model.reply(&hello, &NullSink).await.map(|reply| reply.text);
+    let whole = model.reply(&hello, None).await.map(|reply| reply.text);
     assert_eq!(whole, reply(model, &hello).await);
     let closed = MemoryAnswerSink::closing_after(0);
-    let error = model.reply(&hello, &closed).await.unwrap_err();
+    let error = model.reply(&hello, Some(&closed)).await.unwrap_err();
     assert_eq!(error, ModelError::Abandoned);
 }
 

@@ -14,12 +14,11 @@ use landing_api::domain::secret::MacKey;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
     AnswerSink, ContactStore, LimiterError, ModelClient, ModelError, ModelPermit, ModelReply,
-    NullSink, RateLimiter, StoreError, WebhookSender,
+    RateLimiter, StoreError, WebhookSender,
 };
-use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError, ChatIdentity};
+use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError};
 use landing_api::usecases::issue_key::{IssueError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
-use landing_api::usecases::notices::Notices;
 use landing_api::usecases::subscribe::{Newsletter, SignUpFailure, SubscribeError, subscribe};
 
 use super::limiters::limiters;
@@ -74,7 +73,7 @@ impl Desk {
             provider,
             origin_key: &self.key,
             entropy: &self.entropy,
-            notices: Notices { webhook: None },
+            webhook: None,
             opt_in: None,
         }
     }
@@ -100,14 +99,14 @@ impl Desk {
         model: &dyn ModelClient,
         fallback: Option<&dyn ModelClient>,
     ) -> Result<Answered, ChatError> {
-        let asked = self.turn_to(&NullSink, limiter, (host, visitor), model, fallback);
+        let asked = self.turn_to(None, limiter, (host, visitor), model, fallback);
         asked.await
     }
 
     /// A turn whose answer goes to `sink`.
     async fn turn_to(
         &self,
-        sink: &dyn AnswerSink,
+        sink: Option<&dyn AnswerSink>,
         limiter: &dyn RateLimiter,
         (host, visitor): (u8, u8),
         model: &dyn ModelClient,
@@ -117,7 +116,6 @@ impl Desk {
             model,
             fallback,
             questions: &FileQuestionStore::default(),
-            entropy: &self.entropy,
         };
         let hello = Message {
             role: Role::User,
@@ -125,7 +123,7 @@ impl Desk {
         };
         let conversation = Conversation::parse(vec![hello]).unwrap();
         let (meter, now) = (self.meter(limiter), START);
-        let visitor = ChatIdentity::Visitor(QuotaToken::new([visitor; 16]));
+        let visitor = Some(QuotaToken::new([visitor; 16]));
         let turn = ask_assistant::begin_turn(assistant, meter, now, &client(host), visitor).await?;
         ask_assistant::answer(assistant, meter, turn, &conversation, sink).await
     }
@@ -228,7 +226,7 @@ impl ModelClient for FullModelClient {
     async fn reply(
         &self,
         _conversation: &Conversation,
-        _sink: &dyn AnswerSink,
+        _sink: Option<&dyn AnswerSink>,
     ) -> Result<ModelReply, ModelError> {
         panic!("it was asked without a permit");
     }
@@ -434,7 +432,9 @@ async fn a_reader_who_leaves_is_counted_as_such_and_is_no_failure_of_the_model()
     check(async |desk, limiter| {
         let model = ScriptedModelClient::new([Ok("One. Two.".to_owned()), Err(started())]);
         let gone = MemoryAnswerSink::closing_after(0);
-        let left = desk.turn_to(&gone, limiter, (1, 1), &model, None).await;
+        let left = desk
+            .turn_to(Some(&gone), limiter, (1, 1), &model, None)
+            .await;
         assert!(told_of_turn(left.unwrap_err()).starts_with("charged: "));
         assert_eq!(ended(&desk.metrics), [("abandoned", 1)]);
         assert_eq!(desk.metrics.model.last_error.get(), None);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use landing_api::adapters::files::operator_file::PasswordFile;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
-use landing_api::domain::{EmailAddress, Letter, RelaySecurity, Sender, mail};
+use landing_api::domain::{EmailAddress, Letter, LetterContent, RelaySecurity, Sender, mail};
 use landing_api::ports::{MailError, MailSender as _};
 use proptest::prelude::*;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -161,9 +161,11 @@ async fn sent(
 fn letter(subject: &str, text: &str, html: &str) -> Letter {
     Letter {
         to: EmailAddress::parse("ada.lovelace@example.com").unwrap(),
-        subject: subject.to_owned(),
-        text: text.to_owned(),
-        html: html.to_owned(),
+        content: LetterContent {
+            subject: subject.to_owned(),
+            text: text.to_owned(),
+            html: html.to_owned(),
+        },
         at: NOW,
         id: [7; 16],
         leave_url: None,

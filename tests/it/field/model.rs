@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landing_api::domain::chat::Role;
-use landing_api::ports::{ModelClient, ModelError, NullSink};
+use landing_api::ports::{ModelClient, ModelError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -33,7 +33,7 @@ async fn ask(script: Script) -> (String, Result<String, ModelError>) {
     let model = client(settings_at(&peer.url("/v1")));
     let sink = MemoryAnswerSink::default();
     let outcome = model
-        .reply(&question(), &sink)
+        .reply(&question(), Some(&sink))
         .await
         .map(|reply| reply.text);
     (sink.pieces().concat(), outcome)
@@ -323,7 +323,7 @@ async fn a_flood_of_interim_responses_ends_the_connection_and_a_few_are_skipped(
     const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
     let peer = Peer::start(vec![Script::repeating(HINTS)]).await;
     let model = client(settings_at(&peer.url("/v1")));
-    let error = model.reply(&question(), &NullSink).await.unwrap_err();
+    let error = model.reply(&question(), None).await.unwrap_err();
     assert!(
         error.to_string().contains("too many interim responses"),
         "{error}"
@@ -353,7 +353,7 @@ async fn asked_after(refused: Script, turns: usize) -> Vec<Value> {
     ];
     for _ in 0..turns {
         let reply = model
-            .reply(&conversation(&said), &NullSink)
+            .reply(&conversation(&said), None)
             .await
             .map(|reply| reply.text);
         assert_eq!(reply, Ok("Hi".to_owned()), "{:?}", peer.bodies());

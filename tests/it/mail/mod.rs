@@ -9,7 +9,7 @@ use std::sync::Arc;
 use landing_api::adapters::files::operator_file::PasswordFile;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::outbound::smtp::{SmtpMailSender, SmtpSettings};
-use landing_api::domain::{EmailAddress, Letter, RelaySecurity, Sender, mail};
+use landing_api::domain::{EmailAddress, Letter, LetterContent, RelaySecurity, Sender, mail};
 use landing_api::ports::{MailError, MailSender as _};
 use rcgen::CertificateParams;
 use tokio_rustls::TlsAcceptor;
@@ -27,9 +27,11 @@ fn to() -> EmailAddress {
 fn letter(subject: &str) -> Letter {
     Letter {
         to: to(),
-        subject: subject.to_owned(),
-        text: format!("Grüße, {}", "wort ".repeat(300)),
-        html: "<p>Grüße".to_owned(),
+        content: LetterContent {
+            subject: subject.to_owned(),
+            text: format!("Grüße, {}", "wort ".repeat(300)),
+            html: "<p>Grüße".to_owned(),
+        },
         at: NOW,
         id: [7; 16],
         leave_url: Some("https://landing.example/newsletter/leave/token".to_owned()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::OpenAiSettings;
-use landing_api::ports::{ModelClient, NullSink};
+use landing_api::ports::ModelClient;
 use serde_json::json;
 
 use crate::harness::Setup;
@@ -58,30 +58,21 @@ async fn slow_questions_of_one_visitor_close_the_assistant_to_nobody() {
     let slow: Vec<_> = (0..8)
         .map(|_| {
             let model = Arc::clone(&model);
-            tokio::spawn(async move {
-                model
-                    .reply(&question(), &NullSink)
-                    .await
-                    .map(|reply| reply.text)
-            })
+            tokio::spawn(
+                async move { model.reply(&question(), None).await.map(|reply| reply.text) },
+            )
         })
         .collect();
     for _ in 0..slow.len() {
         upstream.wait_until_asked().await;
     }
     upstream.script([Script::saying("Hello.")]);
-    let answer = model
-        .reply(&question(), &NullSink)
-        .await
-        .map(|reply| reply.text);
+    let answer = model.reply(&question(), None).await.map(|reply| reply.text);
     assert_eq!(answer.as_deref(), Ok("Hello."));
     for slow in slow {
         slow.await.unwrap().unwrap_err();
     }
-    let answer = model
-        .reply(&question(), &NullSink)
-        .await
-        .map(|reply| reply.text);
+    let answer = model.reply(&question(), None).await.map(|reply| reply.text);
     assert_eq!(
         answer.as_deref(),
         Ok("Hello."),
@@ -96,7 +87,7 @@ async fn slow_questions_of_one_visitor_close_the_assistant_to_nobody() {
 /// Asks `times` times; returns how often the upstream was asked in all.
 async fn asked_after(times: usize, model: &OpenAiModelClient, upstream: &Upstream) -> usize {
     for _ in 0..times {
-        model.reply(&question(), &NullSink).await.unwrap_err();
+        model.reply(&question(), None).await.unwrap_err();
     }
     upstream.asked().len()
 }
@@ -171,21 +162,18 @@ async fn the_first_byte_of_an_answer_ends_the_trial() {
             let sink = MemoryAnswerSink::default();
             if is_streamed {
                 asked
-                    .reply(&question(), &sink)
+                    .reply(&question(), Some(&sink))
                     .await
                     .map(|reply| reply.text)
             } else {
-                asked
-                    .reply(&question(), &NullSink)
-                    .await
-                    .map(|reply| reply.text)
+                asked.reply(&question(), None).await.map(|reply| reply.text)
             }
         });
         let mut answer = None;
         for _ in 0..100_000 {
             tokio::task::yield_now().await;
             answer = model
-                .reply(&question(), &NullSink)
+                .reply(&question(), None)
                 .await
                 .map(|reply| reply.text)
                 .ok();

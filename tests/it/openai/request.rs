@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use landing_api::adapters::model::openai::{BearerToken, OpenAiSettings};
 use landing_api::domain::chat::Role;
-use landing_api::ports::{ModelClient, ModelError, NullSink};
+use landing_api::ports::{ModelClient, ModelError};
 use serde_json::{Value, json};
 
 use super::upstream::{Script, Upstream};
@@ -66,7 +66,7 @@ async fn without_a_key_there_is_no_authorization() {
         ..settings(&upstream)
     };
     let turns = conversation(&[(Role::User, "hello")]);
-    client(settings).reply(&turns, &NullSink).await.unwrap();
+    client(settings).reply(&turns, None).await.unwrap();
     let asked = &upstream.asked()[0];
     assert!(!asked.headers.contains_key("authorization"));
     assert_eq!(asked.body["messages"][1]["content"], "hello");
@@ -111,7 +111,7 @@ async fn a_redirect_is_not_followed_and_a_kept_connection_is_used_again() {
     let client = client(settings(&upstream));
     let turns = conversation(&[(Role::User, "hello")]);
     for _ in 0..3 {
-        let error = client.reply(&turns, &NullSink).await.unwrap_err();
+        let error = client.reply(&turns, None).await.unwrap_err();
         assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
     }
     assert!(elsewhere.asked().is_empty());

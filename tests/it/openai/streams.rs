@@ -117,7 +117,7 @@ async fn check(script: Script, read: &str, kind: &str, text: &str) {
 async fn read(model: &dyn ModelClient) -> (Vec<String>, Result<String, ModelError>) {
     let sink = MemoryAnswerSink::default();
     let reply = model
-        .reply(&question(), &sink)
+        .reply(&question(), Some(&sink))
         .await
         .map(|reply| reply.text);
     (sink.pieces(), reply)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::Roots;
-use landing_api::ports::{ModelClient, NullSink};
+use landing_api::ports::ModelClient;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -58,10 +58,7 @@ async fn an_authority_that_is_trusted_vouches_and_any_other_is_refused_with_a_re
         let model = OpenAiModelClient::new(settings, roots, never).unwrap();
         let model = Arc::new(model);
         let reply = app_with(model.clone()).send(ask()).await;
-        let outcome = model
-            .reply(&question(), &NullSink)
-            .await
-            .map(|reply| reply.text);
+        let outcome = model.reply(&question(), None).await.map(|reply| reply.text);
         if is_trusted {
             assert_eq!(reply.json()["message"], "Safe.");
             assert_eq!(outcome, Ok("Safe.".to_owned()));

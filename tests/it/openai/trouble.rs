@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::http::server::ServerLimits;
-use landing_api::ports::{AnswerSink, ModelClient, ModelError, NullSink, SinkClosed};
+use landing_api::ports::{AnswerSink, ModelClient, ModelError, SinkClosed};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -66,7 +66,7 @@ async fn an_answer_that_only_lacks_its_end_is_an_answer() {
     let upstream = Upstream::start([script]).await;
     let sink = MemoryAnswerSink::default();
     let reply = client(settings(&upstream))
-        .reply(&question(), &sink)
+        .reply(&question(), Some(&sink))
         .await
         .map(|reply| reply.text);
     assert_eq!(reply, Ok("Hi".to_owned()));
@@ -90,7 +90,7 @@ async fn no_connection_and_no_name_are_refunded() {
     ] {
         let model = client(settings_at(&base_url));
         check_refund(&app_with(model.clone()).send(ask()).await, &base_url);
-        let error = model.reply(&question(), &NullSink).await.unwrap_err();
+        let error = model.reply(&question(), None).await.unwrap_err();
         assert!(error.to_string().contains("cannot connect"), "{error}");
     }
 }
@@ -102,7 +102,7 @@ async fn a_connection_that_is_not_made_within_five_seconds_is_given_up() {
     let address = listener.local_addr().unwrap();
     let model = client(settings_at(&format!("https://{address}/v1")));
     let began = Instant::now();
-    let error = model.reply(&question(), &NullSink).await.unwrap_err();
+    let error = model.reply(&question(), None).await.unwrap_err();
     assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
     assert!(began.elapsed() >= Duration::from_secs(5));
     assert!(began.elapsed() < Duration::from_secs(6));
@@ -172,10 +172,7 @@ async fn a_panic_elsewhere_or_a_dropped_turn_leaves_no_permit_taken() {
     let asked = Arc::clone(&model);
     let turn = tokio::spawn(async move {
         let _permit = permit;
-        asked
-            .reply(&question(), &NullSink)
-            .await
-            .map(|reply| reply.text)
+        asked.reply(&question(), None).await.map(|reply| reply.text)
     });
     upstream.wait_until_asked().await;
     assert_eq!(model.permits_free(), 3);
@@ -192,10 +189,6 @@ struct SlowSink {
 
 #[async_trait]
 impl AnswerSink for SlowSink {
-    fn is_streamed(&self) -> bool {
-        true
-    }
-
     async fn push(&self, text: &str) -> Result<(), SinkClosed> {
         tokio::time::sleep(self.pause).await;
         self.taken.push(text).await
@@ -224,7 +217,7 @@ async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error(
         };
         let began = Instant::now();
         let reply = model
-            .reply(&question(), &sink)
+            .reply(&question(), Some(&sink))
             .await
             .map(|reply| reply.text);
         if is_whole {
@@ -248,7 +241,7 @@ async fn past_the_deadline_what_has_come_is_read_no_further() {
         pause: TIMEOUT + Duration::from_secs(2),
         taken: MemoryAnswerSink::default(),
     };
-    let error = model.reply(&question(), &sink).await.unwrap_err();
+    let error = model.reply(&question(), Some(&sink)).await.unwrap_err();
     assert!(
         error.to_string().contains("not complete in time"),
         "{error}"
@@ -283,10 +276,7 @@ async fn a_stream_that_only_its_connection_ends_has_to_say_that_it_is_whole() {
     ] {
         let bytes = format!("{HEAD}{length}\r\n\r\n{HI}{more}");
         let model = client(settings_at(&hang_up_after(bytes).await));
-        let reply = model
-            .reply(&question(), &NullSink)
-            .await
-            .map(|reply| reply.text);
+        let reply = model.reply(&question(), None).await.map(|reply| reply.text);
         if is_whole {
             assert_eq!(reply, Ok("Hi".to_owned()), "{length:?} {more:?}");
         } else {

@@ -2,7 +2,7 @@
 //! log is told.
 
 use hyper::StatusCode;
-use landing_api::ports::{ModelClient, ModelError, NullSink};
+use landing_api::ports::{ModelClient, ModelError};
 use serde_json::Value;
 
 use super::upstream::{Script, Step, Upstream, end, piece};
@@ -115,10 +115,7 @@ async fn check(script: Script, kind: &str, text: &str) {
     let upstream = Upstream::start([script]).await;
     let reply = app(&upstream).send(ask()).await;
     let model = client(settings(&upstream));
-    let outcome = model
-        .reply(&question(), &NullSink)
-        .await
-        .map(|reply| reply.text);
+    let outcome = model.reply(&question(), None).await.map(|reply| reply.text);
     check_outcome(&outcome, kind, text, &about);
     if kind == "answer" {
         assert_eq!(reply.status, StatusCode::OK, "{about}");

@@ -362,7 +362,7 @@ impl ModelClient for SilentModelClient {
     async fn reply(
         &self,
         _conversation: &Conversation,
-        _sink: &dyn AnswerSink,
+        _sink: Option<&dyn AnswerSink>,
     ) -> Result<ModelReply, ModelError> {
         std::future::pending().await
     }

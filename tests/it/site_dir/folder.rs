@@ -19,9 +19,11 @@ about.md  | # A\n{{ base_url | about.md, line 2: syntax error: unexpected end of
 about.md  | # A\n\n\n{% frob %} | about.md, line 4: syntax error: unknown statement frob
 about.md  | # A\n{% include 'nowhere.md' %} | about.md, line 2: template not found: tried to include
 about.md  | # A\n{% include 'about.md' %} | about.md, line 2:
-about.md  | # A\n\n![A yard](yard.jpg) | about.md, line 3: there is no file yard.jpg
-about.md  | # A\n\nB.\n\n## C\n\n![A][y]\n\n[y]: /images/Crane.jpg | about.md, line 9: there is no file Crane
-index.md  | # A\n\n[![A](a.webp)](/b) | index.md, line 3: there is no file a.webp
+about.md  | # A\n\n![A yard](yard.jpg) | about.md, line 3: the folder has no image yard.jpg
+about.md  | # A\n\nB.\n\n## C\n\n![A][y]\n\n[y]: /images/Crane.jpg | about.md, line 9: the folder has no image /images/Crane.jpg
+about.md  | # A\n\n![A](https://img.example/crane.jpg) | about.md, line 3: the folder has no image https://img.example/crane.jpg
+about.md  | # A\n\n![A](data:image/png;base64,AA) | about.md, line 3: the folder has no image data:image/png;base64,AA
+index.md  | # A\n\n[![A](a.webp)](/b) | index.md, line 3: the folder has no image a.webp
 page.html | <title>{{ title }}</title> | page.html: has no {{ body }}
 page.html | \n{{ boddy }} | page.html, line 2: undefined value
 llms.txt  | # L\n{{ own_pages[9].path }} | llms.txt, line 2: undefined value

@@ -65,11 +65,7 @@ fn images() -> Vec<SiteImage> {
         ("icon.PNG", ICON.to_vec()),
         ("logo.svg", logo.into_bytes()),
     ];
-    let image = |(name, bytes): (&str, Vec<u8>)| SiteImage {
-        name: name.to_owned(),
-        bytes: bytes.into(),
-    };
-    images.map(image).into()
+    images.map(|(name, bytes)| (name.to_owned(), bytes)).into()
 }
 
 async fn get(app: &TestApp, path: &str) -> Reply {

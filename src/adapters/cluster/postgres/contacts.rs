@@ -10,8 +10,8 @@ use tokio_postgres::types::Type;
 
 use crate::adapters::consent_entry::{ConfirmationEntry, ConsentEntry};
 use crate::domain::{
-    Confirming, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken,
-    SignUp, StatusCounts, Subscription, TextDigest, Timestamp,
+    Contact, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken, SignUp, StatusCounts,
+    Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
@@ -172,24 +172,14 @@ impl ContactStore for PostgresStore {
         ip: Option<IpAddr>,
         notice: Option<Delivery>,
         now: Timestamp,
-    ) -> Result<Confirming, StoreError> {
+    ) -> Result<bool, StoreError> {
         let values: Parameters<'_> = &[
             (&&token.as_bytes()[..], Type::BYTEA),
             (&now.as_ms().cast_signed(), Type::INT8),
             (&delivery_rows(&notice), Type::TEXT),
             (&ip.map(|ip| ip.to_string()), Type::TEXT),
         ];
-        if !self.change(CONFIRM, values).await?.is_empty() {
-            return Ok(Confirming::Confirmed);
-        }
-        let contact = self.find_by_token(token).await?;
-        let status = contact.map(|contact| contact.status());
-        Ok(match status {
-            Some(ContactStatus::Subscribed) => Confirming::ConfirmedBefore,
-            Some(ContactStatus::Pending | ContactStatus::Unsubscribed) | None => {
-                Confirming::Unknown
-            }
-        })
+        Ok(!self.change(CONFIRM, values).await?.is_empty())
     }
 
     async fn refuse(&self, token: &LeaveToken, _now: Timestamp) -> Result<bool, StoreError> {

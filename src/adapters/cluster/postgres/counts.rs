@@ -18,14 +18,13 @@ const ADD: &str = ", old AS (DELETE FROM hourly_count WHERE hour <= $2) \
      ON CONFLICT (hour, counted) DO UPDATE SET number = kept.number + excluded.number";
 
 const LIST: &str = "SELECT hour, counted, number FROM hourly_count \
-     WHERE hour >= $1 AND hour < $2 ORDER BY hour";
+     WHERE hour >= $1 AND hour < $2";
 
 #[async_trait]
 impl CountStore for PostgresStore {
     /// If the response is lost, the counts may be added twice: these are figures for people.
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
-        let counts = *counts;
-        let added = Value::Array(HourlyCounts { hour, counts }.rows()).to_string();
+        let added = Value::Array((hour, *counts).rows()).to_string();
         let parameters: Parameters<'_> = &[
             (&added, Type::TEXT),
             (&instant(hour.minus(KEPT_HOURS).start()), Type::TIMESTAMPTZ),
@@ -33,27 +32,21 @@ impl CountStore for PostgresStore {
         self.change(ADD, parameters).await.map(drop)
     }
 
-    async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError> {
+    async fn list(&self, since: Hour, until: Hour) -> Result<HourlyCounts, StoreError> {
         let parameters: Parameters<'_> = &[
             (&instant(since.start()), Type::TIMESTAMPTZ),
             (&instant(until.start()), Type::TIMESTAMPTZ),
         ];
         let rows = self.look_up(LIST, parameters).await?;
-        let mut listed: Vec<HourlyCounts> = Vec::new();
+        let mut listed = HourlyCounts::new();
         for row in rows {
             let hour = Hour::of(instant_column(&row, 0)?);
             let counted: String = column(&row, 1)?;
             let number: i64 = column(&row, 2)?;
             // A later version may count more.
-            let Some(counted) = Counted::from_name(&counted) else {
-                continue;
-            };
-            if listed.last().is_none_or(|last| last.hour != hour) {
-                let counts = Counts::default();
-                listed.push(HourlyCounts { hour, counts });
-            }
-            if let Some(last) = listed.last_mut() {
-                last.counts.add(counted, u64::try_from(number).unwrap_or(0));
+            if let Some(counted) = Counted::from_name(&counted) {
+                let counts = listed.entry(hour).or_default();
+                counts.add(counted, u64::try_from(number).unwrap_or(0));
             }
         }
         Ok(listed)

@@ -12,7 +12,7 @@ use tokio_postgres::types::FromSqlOwned;
 
 use crate::adapters::consent_entry::{ConfirmationEntry, ConsentEntry};
 use crate::domain::{
-    Channel, Contact, Delivery, EmailAddress, HourlyCounts, KeyRecord, Label, Origin, OriginHash,
+    Channel, Contact, Counts, Delivery, EmailAddress, Hour, KeyRecord, Label, Origin, OriginHash,
     RevokedRegistration, Signers, TextDigest, Timestamp, Tombstone,
 };
 use crate::ports::StoreError;
@@ -128,12 +128,13 @@ impl Stored for Channel {
     }
 }
 
-impl Stored for HourlyCounts {
+impl Stored for (Hour, Counts) {
     const TABLE: &'static str = "hourly_count";
 
     fn rows(&self) -> Vec<Value> {
-        let hour = timestamptz(self.hour.start());
-        let counted = self.counts.iter().filter(|(_, number)| *number > 0);
+        let (hour, counts) = self;
+        let hour = timestamptz(hour.start());
+        let counted = counts.iter().filter(|(_, number)| *number > 0);
         counted
             .map(|(counted, number)| {
                 json!({"hour": hour, "counted": counted.as_str(), "number": number})

@@ -151,7 +151,7 @@ impl OpenAiModelClient {
         let last = last_question(conversation);
         loop {
             let messages = messages(&self.settings.system_prompt, &question, joins_prompt);
-            let body = self.body(messages, round.sink.is_streamed());
+            let body = self.body(messages, round.sink.is_some());
             let Err(failure) = round.ask(body).await else {
                 self.joins_prompt.store(joins_prompt, Relaxed);
                 return Ok(());
@@ -206,7 +206,7 @@ impl ModelClient for OpenAiModelClient {
             return Err(not_started(BREAKER_OPEN));
         }
         match Arc::clone(&self.permits).try_acquire_owned() {
-            Ok(permit) => Ok(ModelPermit::held_by(permit)),
+            Ok(permit) => Ok(Box::new(permit)),
             Err(_full) => Err(not_started("the limit of concurrent turns is reached")),
         }
     }
@@ -214,7 +214,7 @@ impl ModelClient for OpenAiModelClient {
     async fn reply(
         &self,
         conversation: &Conversation,
-        sink: &dyn AnswerSink,
+        sink: Option<&dyn AnswerSink>,
     ) -> Result<ModelReply, ModelError> {
         if self.interrupt.is_cancelled() {
             return Err(not_started("the service is stopping"));

@@ -33,7 +33,7 @@ const SLOW_READER_GRACE: Duration = Duration::from_secs(5);
 /// A request, and the answer so far.
 pub(super) struct Round<'a> {
     client: &'a OpenAiModelClient,
-    pub(super) sink: &'a dyn AnswerSink,
+    pub(super) sink: Option<&'a dyn AnswerSink>,
     pass: &'a Pass<'a>,
     deadline: Instant,
     events: Events,
@@ -50,7 +50,7 @@ pub(super) struct Round<'a> {
 impl<'a> Round<'a> {
     pub(super) fn new(
         client: &'a OpenAiModelClient,
-        sink: &'a dyn AnswerSink,
+        sink: Option<&'a dyn AnswerSink>,
         pass: &'a Pass<'a>,
         deadline: Instant,
     ) -> Self {
@@ -88,7 +88,7 @@ impl<'a> Round<'a> {
     /// # Errors
     /// [`TurnFailure`] when there is no usable answer by the deadline.
     pub(super) async fn ask(&mut self, body: Vec<u8>) -> Result<(), TurnFailure> {
-        let accept = if self.sink.is_streamed() {
+        let accept = if self.sink.is_some() {
             "text/event-stream"
         } else {
             "application/json"
@@ -205,9 +205,7 @@ impl<'a> Round<'a> {
         if has_stopped && !is_finished {
             self.rest_until = Some(self.rest_end());
         }
-        if self.sink.is_streamed() {
-            self.push().await?;
-        }
+        self.push().await?;
         Ok(false)
     }
 
@@ -238,10 +236,12 @@ impl<'a> Round<'a> {
     async fn push(&mut self) -> Result<(), TurnFailure> {
         let text = self.collector.text.trim_end();
         let piece = text.get(self.pushed..).unwrap_or_default();
-        if !piece.is_empty() {
+        if let Some(sink) = self.sink
+            && !piece.is_empty()
+        {
             // Before the await: a cancelled push may have been read.
             self.pushed = text.len();
-            let pushed = timeout_at(self.deadline + SLOW_READER_GRACE, self.sink.push(piece)).await;
+            let pushed = timeout_at(self.deadline + SLOW_READER_GRACE, sink.push(piece)).await;
             let late = "the reader did not receive the answer in time";
             let pushed = pushed.map_err(|_elapsed| TurnFailure::started(late))?;
             pushed.map_err(ModelError::from)?;

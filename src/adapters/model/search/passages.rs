@@ -103,14 +103,16 @@ impl ModelClient for PassageModelClient {
     async fn reply(
         &self,
         conversation: &Conversation,
-        sink: &dyn AnswerSink,
+        sink: Option<&dyn AnswerSink>,
     ) -> Result<ModelReply, ModelError> {
         let indexes = self.indexes().await?;
         let answer = self.answer(indexes, conversation);
         let is_unanswered = answer.is_err();
         let text = answer.unwrap_or_else(|refusal| refusal);
-        for paragraph in text.split_inclusive("\n\n") {
-            sink.push(paragraph).await?;
+        if let Some(sink) = sink {
+            for paragraph in text.split_inclusive("\n\n") {
+                sink.push(paragraph).await?;
+            }
         }
         Ok(ModelReply {
             text,

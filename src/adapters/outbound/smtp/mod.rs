@@ -141,6 +141,7 @@ async fn end(mut connection: Connection) {
 /// The email with this content (RFC 5322, MIME).
 fn written(letter: &Letter, sender: &Sender) -> Result<String, String> {
     let in_words = |error: Error| error.to_string();
+    let content = &letter.content;
     let from = address(&sender.address)?;
     let id = u128::from_be_bytes(letter.id);
     let id = format!("<{id:032x}@{}>", from.domain());
@@ -149,7 +150,7 @@ fn written(letter: &Letter, sender: &Sender) -> Result<String, String> {
     let mut message = Message::builder()
         .from(Mailbox::new(sender.name.clone(), from))
         .to(Mailbox::new(None, address(&letter.to)?))
-        .subject(&letter.subject)
+        .subject(&content.subject)
         .date(at)
         .message_id(Some(id))
         .raw_header(header(AUTO_SUBMITTED, "auto-generated"));
@@ -159,7 +160,7 @@ fn written(letter: &Letter, sender: &Sender) -> Result<String, String> {
             .raw_header(header(LIST_UNSUBSCRIBE, &format!("<{url}>")))
             .raw_header(post);
     }
-    let body = MultiPart::alternative_plain_html(letter.text.clone(), letter.html.clone());
+    let body = MultiPart::alternative_plain_html(content.text.clone(), content.html.clone());
     let message = message.multipart(body).map_err(in_words)?;
     String::from_utf8(message.formatted()).map_err(|error| error.to_string())
 }
