@@ -48,10 +48,12 @@ impl Delivering {
         delivering.add(Worker::Trimming, trim);
         delivering.add(Worker::Counts, count);
         if app.webhook.is_some() {
-            delivering.add(Worker::Webhook, tell_webhook);
+            delivering.add(Worker::Webhook, |app, stop| {
+                deliver(Channel::Webhook, app, stop)
+            });
         }
         if app.mail.is_some() {
-            delivering.add(Worker::Mail, send_mail);
+            delivering.add(Worker::Mail, |app, stop| deliver(Channel::Mail, app, stop));
         }
         delivering
     }
@@ -91,41 +93,30 @@ async fn count(app: Arc<App>, stop: CancellationToken) {
     record_hourly(counts.clone(), metrics.clone(), clock.clone(), stop).await;
 }
 
-/// Sends pending events to the operator's program, until `stop` is cancelled.
-async fn tell_webhook(app: Arc<App>, stop: CancellationToken) {
-    let Some(webhook) = &app.webhook else {
-        return;
-    };
-    let mut is_failing = false;
-    // An earlier run of this worker may have taken some.
-    app.deliveries.release(Channel::Webhook);
-    while !stop.is_cancelled() {
-        let round = deliver_to_webhook(app.deliveries(), &**webhook).await;
-        log(&round, &mut is_failing);
-        // There may be more.
-        if !matches!(round, Ok(1..)) {
-            pause(INTERVAL, &stop).await;
-        }
-    }
-}
-
-/// Sends pending emails, until `stop` is cancelled. An unusable account is paused until its pause ends, which
-/// the operator may end earlier. The same applies when the limit is used up.
-async fn send_mail(app: Arc<App>, stop: CancellationToken) {
-    let Some(mail) = &app.mail else {
-        return;
-    };
+/// Delivers what is pending on `channel`, until `stop` is cancelled. An unusable email account is paused until its pause
+/// ends, which the operator may end earlier. The same applies when the limit is used up.
+async fn deliver(channel: Channel, app: Arc<App>, stop: CancellationToken) {
     let (mut is_failing, mut mailing) = (false, Mailing::default());
-    app.deliveries.release(Channel::Mail);
+    // An earlier run of this worker may have taken some.
+    app.deliveries.release(channel);
     while !stop.is_cancelled() {
-        let counters = app.metrics.deliveries(Channel::Mail);
+        let counters = app.metrics.deliveries(channel);
         if counters.pause_at(app.clock.now()).is_some() {
             pause(INTERVAL, &stop).await;
             continue;
         }
-        let round = deliver_mail(app.deliveries(), &**mail, &*app.contacts, &mut mailing).await;
+        let round = match (channel, &app.webhook, &app.mail) {
+            (Channel::Webhook, Some(webhook), _) => {
+                deliver_to_webhook(app.deliveries(), &**webhook).await
+            }
+            (Channel::Mail, _, Some(mail)) => {
+                deliver_mail(app.deliveries(), &**mail, &*app.contacts, &mut mailing).await
+            }
+            (Channel::Webhook | Channel::Mail, ..) => return,
+        };
         log(&round, &mut is_failing);
         match round {
+            // There may be more.
             Ok(1..) => {}
             Err(DeliverError::Limit(wait_s)) => {
                 let wait = Duration::from_secs(wait_s.max(1));

@@ -178,7 +178,7 @@ pub struct OutputForm {
 }
 
 /// Confirmation of a destructive command.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Args, Serialize)]
 pub struct Consent {
     /// Skip the confirmation prompt; required without a terminal
     #[arg(short, long)]
@@ -198,11 +198,9 @@ pub enum ContactsCommand {
     /// Export contacts to a file, for a spreadsheet or another service
     ///
     /// The file is CSV, or JSON Lines with --json or if its name ends in .jsonl
-    #[serde(skip)]
     Export(ExportArgs),
 
     /// Import contacts from a file
-    #[serde(skip)]
     Import(ImportArgs),
 
     /// Show the data stored about an address, with the proof of consent
@@ -210,14 +208,9 @@ pub enum ContactsCommand {
         /// Email address
         #[arg(value_name = "ADDRESS", value_parser = values::email)]
         email: String,
-
-        /// Always, because it is part of the data.
-        #[arg(skip = true)]
-        proof: bool,
     },
 
     /// Permanently erase addresses from every file
-    #[serde(skip)]
     Forget(ForgetArgs),
 }
 
@@ -243,7 +236,7 @@ pub struct ContactFilter {
 }
 
 /// Contacts to export, and their file.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
 pub struct ExportArgs {
     /// File to write; - is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -259,7 +252,7 @@ pub struct ExportArgs {
 }
 
 /// File to import.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
 pub struct ImportArgs {
     /// CSV file to read; - is standard input
     #[arg(value_name = "FILE")]
@@ -276,7 +269,7 @@ pub struct ImportArgs {
 }
 
 /// The meaning of a column of an imported file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[value(rename_all = "snake_case")]
 pub enum ColumnMeaning {
     /// The address.
@@ -311,7 +304,7 @@ fn column(text: &str) -> Result<(String, ColumnMeaning), String> {
 }
 
 /// Whom to forget.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
 pub struct ForgetArgs {
     /// Email addresses
     #[arg(
@@ -343,7 +336,6 @@ pub enum KeysCommand {
     List,
 
     /// Permanently revoke keys
-    #[serde(skip)]
     Revoke {
         /// Which ones.
         #[command(flatten)]
@@ -355,12 +347,11 @@ pub enum KeysCommand {
     },
 
     /// Check whether keys are accepted
-    #[serde(skip)]
     Check(NamedKeys),
 }
 
 /// Which keys.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
 pub struct NamedKeys {
     /// ID of a key, from `keys list`, or the whole key; - reads them from standard input, one per line,
     /// which keeps them out of the shell history
@@ -383,7 +374,6 @@ pub enum AgentsCommand {
 
         /// Confirmation.
         #[command(flatten)]
-        #[serde(skip)]
         consent: Consent,
     },
 }
@@ -456,7 +446,6 @@ pub struct ResetLimits {
 
     /// Confirmation.
     #[command(flatten)]
-    #[serde(skip)]
     pub consent: Consent,
 }
 
@@ -523,7 +512,6 @@ pub enum QueueCommand {
 
         /// Confirmation.
         #[command(flatten)]
-        #[serde(skip)]
         consent: Consent,
     },
 

@@ -74,7 +74,7 @@ fn proof(contact: &Contact) -> Value {
     })
 }
 
-/// Shows the contact with the address `email`, with `proof` all stored details of its consent.
+/// Shows the contact with the address `email`, with all stored details of its consent.
 pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let [email] = <[_; 1]>::try_from(request.params.emails("email")?)
         .map_err(|_emails| OperatorError::Input("give exactly one address".to_owned()))?;
@@ -90,9 +90,7 @@ pub(super) async fn show(request: OperatorRequest) -> Result<Answer, OperatorErr
     };
     let mut shown = row(&request.app, &mut Texts::new(), &contact).await?;
     if let Some(fields) = shown.as_object_mut() {
-        if let Value::Object(proof) = proof(&contact)
-            && request.params.is_set("proof")
-        {
+        if let Value::Object(proof) = proof(&contact) {
             fields.extend(proof);
         }
         fields.insert("suppressed_until".to_owned(), suppressed_until.into());

@@ -32,7 +32,7 @@ const PAGES: [&str; 14] = [
     "/blocks/add?network=203.0.113.0%2F24",
     "/questions",
     "/queue",
-    "/contacts/show?email=ada%40example.com&proof=true",
+    "/contacts/show?email=ada%40example.com",
     "/contacts/erase?email=ada%40example.com",
     "/nowhere",
 ];
