@@ -83,7 +83,15 @@ const CRATES: [(&str, &[&str]); 14] = [
     ("std::fs", &["adapters/", "metrics/process.rs"]),
     (
         "std::env",
-        &["main.rs", "wiring/", "config/mod.rs", "cli/settings.rs"],
+        // In the last three: the working directory of the service, and the environment of a command.
+        &[
+            "main.rs",
+            "wiring/",
+            "config/mod.rs",
+            "cli/check.rs",
+            "cli/serve.rs",
+            "cli/settings.rs",
+        ],
     ),
     ("std::thread", &["adapters/", "telemetry.rs"]),
     ("std::process", &["main.rs", "cli/settings.rs"]),

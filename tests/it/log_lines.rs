@@ -256,7 +256,7 @@ fn a_start_tells_the_version_and_the_flags() {
     assert_eq!(start["version"], env!("CARGO_PKG_VERSION"));
     let flags = start["flags"].as_str().unwrap();
     for flag in [
-        "--limit=keys=off,agents=1/2h",
+        "--limit=keys=off --limit=agents=1/2h",
         "--service-name=Ada's",
         "--newsletter-webhook=(hidden)",
         "--log-format=json",

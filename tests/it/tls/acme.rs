@@ -465,7 +465,7 @@ fn flags_that_cannot_be_meant_are_refused_with_what_to_do() {
         ),
         (
             &[domain, "--acme-directory=https://a:b@a.example/"],
-            "must be an https URL",
+            "must not contain a user name or password",
         ),
         (
             &[domain, "--tls-cert=a", "--tls-key=b"],
