@@ -45,10 +45,8 @@ impl LogThrottle {
     pub(crate) fn admit(&self) -> Option<u64> {
         let now = Instant::now();
         let current = &mut *self.current.lock();
-        if current
-            .began
-            .is_none_or(|began| now - began >= self.interval)
-        {
+        let is_over = |began| now - began >= self.interval;
+        if current.began.is_none_or(is_over) {
             current.began = Some(now);
             current.lines = 0;
         }

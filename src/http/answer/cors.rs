@@ -71,11 +71,6 @@ impl AllowedOrigins {
         !headers.contains_key(ORIGIN) || only_origin(headers).is_some_and(is_admitted)
     }
 
-    /// Whether no origin is allowed.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The headers of the answer to a preflight, for a path that has the methods `allow`. `None` if the
     /// request is no preflight, or no origin is allowed at all.
     pub(crate) fn preflight(
@@ -96,7 +91,7 @@ impl AllowedOrigins {
                 (ACCESS_CONTROL_ALLOW_ORIGIN, ANY),
                 (ACCESS_CONTROL_ALLOW_HEADERS, ANY),
             ]);
-        } else if self.is_empty() || !Area::of(parts.uri.path()).is_for_programs() {
+        } else if self.0.is_empty() || !Area::of(parts.uri.path()).is_for_programs() {
             return None;
         } else {
             headers.insert(VARY, VARY_OF_PREFLIGHTS);
@@ -119,7 +114,7 @@ impl AllowedOrigins {
 
     /// Adds the headers of an answer for programs to a request with these headers.
     pub(crate) fn apply(&self, request: &HeaderMap, headers: &mut HeaderMap) {
-        if self.is_empty() {
+        if self.0.is_empty() {
             return;
         }
         headers.append(VARY, HeaderValue::from_static("Origin"));

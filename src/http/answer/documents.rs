@@ -117,11 +117,7 @@ impl Documents {
 
 impl Variant {
     fn new(document: &Document, representation: &Representation) -> Self {
-        let &Representation {
-            media_type,
-            language,
-            ..
-        } = representation;
+        let (media_type, language) = (representation.media_type, representation.language);
         let mut headers = HeaderMap::new();
         insert(&mut headers, CONTENT_TYPE, media_type);
         insert(&mut headers, CACHE_CONTROL, "public, max-age=300");

@@ -38,15 +38,9 @@ impl<V: Serialize> WrittenPage<'_, V> {
     /// # Errors
     /// A problem when it cannot be rendered, which is a bug.
     pub(crate) fn reply(&self, writer: &PageWriter) -> Result<Reply, Problem> {
-        let html = writer
-            .write(
-                self.language,
-                self.layout,
-                self.title,
-                self.path,
-                &self.values,
-            )
-            .map_err(Problem::fault)?;
+        let (title, path) = (self.title, self.path);
+        let html = writer.write(self.language, self.layout, title, path, &self.values);
+        let html = html.map_err(Problem::fault)?;
         let mut headers = HeaderMap::from_iter([
             (CONTENT_TYPE, HeaderValue::from_static(HTML)),
             (
@@ -100,9 +94,8 @@ pub(crate) fn failure_page(
     let mut reply = page.reply(&context.state().page_writer).ok()?;
     let headers = &mut reply.headers;
     headers.extend(problem.headers.iter().cloned().collect::<HeaderMap>());
-    let negotiated = HeaderValue::from_static("Accept, Accept-Language");
     // A failure may be that of an email's link.
     headers.insert(REFERRER_POLICY, NO_REFERRER);
-    headers.insert(VARY, negotiated);
+    headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Language"));
     Some(reply)
 }

@@ -21,7 +21,6 @@ const STALL_DEADLINE: Duration = Duration::from_secs(20);
 /// A comment is sent after this long without an event: it keeps proxies from closing the stream, and
 /// finds out whether the client is still connected.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
-const COMMENT: &[u8] = b":\n\n";
 
 /// A queue of events and the body that sends them.
 pub(crate) fn channel() -> (SseSink, SseStream) {
@@ -108,7 +107,7 @@ impl Body for SseStream {
             Poll::Ready(None) => return Poll::Ready(Some(Err(BrokenOff))),
             Poll::Pending => {
                 std::task::ready!(this.comment.as_mut().poll(context));
-                Bytes::from_static(COMMENT)
+                Bytes::from_static(b":\n\n")
             }
         };
         let next_comment = Instant::now() + COMMENT_INTERVAL;

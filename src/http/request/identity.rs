@@ -34,7 +34,8 @@ pub(crate) async fn identify(
         Ok(None) => return Ok(None),
         Ok(Some(presented)) => match authenticate(credentials, now, presented).await? {
             Some(fingerprint) => return Ok(Some(fingerprint)),
-            None => Problem::invalid_token(),
+            // RFC 6750, section 3.1.
+            None => Problem::of(Code::InvalidToken).with_challenge("error=\"invalid_token\""),
         },
         Err(conflict) => conflict,
     };

@@ -163,19 +163,15 @@ impl<'a> JsonValue<'a> {
         if !self.text.starts_with('{') {
             return self.fail(errors, "type", "must be an object");
         }
+        let object = JsonObject {
+            pointer: self.pointer.clone(),
+            ..JsonObject::default()
+        };
         let mut reader = serde_json::Deserializer::from_str(self.text);
         // The syntax has been checked. Only a name may not be text.
-        match reader.deserialize_map(Members(Vec::new())) {
-            Ok(Members(members)) => Some(JsonObject {
-                members,
-                taken: Vec::new(),
-                pointer: self.pointer,
-            }),
-            Err(_) => {
-                let detail = "has a field whose name is half a surrogate pair";
-                self.fail(errors, "format", detail)
-            }
-        }
+        let detail = "has a field whose name is half a surrogate pair";
+        let object = reader.deserialize_map(object).ok();
+        object.or_else(|| self.fail(errors, "format", detail))
     }
 
     /// The value as an array of `1..=items_max` items.
@@ -294,10 +290,8 @@ fn member_pointer(container: &str, name: &str) -> String {
     format!("{container}/{}", utf8_percent_encode(&name, ESCAPED))
 }
 
-/// Collects all fields of an object in order, duplicates included.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Visitor<'de> for Members<'de> {
+/// Collects all fields in order, duplicates included.
+impl<'de> Visitor<'de> for JsonObject<'de> {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -306,7 +300,7 @@ impl<'de> Visitor<'de> for Members<'de> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
         while let Some(member) = map.next_entry()? {
-            self.0.push(member);
+            self.members.push(member);
         }
         Ok(self)
     }

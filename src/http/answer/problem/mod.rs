@@ -66,11 +66,6 @@ impl Problem {
         Self::of(Code::InternalError).because(cause)
     }
 
-    /// An invalid credential (RFC 6750, section 3.1).
-    pub(crate) fn invalid_token() -> Self {
-        Self::of(Code::InvalidToken).with_challenge("error=\"invalid_token\"")
-    }
-
     pub(crate) fn invalid(errors: Vec<Invalid>) -> Self {
         let detail = match errors.len() {
             1 => "1 field is invalid.".to_owned(),
