@@ -52,7 +52,7 @@ pub(super) async fn check(
     let of_service = of_service.ok().flatten();
     let args = of_service.as_deref().unwrap_or(args);
     let settings = args.settings(args.listen);
-    let site = wiring::site(args, &settings, &problem::pages());
+    let site = wiring::site(args, &settings, problem::pages());
     let made = site.as_ref().map(|_site| "all documents can be rendered");
     findings.add("site", made);
     if let Ok(site) = &site {

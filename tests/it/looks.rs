@@ -54,7 +54,7 @@ fn a_logo_takes_the_place_of_the_icon() {
         }
     }
     assert_eq!(document(&with_logo(SVG.as_bytes()), "/icon.svg"), SVG);
-    let site = Site::render(&with_logo(&other), &problem::pages(), &[], &[]).unwrap();
+    let site = Site::render(&with_logo(&other), problem::pages(), &[], &[]).unwrap();
     let icon = site
         .documents
         .iter()
@@ -88,7 +88,7 @@ fn a_picture_is_shown_beside_the_lead_of_the_home_page_with_its_space_reserved()
         );
         assert!(document(&facts, "/").contains(&picture), "{picture}");
         assert!(!document(&facts, "/help").contains(&picture));
-        let site = Site::render(&facts, &problem::pages(), &[], &[]).unwrap();
+        let site = Site::render(&facts, problem::pages(), &[], &[]).unwrap();
         let path = format!("/{path}");
         let mut documents = site.documents.iter();
         let served = documents.find(|document| document.path == path).unwrap();
@@ -118,7 +118,7 @@ fn a_colour_is_that_of_pages_elements_and_icon() {
     };
     let mut purple = facts();
     purple.settings.accent = Some(Accent::parse("#7a1fa2").unwrap());
-    let site = Site::render(&purple, &problem::pages(), std::slice::from_ref(&own), &[]).unwrap();
+    let site = Site::render(&purple, problem::pages(), std::slice::from_ref(&own), &[]).unwrap();
     let style = site
         .documents
         .iter()
@@ -147,7 +147,7 @@ fn an_introduction_is_what_the_home_page_begins_with_and_the_assistant_knows_it(
         name: "index.md".to_owned(),
         text: "# Cranes of {{ service_name_md }}\n\nWe build <b>cranes</b>.\n\n## Since 1899\n\nIn the harbour.".to_owned(),
     };
-    let site = Site::render(&facts(), &problem::pages(), &[introduction], &[]).unwrap();
+    let site = Site::render(&facts(), problem::pages(), &[introduction], &[]).unwrap();
     let home = site
         .documents
         .iter()
@@ -199,7 +199,7 @@ fn the_chat_offers_headings_of_the_operators_pages_in_their_language_or_the_ques
         file("a-imprint.md", "# Imprint\n\nHarbour 1.\n"),
     ];
     let home = |facts: &SiteFacts, tag: &str| {
-        let site = Site::render(facts, &problem::pages(), &files, &[]).unwrap();
+        let site = Site::render(facts, problem::pages(), &files, &[]).unwrap();
         let page = site
             .documents
             .iter()
@@ -220,7 +220,7 @@ fn the_chat_offers_headings_of_the_operators_pages_in_their_language_or_the_ques
     assert_eq!(suggestions(&home(&facts_of_shop, "de"))[0], "Über uns");
     // An imprint alone says nothing about the site.
     let imprint = &files[5..];
-    let site = Site::render(&facts_of_shop, &problem::pages(), imprint, &[]).unwrap();
+    let site = Site::render(&facts_of_shop, problem::pages(), imprint, &[]).unwrap();
     assert!(
         site.passages
             .iter()
@@ -246,7 +246,7 @@ fn a_site_with_pages_of_its_own_does_not_speak_of_the_service_in_their_place() {
         name: "about.md".to_owned(),
         text: "# About us\n\nCoffee.\n".to_owned(),
     };
-    let site = Site::render(&facts(), &problem::pages(), &[file], &[]).unwrap();
+    let site = Site::render(&facts(), problem::pages(), &[file], &[]).unwrap();
     let page = |path: &str| {
         let mut all = site.documents.iter();
         text(
@@ -301,7 +301,7 @@ fn the_page_of_errors_lists_every_code_with_its_page() {
 }
 
 fn letters(facts: &SiteFacts, files: &[SiteFile]) -> [LetterContent; 4] {
-    let site = Site::render(facts, &problem::pages(), files, &[]);
+    let site = Site::render(facts, problem::pages(), files, &[]);
     site.unwrap().letters.clone()
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
 
 /// The site that a service publishes.
 pub(crate) fn render(facts: &SiteFacts) -> Site {
-    Site::render(facts, &problem::pages(), &[], &[]).unwrap()
+    Site::render(facts, problem::pages(), &[], &[]).unwrap()
 }
 
 pub(crate) fn document(facts: &SiteFacts, path: &str) -> String {

@@ -47,7 +47,7 @@ fn render(files: &[(&str, &str)]) -> Result<Site, String> {
     let files: Vec<_> = files.iter().map(|(name, text)| file(name, text)).collect();
     let mut facts = facts();
     facts.settings.opt_in_ms = Some(DAY_MS);
-    let site = Site::render(&facts, &problem::pages(), &files, &images());
+    let site = Site::render(&facts, problem::pages(), &files, &images());
     site.map_err(|error| error.to_string())
 }
 
@@ -117,7 +117,7 @@ fn the_list_of_pages_leaves_out_imprint_and_privacy() {
     let mut facts = facts();
     facts.settings.imprint_url = Some("/imprint".to_owned());
     let index = |files: &[SiteFile]| {
-        let site = Site::render(&facts, &problem::pages(), files, &images()).unwrap();
+        let site = Site::render(&facts, problem::pages(), files, &images()).unwrap();
         let is_index = |document: &&Document| document.path == "/index.md";
         let index = site.documents.iter().find(is_index).unwrap();
         text(&index.representations[0]).to_owned()
