@@ -2,19 +2,19 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::header::HeaderValue;
 
 use crate::app::App;
 use crate::site::Site;
 
-use crate::http::Peer;
 use crate::http::answer::render::Renderer;
 use crate::http::endpoints::Router;
 use crate::http::request::body::BodyReader;
-use crate::http::request::client_ip::ProxyWarnings;
+use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
 use crate::http::state::ServerState;
-pub use crate::http::state::ServiceOptions;
+use crate::http::{AllowedOrigins, Endpoint, Peer};
 
 /// Answers requests, over any transport (`pipeline.rs`).
 #[derive(Debug)]
@@ -28,6 +28,23 @@ pub struct LandingService {
     pub(super) hsts: Option<HeaderValue>,
 }
 
+/// Settings of the service.
+#[derive(Debug)]
+pub struct ServiceOptions {
+    /// The endpoints; [`crate::http::endpoints::ENDPOINTS`] are all.
+    pub endpoints: &'static [&'static Endpoint],
+    /// The origins whose pages may read the responses.
+    pub origins: AllowedOrigins,
+    /// The proxies in front of the service.
+    pub proxies: TrustedProxies,
+    /// For so many seconds, browsers shall use only `https` (RFC 6797).
+    pub hsts_max_age_s: Option<u64>,
+    /// Time for a body to arrive.
+    pub body_deadline: Duration,
+    /// Random bytes, from which ids of requests are made.
+    pub id_seed: [u8; 16],
+}
+
 impl LandingService {
     /// A service over `app` and `site`.
     pub fn new(app: Arc<App>, site: &Site, options: ServiceOptions) -> Self {
@@ -35,13 +52,13 @@ impl LandingService {
         let hsts = options
             .hsts_max_age_s
             .map(|age_s| format!("max-age={age_s}"));
-        let (endpoints, body_deadline) = (options.endpoints, options.body_deadline);
-        let state = Arc::new(ServerState::new(app, site, options));
+        let (origins, proxies) = (options.origins, options.proxies);
+        let state = ServerState::new(app, site, origins, proxies, options.id_seed);
         Self {
             renderer,
-            router: Router::new(endpoints, state.documents.paths()),
-            state,
-            bodies: BodyReader::new(body_deadline),
+            router: Router::new(options.endpoints, state.documents.paths()),
+            state: Arc::new(state),
+            bodies: BodyReader::new(options.body_deadline),
             proxy_warnings: ProxyWarnings::default(),
             hsts: hsts.and_then(|value| HeaderValue::try_from(value).ok()),
         }

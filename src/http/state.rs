@@ -1,7 +1,6 @@
 //! State shared by all requests.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
@@ -10,30 +9,13 @@ use crate::site::Site;
 use crate::site::page_writer::PageWriter;
 use crate::site::tools::Toolbox;
 
+use crate::http::AllowedOrigins;
 use crate::http::answer::documents::Documents;
 use crate::http::log_throttle::LogThrottle;
 use crate::http::request::client_ip::TrustedProxies;
 use crate::http::request::request_id::RequestIds;
 use crate::http::request::version::VERSION;
 use crate::http::server::shares::Shares;
-use crate::http::{AllowedOrigins, Endpoint};
-
-/// Settings of the service.
-#[derive(Debug)]
-pub struct ServiceOptions {
-    /// The endpoints; [`crate::http::endpoints::ENDPOINTS`] are all.
-    pub endpoints: &'static [&'static Endpoint],
-    /// The origins whose pages may read the responses.
-    pub origins: AllowedOrigins,
-    /// The proxies in front of the service.
-    pub proxies: TrustedProxies,
-    /// For so many seconds, browsers shall use only `https` (RFC 6797).
-    pub hsts_max_age_s: Option<u64>,
-    /// Time for a body to arrive.
-    pub body_deadline: Duration,
-    /// Random bytes, from which ids of requests are made.
-    pub id_seed: [u8; 16],
-}
 
 #[derive(Debug)]
 pub(crate) struct ServerState {
@@ -57,7 +39,13 @@ pub(crate) struct ServerState {
 }
 
 impl ServerState {
-    pub(super) fn new(app: Arc<App>, site: &Site, options: ServiceOptions) -> Self {
+    pub(super) fn new(
+        app: Arc<App>,
+        site: &Site,
+        origins: AllowedOrigins,
+        proxies: TrustedProxies,
+        id_seed: [u8; 16],
+    ) -> Self {
         let base_url = &app.settings.base_url;
         let health = serde_json::json!({
             "ok": true,
@@ -74,9 +62,9 @@ impl ServerState {
             page_writer: site.page_writer.clone(),
             health: health.to_string().leak().as_bytes(),
             unfinished: TaskTracker::new(),
-            origins: options.origins,
-            proxies: options.proxies,
-            ids: RequestIds::new(options.id_seed),
+            origins,
+            proxies,
+            ids: RequestIds::new(id_seed),
             log_throttle: LogThrottle::thousand_a_second(),
         }
     }

@@ -119,8 +119,10 @@ async fn a_client_that_floods_is_disconnected_and_its_network_has_fewer_http_2_c
         }
         let head = frame(HEADERS, END_HEADERS, 7, &post("/api/v1/sandbox/echo"));
         connection.send(head).await;
-        for _ in 0..180 {
-            let _ = connection.0.write_all(&[&*part, &updates].concat()).await;
+        // Frames of an unknown kind are ignored.
+        let ignored = frame(0xff, 0, 0, &[0; 16_384]);
+        for _ in 0..800 {
+            let _ = connection.0.write_all(&[&*part, &ignored].concat()).await;
         }
         while connection.frame().await.is_some() {}
     }

@@ -172,7 +172,9 @@ async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     .await
     .map_err(|error| match error {
         IssueTokenError::InvalidClient if is_basic => Problem::from(error).with_challenge(BASIC),
-        error => error.into(),
+        IssueTokenError::InvalidClient
+        | IssueTokenError::NotCharged(_)
+        | IssueTokenError::Store(_) => error.into(),
     })?;
     let response = json!({
         "access_token": issued.token.encode(&app.secrets.access_token),

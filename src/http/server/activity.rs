@@ -23,9 +23,9 @@ use crate::http::request::body::BodyError;
 /// smaller.
 const PROGRESS_BYTES: usize = 64;
 
-/// Maximum bytes that a client may send between two requests: the bodies of several, and what acknowledges a long
-/// streamed response. More is a flood of frames that request nothing (CVE-2019-9512, CVE-2019-9515).
-const BYTES_PER_REQUEST_MAX: usize = 4 * 1024 * 1024;
+/// Maximum bytes that a client may send between two requests: the largest bodies of all its streams are 10 MiB, and it
+/// acknowledges long streamed responses. More is a flood of frames that request nothing (CVE-2019-9512, CVE-2019-9515).
+const BYTES_PER_REQUEST_MAX: usize = 12 * 1024 * 1024;
 
 /// Size of the largest response that is written in one piece.
 const JOINED_BYTES_MAX: usize = 4096;

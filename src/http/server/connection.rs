@@ -23,14 +23,18 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::http::Peer;
+use crate::http::log_throttle::LogThrottle;
 use crate::http::request::body::BodyError;
 use crate::http::server::activity::Socket;
-use crate::http::server::handshake::{first_bytes, foreign};
-use crate::http::server::shares::Share;
-use crate::http::server::slots::Slot;
-use crate::http::server::{Listener, STOP_GRACE, Speaks};
+use crate::http::server::handshake::{Handshakes, first_bytes, foreign};
+use crate::http::server::limits::{STOP_GRACE, ServerLimits};
+use crate::http::server::redirect::Redirect;
+use crate::http::server::shares::{Share, Shares};
+use crate::http::server::slots::{Slot, Slots};
+use crate::http::service::LandingService;
 
 /// Maximum request head on HTTP/1.1, in bytes. Each connection may hold an unfinished one.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -57,6 +61,41 @@ const FLOOD_HOLD: Duration = Duration::from_secs(60);
 
 /// The reason for closing a connection early, for the log.
 const IDLE: &str = "idle for too long";
+
+/// The protocol of a listener's connections.
+pub(super) enum Speaks {
+    Clear,
+    Tls(Handshakes),
+    /// Plain HTTP, answered with redirects.
+    Redirect(Redirect),
+}
+
+/// What the connections of one socket share.
+pub(super) struct Listener {
+    pub(super) service: Arc<LandingService>,
+    pub(super) speaks: Speaks,
+    pub(super) slots: Arc<Slots>,
+    /// The HTTP/2 connections.
+    pub(super) http2: Arc<Shares>,
+    pub(super) limits: ServerLimits,
+    pub(super) connections: TaskTracker,
+    /// Connections that don't speak the port's protocol, or fail at it.
+    pub(super) failures: LogThrottle,
+    /// Cancelled when the service stops.
+    pub(super) stop: CancellationToken,
+}
+
+impl Listener {
+    fn log_failure(&self, error: &str) {
+        if let Some(suppressed) = self.failures.admit() {
+            tracing::info!(
+                count = suppressed + 1,
+                error,
+                "connections or TLS handshakes failed since the last such line"
+            );
+        }
+    }
+}
 
 pub(super) struct Connection {
     pub(super) listener: Arc<Listener>,

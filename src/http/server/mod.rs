@@ -7,6 +7,7 @@
 mod activity;
 mod connection;
 mod handshake;
+mod limits;
 mod redirect;
 pub(crate) mod shares;
 mod slots;
@@ -25,43 +26,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::http::log_throttle::LogThrottle;
-use crate::http::server::connection::Connection;
+use crate::http::server::connection::{Connection, Listener, Speaks};
 use crate::http::server::handshake::Handshakes;
+pub use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::redirect::Redirect;
 use crate::http::server::shares::{Shares, eighth};
 use crate::http::server::slots::Slots;
 use crate::http::service::LandingService;
 
-/// Time that a connection without a request may stay open after the stop signal.
-pub const STOP_GRACE: Duration = Duration::from_secs(1);
-
 /// Time to send responses after the interruption.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
-
-/// Limits of the server.
-#[derive(Clone, Copy, Debug)]
-pub struct ServerLimits {
-    /// Maximum number of open connections, each of up to 32 KiB: hyper's buffers and an unfinished head. TLS
-    /// adds up to 48 KiB: a record being received, one being sent, and rustls's state. An eighth of them may
-    /// speak HTTP/2, which takes 72 KiB. One network has an eighth of either; trusted proxies are not limited.
-    pub connections_max: usize,
-    /// Maximum time without progress: for the next request's head on HTTP/1.1, for the next request on HTTP/2, and
-    /// for a client to read 4 KiB of a response.
-    pub idle_deadline: Duration,
-    /// Time for requests to finish after the stop signal, before they are interrupted.
-    pub drain_deadline: Duration,
-}
-
-impl Default for ServerLimits {
-    fn default() -> Self {
-        Self {
-            connections_max: 4096,
-            // Longer than the 60 s for which many proxies keep an unused connection.
-            idle_deadline: Duration::from_secs(75),
-            drain_deadline: Duration::from_secs(10),
-        }
-    }
-}
 
 /// The listening sockets.
 #[derive(Debug)]
@@ -142,29 +116,6 @@ pub async fn serve(
     }
 }
 
-/// The protocol of a listener's connections.
-enum Speaks {
-    Clear,
-    Tls(Handshakes),
-    /// Plain HTTP, answered with redirects.
-    Redirect(Redirect),
-}
-
-/// Accepts the connections of one socket, which share it.
-struct Listener {
-    service: Arc<LandingService>,
-    speaks: Speaks,
-    slots: Arc<Slots>,
-    /// The HTTP/2 connections.
-    http2: Arc<Shares>,
-    limits: ServerLimits,
-    connections: TaskTracker,
-    /// Connections that don't speak the port's protocol, or fail at it.
-    failures: LogThrottle,
-    /// Cancelled when the service stops.
-    stop: CancellationToken,
-}
-
 impl Listener {
     /// Never ends.
     async fn run(self: Arc<Self>, socket: &TcpListener) {
@@ -205,16 +156,6 @@ impl Listener {
             }
         });
         activity.belongs_to(task.abort_handle());
-    }
-
-    fn log_failure(&self, error: &str) {
-        if let Some(suppressed) = self.failures.admit() {
-            tracing::info!(
-                count = suppressed + 1,
-                error,
-                "connections or TLS handshakes failed since the last such line"
-            );
-        }
     }
 }
 
