@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 
 use super::client::canonical;
 use super::macros::hidden;
@@ -46,14 +46,11 @@ impl BlockedNetwork {
 /// The IPv4 network embedded in an IPv6 form, any other unchanged.
 fn embedded(network: IpNet) -> IpNet {
     const FORM_BITS: u8 = 96;
-    match (network, canonical(network.network())) {
-        (IpNet::V6(v6), IpAddr::V4(address)) => v6
-            .prefix_len()
-            .checked_sub(FORM_BITS)
-            .and_then(|bits| Ipv4Net::new(address, bits).ok())
-            .map_or(network, IpNet::V4),
-        (IpNet::V4(_) | IpNet::V6(_), _) => network,
-    }
+    let address = canonical(network.network());
+    let bits = network.prefix_len().checked_sub(FORM_BITS);
+    let bits = bits.filter(|_| address != network.network());
+    let embedded = bits.and_then(|bits| IpNet::new(address, bits).ok());
+    embedded.unwrap_or(network)
 }
 
 impl fmt::Display for BlockedNetwork {

@@ -1,6 +1,6 @@
 //! Clients, and the keys they are counted under.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 
@@ -64,22 +64,12 @@ impl Network {
 
 /// The IPv4 address embedded in an IPv6 form, any other unchanged.
 pub(super) fn canonical(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V6(v6) => embedded_v4(v6).map_or(address, IpAddr::V4),
-        IpAddr::V4(_) => address,
+    if let IpAddr::V6(v6) = address
+        && let [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] = v6.octets()
+    {
+        return Ipv4Addr::new(a, b, c, d).into();
     }
-}
-
-fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    if let Some(v4) = address.to_ipv4_mapped() {
-        return Some(v4);
-    }
-    match address.octets() {
-        [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] => {
-            Some(Ipv4Addr::new(a, b, c, d))
-        }
-        _ => None,
-    }
+    address.to_canonical()
 }
 
 /// The sender of a request, as far as known.

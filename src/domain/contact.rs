@@ -71,14 +71,6 @@ impl OriginHash {
 
 bytes!(OriginHash: 8);
 
-impl Origin {
-    /// True if both have the same network or the same credential.
-    pub fn is_shared_with(&self, other: &Self) -> bool {
-        self.network == other.network
-            || (self.credential.is_some() && self.credential == other.credential)
-    }
-}
-
 /// The last four clients that signed up a contact, the newest at the end.
 ///
 /// A client's place among the four depends only on the sign-ups after its own. So a client can't learn from
@@ -90,7 +82,11 @@ impl Signers {
     /// Adds `origin` as the newest, and removes the oldest if there are four others. True if its client was
     /// among them.
     pub fn renew(&mut self, origin: Origin) -> bool {
-        let was_among = self.0.iter().any(|signer| signer.is_shared_with(&origin));
+        let is_of_same_client = |signer: &Origin| {
+            signer.network == origin.network
+                || (origin.credential.is_some() && signer.credential == origin.credential)
+        };
+        let was_among = self.0.iter().any(is_of_same_client);
         self.0.retain(|signer| *signer != origin);
         if self.0.is_full() {
             self.0.pop_at(0);
@@ -200,11 +196,6 @@ impl Contact {
         self.consent.get_or_insert(sign_up.consent);
         self.leave_token.get_or_insert(sign_up.leave_token);
         self.signers.renew(sign_up.origin)
-    }
-
-    /// True if its consent is the one that came with this token.
-    pub fn consents_by(&self, token: LeaveToken) -> bool {
-        self.leave_token == Some(token)
     }
 
     /// State of its subscription.

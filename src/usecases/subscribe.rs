@@ -36,21 +36,12 @@ pub struct Evidence {
 
 #[derive(Debug)]
 pub struct Subscribed {
-    pub outcome: Outcome,
+    /// True if the provider accepted it, or the contact is stored and the operator's program is notified.
+    pub is_passed_on: bool,
+    /// True if the address was signed up before, as far as this client may know.
+    pub already_exists: Option<bool>,
     /// The standing of the newsletter's policies.
     pub decision: Decision,
-}
-
-/// Outcome of a sign-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The contact is stored by this service.
-    Kept {
-        /// True if the address was signed up before, as far as this client may know.
-        already_exists: Option<bool>,
-    },
-    /// The provider accepted it, or the contact is stored and the operator's program is notified.
-    PassedOn,
 }
 
 /// The address is not signed up.
@@ -100,8 +91,9 @@ pub async fn subscribe(
         admission.decision = admission.decision.hiding(PolicyName::Newsletter);
     }
     match sign_up(newsletter, meter, client, email, evidence).await {
-        Ok(outcome) => Ok(Subscribed {
-            outcome,
+        Ok(shown) => Ok(Subscribed {
+            is_passed_on: shown.is_none(),
+            already_exists: shown.and_then(|shown| already_exists(client, shown)),
             decision: admission.decision,
         }),
         Err(failure) => {
@@ -117,14 +109,14 @@ pub async fn subscribe(
 }
 
 /// Passes a sign-up on, or stores it with its delivery: with double opt-in the email that asks to confirm,
-/// otherwise the event for the operator's program.
+/// otherwise the event for the operator's program. `None` if it is passed on, or that program is notified.
 async fn sign_up(
     newsletter: Newsletter<'_>,
     meter: Meter<'_>,
     client: &Client,
     email: EmailAddress,
     Evidence { consent, text }: Evidence,
-) -> Result<Outcome, SignUpFailure> {
+) -> Result<Option<Subscription>, SignUpFailure> {
     let now = consent.at;
     let new = LeaveToken::from_bytes(random(newsletter.entropy));
     if let Some(provider) = newsletter.provider {
@@ -169,12 +161,7 @@ async fn sign_up(
         Subscription::Created => meter.metrics.sign_ups.increase(),
         Subscription::Renewed { .. } => meter.metrics.renewals.increase(),
     }
-    Ok(match newsletter.webhook {
-        Some(_) => Outcome::PassedOn,
-        None => Outcome::Kept {
-            already_exists: already_exists(client, subscription),
-        },
-    })
+    Ok(newsletter.webhook.is_none().then_some(subscription))
 }
 
 /// The provider may have received a sign-up that timed out, and gets it again when the visitor retries.
@@ -184,14 +171,14 @@ async fn pass_on(
     token: &LeaveToken,
     now: Timestamp,
     metrics: &WebhookMetrics,
-) -> Result<Outcome, SignUpFailure> {
+) -> Result<Option<Subscription>, SignUpFailure> {
     let kind = DeliveryKind::Subscribed;
     let body = provider.write(kind, Some(email), token, now);
     let id = DeliveryId::new(kind, token, now);
     match provider.send(id, &body, now).await {
         Ok(()) => {
             metrics.delivered.increase();
-            Ok(Outcome::PassedOn)
+            Ok(None)
         }
         Err(Failure::Later { error, .. } | Failure::Final(error)) => {
             metrics.failed.increase();

@@ -106,7 +106,7 @@ impl ContactStore for MemoryContactStore {
         if let Some((_, contact)) = contacts.kept.get_mut(sign_up.email.as_str()) {
             let by_same_client = contact.renew(sign_up);
             self.deliveries
-                .add(notice.filter(|_| contact.consents_by(token)));
+                .add(notice.filter(|_| contact.leave_token == Some(token)));
             return Ok(Subscription::Renewed { by_same_client });
         }
         contacts.add(Contact::created(sign_up));

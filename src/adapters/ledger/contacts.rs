@@ -33,7 +33,7 @@ impl ContactStore for LedgerStore {
             let notice = notice.filter(|due| !(is_refused && due.kind.channel() == Channel::Mail));
             if let Some(mut contact) = known {
                 let by_same_client = contact.renew(sign_up);
-                let is_new_consent = contact.consents_by(token);
+                let is_new_consent = contact.leave_token == Some(token);
                 draft.put(State::Contact(contact))?;
                 if is_new_consent {
                     notify(draft, notice)?;
@@ -267,7 +267,7 @@ fn with_token(draft: &mut Draft<'_>, token: &LeaveToken) -> Result<Option<Contac
     };
     // This batch may have changed it.
     let last = draft.contact(&contact.email)?;
-    Ok(last.filter(|last| last.consents_by(*token)))
+    Ok(last.filter(|last| last.leave_token == Some(*token)))
 }
 
 /// Queues the delivery caused by a change.

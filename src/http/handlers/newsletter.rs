@@ -11,7 +11,7 @@ use crate::http::request::evidence::evidence;
 use crate::http::request::{form, json, negotiate};
 use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
-use crate::usecases::subscribe::{Outcome, subscribe};
+use crate::usecases::subscribe::subscribe;
 
 pub(crate) const SUBSCRIBE: Endpoint = Endpoint {
     name: "newsletter.subscribe",
@@ -51,10 +51,11 @@ async fn sign_up(context: RequestContext, body: Bytes, way: SignUpWay) -> Result
         evidence,
     )
     .await?;
-    let (mode, already_exists) = match subscribed.outcome {
-        Outcome::Kept { already_exists } => ("contact", already_exists),
-        Outcome::PassedOn => ("notify", None),
+    let mode = match subscribed.is_passed_on {
+        true => "notify",
+        false => "contact",
     };
+    let already_exists = subscribed.already_exists;
     let response = json!({ "ok": true, "mode": mode, "alreadyExists": already_exists });
     Ok(Reply::json(StatusCode::OK, response).with_decision(subscribed.decision))
 }
