@@ -17,12 +17,12 @@
 //! | [`admin_socket`] | the socket of the operator's commands |
 //! | [`supervisor`] | workers, restarted when they end |
 //! | [`threads`] | a check that the system grants enough threads, and work with a deadline |
-//! | `consent_entry`, `hex` | the stored forms of a consent, and of bytes |
+//! | `entry`, `hex` | the stored forms of contacts, deliveries and keys, and of bytes |
 //! | `lenient_json` | JSON as other programs write it |
 
 pub mod admin_socket;
 pub mod cluster;
-mod consent_entry;
+mod entry;
 pub mod files;
 mod hex;
 pub mod ledger;

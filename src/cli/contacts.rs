@@ -13,7 +13,7 @@ use crate::adapters::files::part_file::PartFile;
 use crate::config::{Args, ContactFilter, ExportArgs, ForgetArgs, ImportArgs, OutputForm};
 use crate::domain::{ContactStatus, EmailAddress};
 use crate::operator::contact_csv;
-use crate::operator::contacts::{COUNT, ErasureReport, FORGET, KeptFile, LIST};
+use crate::operator::contacts::{COUNT, ErasureReport, FORGET, LIST};
 use crate::operator::import::{IMPORT, ImportReport};
 
 use super::answers::{fields, table};
@@ -146,13 +146,11 @@ pub(super) async fn forget(args: &ForgetArgs, client: &Client) -> Result<Done, C
         output.line("")?;
         fields(output, FORGET, &report)
     })?;
-    if !client.form.json {
-        for KeptFile { file, reason } in &report.remaining {
-            note(&format!("{file} may still contain an address: {reason}"));
-        }
+    if let (Some(remaining), false) = (&report.remaining, client.form.json) {
+        note(remaining);
     }
     let all_known = report.addresses.iter().all(|row| row.was_known);
-    Ok(if all_known && report.is_complete {
+    Ok(if all_known && report.remaining.is_none() {
         Done::Whole
     } else {
         Done::InPart

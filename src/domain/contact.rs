@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use arrayvec::ArrayVec;
 
-use super::consent::{Confirmation, Consent, ContactStatus, LeaveToken};
+use super::consent::{Confirmation, Consent, ContactStatus, LeaveToken, MailOutcome};
 use super::delivery::Delivery;
 use super::email::EmailAddress;
 use super::macros::bytes;
@@ -145,6 +145,21 @@ pub struct Contact {
 }
 
 impl Contact {
+    /// The contact after a sign-up of its address, which was `known` before or not. Also returns the sign-up's notice,
+    /// if its consent is new.
+    pub fn signed_up(
+        known: Option<Self>,
+        mut sign_up: SignUp,
+    ) -> (Self, Subscription, Option<Delivery>) {
+        let (token, notice) = (sign_up.leave_token, sign_up.notice.take());
+        let Some(mut contact) = known else {
+            return (Self::created(sign_up), Subscription::Created, notice);
+        };
+        let by_same_client = contact.renew(sign_up);
+        let notice = notice.filter(|_| contact.leave_token == Some(token));
+        (contact, Subscription::Renewed { by_same_client }, notice)
+    }
+
     /// A contact created by a sign-up.
     pub fn created(sign_up: SignUp) -> Self {
         Self {
@@ -213,12 +228,30 @@ impl Contact {
         confirmation.is_some_and(|confirmation| confirmation.confirmed_at.is_none())
     }
 
+    /// Unsubscribes it. False if it was not subscribed.
+    pub fn leave(&mut self, now: Timestamp) -> bool {
+        let is_subscribed = self.status() == ContactStatus::Subscribed;
+        if is_subscribed {
+            self.left_at = Some(now);
+        }
+        is_subscribed
+    }
+
     /// Confirms it, on behalf of the mailbox's reader. True if that changes anything.
     pub fn confirm(&mut self, now: Timestamp, ip: Option<IpAddr>) -> bool {
         let is_pending = self.is_pending();
         if let Some(confirmation) = self.confirmation.as_mut().filter(|_| is_pending) {
             (confirmation.confirmed_at, confirmation.ip) = (Some(now), ip);
             self.left_at = None;
+        }
+        is_pending
+    }
+
+    /// Records the end of the email that asks to confirm. False if it is not unconfirmed any more.
+    pub fn note_mail(&mut self, outcome: MailOutcome, at: Timestamp) -> bool {
+        let is_pending = self.is_pending();
+        if let Some(confirmation) = self.confirmation.as_mut().filter(|_| is_pending) {
+            confirmation.note_mail(outcome, at);
         }
         is_pending
     }
@@ -267,27 +300,9 @@ pub enum ImportOutcome {
 pub struct Erasure {
     /// For each address, in the given order: true if there was a contact.
     pub was_known: Vec<bool>,
-    /// Files compacted without the addresses, or in which they were blanked. A database's own files, log and
-    /// backups are unknown here.
-    pub rewritten: Vec<String>,
     /// Number of deliveries to one of the addresses that were in flight. All others are dropped.
     pub in_flight: u64,
-    /// Files that may still contain one of the addresses.
-    pub remaining: Vec<Remainder>,
-}
-
-impl Erasure {
-    /// True if no file of the store contains any of the addresses.
-    pub fn is_complete(&self) -> bool {
-        self.remaining.is_empty()
-    }
-}
-
-/// A file that may still contain erased addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remainder {
-    /// File name.
-    pub file: String,
-    /// The reason and the remedy, in one sentence for the operator, without any address.
-    pub reason: String,
+    /// If a file of the store may still contain one of the addresses: which, why, and the remedy, in one sentence for the
+    /// operator, without any address. A database's own files, log and backups are unknown here.
+    pub remaining: Option<String>,
 }

@@ -66,8 +66,7 @@ pub use consent::{
     TextDigest,
 };
 pub use contact::{
-    Contact, Erasure, ImportOutcome, Origin, OriginHash, Remainder, SignUp, Signers, Subscription,
-    Tombstone,
+    Contact, Erasure, ImportOutcome, Origin, OriginHash, SignUp, Signers, Subscription, Tombstone,
 };
 pub use credential::{ApiKey, Fingerprint, KeyId, KeyRecord, KeyState};
 pub use decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};

@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::domain::{
-    Contact, ContactStatus, Remainder, SignUpWay, SoughtSigner, TextDigest, Timestamp,
-};
+use crate::domain::{Contact, ContactStatus, SignUpWay, SoughtSigner, TextDigest, Timestamp};
 use crate::ports::{ContactStream, StoreError};
 use crate::usecases;
 
@@ -175,14 +173,10 @@ pub struct ErasureReport {
     /// The version of the service.
     pub version: String,
     pub addresses: Vec<ErasedAddress>,
-    /// True if no file contains any of the addresses.
-    pub is_complete: bool,
-    /// Files compacted without the addresses.
-    pub rewritten: Vec<String>,
     /// Number of deliveries to one of them that were in flight.
     pub in_flight: u64,
-    /// Files that may still contain one of them.
-    pub remaining: Vec<KeptFile>,
+    /// The file that may still contain one of them, the reason and the remedy.
+    pub remaining: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -190,14 +184,6 @@ pub struct ErasedAddress {
     pub email: String,
     /// True if there was a contact.
     pub was_known: bool,
-}
-
-/// A file that may still contain an address.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct KeptFile {
-    pub file: String,
-    /// The reason and the remedy.
-    pub reason: String,
 }
 
 /// Erases the addresses `email`.
@@ -208,13 +194,12 @@ pub(super) async fn forget(request: OperatorRequest) -> Result<Answer, OperatorE
     let (contacts, queue) = (&*app.contacts, &*app.deliveries);
     let erasure =
         usecases::forget::forget(contacts, queue, app.webhook.as_deref(), &emails, now).await?;
-    let is_complete = erasure.is_complete();
     let known = erasure.was_known.iter().filter(|known| **known).count();
     tracing::info!(
         command = FORGET,
         contacts.known = known,
         contacts.unknown = emails.len() - known,
-        complete = is_complete,
+        complete = erasure.remaining.is_none(),
         "operator"
     );
     let addresses = emails.iter().zip(erasure.was_known);
@@ -222,14 +207,11 @@ pub(super) async fn forget(request: OperatorRequest) -> Result<Answer, OperatorE
         email: email.as_str().to_owned(),
         was_known,
     });
-    let kept = |Remainder { file, reason }| KeptFile { file, reason };
     Answer::one(&ErasureReport {
         at: now.to_rfc3339(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         addresses: addresses.collect(),
-        is_complete,
-        rewritten: erasure.rewritten,
         in_flight: erasure.in_flight,
-        remaining: erasure.remaining.into_iter().map(kept).collect(),
+        remaining: erasure.remaining,
     })
 }

@@ -113,7 +113,7 @@ pub trait ContactStore: Send + Sync {
     ///
     /// Deliveries to one of the addresses, or about it, are dropped.
     ///
-    /// A file from which an address could not be erased is no error: the [`Erasure`] lists it.
+    /// A file from which an address could not be erased is no error: the [`Erasure`] names it.
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError>;
 
     /// Expires those of the contacts with these tokens that are still unconfirmed, durably, and drops their

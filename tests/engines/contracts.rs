@@ -51,8 +51,8 @@ async fn an_erasure_waits_for_an_import_under_way_and_leaves_no_contact() {
     let signs_up = server.client().await;
     signs_up
         .batch_execute(
-            "BEGIN; INSERT INTO contact (email, signers, subscribed_at, last_seen_at)
-             VALUES ('bea@example.com', '{}', now(), now())",
+            r#"BEGIN; INSERT INTO contact (state)
+             VALUES ('{"email": "bea@example.com", "at": 1, "seen_at": 1}')"#,
         )
         .await
         .unwrap();
@@ -96,9 +96,8 @@ async fn an_import_of_the_forgotten_takes_the_tombstone_last_as_a_sign_up_does()
     let signs_up = server.client().await;
     signs_up
         .batch_execute(
-            "BEGIN; SET LOCAL lock_timeout = '1s';
-             INSERT INTO contact (email, signers, subscribed_at, last_seen_at)
-             VALUES ('ada@example.com', '{}', now(), now())",
+            r#"BEGIN; SET LOCAL lock_timeout = '1s'; INSERT INTO contact (state)
+             VALUES ('{"email": "ada@example.com", "at": 1, "seen_at": 1}')"#,
         )
         .await
         .unwrap();

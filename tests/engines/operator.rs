@@ -218,15 +218,12 @@ async fn a_recovered_database_forgets_again_who_was_erased() {
     let (rows, exported) = (file("rows.csv"), file("contacts.csv"));
     fs::write(&rows, "email\nada@example.com\nbob@example.com\n").unwrap();
     site.printed(&["contacts", "import", &rows]);
-    let columns = "email, signers, subscribed_at, last_seen_at";
-    let earlier = format!("CREATE TABLE earlier AS SELECT {columns} FROM contact");
-    site.postgres.sql(&earlier).await;
+    let earlier = "CREATE TABLE earlier AS SELECT state FROM contact";
+    site.postgres.sql(earlier).await;
     site.printed(&["contacts", "forget", "ada@example.com", "--yes"]);
-    let recover = format!(
-        "CREATE TABLE later AS SELECT * FROM tombstone; DELETE FROM tombstone; DELETE FROM contact; \
-         INSERT INTO contact ({columns}) SELECT * FROM earlier"
-    );
-    site.postgres.sql(&recover).await;
+    let recover = "CREATE TABLE later AS SELECT * FROM tombstone; DELETE FROM tombstone; \
+         DELETE FROM contact; INSERT INTO contact (state) SELECT * FROM earlier";
+    site.postgres.sql(recover).await;
     assert_eq!(site.printed(&["contacts", "count"]), "2\n");
 
     // As the handbook has it, but for psql's copies.
@@ -313,7 +310,7 @@ async fn wrong_engines_are_named_with_what_to_do() {
     assert_eq!(status, Some(1), "{report}");
     assert!(report.contains("set noeviction"), "{report}");
     assert!(report.contains("tables of an earlier version"), "{report}");
-    schema(5).await;
+    schema(6).await;
     evict("noeviction");
 
     site.write_secret("secret", '2');

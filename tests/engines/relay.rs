@@ -19,6 +19,8 @@ pub(crate) enum Flow {
     Stall,
     /// Passes on what clients send, and drops what they would be answered.
     Swallow,
+    /// The same from the first change of a contact on.
+    SwallowChanges,
     /// Passes answers on so much later.
     Late(Duration),
     /// Ends all connections, and takes no new ones.
@@ -81,20 +83,21 @@ async fn accept(listener: TcpListener, target: Arc<AtomicU16>, flow: Arc<watch::
         let (client, _) = listener.accept().await.unwrap();
         if *flow.borrow() != Flow::Cut {
             let target = target.load(Ordering::Relaxed);
-            connections.spawn(relay(client, target, flow.subscribe()));
+            connections.spawn(relay(client, target, Arc::clone(&flow)));
         }
     }
 }
 
 /// Relays a connection until one side ends it, or it is cut.
-async fn relay(client: TcpStream, target: u16, mut flow: watch::Receiver<Flow>) {
+async fn relay(client: TcpStream, target: u16, sender: Arc<watch::Sender<Flow>>) {
+    let mut flow = sender.subscribe();
     let Ok(server) = TcpStream::connect(("127.0.0.1", target)).await else {
         return;
     };
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let ask = copy(from_client, to_server, flow.clone(), false);
-    let answer = copy(from_server, to_client, flow.clone(), true);
+    let ask = copy(from_client, to_server, flow.clone(), Some(sender));
+    let answer = copy(from_server, to_client, flow.clone(), None);
     tokio::select! {
         () = ask => {}
         () = answer => {}
@@ -106,8 +109,9 @@ async fn copy(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut flow: watch::Receiver<Flow>,
-    is_answer: bool,
+    asked: Option<Arc<watch::Sender<Flow>>>,
 ) {
+    let is_answer = asked.is_none();
     let mut bytes = vec![0; 64 * 1024];
     while let Ok(length @ 1..) = from.read(&mut bytes).await {
         let Ok(now) = flow
@@ -117,6 +121,12 @@ async fn copy(
         else {
             return;
         };
+        let is_change = |part: &[u8]| part == b"UPDATE contact";
+        if let (Some(asked), Flow::SwallowChanges) = (&asked, now)
+            && bytes[..length].windows(14).any(is_change)
+        {
+            asked.send_replace(Flow::Swallow);
+        }
         if is_answer && now == Flow::Swallow {
             continue;
         }

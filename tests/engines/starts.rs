@@ -46,11 +46,11 @@ async fn tables_are_made_once_and_those_of_another_version_are_told() {
     let migrations = futures_util::future::join_all(migrations).await;
     let made = Migration {
         before: None,
-        after: 5,
+        after: 6,
         secret_replaced: false,
     };
     let found = Migration {
-        before: Some(5),
+        before: Some(6),
         ..made
     };
     let mut migrations: Vec<_> = migrations.into_iter().map(Result::unwrap).collect();
@@ -59,16 +59,16 @@ async fn tables_are_made_once_and_those_of_another_version_are_told() {
     drop(open_with(&settings).await.unwrap());
 
     server.sql("UPDATE landing_meta SET schema = 0").await;
-    for older in ["version (0, this one needs 5)", "a new database"] {
+    for older in ["version (0, this one needs 6)", "a new database"] {
         check_refused(&settings, older).await;
         check_reason(migrate(&settings).await.unwrap_err(), older);
     }
     // Those of a later version are good for this one, and stay.
-    server.sql("UPDATE landing_meta SET schema = 6").await;
+    server.sql("UPDATE landing_meta SET schema = 7").await;
     drop(open_with(&settings).await.unwrap());
     let later = Migration {
-        before: Some(6),
-        after: 6,
+        before: Some(7),
+        after: 7,
         secret_replaced: false,
     };
     assert_eq!(migrate(&settings).await, Ok(later));

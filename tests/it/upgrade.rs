@@ -24,7 +24,7 @@ use crate::twins::ManualClock;
 
 /// "ada" signed up twice, "bob" once, "imported" was imported, and "zoe" forgotten; two keys, the second
 /// revoked; a revoked registration; the windows and the counts of all this.
-const DIRECTORIES: [&str; 1] = ["format_6"];
+const DIRECTORIES: [&str; 1] = ["format_7"];
 
 /// The two keys.
 const KEYS: [&str; 2] = [

@@ -92,26 +92,25 @@ impl MemoryContactStore {
 
 #[async_trait]
 impl ContactStore for MemoryContactStore {
-    async fn keep(&self, mut sign_up: SignUp) -> Result<Subscription, StoreError> {
+    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         self.fault.check()?;
         self.keep_fault.check()?;
-        let (token, notice) = (sign_up.leave_token, sign_up.notice.take());
         let mut contacts = lock(&self.contacts);
         let refused_at = contacts.refused.get(sign_up.email.as_str());
         let is_refused = refused_at.is_some_and(|at| sign_up.at < at.plus_ms(REFUSED_MS));
-        let notice = notice.filter(|it| !(is_refused && it.kind.channel() == Channel::Mail));
+        let is_due = |it: &Delivery| !(is_refused && it.kind.channel() == Channel::Mail);
         if let (Some(digest), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) {
             contacts.texts.insert(*digest.as_bytes(), text.clone());
         }
-        if let Some((_, contact)) = contacts.kept.get_mut(sign_up.email.as_str()) {
-            let by_same_client = contact.renew(sign_up);
-            self.deliveries
-                .add(notice.filter(|_| contact.leave_token == Some(token)));
-            return Ok(Subscription::Renewed { by_same_client });
+        let known = contacts.kept.get_mut(sign_up.email.as_str());
+        let before = known.as_ref().map(|(_, contact)| contact.clone());
+        let (contact, subscription, notice) = Contact::signed_up(before, sign_up);
+        match known {
+            Some((_, known)) => *known = contact,
+            None => contacts.add(contact),
         }
-        contacts.add(Contact::created(sign_up));
-        self.deliveries.add(notice);
-        Ok(Subscription::Created)
+        self.deliveries.add(notice.filter(is_due));
+        Ok(subscription)
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
@@ -136,10 +135,9 @@ impl ContactStore for MemoryContactStore {
         let Some(contact) = contacts.with_token(token) else {
             return Ok(false);
         };
-        if contact.status() != ContactStatus::Subscribed {
+        if !contact.leave(now) {
             return Ok(false);
         }
-        contact.left_at = Some(now);
         self.deliveries.forget(&contact.email);
         self.deliveries.add(notice);
         Ok(true)

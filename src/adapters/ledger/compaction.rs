@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use crate::domain::macros::hidden;
 use crate::ports::{Compaction, StoreError};
 
+use super::copy::Copy;
 use super::writer::{LedgerWriter, caught, closed};
 
 /// Compacts the ledger of a writer, once at a time.
@@ -45,9 +46,10 @@ impl Compactor {
         let copied = caught(|| {
             let mut writer = self.writer.lock();
             writer.repair()?;
-            let plan = writer.plan(writer.ledger.head.secret.clone());
+            let copy = Copy::begin(&writer, &writer.ledger.head.secret)?;
+            let now = writer.now;
             drop(writer);
-            Ok(plan.copy(&self.is_stopped)?)
+            Ok(copy.run(now, &self.is_stopped)?)
         });
         match copied {
             Err(_) if self.is_stopped.load(SeqCst) => Err(closed()),

@@ -6,21 +6,20 @@ use async_trait::async_trait;
 use futures_util::StreamExt as _;
 
 use crate::domain::{
-    Channel, Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken,
-    MacKey, SignUp, StatusCounts, Subscription, TextDigest, Timestamp, Tombstone,
+    Channel, Contact, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken, MacKey, SignUp,
+    StatusCounts, Subscription, TextDigest, Timestamp, Tombstone,
 };
 use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
 
 use super::deliveries::{queue, remove_naming};
 use super::draft::Draft;
 use super::erasure::{forget, refused_until, tombstone};
-use super::record::{Flaw, Hex, Identity, State};
+use super::record::{Flaw, Identity, State};
 use super::store::LedgerStore;
 
 #[async_trait]
 impl ContactStore for LedgerStore {
-    async fn keep(&self, mut sign_up: SignUp) -> Result<Subscription, StoreError> {
-        let (token, notice) = (sign_up.leave_token, sign_up.notice.take());
+    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let tombstones = self.tombstone_key.clone();
         self.commit(Some(sign_up.at), move |draft| {
             let known = draft.contact(&sign_up.email)?;
@@ -30,19 +29,11 @@ impl ContactStore for LedgerStore {
             if !is_refused {
                 draft.remove(address)?;
             }
-            let notice = notice.filter(|due| !(is_refused && due.kind.channel() == Channel::Mail));
-            if let Some(mut contact) = known {
-                let by_same_client = contact.renew(sign_up);
-                let is_new_consent = contact.leave_token == Some(token);
-                draft.put(State::Contact(contact))?;
-                if is_new_consent {
-                    notify(draft, notice)?;
-                }
-                return Ok(Subscription::Renewed { by_same_client });
-            }
-            draft.put(State::Contact(Contact::created(sign_up)))?;
-            notify(draft, notice)?;
-            Ok(Subscription::Created)
+            let (contact, subscription, notice) = Contact::signed_up(known, sign_up);
+            draft.put(State::Contact(contact))?;
+            let is_due = |due: &Delivery| !(is_refused && due.kind.channel() == Channel::Mail);
+            notify(draft, notice.filter(is_due))?;
+            Ok(subscription)
         })
         .await
     }
@@ -74,12 +65,12 @@ impl ContactStore for LedgerStore {
     ) -> Result<bool, StoreError> {
         let token = *token;
         self.commit(Some(now), move |draft| {
-            let found = with_token(draft, &token)?;
-            let subscribed = found.filter(|contact| contact.status() == ContactStatus::Subscribed);
-            let Some(mut contact) = subscribed else {
+            let Some(mut contact) = with_token(draft, &token)? else {
                 return Ok(false);
             };
-            contact.left_at = Some(now);
+            if !contact.leave(now) {
+                return Ok(false);
+            }
             // The webhook must not be notified of the sign-up after the unsubscribe.
             remove_naming(draft, &contact.email)?;
             draft.put(State::Contact(contact))?;
@@ -142,13 +133,11 @@ impl ContactStore for LedgerStore {
         self.commit(None, move |draft| {
             let found = draft.find(&identity)?.cloned();
             let refused = found.and_then(State::into_tombstone);
-            let Some(tombstone) = refused.filter(|tombstone| tombstone.refused_at.is_some()) else {
+            let Some(mut tombstone) = refused.filter(|found| found.refused_at.is_some()) else {
                 return Ok(());
             };
-            draft.put(State::Tombstone {
-                address: Hex(tombstone.address),
-                refused_at: None,
-            })
+            tombstone.refused_at = None;
+            draft.put(State::Tombstone(tombstone))
         })
         .await
     }
@@ -281,8 +270,7 @@ fn keep_text(draft: &mut Draft<'_>, sign_up: &SignUp) -> Result<(), Flaw> {
         return Ok(());
     };
     if draft.find(&Identity::consent_text(&digest))?.is_none() {
-        let (digest, text) = (Hex(*digest.as_bytes()), text.clone());
-        draft.put(State::ConsentText { digest, text })?;
+        draft.put(State::ConsentText(text.clone()))?;
     }
     Ok(())
 }

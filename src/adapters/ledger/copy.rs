@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::adapters::files::{Files, parent, remove_for_good};
+use crate::adapters::files::{parent, remove_for_good};
 use crate::domain::Timestamp;
 
 use super::draft::Draft;
 use super::generation::Generation;
 use super::record::{Event, Flaw, Ledger, Place, State, damaged, unfinished};
+use super::writer::LedgerWriter;
 
 /// Retention of expired entries in the ledger: 400 days, because the usual error of a manually set clock is a
 /// wrong year.
@@ -30,65 +31,6 @@ const TAIL_BYTES_MAX: u64 = 64 * 1024;
 
 /// Length of a copy's batch, in bytes: sign-ups wait for the disk during its sync.
 const BATCH_BYTES: usize = 1024 * 1024;
-
-/// The source of a generation.
-pub(super) struct CopyPlan {
-    pub(super) from: Arc<Generation>,
-    pub(super) files: Arc<dyn Files>,
-    /// The ledger's path. The copy is next to it.
-    pub(super) path: PathBuf,
-    /// Number of the new generation.
-    pub(super) number: u64,
-    /// Id of its secret.
-    pub(super) secret: String,
-    /// Its estimated length: live lines are as long as others.
-    pub(super) bytes: u64,
-    /// Entries that have expired by now are left out.
-    pub(super) now: Timestamp,
-}
-
-impl CopyPlan {
-    /// Copies the current state and syncs the copy, if there is room for it. Ends early once `is_stopped`.
-    pub(super) fn copy(self, is_stopped: &AtomicBool) -> Result<Copy, Flaw> {
-        check_room(parent(&self.path), self.bytes)?;
-        let aside = Aside(unfinished(&self.path));
-        // Read first: for everything before this place, the table knows whether it was forgotten.
-        let copied = self.from.end();
-        if self.from.table().has_forgotten() {
-            // Nobody can tell which addresses it contains.
-            let kept = damaged(&self.path);
-            let named = |error| {
-                let kept = kept.display();
-                io::Error::other(format!("{kept} cannot be removed: {error}"))
-            };
-            remove_for_good(self.files.as_ref(), &kept).map_err(named)?;
-        }
-        let ledger = Ledger::create(&self.files, &self.path, self.number, &self.secret)?;
-        let mut copy = Copy {
-            generation: Generation::empty(ledger.file.as_file().try_clone()?),
-            path: self.path,
-            copied,
-            from: self.from,
-            ledger,
-            _aside: aside,
-        };
-        let created = |state: State| {
-            let expires_at = state.expires_at();
-            let is_kept = expires_at.is_none_or(|at| self.now < at.plus_ms(RETENTION_MS));
-            is_kept.then_some(Event::Created(state))
-        };
-        let from = Arc::clone(&copy.from);
-        let created = from.states(copied, created);
-        append(&mut copy.ledger, &copy.generation, created, is_stopped)?;
-        loop {
-            copy.copy_tail(is_stopped)?;
-            if copy.from.end() - copy.copied <= TAIL_BYTES_MAX {
-                check_stopped(is_stopped)?;
-                return Ok(copy);
-            }
-        }
-    }
-}
 
 /// Checks that the disk of `directory` has `bytes` free: a full disk would refuse sign-ups.
 pub(super) fn check_room(directory: &Path, bytes: u64) -> io::Result<()> {
@@ -110,12 +52,12 @@ fn check_stopped(is_stopped: &AtomicBool) -> io::Result<()> {
     }
 }
 
-/// A generation that is being copied from another one.
+/// The next generation, while it is copied from the running one.
 pub(super) struct Copy {
     from: Arc<Generation>,
     /// Everything before this place in `from` was copied.
     copied: Place,
-    /// The ledger's path.
+    /// The ledger's path. The copy is next to it.
     path: PathBuf,
     ledger: Ledger,
     generation: Generation,
@@ -133,6 +75,52 @@ impl Drop for Aside {
 }
 
 impl Copy {
+    /// Begins a copy of a repaired ledger under `secret`, if there is room for all of it.
+    pub(super) fn begin(writer: &LedgerWriter, secret: &str) -> Result<Self, Flaw> {
+        let (running, from) = (&writer.ledger, writer.shared.generation());
+        check_room(parent(&running.path), running.length)?;
+        let aside = Aside(unfinished(&running.path));
+        if from.table().has_forgotten() {
+            // Nobody can tell which addresses it contains.
+            let kept = damaged(&running.path);
+            let named = |error| {
+                let kept = kept.display();
+                io::Error::other(format!("{kept} cannot be removed: {error}"))
+            };
+            remove_for_good(running.files.as_ref(), &kept).map_err(named)?;
+        }
+        let number = running.head.generation + 1;
+        let ledger = Ledger::create(&running.files, &running.path, number, secret)?;
+        Ok(Self {
+            copied: from.end(),
+            from,
+            path: running.path.clone(),
+            generation: Generation::empty(ledger.file.as_file().try_clone()?),
+            ledger,
+            _aside: aside,
+        })
+    }
+
+    /// Copies the state at the begin, without entries that have expired by `now`, and what is added meanwhile. Ends
+    /// early once `is_stopped`.
+    pub(super) fn run(mut self, now: Timestamp, is_stopped: &AtomicBool) -> Result<Self, Flaw> {
+        let created = |state: State| {
+            let expires_at = state.expires_at();
+            let is_kept = expires_at.is_none_or(|at| now < at.plus_ms(RETENTION_MS));
+            is_kept.then_some(Event::Created(state))
+        };
+        let from = Arc::clone(&self.from);
+        let created = from.states(self.copied, created);
+        append(&mut self.ledger, &self.generation, created, is_stopped)?;
+        loop {
+            self.copy_tail(is_stopped)?;
+            if self.from.end() - self.copied <= TAIL_BYTES_MAX {
+                check_stopped(is_stopped)?;
+                return Ok(self);
+            }
+        }
+    }
+
     /// True if it receives the events added to `generation`.
     pub(super) fn is_of(&self, generation: &Arc<Generation>) -> bool {
         Arc::ptr_eq(&self.from, generation)

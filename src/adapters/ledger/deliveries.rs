@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use crate::adapters::files::data_dir::{held, mark_held};
 use crate::adapters::files::remove_for_good;
 use crate::domain::{
-    Channel, Contact, Delivery, DeliveryId, EmailAddress, MailOutcome, QueueStanding, Settled,
-    Timestamp, Turn,
+    Channel, Delivery, DeliveryId, EmailAddress, MailOutcome, QueueStanding, Settled, Timestamp,
+    Turn,
 };
 use crate::ports::{DeliveryQueue, PageStream, StoreError};
 
@@ -228,15 +228,14 @@ fn note_mail(
     outcome: MailOutcome,
     now: Timestamp,
 ) -> Result<bool, Flaw> {
-    let contact = draft.contact(email)?;
-    let Some(mut contact) = contact.filter(Contact::is_pending) else {
+    let Some(mut contact) = draft.contact(email)? else {
         return Ok(false);
     };
-    if let Some(confirmation) = contact.confirmation.as_mut() {
-        confirmation.note_mail(outcome, now);
+    let is_noted = contact.note_mail(outcome, now);
+    if is_noted {
         draft.put(State::Contact(contact))?;
     }
-    Ok(true)
+    Ok(is_noted)
 }
 
 /// Removes the deliveries that contain an address.

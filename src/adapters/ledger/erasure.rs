@@ -5,7 +5,7 @@
 //! start compacts it. So a process killed at any point leaves nothing behind for good. Erasures requested while one is running
 //! share the next compaction.
 
-use crate::domain::{EmailAddress, Erasure, MacKey, Remainder, Timestamp};
+use crate::domain::{EmailAddress, Erasure, MacKey, Timestamp, Tombstone};
 use crate::ports::{ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::deliveries::remove_naming;
@@ -39,17 +39,13 @@ impl LedgerStore {
         if erasure.was_known.is_empty() {
             return Ok(erasure);
         }
-        let (file, way_out) = (
-            LEDGER.to_owned(),
-            "run `landing-api ledger compact`, or restart",
-        );
-        match self.compact_if(LedgerWriter::has_forgotten).await {
-            Ok(_) => erasure.rewritten.push(file),
-            Err(error) => erasure.remaining.push(Remainder {
-                file,
-                reason: format!("{error}; once the cause is fixed, {way_out}"),
-            }),
-        }
+        let compacted = self.compact_if(LedgerWriter::has_forgotten).await;
+        erasure.remaining = compacted.err().map(|error| {
+            format!(
+                "{LEDGER} may still contain an address: {error}; once the cause is fixed, run `landing-api ledger \
+                 compact`, or restart"
+            )
+        });
         Ok(erasure)
     }
 }
@@ -76,14 +72,12 @@ pub(super) fn forget(
 ) -> Result<bool, Flaw> {
     let was_known = draft.remove(Identity::contact(email))?;
     remove_naming(draft, email)?;
-    let address = Hex(email.tombstone(tombstones));
-    let has_tombstone = draft.find(&Identity::Tombstone(address))?.is_some();
-    if refused_at.is_some() || !has_tombstone {
-        let refused_at = refused_at.map(Timestamp::as_ms);
-        draft.put(State::Tombstone {
-            address,
-            refused_at,
-        })?;
+    let tombstone = State::Tombstone(Tombstone {
+        address: email.tombstone(tombstones),
+        refused_at,
+    });
+    if refused_at.is_some() || draft.find(&tombstone.identity())?.is_none() {
+        draft.put(tombstone)?;
     }
     Ok(was_known)
 }

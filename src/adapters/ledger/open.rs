@@ -13,6 +13,7 @@ use crate::adapters::files::{Files, SystemFiles, is_full, remove_for_good};
 use crate::domain::{Channel, Timestamp};
 use crate::metrics::Metrics;
 
+use super::copy::Copy;
 use super::generation::Generation;
 use super::mark::{self, Mark};
 use super::record::{FORMAT, Flaw, LEDGER, Ledger, Stamp, unfinished, verify};
@@ -69,7 +70,8 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         mark: Mark::new(Arc::clone(&tuning.files), data_dir.path().join(MARK)),
     };
     if is_new_secret || has_forgotten {
-        let copied = writer.plan(secret).copy(&AtomicBool::new(false));
+        let copied = Copy::begin(&writer, &secret)
+            .and_then(|copy| copy.run(writer.now, &AtomicBool::new(false)));
         match copied.and_then(|copy| writer.switch_to(copy)) {
             Err(Flaw::Io(error)) if is_full(&error) && !is_new_secret => tracing::warn!(
                 %error,

@@ -21,6 +21,7 @@ use crate::domain::{
 };
 use crate::ports::{ContactStore, DeliveryQueue, StoreError, StoreMaintenance};
 
+use super::copy::Copy;
 use super::generation::Generation;
 use super::open::Tuning;
 use super::record::{Flaw, Identity, LEDGER, State, unfinished};
@@ -193,8 +194,8 @@ fn a_copy_is_gone_on_with_only_while_what_it_is_of_is_the_generation() {
     for is_replaced in [false, true] {
         let root = tempfile::tempdir().unwrap();
         let mut writer = writer(&root);
-        let plan = writer.plan(writer.ledger.head.secret.clone());
-        let copy = plan.copy(&AtomicBool::new(false)).unwrap();
+        let copy = Copy::begin(&writer, &writer.ledger.head.secret).unwrap();
+        let copy = copy.run(NOW, &AtomicBool::new(false)).unwrap();
         if is_replaced {
             let same = Generation::of(&writer.ledger).unwrap();
             writer.shared.set_generation(Arc::new(same));
@@ -210,8 +211,8 @@ fn a_copy_is_gone_on_with_only_while_what_it_is_of_is_the_generation() {
 fn a_copy_that_is_stopped_ends_and_leaves_no_file() {
     let root = tempfile::tempdir().unwrap();
     let writer = writer(&root);
-    let plan = writer.plan(writer.ledger.head.secret.clone());
-    let stopped = plan.copy(&AtomicBool::new(true)).err().unwrap();
+    let copy = Copy::begin(&writer, &writer.ledger.head.secret).unwrap();
+    let stopped = copy.run(NOW, &AtomicBool::new(true)).err().unwrap();
     assert!(matches!(stopped, Flaw::Io(error) if error.kind() == ErrorKind::Interrupted));
     assert!(!unfinished(&root.path().join(LEDGER)).exists());
 }

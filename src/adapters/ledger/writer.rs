@@ -13,7 +13,7 @@ use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::{Compaction, StoreError};
 
-use super::copy::{Copy, CopyPlan};
+use super::copy::Copy;
 use super::draft::Draft;
 use super::generation::Generation;
 use super::mark::Mark;
@@ -145,19 +145,6 @@ impl LedgerWriter {
     /// True if a contact was removed, whose address is still in a file.
     pub(super) fn has_forgotten(&self) -> bool {
         self.shared.generation().table().has_forgotten()
-    }
-
-    /// The source of the next generation, under `secret`.
-    pub(super) fn plan(&self, secret: String) -> CopyPlan {
-        CopyPlan {
-            from: self.shared.generation(),
-            files: Arc::clone(&self.ledger.files),
-            path: self.ledger.path.clone(),
-            number: self.ledger.head.generation + 1,
-            secret,
-            bytes: self.ledger.length / self.ledger.sequence.max(1) * self.live(),
-            now: self.now,
-        }
     }
 
     /// Switches to the copy. After a failure, the next one begins by itself no earlier than with twice as many

@@ -53,42 +53,24 @@ impl Table {
         }
     }
 
+    /// Charges every window, or none of them.
     pub(super) fn acquire(
         &self,
         charges: &[Charge<'_>],
         now: Timestamp,
         admission: &mut Admission,
     ) {
-        if let Some(index) = only_shard(charges) {
-            let mut shard = self.lock_shard(index);
-            if !self.is_full() {
-                let keys = charges.iter().map(|charge| charge.key).collect();
-                return self.decide(&mut *shard, charges, keys, now, admission);
-            }
-        }
         let (mut shards, keys) = self.lock_windows(charges);
-        self.decide(&mut shards, charges, keys, now, admission);
-    }
-
-    /// Charges the windows of `keys`, or none of them.
-    fn decide(
-        &self,
-        shards: &mut impl Shards,
-        charges: &[Charge<'_>],
-        keys: Keys,
-        now: Timestamp,
-        admission: &mut Admission,
-    ) {
         let has_room = |(charge, key): (&Charge<'_>, &LimitKey)| {
-            shards.of(key).has_room(key, charge.quota, now)
+            shard_of(&mut shards, key).has_room(key, charge.quota, now)
         };
         if !charges.iter().zip(&keys).all(has_room) {
             let is_full = |charge: &Charge<'_>, usage: Usage| usage.counted >= charge.quota.count();
-            admission.decision = standings(shards, charges, &keys, now, is_full);
+            admission.decision = standings(&mut shards, charges, &keys, now, is_full);
             return;
         }
         for (charge, key) in charges.iter().zip(keys) {
-            let shard = shards.of(&key);
+            let shard = shard_of(&mut shards, &key);
             let before = shard.len();
             if let Ok(admitted) = shard.admit(key, charge.quota, now) {
                 self.count_keys(before, shard.len());
@@ -110,7 +92,7 @@ impl Table {
         let mut decision = Decision::default();
         for entry in &receipt.entries {
             let charge = &entry.charge;
-            let shard = shards.of(&charge.key);
+            let shard = shard_of(&mut shards, &charge.key);
             let admitted = Timestamp::from_ms(entry.token);
             let usage = shard.refund(charge.key, admitted, charge.quota, now);
             decision.push(charge.standing(usage, false));
@@ -152,7 +134,7 @@ impl Table {
     fn lock_windows(&self, charges: &[Charge<'_>]) -> (LockedShards<'_>, Keys) {
         let mut shards = self.lock(charges.iter().map(|charge| charge.key));
         let mut has_own_window = |charge: &Charge<'_>| {
-            charge.group.is_none() || shards.of(&charge.key).contains(&charge.key)
+            charge.group.is_none() || shard_of(&mut shards, &charge.key).contains(&charge.key)
         };
         if !self.is_full() || charges.iter().all(&mut has_own_window) {
             return (shards, charges.iter().map(|charge| charge.key).collect());
@@ -176,7 +158,7 @@ impl Table {
             .collect();
         let mut shards = self.lock(candidates.iter().flatten().copied());
         let is_reserve_full = self.count() >= self.windows_max + (self.windows_max / 16).max(1);
-        let mut contains = |key: &LimitKey| shards.of(key).contains(key);
+        let mut contains = |key: &LimitKey| shard_of(&mut shards, key).contains(key);
         let keys = candidates
             .iter()
             .map(|&[own, of_group, overflow]| {
@@ -217,7 +199,7 @@ impl Table {
 }
 
 fn standings(
-    shards: &mut impl Shards,
+    shards: &mut LockedShards<'_>,
     charges: &[Charge<'_>],
     keys: &Keys,
     now: Timestamp,
@@ -225,44 +207,24 @@ fn standings(
 ) -> Decision {
     let mut decision = Decision::default();
     for (charge, key) in charges.iter().zip(keys) {
-        let usage = shards.of(key).peek(key, charge.quota, now);
+        let usage = shard_of(shards, key).peek(key, charge.quota, now);
         decision.push(charge.standing(usage, is_violated(charge, usage)));
     }
     decision
 }
 
-/// Locked shards.
-trait Shards {
-    /// The shard of `key`, which is among them.
-    fn of(&mut self, key: &LimitKey) -> &mut Shard;
-}
-
-/// The only one.
-impl Shards for Shard {
-    fn of(&mut self, _key: &LimitKey) -> &mut Shard {
-        self
-    }
-}
-
-impl Shards for LockedShards<'_> {
-    #[allow(
-        clippy::expect_used,
-        reason = "callers lock the shard of every key they ask for"
-    )]
-    fn of(&mut self, key: &LimitKey) -> &mut Shard {
-        let wanted = shard_index(key);
-        self.iter_mut()
-            .find(|(index, _)| *index == wanted)
-            .map(|(_, shard)| &mut **shard)
-            .expect("callers lock the shard of every key they ask for")
-    }
-}
-
-/// The shard of all charges, if that is one.
-fn only_shard(charges: &[Charge<'_>]) -> Option<usize> {
-    let mut indices = charges.iter().map(|charge| shard_index(&charge.key));
-    let first = indices.next()?;
-    indices.all(|index| index == first).then_some(first)
+/// The locked shard of `key`.
+#[allow(
+    clippy::expect_used,
+    reason = "callers lock the shard of every key they ask for"
+)]
+fn shard_of<'a>(shards: &'a mut LockedShards<'_>, key: &LimitKey) -> &'a mut Shard {
+    let wanted = shard_index(key);
+    let mut shards = shards.iter_mut();
+    let found = shards.find(|(index, _)| *index == wanted);
+    found
+        .map(|(_, shard)| &mut **shard)
+        .expect("callers lock the shard of every key they ask for")
 }
 
 /// Ascending with the first bytes of the hash, which follow the policy's tag.

@@ -137,9 +137,9 @@ async fn a_repair_keeps_every_line_that_is_whole() {
 #[tokio::test]
 async fn another_format_is_refused_and_left_alone() {
     let (house, text) = ledger_of_four().await;
-    let of_format = |format: &str| text.replace("\"format\":6", &format!("\"format\":{format}"));
+    let of_format = |format: &str| text.replace("\"format\":7", &format!("\"format\":{format}"));
     for (other, format) in [
-        (sealed(&of_format("7")), "7"),
+        (sealed(&of_format("8")), "8"),
         (sealed(&of_format("4")), "4"),
         ("{\"format\":1}\n".to_owned(), "1"),
         // Sealed as nobody can foresee.
@@ -148,7 +148,7 @@ async fn another_format_is_refused_and_left_alone() {
         house.write_ledger(other.as_bytes());
         let before = contents(&house.path);
         let refusal = house.refusal();
-        let words = format!("has format {format}, but this version reads format 6: ");
+        let words = format!("has format {format}, but this version reads format 7: ");
         assert!(refusal.contains(&words), "{refusal}");
         assert!(refusal.contains("restore a backup"), "{refusal}");
         assert_eq!(contents(&house.path), before);

@@ -25,7 +25,7 @@ use super::error::PostgresOpenError;
 
 /// The version of the tables in `schema.sql`. A program accepts those of a later version, so that both may run while
 /// nodes are replaced.
-pub(super) const VERSION: i32 = 5;
+pub(super) const VERSION: i32 = 6;
 
 /// Deadline of DNS, connecting, TLS and login together, which take seven round trips.
 pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);

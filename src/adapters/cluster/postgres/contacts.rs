@@ -1,74 +1,51 @@
 //! The newsletter's contacts.
 
 use std::collections::HashSet;
+use std::hash::Hash;
 use std::net::IpAddr;
 
 use async_trait::async_trait;
 use serde_json::json;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{FromSqlOwned, Type};
 
-use crate::adapters::consent_entry::{ConfirmationEntry, ConsentEntry};
+use crate::adapters::entry::ContactJson;
 use crate::domain::{
-    Contact, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken, SignUp, StatusCounts,
-    Subscription, TextDigest, Timestamp,
+    Contact, ContactStatus, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken, SignUp,
+    StatusCounts, Subscription, TextDigest, Timestamp,
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
 use super::connection::Parameters;
 use super::dedicated::DedicatedConnection;
 use super::rows::{
-    bytea, bytes_column, column, delivery_rows, instant, instant_column, json_column,
-    optional_instant, queue, settings, signer, signers, timestamptz, unexpected,
+    column, delivery_rows, ms, optional_instant, settings, state_column, unexpected,
 };
 use super::store::PostgresStore;
 
-const KEEP: &str = concat!(settings!("50ms"), include_str!("upsert.sql"));
-
-/// The columns that [`contact`] reads.
-const CONTACT: &str = "SELECT place, email, signers, subscribed_at, last_seen_at, consent, left_at, leave_token, \
-         confirmation::text \
-     FROM contact";
-
-const LEAVE: &str = concat!(
-    ", gone AS (UPDATE contact SET left_at = $2 FROM settings \
-         WHERE leave_token = $1 AND left_at IS NULL AND NOT is_pending \
-         RETURNING place, email), \
-     undelivered AS (DELETE FROM delivery USING gone WHERE delivery.email = gone.email), \
-     queued AS (",
-    queue!("gone", "$3"),
-    ") SELECT place FROM gone"
-);
+/// Replaces the state of a contact that is still the expected one.
+const CHANGE: &str = concat!(settings!("50ms"), include_str!("change.sql"));
 
 const COUNT: &str = "SELECT count(*) FROM contact \
-     WHERE ($1 IS NULL OR subscribed_at >= $1) AND ($2 IS NULL OR subscribed_at < $2)";
+     WHERE ($1 IS NULL OR subscribed_ms >= $1) AND ($2 IS NULL OR subscribed_ms < $2)";
 
 /// Each is answered by an index that has nothing else.
 const STATUS_COUNTS: &str = "SELECT (SELECT count(*) FROM contact WHERE is_pending), \
-     (SELECT count(*) FROM contact WHERE left_at IS NOT NULL AND NOT is_pending)";
-
-const CONFIRM: &str = concat!(
-    ", confirmed AS (UPDATE contact SET left_at = NULL, \
-             confirmation = confirmation || jsonb_build_object('confirmed_at', $2::bigint, 'ip', $4::text) \
-         FROM settings WHERE leave_token = $1 AND is_pending RETURNING place), \
-     queued AS (",
-    queue!("confirmed", "$3"),
-    ") SELECT place FROM confirmed"
-);
+     (SELECT count(*) FROM contact WHERE state ? 'left_at' AND NOT is_pending)";
 
 /// Same rule as [`Contact::pending_since`].
-const OVERDUE: &str = ", LATERAL (SELECT greatest((confirmation->>'mailed_at')::bigint, \
-             (confirmation->>'undeliverable_at')::bigint), \
-         coalesce((consent::json->>'at')::bigint, (extract(epoch FROM last_seen_at) * 1000)::bigint)) \
-         AS mail (ended_at, asked_at) \
+const OVERDUE: &str = "SELECT place, state::text FROM contact, LATERAL (SELECT \
+         greatest((state #> '{confirmation,mailed_at}')::bigint, \
+             (state #> '{confirmation,undeliverable_at}')::bigint), \
+         coalesce(state #> '{consent,at}', state -> 'seen_at')::bigint) AS mail (ended_at, asked_at) \
      WHERE is_pending AND (NOT $2 OR ended_at IS NOT NULL) AND coalesce(ended_at, asked_at + $3) <= $1 \
      ORDER BY place LIMIT $4";
 
 /// Expires contacts that had unsubscribed before. The others are erased after it.
-const EXPIRE: &str = "UPDATE contact SET confirmation = NULL, consent = NULL \
-     WHERE leave_token = ANY($1) AND is_pending AND left_at IS NOT NULL RETURNING email";
+const EXPIRE: &str = "UPDATE contact SET state = state - 'confirmation' - 'consent' \
+     WHERE token = ANY($1) AND is_pending AND state ? 'left_at' RETURNING email";
 const ERASE_PENDING: &str =
-    "DELETE FROM contact WHERE leave_token = ANY($1) AND is_pending RETURNING email, true";
+    "DELETE FROM contact WHERE token = ANY($1) AND is_pending RETURNING email, true";
 /// All of the addresses are dropped from deliveries, and remembered.
 const ERASE_NAMED: &str = "WITH erased AS (DELETE FROM contact WHERE email = ANY($1) RETURNING email) \
      SELECT named.email, erased.email IS NOT NULL FROM unnest($1) AS named (email) LEFT JOIN erased USING (email)";
@@ -85,9 +62,8 @@ const REMEMBER_REFUSAL: &str = "INSERT INTO tombstone SELECT unnest($1), now() \
 /// Remembers forgotten addresses by their hashes.
 const REMEMBER: &str = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
 
-/// Of addresses and their hashes, returns the forgotten addresses.
-const FORGOTTEN: &str =
-    "SELECT email FROM unnest($1, $2) AS hashed (email, address) JOIN tombstone USING (address)";
+/// Of hashes, returns those of forgotten addresses.
+const FORGOTTEN: &str = "SELECT address FROM tombstone WHERE address = ANY($1)";
 
 /// Makes an erasure wait for the sign-ups in progress, and later sign-ups wait until it is committed. Otherwise a
 /// sign-up that began earlier could not see the new tombstone, and the address would have both a contact and a
@@ -100,49 +76,30 @@ const BOUND_ERASURE: &str = "SET LOCAL lock_timeout = '500ms'; \
      LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE";
 
 /// Erased addresses are in no file of this program. The rows are gone for every reader; the server's own files,
-/// its log and its backups lose them when the server vacuums, recycles and expires them. So [`Erasure`] lists
-/// no file.
+/// its log and its backups lose them when the server vacuums, recycles and expires them. So nothing is
+/// reported to remain.
 #[async_trait]
 impl ContactStore for PostgresStore {
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
-        let tombstones = self.tombstones([&sign_up.email]);
-        let tombstones: Vec<_> = tombstones.iter().map(|hash| bytea(hash)).collect();
-        let row = json!({
-            "email": sign_up.email.as_str(),
-            "signer": bytea(&signer(&sign_up.origin)),
-            "at": timestamptz(sign_up.at),
-            "consent": ConsentEntry::from(&sign_up.consent),
-            "token": bytea(sign_up.leave_token.as_bytes()),
-            "confirmation": sign_up.is_to_be_confirmed.then(|| json!({})),
-            "digest": sign_up.consent.text.map(|digest| bytea(digest.as_bytes())),
-            "text": sign_up.consent.text.and(sign_up.consent_text.as_deref()),
-            "tombstones": tombstones,
-        });
-        let values: Parameters<'_> = &[
-            (&row.to_string(), Type::TEXT),
-            (&delivery_rows(&sign_up.notice), Type::TEXT),
-        ];
-        let rows = self.change_by(KEEP, values).await?;
-        let row = rows.first().ok_or_else(unexpected)?;
-        if column(row, 0)? {
-            return Ok(Subscription::Created);
+        if let (Some(_), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) {
+            self.add_new(text).await?;
         }
-        let earlier: Vec<Vec<u8>> = column(row, 1)?;
-        let by_same_client = signers(&earlier).renew(sign_up.origin);
-        Ok(Subscription::Renewed { by_same_client })
+        let hashes = self.tombstones([&sign_up.email]);
+        self.change_contact(("email", sign_up.email.as_str()), &hashes, |known| {
+            let (contact, subscription, notice) = Contact::signed_up(known, sign_up.clone());
+            (Some((contact, notice)), subscription)
+        })
+        .await
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
-        let find = format!("{CONTACT} WHERE email = $1");
-        self.contact(&find, &[(&email.as_str(), Type::TEXT)]).await
+        self.find_contact(("email", email.as_str())).await
     }
 
     async fn find_by_token(&self, token: &LeaveToken) -> Result<Option<Contact>, StoreError> {
         // The semaphore is never closed.
         let _turn = self.looking_up_tokens.acquire().await;
-        let find = format!("{CONTACT} WHERE leave_token = $1");
-        let token = &token.as_bytes()[..];
-        self.contact(&find, &[(&token, Type::BYTEA)]).await
+        self.find_contact(("token", &token.to_string())).await
     }
 
     async fn leave(
@@ -151,12 +108,12 @@ impl ContactStore for PostgresStore {
         notice: Option<Delivery>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let values: Parameters<'_> = &[
-            (&&token.as_bytes()[..], Type::BYTEA),
-            (&instant(now), Type::TIMESTAMPTZ),
-            (&delivery_rows(&notice), Type::TEXT),
-        ];
-        Ok(!self.change(LEAVE, values).await?.is_empty())
+        self.change_contact(("token", &token.to_string()), &[], |known| {
+            let left = known.and_then(|mut contact| contact.leave(now).then_some(contact));
+            let has_left = left.is_some();
+            (left.map(|contact| (contact, notice.clone())), has_left)
+        })
+        .await
     }
 
     async fn consent_text(&self, digest: &TextDigest) -> Result<Option<String>, StoreError> {
@@ -173,18 +130,21 @@ impl ContactStore for PostgresStore {
         notice: Option<Delivery>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let values: Parameters<'_> = &[
-            (&&token.as_bytes()[..], Type::BYTEA),
-            (&now.as_ms().cast_signed(), Type::INT8),
-            (&delivery_rows(&notice), Type::TEXT),
-            (&ip.map(|ip| ip.to_string()), Type::TEXT),
-        ];
-        Ok(!self.change(CONFIRM, values).await?.is_empty())
+        self.change_contact(("token", &token.to_string()), &[], |known| {
+            let confirmed =
+                known.and_then(|mut contact| contact.confirm(now, ip).then_some(contact));
+            let is_confirmed = confirmed.is_some();
+            (
+                confirmed.map(|contact| (contact, notice.clone())),
+                is_confirmed,
+            )
+        })
+        .await
     }
 
     async fn refuse(&self, token: &LeaveToken, _now: Timestamp) -> Result<bool, StoreError> {
-        let tokens = [&token.as_bytes()[..]];
-        let which: Parameters<'_> = &[(&&tokens[..], Type::BYTEA_ARRAY)];
+        let tokens = [token.to_string()];
+        let which: Parameters<'_> = &[(&&tokens[..], Type::TEXT_ARRAY)];
         let erased = self.erase(ERASE_PENDING, which, REMEMBER_REFUSAL).await?;
         Ok(!erased.contacts.is_empty())
     }
@@ -192,10 +152,10 @@ impl ContactStore for PostgresStore {
     async fn expire(&self, tokens: Vec<LeaveToken>, _now: Timestamp) -> Result<u64, StoreError> {
         let mut count = 0;
         for tokens in tokens.chunks(ERASED_MAX) {
-            let tokens: Vec<_> = tokens.iter().map(|token| &token.as_bytes()[..]).collect();
-            let which: Parameters<'_> = &[(&tokens, Type::BYTEA_ARRAY)];
+            let tokens: Vec<_> = tokens.iter().map(LeaveToken::to_string).collect();
+            let which: Parameters<'_> = &[(&tokens, Type::TEXT_ARRAY)];
             let transaction = DedicatedConnection::begin(&self.connector, BOUND_ERASURE).await?;
-            let stayed = first_column(&transaction.ask(EXPIRE, which).await?)?;
+            let stayed: HashSet<String> = first_column(&transaction.ask(EXPIRE, which).await?)?;
             let stayed = Vec::from_iter(stayed);
             let named: Parameters<'_> = &[(&stayed, Type::TEXT_ARRAY)];
             transaction.ask(DROP_NAMING, named).await?;
@@ -235,14 +195,12 @@ impl ContactStore for PostgresStore {
     ) -> Result<Vec<Contact>, StoreError> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let values: Parameters<'_> = &[
-            (&before.as_ms().cast_signed(), Type::INT8),
+            (&ms(before), Type::INT8),
             (&is_mailed, Type::BOOL),
             (&Delivery::ATTEMPTS_MS_MAX.cast_signed(), Type::INT8),
             (&count, Type::INT8),
         ];
-        let rows = self
-            .ask_apart(&format!("{CONTACT} {OVERDUE}"), values)
-            .await?;
+        let rows = self.ask_apart(OVERDUE, values).await?;
         rows.iter().map(contact).collect()
     }
 
@@ -260,11 +218,9 @@ impl ContactStore for PostgresStore {
         since: Option<Timestamp>,
         until: Option<Timestamp>,
     ) -> Result<ContactStream, StoreError> {
-        let list = format!(
-            "{CONTACT} WHERE place > $1 AND ($2 IS NULL OR subscribed_at >= $2) \
-             AND ($3 IS NULL OR subscribed_at < $3)"
-        );
-        self.pages(&list, (since, until), contact).await
+        let list = "SELECT place, state::text FROM contact WHERE place > $1 \
+             AND ($2 IS NULL OR subscribed_ms >= $2) AND ($3 IS NULL OR subscribed_ms < $3)";
+        self.pages(list, (since, until), contact).await
     }
 
     async fn count(
@@ -272,10 +228,8 @@ impl ContactStore for PostgresStore {
         since: Option<Timestamp>,
         until: Option<Timestamp>,
     ) -> Result<u64, StoreError> {
-        let parameters: Parameters<'_> = &[
-            (&since.map(instant), Type::TIMESTAMPTZ),
-            (&until.map(instant), Type::TIMESTAMPTZ),
-        ];
+        let parameters: Parameters<'_> =
+            &[(&since.map(ms), Type::INT8), (&until.map(ms), Type::INT8)];
         let rows = self.ask_apart(COUNT, parameters).await?;
         column::<i64>(rows.first().ok_or_else(unexpected)?, 0).map(i64::cast_unsigned)
     }
@@ -286,31 +240,22 @@ impl ContactStore for PostgresStore {
         unforget: bool,
     ) -> Result<Vec<ImportOutcome>, StoreError> {
         let transaction = DedicatedConnection::begin(&self.connector, "").await?;
-        let forgotten = if unforget {
-            HashSet::new()
-        } else {
-            let emails = rows.iter().map(|row| &row.email);
-            let hashes = self.tombstones(emails.clone());
-            let emails: Vec<&str> = emails.map(EmailAddress::as_str).collect();
-            let hashed: Parameters<'_> = &[
-                (
-                    &emails.repeat(hashes.len() / emails.len().max(1)),
-                    Type::TEXT_ARRAY,
-                ),
-                (&hashes, Type::BYTEA_ARRAY),
-            ];
-            first_column(&transaction.ask(FORGOTTEN, hashed).await?)?
+        let hashes = self.tombstones(rows.iter().map(|row| &row.email));
+        let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
+        let mut forgotten: HashSet<Vec<u8>> = HashSet::new();
+        if !unforget {
+            forgotten = first_column(&transaction.ask(FORGOTTEN, hashes).await?)?;
+        }
+        let is_forgotten = |row: &Contact| {
+            let mut hashes = self.tombstones([&row.email]).into_iter();
+            hashes.any(|hash| forgotten.contains(&hash))
         };
-        let wanted = rows
-            .iter()
-            .filter(|row| !forgotten.contains(row.email.as_str()));
+        let wanted = rows.iter().filter(|row| !is_forgotten(row));
         let wanted: Vec<_> = wanted.cloned().collect();
         let created = transaction.insert(wanted, "email").await?;
-        let mut created = first_column(&created)?;
+        let mut created: HashSet<String> = first_column(&created)?;
         if unforget {
             // After the contacts, in the same order as a sign-up: otherwise the two could deadlock.
-            let hashes = self.tombstones(rows.iter().map(|row| &row.email));
-            let hashes: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
             let unforget = "DELETE FROM tombstone WHERE address = ANY($1)";
             transaction.ask(unforget, hashes).await?;
         }
@@ -318,7 +263,7 @@ impl ContactStore for PostgresStore {
         let outcome = |row: &Contact| {
             if created.remove(row.email.as_str()) {
                 ImportOutcome::Created
-            } else if forgotten.contains(row.email.as_str()) {
+            } else if is_forgotten(row) {
                 ImportOutcome::Forgotten
             } else {
                 ImportOutcome::Known
@@ -353,13 +298,48 @@ impl ContactStore for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn contact(
+    /// The contact with this value in this column.
+    async fn find_contact(
         &self,
-        find: &str,
-        which: Parameters<'_>,
+        (name, value): (&str, &str),
     ) -> Result<Option<Contact>, StoreError> {
-        let rows = self.look_up(find, which).await?;
+        let find = format!("SELECT place, state::text FROM contact WHERE {name} = $1");
+        let rows = self.look_up(&find, &[(&value, Type::TEXT)]).await?;
         rows.first().map(contact).transpose()
+    }
+
+    /// Changes the contact with this value in this column, if there is one, to the result of `decide`, and queues the
+    /// notice with it. If another node has changed it meanwhile, it is read and decided again. The `hashes` of the
+    /// address are those of a sign-up.
+    pub(super) async fn change_contact<T>(
+        &self,
+        (name, value): (&str, &str),
+        hashes: &[Vec<u8>],
+        decide: impl Fn(Option<Contact>) -> (Option<(Contact, Option<Delivery>)>, T) + Sync,
+    ) -> Result<T, StoreError> {
+        let find = format!("SELECT place, state::text FROM contact WHERE {name} = $1");
+        let change = self.begin_change()?;
+        let _turn = self.turn_of(value).lock().await;
+        loop {
+            let rows = change.ask(&find, &[(&value, Type::TEXT)]).await?;
+            let known = rows.first();
+            let (changed, outcome) = decide(known.map(contact).transpose()?);
+            let Some((contact, notice)) = changed else {
+                return Ok(outcome);
+            };
+            let before: Option<String> = known.map(|row| column(row, 1)).transpose()?;
+            let has_left = contact.status() == ContactStatus::Unsubscribed;
+            let values: Parameters<'_> = &[
+                (&before, Type::TEXT),
+                (&json!(ContactJson(contact)).to_string(), Type::TEXT),
+                (&delivery_rows(&notice), Type::TEXT),
+                (&has_left, Type::BOOL),
+                (&hashes, Type::BYTEA_ARRAY),
+            ];
+            if !change.ask(CHANGE, values).await?.is_empty() {
+                return Ok(outcome);
+            }
+        }
     }
 
     /// Deletes contacts by a statement that returns the addresses and which of them were contacts. Drops the deliveries
@@ -404,22 +384,10 @@ struct Erased {
     in_flight: u64,
 }
 
-fn first_column(rows: &[Row]) -> Result<HashSet<String>, StoreError> {
+fn first_column<T: FromSqlOwned + Eq + Hash>(rows: &[Row]) -> Result<HashSet<T>, StoreError> {
     rows.iter().map(|row| column(row, 0)).collect()
 }
 
 fn contact(row: &Row) -> Result<Contact, StoreError> {
-    let kept: Vec<Vec<u8>> = column(row, 2)?;
-    let consent: Option<ConsentEntry> = json_column(row, 5)?;
-    let confirmation: Option<ConfirmationEntry> = json_column(row, 8)?;
-    Ok(Contact {
-        email: EmailAddress::from_stored(column(row, 1)?),
-        signers: signers(&kept),
-        subscribed_at: instant_column(row, 3)?,
-        last_seen_at: instant_column(row, 4)?,
-        consent: consent.and_then(ConsentEntry::into_consent),
-        left_at: optional_instant(row, 6)?,
-        leave_token: bytes_column(row, 7)?.map(LeaveToken::from_bytes),
-        confirmation: confirmation.map(Into::into),
-    })
+    Ok(state_column::<ContactJson>(row, 1)?.0)
 }

@@ -1,23 +1,20 @@
 //! The free API keys, and the agents' registrations that were revoked.
 
 use async_trait::async_trait;
+use data_encoding::HEXLOWER;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::domain::{
-    Fingerprint, KeyId, KeyRecord, Label, Registration, RevokedRegistration, Timestamp,
-};
+use crate::adapters::entry::{KeyJson, RevocationJson};
+use crate::domain::{Fingerprint, KeyRecord, Registration, RevokedRegistration, Timestamp};
 use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::connection::Parameters;
-use super::rows::{bytes_column, column, instant, instant_column, optional_instant, unexpected};
+use super::rows::{ms, state_column};
 use super::store::PostgresStore;
 
-const KEY: &str =
-    "SELECT place, fingerprint, key_id, label, issued_at, expires_at, revoked_at FROM api_key";
-
-const REVOKE: &str = "UPDATE api_key SET revoked_at = $2 FROM settings \
-     WHERE fingerprint = $1 AND revoked_at IS NULL RETURNING true";
+const REVOKE: &str = "UPDATE api_key SET state = state || jsonb_build_object('revoked_at', $2) FROM settings \
+     WHERE fingerprint = $1 AND NOT state ? 'revoked_at' RETURNING true";
 
 #[async_trait]
 impl KeyIssuer for PostgresStore {
@@ -26,22 +23,19 @@ impl KeyIssuer for PostgresStore {
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
-        let fingerprint = &fingerprint.as_bytes()[..];
-        let find = format!("{KEY} WHERE fingerprint = $1");
-        let rows = self.look_up(&find, &[(&fingerprint, Type::BYTEA)]).await?;
+        let find = "SELECT place, state::text FROM api_key WHERE fingerprint = $1";
+        let fingerprint = hex(fingerprint);
+        let rows = self.look_up(find, &[(&fingerprint, Type::TEXT)]).await?;
         rows.first().map(key_record).transpose()
     }
 
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
-        let list = format!("{KEY} WHERE place > $1");
-        self.pages(&list, (None, None), key_record).await
+        let list = "SELECT place, state::text FROM api_key WHERE place > $1";
+        self.pages(list, (None, None), key_record).await
     }
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
-        let parameters: Parameters<'_> = &[
-            (&&fingerprint.as_bytes()[..], Type::BYTEA),
-            (&instant(now), Type::TIMESTAMPTZ),
-        ];
+        let parameters: Parameters<'_> = &[(&hex(fingerprint), Type::TEXT), (&ms(now), Type::INT8)];
         let revoked = self.change(REVOKE, parameters).await?;
         Ok(!revoked.is_empty())
     }
@@ -66,37 +60,26 @@ impl RevocationList for PostgresStore {
     }
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
-        let fingerprint = registration.fingerprint();
-        let parameters: Parameters<'_> = &[(&&fingerprint.as_bytes()[..], Type::BYTEA)];
-        let find = "SELECT true FROM revocation WHERE fingerprint = $1";
+        let parameters: Parameters<'_> = &[(&registration.client_id(), Type::TEXT)];
+        let find = "SELECT true FROM revocation WHERE client_id = $1";
         let rows = self.look_up(find, parameters).await?;
         Ok(!rows.is_empty())
     }
 
     async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {
-        let list = "SELECT place, client_id, revoked_at FROM revocation WHERE place > $1";
+        let list = "SELECT place, state::text FROM revocation WHERE place > $1";
         self.pages(list, (None, None), revoked_registration).await
     }
 }
 
+fn hex(fingerprint: &Fingerprint) -> String {
+    HEXLOWER.encode(fingerprint.as_bytes())
+}
+
 fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
-    let id: String = column(row, 2)?;
-    let label: Option<String> = column(row, 3)?;
-    Ok(KeyRecord {
-        fingerprint: Fingerprint::from_bytes(bytes_column(row, 1)?.ok_or_else(unexpected)?),
-        id: KeyId::parse(&id).ok_or_else(unexpected)?,
-        // Every stored label was parsed when the key was issued.
-        label: label.and_then(|label| Label::parse(label).ok()),
-        issued_at: instant_column(row, 4)?,
-        expires_at: instant_column(row, 5)?,
-        revoked_at: optional_instant(row, 6)?,
-    })
+    Ok(state_column::<KeyJson>(row, 1)?.0)
 }
 
 fn revoked_registration(row: &Row) -> Result<RevokedRegistration, StoreError> {
-    let client_id: String = column(row, 1)?;
-    Ok(RevokedRegistration {
-        registration: Registration::from_client_id(&client_id).ok_or_else(unexpected)?,
-        revoked_at: instant_column(row, 2)?,
-    })
+    Ok(state_column::<RevocationJson>(row, 1)?.0)
 }

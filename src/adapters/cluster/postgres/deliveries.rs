@@ -6,19 +6,22 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::domain::{
-    Channel, Delivery, DeliveryId, DeliveryKind, EmailAddress, LimitKey, MailOutcome,
-    QueueStanding, Settled, Timestamp, Turn,
+    Channel, Delivery, DeliveryId, DeliveryKind, EmailAddress, LimitKey, QueueStanding, Settled,
+    Timestamp, Turn,
 };
 use crate::ports::{DeliveryQueue, PageStream, StoreError, lease_ms};
 
 use super::connection::Parameters;
 use super::rows::{
-    bytes_column, column, delivery_rows, instant, instant_column, optional_instant, queue,
-    unexpected,
+    bytes_column, column, delivery_rows, instant, instant_column, optional_instant, unexpected,
 };
 use super::store::PostgresStore;
 
-const ADD: &str = queue!("settings", "$1");
+/// Existing ones were added by an earlier run of the same statement.
+const ADD: &str = "INSERT INTO delivery (id, kind, channel, email, body, queued_at, due_at, network) \
+     SELECT new.id, new.kind, new.channel, new.email, new.body, new.queued_at, \
+         now() + (new.due_at - new.queued_at), new.network \
+     FROM settings, json_populate_recordset(NULL::delivery, $1::json) AS new ON CONFLICT DO NOTHING";
 
 /// A clock that was set back delays nothing: no wait is longer than 27 hours. Deliveries queued by a later version
 /// are left to it. Networks take turns as in [`Turn::rank`]; no network is an empty one.
@@ -29,16 +32,10 @@ const TAKE: &str = "UPDATE delivery SET leased_until = now() + $3::bigint * inte
              AND NOT EXISTS (SELECT FROM held_channel WHERE channel = $1) \
              AND coalesce(network, '') <> ALL($6) \
           ORDER BY coalesce(network, '') <= $5, coalesce(network, ''), due_at, place LIMIT $2 FOR UPDATE SKIP LOCKED) \
-     RETURNING place, id, kind, email, body, queued_at, due_at, attempts, last_error, dead_at, network";
+     RETURNING delivery.*";
 
 /// `$3` is the time of the attempts, by the clock that determines their next attempts.
-const SETTLE: &str = ", made AS (DELETE FROM delivery USING settings WHERE id = ANY($1)), \
-     attempted AS (SELECT (extract(epoch FROM $3) * 1000)::bigint AS at), \
-     noted AS (UPDATE contact SET confirmation = CASE \
-             WHEN mail.is_taken THEN confirmation - 'undeliverable_at' || jsonb_build_object('mailed_at', at) \
-             ELSE confirmation || jsonb_build_object('undeliverable_at', at) END \
-     FROM settings, attempted, unnest($4, $5) AS mail (email, is_taken) \
-     WHERE contact.email = mail.email AND is_pending) \
+const SETTLE: &str = ", made AS (DELETE FROM delivery USING settings WHERE id = ANY($1)) \
      UPDATE delivery SET due_at = now() + (new.due_at - $3), attempts = new.attempts, \
          last_error = new.last_error, leased_until = NULL, \
          dead_at = CASE WHEN new.dead_at IS NOT NULL THEN coalesce(delivery.dead_at, now()) END \
@@ -55,10 +52,6 @@ const STANDING: &str = "SELECT count(*) FILTER (WHERE dead_at IS NULL), \
          min(queued_at) FILTER (WHERE dead_at IS NULL), count(dead_at), \
          EXISTS (SELECT FROM held_channel WHERE channel = $1) \
      FROM delivery WHERE channel = $1";
-
-/// The columns that [`delivery`] reads.
-const DELIVERY: &str = "SELECT place, id, kind, email, body, queued_at, due_at, attempts, last_error, \
-     dead_at, network FROM delivery";
 
 #[async_trait]
 impl DeliveryQueue for PostgresStore {
@@ -92,21 +85,22 @@ impl DeliveryQueue for PostgresStore {
     }
 
     async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
-        let Settled {
-            made,
-            failed,
-            mails,
-        } = settled;
-        let made: Vec<&[u8]> = made.iter().map(|id| &id.as_bytes()[..]).collect();
-        let emails: Vec<&str> = mails.iter().map(|(email, _)| email.as_str()).collect();
-        let taken = mails.iter().map(|(_, ended)| *ended == MailOutcome::Taken);
-        let taken: Vec<bool> = taken.collect();
+        // First, so that no email is sent again because its outcome is unknown.
+        for (email, outcome) in &settled.mails {
+            self.change_contact(("email", email.as_str()), &[], |contact| {
+                let noted = contact.and_then(|mut contact| {
+                    contact.note_mail(*outcome, now).then_some((contact, None))
+                });
+                (noted, ())
+            })
+            .await?;
+        }
+        let made = settled.made.iter();
+        let made: Vec<&[u8]> = made.map(|id| &id.as_bytes()[..]).collect();
         let values: Parameters<'_> = &[
             (&made, Type::BYTEA_ARRAY),
-            (&delivery_rows(&failed), Type::TEXT),
+            (&delivery_rows(&settled.failed), Type::TEXT),
             (&instant(now), Type::TIMESTAMPTZ),
-            (&emails, Type::TEXT_ARRAY),
-            (&taken, Type::BOOL_ARRAY),
         ];
         self.change(SETTLE, values).await.map(drop)
     }
@@ -115,15 +109,15 @@ impl DeliveryQueue for PostgresStore {
     fn release(&self, _channel: Channel) {}
 
     async fn find(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        let find = format!("{DELIVERY} WHERE id = $1");
+        let find = "SELECT * FROM delivery WHERE id = $1";
         let id = &id.as_bytes()[..];
-        let rows = self.look_up(&find, &[(&id, Type::BYTEA)]).await?;
+        let rows = self.look_up(find, &[(&id, Type::BYTEA)]).await?;
         rows.first().map(delivery).transpose()
     }
 
     async fn list(&self) -> Result<PageStream<Delivery>, StoreError> {
-        let list = format!("{DELIVERY} WHERE place > $1");
-        self.pages(&list, (None, None), delivery).await
+        let list = "SELECT * FROM delivery WHERE place > $1";
+        self.pages(list, (None, None), delivery).await
     }
 
     async fn retry(&self, id: Option<DeliveryId>, _now: Timestamp) -> Result<u64, StoreError> {
@@ -173,18 +167,18 @@ impl DeliveryQueue for PostgresStore {
 }
 
 fn delivery(row: &Row) -> Result<Delivery, StoreError> {
-    let kind: String = column(row, 2)?;
-    let email: Option<String> = column(row, 3)?;
+    let kind: String = column(row, "kind")?;
+    let email: Option<String> = column(row, "email")?;
     Ok(Delivery {
-        id: DeliveryId::from_bytes(bytes_column(row, 1)?.ok_or_else(unexpected)?),
+        id: DeliveryId::from_bytes(bytes_column(row, "id")?.ok_or_else(unexpected)?),
         kind: DeliveryKind::from_name(&kind).ok_or_else(unexpected)?,
         email: email.map(EmailAddress::from_stored),
-        body: column(row, 4)?,
-        network: bytes_column(row, 10)?.map(LimitKey::from_bytes),
-        queued_at: instant_column(row, 5)?,
-        due_at: instant_column(row, 6)?,
-        attempts: column::<i32>(row, 7)?.cast_unsigned(),
-        last_error: column(row, 8)?,
-        dead_at: optional_instant(row, 9)?,
+        body: column(row, "body")?,
+        network: bytes_column(row, "network")?.map(LimitKey::from_bytes),
+        queued_at: instant_column(row, "queued_at")?,
+        due_at: instant_column(row, "due_at")?,
+        attempts: column::<i32>(row, "attempts")?.cast_unsigned(),
+        last_error: column(row, "last_error")?,
+        dead_at: optional_instant(row, "dead_at")?,
     })
 }

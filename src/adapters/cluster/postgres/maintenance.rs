@@ -130,7 +130,8 @@ impl Filling {
 /// Deletes keys and revocations that expired more than 400 days ago: as long as in the ledger (`RETENTION_MS`), by the
 /// server's clock. So a node whose clock is ahead deletes nothing that others still need.
 const DROP_EXPIRED: &str = "WITH keys AS \
-         (DELETE FROM api_key WHERE expires_at <= now() - interval '400 days') \
+         (DELETE FROM api_key \
+             WHERE to_timestamp((state -> 'expires_at')::bigint / 1000) <= now() - interval '400 days') \
      DELETE FROM revocation WHERE expires_at <= now() - interval '400 days'";
 
 #[async_trait]

@@ -12,8 +12,10 @@
 //! | `maintenance` | creating and filling the tables, for `landing-api migrate` and `move`, and their upkeep |
 //! | `rows` | values of the domain as rows of JSON and as columns |
 //!
-//! **A sign-up** is one statement. If its response was lost it is sent again, and then counts as a renewal by the same
-//! client, which it is. Sign-ups are not collected into batches: the default limits admit three a second.
+//! **A change of a contact**, such as a sign-up, reads its state, decides by the rules of the domain, and writes the new
+//! state unless another change came first: then it begins again. A statement whose response was lost is sent again,
+//! so such a sign-up counts as a renewal by the same client, which it is. Sign-ups are not collected into batches: the
+//! default limits admit three a second.
 //!
 //! **Nothing is cancelled.** A server that waits for its standby reports a cancelled commit as successful. So
 //! deadlines are enforced here: when one passes, the caller gets an error, and the connection is dropped. The
@@ -23,10 +25,9 @@
 //! settings (`rows`) until the end of its own transaction.
 //!
 //! **Connections.** Five per node: four for changes, one for lookups, all pipelined; one that is missing is replaced
-//! by the next. Counts, erasures, lists,
-//! imports and copies use another one while they last, and one of these stays for the next use. Every second
-//! each of the five is checked, and replaced if it is not writable or does not respond. All hosts of the URL are
-//! tried at once, and the first writable one is used.
+//! by the next. Counts, erasures, lists, imports and copies use another one while they last, and one of these stays
+//! for the next use. Every second each of the five is checked, and replaced if it is not writable or does not respond.
+//! All hosts of the URL are tried at once, and the first writable one is used.
 
 mod address;
 mod connection;

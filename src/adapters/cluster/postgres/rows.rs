@@ -10,10 +10,10 @@ use tokio_postgres::Row;
 use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::FromSqlOwned;
 
-use crate::adapters::consent_entry::{ConfirmationEntry, ConsentEntry};
+use crate::adapters::entry::{ContactJson, KeyJson, RevocationJson};
 use crate::domain::{
-    Channel, Contact, Counts, Delivery, EmailAddress, Hour, KeyRecord, Label, Origin, OriginHash,
-    RevokedRegistration, Signers, TextDigest, Timestamp, Tombstone,
+    Channel, Contact, Counts, Delivery, EmailAddress, Hour, KeyRecord, RevokedRegistration,
+    TextDigest, Timestamp, Tombstone,
 };
 use crate::ports::StoreError;
 
@@ -32,21 +32,11 @@ impl Stored for Contact {
     const TABLE: &'static str = "contact";
 
     fn rows(&self) -> Vec<Value> {
-        let signers = self.signers.iter().map(|origin| bytea(&signer(origin)));
-        vec![json!({
-            "email": self.email.as_str(),
-            "signers": signers.collect::<Vec<_>>(),
-            "subscribed_at": timestamptz(self.subscribed_at),
-            "last_seen_at": timestamptz(self.last_seen_at),
-            "consent": self.consent.as_ref().map(ConsentEntry::from),
-            "left_at": self.left_at.map(timestamptz),
-            "leave_token": self.leave_token.map(|token| bytea(token.as_bytes())),
-            "confirmation": self.confirmation.as_ref().map(ConfirmationEntry::from),
-        })]
+        vec![json!({"state": ContactJson(self.clone())})]
     }
 }
 
-/// Deliveries as a parameter of [`queue`].
+/// Deliveries as a parameter.
 pub(super) fn delivery_rows<'a>(deliveries: impl IntoIterator<Item = &'a Delivery>) -> String {
     let rows = deliveries.into_iter().flat_map(Delivery::rows);
     Value::Array(rows.collect()).to_string()
@@ -77,14 +67,7 @@ impl Stored for KeyRecord {
     const TABLE: &'static str = "api_key";
 
     fn rows(&self) -> Vec<Value> {
-        vec![json!({
-            "fingerprint": bytea(self.fingerprint.as_bytes()),
-            "key_id": self.id.to_string(),
-            "label": self.label.as_ref().map(Label::as_str),
-            "issued_at": timestamptz(self.issued_at),
-            "expires_at": timestamptz(self.expires_at),
-            "revoked_at": self.revoked_at.map(timestamptz),
-        })]
+        vec![json!({"state": KeyJson(self.clone())})]
     }
 }
 
@@ -92,12 +75,8 @@ impl Stored for RevokedRegistration {
     const TABLE: &'static str = "revocation";
 
     fn rows(&self) -> Vec<Value> {
-        vec![json!({
-            "fingerprint": bytea(self.registration.fingerprint().as_bytes()),
-            "client_id": self.registration.client_id(),
-            "revoked_at": timestamptz(self.revoked_at),
-            "expires_at": timestamptz(self.registration.expires_at()),
-        })]
+        let expires_at = timestamptz(self.registration.expires_at());
+        vec![json!({"state": RevocationJson(self.clone()), "expires_at": expires_at})]
     }
 }
 
@@ -168,24 +147,6 @@ pub(super) fn timestamptz(at: Timestamp) -> String {
     at.min(LAST_IN_WORDS).to_rfc3339()
 }
 
-/// Adds the deliveries in a parameter, as rows of JSON, once for each row of a source. Existing ones were added by an
-/// earlier run of the same statement.
-macro_rules! queue {
-    ($source:literal, $rows:literal) => {
-        concat!(
-            "INSERT INTO delivery (id, kind, channel, email, body, queued_at, due_at, network) \
-             SELECT new.id, new.kind, new.channel, new.email, new.body, new.queued_at, \
-                 now() + (new.due_at - new.queued_at), new.network \
-             FROM ",
-            $source,
-            ", json_populate_recordset(NULL::delivery, ",
-            $rows,
-            "::json) AS new ON CONFLICT DO NOTHING"
-        )
-    };
-}
-pub(super) use queue;
-
 /// The settings of a change, until the end of its own transaction: a flush, and no long wait for a lock. They are
 /// not settings of the connection, because a pooler may give each transaction another one. A statement that
 /// follows this lists `settings` in `FROM`, so that it is evaluated before the first row is locked.
@@ -201,6 +162,11 @@ macro_rules! settings {
 }
 pub(super) use settings;
 
+/// Milliseconds since 1970, as in a stored state.
+pub(super) fn ms(at: Timestamp) -> i64 {
+    at.as_ms().min(INSTANT_MS_MAX).cast_signed()
+}
+
 /// The last instant stored in columns, in the year 10889: later ones would overflow.
 const INSTANT_MS_MAX: u64 = (1 << 48) - 1;
 
@@ -214,47 +180,16 @@ fn timestamp(at: SystemTime) -> Timestamp {
     Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The network's hash, and the credential's if there is one.
-pub(super) fn signer(origin: &Origin) -> Vec<u8> {
-    let mut bytes = origin.network.as_bytes().to_vec();
-    if let Some(credential) = &origin.credential {
-        bytes.extend_from_slice(credential.as_bytes());
-    }
-    bytes
-}
-
-/// The readable ones.
-pub(super) fn signers(column: &[Vec<u8>]) -> Signers {
-    column.iter().filter_map(|bytes| origin(bytes)).collect()
-}
-
-fn origin(bytes: &[u8]) -> Option<Origin> {
-    let (network, credential) = bytes.split_first_chunk()?;
-    let credential = if credential.is_empty() {
-        None
-    } else {
-        Some(OriginHash::from_bytes(credential.try_into().ok()?))
-    };
-    Some(Origin {
-        network: OriginHash::from_bytes(*network),
-        credential,
-    })
-}
-
-/// A column with an optional entry in JSON.
-pub(super) fn json_column<E: DeserializeOwned>(
-    row: &Row,
-    index: usize,
-) -> Result<Option<E>, StoreError> {
-    let json: Option<String> = column(row, index)?;
-    let entry = json.map(|json| serde_json::from_str(&json).map_err(|_other| unexpected()));
-    entry.transpose()
+/// A column with a stored state, as text.
+pub(super) fn state_column<S: DeserializeOwned>(row: &Row, index: usize) -> Result<S, StoreError> {
+    let json: String = column(row, index)?;
+    serde_json::from_str(&json).map_err(|_other| unexpected())
 }
 
 /// A column with optional bytes.
 pub(super) fn bytes_column<const N: usize>(
     row: &Row,
-    index: usize,
+    index: impl RowIndex + Display,
 ) -> Result<Option<[u8; N]>, StoreError> {
     let bytes: Option<Vec<u8>> = column(row, index)?;
     let bytes = bytes.map(|bytes| bytes.try_into().map_err(|_other_length| unexpected()));
@@ -270,12 +205,18 @@ pub(super) fn column<T: FromSqlOwned>(
 }
 
 /// A column with an instant.
-pub(super) fn instant_column(row: &Row, index: usize) -> Result<Timestamp, StoreError> {
+pub(super) fn instant_column(
+    row: &Row,
+    index: impl RowIndex + Display,
+) -> Result<Timestamp, StoreError> {
     column(row, index).map(timestamp)
 }
 
 /// A column with an optional instant.
-pub(super) fn optional_instant(row: &Row, index: usize) -> Result<Option<Timestamp>, StoreError> {
+pub(super) fn optional_instant(
+    row: &Row,
+    index: impl RowIndex + Display,
+) -> Result<Option<Timestamp>, StoreError> {
     Ok(column::<Option<_>>(row, index)?.map(timestamp))
 }
 
@@ -287,20 +228,6 @@ pub(super) fn unexpected() -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn signers_are_read_as_they_were_written() {
-        let hash = |seed| OriginHash::from_bytes([seed; 8]);
-        let origins = [(1, None), (2, Some(3))].map(|(network, credential)| Origin {
-            network: hash(network),
-            credential: credential.map(hash),
-        });
-        let column: Vec<_> = origins.iter().map(signer).collect();
-        assert_eq!(signers(&column), origins.into_iter().collect());
-        for length in [0, 7, 9, 15, 17] {
-            assert_eq!(origin(&vec![1; length]), None, "{length}");
-        }
-    }
 
     #[test]
     fn instants_are_exact_to_the_millisecond_and_bounded() {

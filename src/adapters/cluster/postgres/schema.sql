@@ -3,27 +3,20 @@ CREATE TABLE landing_meta (
     schema integer NOT NULL,
     secret_id text NOT NULL
 );
--- `place` is the order of insertion. `signers` are the last clients, each the hash of its network, followed by that of
--- its credential if it had one; `earlier` are those before the last sign-up. `consent` and
--- `confirmation` are as in the ledger.
+-- `state` is a contact as in the ledger, and `place` is the order of insertion.
 CREATE TABLE contact (
-    email text COLLATE "C" PRIMARY KEY,
     place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
-    signers bytea[] NOT NULL,
-    earlier bytea[] NOT NULL DEFAULT '{}',
-    subscribed_at timestamptz NOT NULL,
-    last_seen_at timestamptz NOT NULL,
-    consent text,
-    left_at timestamptz,
-    leave_token bytea,
-    confirmation jsonb,
-    is_pending boolean NOT NULL
-        GENERATED ALWAYS AS (confirmation IS NOT NULL AND NOT confirmation ? 'confirmed_at') STORED
+    state jsonb NOT NULL,
+    email text COLLATE "C" PRIMARY KEY GENERATED ALWAYS AS (state ->> 'email') STORED,
+    token text GENERATED ALWAYS AS (state ->> 'leave') STORED,
+    subscribed_ms bigint GENERATED ALWAYS AS ((state -> 'at')::bigint) STORED,
+    is_pending boolean GENERATED ALWAYS AS
+        (state ? 'confirmation' AND NOT state -> 'confirmation' ? 'confirmed_at') STORED
 ) WITH (fillfactor = 90);
-CREATE INDEX contact_leave_token ON contact (leave_token);
+CREATE INDEX contact_token ON contact (token);
 -- Unconfirmed contacts, which trimming checks every hour, and unsubscribed ones, for their number.
 CREATE INDEX contact_pending ON contact (place) WHERE is_pending;
-CREATE INDEX contact_left ON contact (place) WHERE left_at IS NOT NULL AND NOT is_pending;
+CREATE INDEX contact_left ON contact (place) WHERE state ? 'left_at' AND NOT is_pending;
 -- Consent texts, each stored once.
 CREATE TABLE consent_text (
     digest bytea PRIMARY KEY,
@@ -56,19 +49,14 @@ CREATE TABLE held_channel (
     channel text PRIMARY KEY
 );
 CREATE TABLE api_key (
-    fingerprint bytea PRIMARY KEY,
     place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
-    key_id text NOT NULL,
-    label text,
-    issued_at timestamptz NOT NULL,
-    expires_at timestamptz NOT NULL,
-    revoked_at timestamptz
+    state jsonb NOT NULL,
+    fingerprint text PRIMARY KEY GENERATED ALWAYS AS (state ->> 'key') STORED
 );
 CREATE TABLE revocation (
-    fingerprint bytea PRIMARY KEY,
     place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
-    client_id text NOT NULL,
-    revoked_at timestamptz NOT NULL,
+    state jsonb NOT NULL,
+    client_id text PRIMARY KEY GENERATED ALWAYS AS (state ->> 'client_id') STORED,
     expires_at timestamptz NOT NULL
 );
 CREATE TABLE hourly_count (

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -19,7 +19,7 @@ use super::connection::{CONNECT_DEADLINE, Connector, Parameters};
 use super::dedicated::DedicatedConnection;
 use super::error::PostgresOpenError;
 use super::link::Links;
-use super::rows::{Stored, column, insert, instant, settings};
+use super::rows::{Stored, column, insert, ms, settings};
 
 /// Deadline of a change, including the lookup of a credential before it: less than the three seconds after which
 /// the client gets a response.
@@ -32,6 +32,8 @@ const LOCK_ATTEMPTS: usize = 10;
 const WAITING_MAX: usize = 1024;
 /// Connections for changes: the server flushes those of several together.
 const WRITERS: usize = 4;
+/// Contacts that have the same place in this many take turns.
+const TURNS: usize = 64;
 /// Most waiting lookups: anybody can make up keys that have to be looked up.
 const LOOK_UPS_MAX: usize = 256;
 /// Most lookups by the token of an email's link, which are not rate-limited: the others wait their turn.
@@ -47,6 +49,8 @@ pub struct PostgresStore {
     /// [`WRITERS`] for changes, and one for lookups.
     links: Links,
     waiting: Semaphore,
+    /// Locked by the changes of a contact, which would otherwise get in each other's way.
+    turns: [Mutex<()>; TURNS],
     looking_up: Semaphore,
     pub(super) looking_up_tokens: Semaphore,
     tombstone_keys: Vec<MacKey>,
@@ -67,6 +71,7 @@ impl PostgresStore {
             connector,
             links,
             waiting: Semaphore::new(WAITING_MAX),
+            turns: std::array::from_fn(|_| Mutex::default()),
             looking_up: Semaphore::new(LOOK_UPS_MAX),
             looking_up_tokens: Semaphore::new(TOKEN_LOOK_UPS_MAX),
             tombstone_keys: settings.tombstone_keys.clone(),
@@ -98,26 +103,25 @@ impl PostgresStore {
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
         let statement = format!("{} {statement}", settings!("50ms"));
-        self.change_by(&statement, parameters).await
+        self.begin_change()?.ask(&statement, parameters).await
     }
 
-    /// The same by a statement with its settings.
-    pub(super) async fn change_by(
-        &self,
-        statement: &str,
-        parameters: Parameters<'_>,
-    ) -> Result<Vec<Row>, StoreError> {
-        let _permit = permit(&self.waiting)?;
-        let deadline = Instant::now() + WRITE_DEADLINE;
-        // Changes at the same time take the connections in turn.
-        let turn = self.waiting.available_permits() % WRITERS;
-        for _ in 1..LOCK_ATTEMPTS {
-            match self.links.ask(turn, statement, parameters, deadline).await {
-                Err(StoreError::Overloaded) => {}
-                done => return done,
-            }
-        }
-        self.links.ask(turn, statement, parameters, deadline).await
+    /// Begins a change of one or several statements.
+    pub(super) fn begin_change(&self) -> Result<Change<'_>, StoreError> {
+        Ok(Change {
+            links: &self.links,
+            _permit: permit(&self.waiting)?,
+            // Changes at the same time take the connections in turn.
+            turn: self.waiting.available_permits() % WRITERS,
+            deadline: Instant::now() + WRITE_DEADLINE,
+        })
+    }
+
+    /// The lock of the contact with this address or token.
+    #[expect(clippy::indexing_slicing, reason = "a remainder is below the divisor")]
+    pub(super) fn turn_of(&self, name: &str) -> &Mutex<()> {
+        let sum: usize = name.bytes().map(usize::from).sum();
+        &self.turns[sum % TURNS]
     }
 
     /// Adds the rows of a value, except existing ones. Returns whether one is new.
@@ -150,7 +154,7 @@ impl PostgresStore {
         Ok(rows)
     }
 
-    /// Lists the result of `build` for the rows of `statement`, which must have no `ORDER BY`. Its first column is
+    /// Lists the result of `build` for the rows of `statement`, which must have no `ORDER BY`. It has a column
     /// `place`; its parameters are the place to begin after, and two bounds that may be null.
     pub(super) async fn pages<T: Send + 'static>(
         &self,
@@ -158,7 +162,7 @@ impl PostgresStore {
         (since, until): (Option<Timestamp>, Option<Timestamp>),
         build: fn(&Row) -> Result<T, StoreError>,
     ) -> Result<PageStream<T>, StoreError> {
-        let (since, until) = (since.map(instant), until.map(instant));
+        let (since, until) = (since.map(ms), until.map(ms));
         let connection = DedicatedConnection::open(&self.connector).await?;
         let statement = format!("{statement} ORDER BY place LIMIT {PAGE_LEN}");
         let begin = Some((connection, statement, i64::MIN));
@@ -168,19 +172,47 @@ impl PostgresStore {
             };
             let parameters: Parameters<'_> = &[
                 (&after, Type::INT8),
-                (&since, Type::TIMESTAMPTZ),
-                (&until, Type::TIMESTAMPTZ),
+                (&since, Type::INT8),
+                (&until, Type::INT8),
             ];
             let rows = connection.ask(&statement, parameters).await?;
             let Some(last) = rows.last() else {
                 return Ok(None);
             };
             let has_more = rows.len() == PAGE_LEN;
-            let next = (connection, statement, column(last, 0)?);
+            let next = (connection, statement, column(last, "place")?);
             let page = rows.iter().map(build).collect::<Result<Vec<_>, _>>()?;
             Ok(Some((page, has_more.then_some(next))))
         });
         Ok(Box::pin(pages))
+    }
+}
+
+/// A change, from its first statement on.
+pub(super) struct Change<'a> {
+    links: &'a Links,
+    _permit: SemaphorePermit<'a>,
+    turn: usize,
+    deadline: Instant,
+}
+
+impl Change<'_> {
+    /// Runs an idempotent statement, several times if another transaction holds one of its rows.
+    pub(super) async fn ask(
+        &self,
+        statement: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut attempts = 1..LOCK_ATTEMPTS;
+        loop {
+            let asked = self
+                .links
+                .ask(self.turn, statement, parameters, self.deadline);
+            match asked.await {
+                Err(StoreError::Overloaded) if attempts.next().is_some() => {}
+                done => return done,
+            }
+        }
     }
 }
 

@@ -11,8 +11,7 @@ use redis::{AsyncCommands as _, ScanOptions, cmd};
 use crate::domain::{Decision, PolicyName, Quota, Timestamp};
 use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, WindowSet};
 
-use super::connection::{RedisConnection, RedisSettings, failure};
-use super::link::{Answers, Link, decide};
+use super::link::{Answers, Link, RedisConnection, RedisSettings, decide, failure};
 use super::script::{CHARGE, LOOK, REFUND, call, key_text, parse_key, pattern};
 use super::survey::{RedisSurvey, judge};
 

@@ -3,8 +3,7 @@
 //! | Module | Content |
 //! |---|---|
 //! | `address` | the server's address, as in `--limits` |
-//! | `connection` | the settings, the library's connection, and errors in words |
-//! | `link` | the connection in use, and the check that the server can decide |
+//! | `link` | the settings, the connection in use, the check that the server can decide, and errors in words |
 //! | `script` | the script `window.lua`, its calls, and the stored form of a window |
 //! | `limiter` | the port, with the listing and removing of windows for the operator |
 //! | `survey` | the server's description of itself |
@@ -22,13 +21,12 @@
 //! Nothing here decides without a server: [`super::FallbackRateLimiter`] does.
 
 mod address;
-mod connection;
 mod limiter;
 mod link;
 mod script;
 mod survey;
 
 pub use self::address::RedisAddress;
-pub use self::connection::RedisSettings;
 pub use self::limiter::RedisRateLimiter;
+pub use self::link::RedisSettings;
 pub use self::survey::RedisSurvey;

@@ -3,13 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapters::entry::{
+    ContactEntry, DeliveryEntry, KeyEntry, RevocationEntry, TombstoneEntry,
+};
 use crate::adapters::hex::Hex;
 use crate::domain::{
     Contact, Delivery, DeliveryId, EmailAddress, Fingerprint, KeyRecord, LeaveToken, Registration,
     RevokedRegistration, TextDigest, Timestamp, Tombstone,
 };
-
-use super::entry::{DeliveryEntry, KeyEntry, RevocationEntry, Stored};
 
 /// An event as written in the ledger. Times are milliseconds since the Unix epoch, hashes are lowercase
 /// hexadecimal.
@@ -53,19 +54,11 @@ impl Event {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum State {
-    Contact(#[serde(with = "Stored")] Contact),
+    Contact(#[serde(with = "ContactEntry")] Contact),
     /// The remains of a forgotten address.
-    Tombstone {
-        address: Hex<16>,
-        /// When the recipient refused further email, if so.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        refused_at: Option<u64>,
-    },
+    Tombstone(#[serde(with = "TombstoneEntry")] Tombstone),
     /// A consent text, stored once.
-    ConsentText {
-        digest: Hex<16>,
-        text: String,
-    },
+    ConsentText(String),
     /// A delivery that is due or has failed.
     Delivery(#[serde(with = "DeliveryEntry")] Delivery),
     Key(#[serde(with = "KeyEntry")] KeyRecord),
@@ -77,8 +70,8 @@ impl State {
     pub(crate) fn identity(&self) -> Identity {
         match self {
             Self::Contact(contact) => Identity::contact(&contact.email),
-            Self::Tombstone { address, .. } => Identity::Tombstone(*address),
-            Self::ConsentText { digest, .. } => Identity::ConsentText(*digest),
+            Self::Tombstone(tombstone) => Identity::Tombstone(Hex(tombstone.address)),
+            Self::ConsentText(text) => Identity::consent_text(&TextDigest::of(text)),
             Self::Delivery(delivery) => Identity::delivery(delivery.id),
             Self::Key(key) => Identity::key(&key.fingerprint),
             Self::Revocation(revoked) => Identity::revocation(&revoked.registration),
@@ -106,32 +99,10 @@ impl State {
         match self {
             Self::Key(key) => Some(key.expires_at),
             Self::Revocation(revoked) => Some(revoked.registration.expires_at()),
-            Self::Contact(_)
-            | Self::Tombstone { .. }
-            | Self::ConsentText { .. }
-            | Self::Delivery(_) => None,
+            Self::Contact(_) | Self::Tombstone(_) | Self::ConsentText(_) | Self::Delivery(_) => {
+                None
+            }
         }
-    }
-
-    pub(crate) fn into_tombstone(self) -> Option<Tombstone> {
-        let Self::Tombstone {
-            address,
-            refused_at,
-        } = self
-        else {
-            return None;
-        };
-        Some(Tombstone {
-            address: address.0,
-            refused_at: refused_at.map(Timestamp::from_ms),
-        })
-    }
-
-    pub(crate) fn into_consent_text(self) -> Option<String> {
-        if let Self::ConsentText { text, .. } = self {
-            return Some(text);
-        }
-        None
     }
 }
 
@@ -148,6 +119,8 @@ macro_rules! contents {
 
 contents! {
     into_contact: Contact(Contact),
+    into_tombstone: Tombstone(Tombstone),
+    into_consent_text: ConsentText(String),
     into_delivery: Delivery(Delivery),
     into_key: Key(KeyRecord),
     into_revocation: Revocation(RevokedRegistration),
@@ -202,7 +175,7 @@ mod tests {
     fn signers_that_this_version_does_not_know_are_refused() {
         let seen = |signers: &str| {
             let json = format!(
-                r#"{{"changed":{{"contact":{{"email":"a@b.com","at":1,"signers":{signers}}}}}}}"#
+                r#"{{"changed":{{"contact":{{"email":"a@b.com","at":1,"seen_at":1,"signers":{signers}}}}}}}"#
             );
             serde_json::from_str::<Event>(&json)
         };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::line::{self, Flaw};
 
 /// The only supported format.
-pub(crate) const FORMAT: u64 = 6;
+pub(crate) const FORMAT: u64 = 7;
 
 /// The length of a head, in bytes.
 pub(super) const LENGTH: usize = 128;

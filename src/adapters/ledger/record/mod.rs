@@ -1,7 +1,7 @@
 //! The record: one line per event, in a file that only grows. It knows nothing of lookups.
 //!
 //! ```text
-//! {"crc":"2ba8f468","format":6,"generation":1,"base":0,"secret":"df014e887a4e46dc"   }
+//! {"crc":"2ba8f468","format":7,"generation":1,"base":0,"secret":"df014e887a4e46dc"   }
 //! {"crc":"ad89dd7b","seq":1,"batch":1,"left":0,"event":{"created":{"contact":{...}}}}
 //! ```
 //!
@@ -11,14 +11,12 @@
 //! | Module | Content |
 //! |---|---|
 //! | `event` | the events, the state in them, and their subjects |
-//! | `entry` | the contact, delivery or key of a state, as JSON |
 //! | `line` | a line's bytes, with its checksum |
 //! | `head` | the first line: format, generation, secret |
 //! | `reader` | reads lines and their events |
 //! | `verify` | verifies every line, and distinguishes a torn end from damage |
 //! | `file` | appends batches, and truncates unacknowledged lines |
 
-mod entry;
 mod event;
 mod file;
 mod head;
