@@ -3,15 +3,35 @@
 
 use std::net::IpAddr;
 
+use data_encoding::HEXLOWER;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::adapters::hex::Hex;
 use crate::domain::{
     Confirmation, Consent, Contact, Delivery, DeliveryId, DeliveryKind, EmailAddress, Fingerprint,
     KeyId, KeyRecord, Label, Language, LeaveToken, LimitKey, Origin, OriginHash, Registration,
     RevokedRegistration, SignUpWay, Signers, Source, TextDigest, Timestamp, Tombstone,
 };
+
+/// Bytes as hexadecimal text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Hex<const N: usize>(pub(crate) [u8; N]);
+
+impl<const N: usize> Serialize for Hex<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&HEXLOWER.encode_display(&self.0))
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let digits = <&str>::deserialize(deserializer)?;
+        let bytes = HEXLOWER.decode(digits.as_bytes()).ok();
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        let expected = || format!("expected {} hexadecimal digits", 2 * N);
+        bytes.map(Self).ok_or_else(|| D::Error::custom(expected()))
+    }
+}
 
 /// A value with another form in JSON.
 pub(crate) trait Wire: Sized {

@@ -17,14 +17,13 @@
 //! | [`admin_socket`] | the socket of the operator's commands |
 //! | [`supervisor`] | workers, restarted when they end |
 //! | [`threads`] | a check that the system grants enough threads, and work with a deadline |
-//! | `entry`, `hex` | the stored forms of contacts, deliveries and keys, and of bytes |
+//! | `entry` | the stored forms of contacts, deliveries and keys |
 //! | `lenient_json` | JSON as other programs write it |
 
 pub mod admin_socket;
 pub mod cluster;
 mod entry;
 pub mod files;
-mod hex;
 pub mod ledger;
 pub(crate) mod lenient_json;
 pub mod limiter;

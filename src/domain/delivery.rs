@@ -167,9 +167,10 @@ impl Delivery {
         }
     }
 
-    /// True if an attempt is due.
+    /// True if an attempt is due. A clock that was set back delays nothing.
     pub fn is_due(&self, now: Timestamp) -> bool {
-        self.dead_at.is_none() && is_due(self.due_at, now)
+        let is_time = self.due_at <= now || self.due_at > now.plus_ms(WAIT_MS_MAX);
+        self.dead_at.is_none() && is_time
     }
 
     /// Records a failed attempt. `jitter` delays the next one by up to a tenth, so that they don't all run at
@@ -202,11 +203,6 @@ impl Delivery {
     pub fn retry(&mut self, now: Timestamp) {
         (self.due_at, self.attempts, self.dead_at) = (now, 0, None);
     }
-}
-
-/// True if an attempt due at `due_at` may be made. A clock that was set back delays nothing.
-pub fn is_due(due_at: Timestamp, now: Timestamp) -> bool {
-    due_at <= now || due_at > now.plus_ms(WAIT_MS_MAX)
 }
 
 /// The network to serve next. Networks take turns, so that one with many deliveries doesn't hold up the

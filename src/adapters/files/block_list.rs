@@ -18,18 +18,16 @@ use crate::domain::{Block, BlockedAddresses, BlockedNetwork, Timestamp};
 use crate::ports::{BlockList, StoreError};
 
 use crate::adapters::files::open_error::OpenError;
-use crate::adapters::files::small_file::{
-    SmallFile, ToLines, in_background, json_lines, read_lines,
-};
+use crate::adapters::files::small_file::{SmallFile, in_background, json_lines, read_lines};
 
 /// Largest file that is read: about ten times as many networks as the operator may block.
 pub(crate) const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Blocked networks, in a file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FileBlockList(Arc<BlockFile>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct BlockFile {
     /// True once anything was blocked. Checked before the lock, whose counter all cores would write to.
     has_blocks: AtomicBool,
@@ -68,7 +66,7 @@ impl FileBlockList {
         blocks.unite();
         Ok(Self(Arc::new(BlockFile {
             has_blocks: AtomicBool::new(!blocks.addresses.is_empty()),
-            blocks: SmallFile::new(path, blocks),
+            blocks: SmallFile::new(path, blocks, Blocks::to_lines),
         })))
     }
 
@@ -122,9 +120,7 @@ impl Blocks {
     fn unite(&mut self) {
         self.addresses = self.added.keys().copied().collect();
     }
-}
 
-impl ToLines for Blocks {
     fn to_lines(&self) -> io::Result<String> {
         json_lines(self.added.iter().map(|(network, since)| BlockLine {
             network: network.to_string(),

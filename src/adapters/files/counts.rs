@@ -24,9 +24,7 @@ use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::metrics::Metrics;
 use crate::ports::{Clock, CountStore, StoreError};
 
-use crate::adapters::files::small_file::{
-    SmallFile, ToLines, in_background, json_lines, read_lines,
-};
+use crate::adapters::files::small_file::{SmallFile, in_background, json_lines, read_lines};
 use crate::adapters::files::{Files as _, SystemFiles};
 
 /// A process that is killed loses the counts since the last write.
@@ -79,7 +77,11 @@ impl FileCountStore {
                 );
             }
         }
-        Self(Arc::new(SmallFile::new(Some(path.to_owned()), hours)))
+        Self(Arc::new(SmallFile::new(
+            Some(path.to_owned()),
+            hours,
+            to_lines,
+        )))
     }
 }
 
@@ -104,17 +106,15 @@ impl CountStore for FileCountStore {
     }
 }
 
-impl ToLines for HourlyCounts {
-    fn to_lines(&self) -> io::Result<String> {
-        json_lines(self.iter().map(|(hour, counts)| {
-            let counted = counts.iter().filter(|(_, number)| *number > 0);
-            let counts = counted.map(|(counted, number)| (counted.as_str().to_owned(), number));
-            CountLine {
-                hour: hour.name(),
-                counts: counts.collect(),
-            }
-        }))
-    }
+fn to_lines(hours: &HourlyCounts) -> io::Result<String> {
+    json_lines(hours.iter().map(|(hour, counts)| {
+        let counted = counts.iter().filter(|(_, number)| *number > 0);
+        let counts = counted.map(|(counted, number)| (counted.as_str().to_owned(), number));
+        CountLine {
+            hour: hour.name(),
+            counts: counts.collect(),
+        }
+    }))
 }
 
 fn parse(line: &str) -> Option<(Hour, Counts)> {

@@ -13,24 +13,26 @@ use crate::ports::StoreError;
 use crate::adapters::files::{SystemFiles, if_there, store_error, write_whole};
 
 /// A value in memory and in a file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SmallFile<T> {
     /// Without a path nothing can be changed.
     path: Option<PathBuf>,
+    /// The lines of a value, as [`json_lines`] makes them.
+    to_lines: fn(&T) -> io::Result<String>,
     value: RwLock<T>,
     /// Held while the file is written.
     writing: Mutex<()>,
 }
 
-/// A value's lines, as [`json_lines`] makes them.
-pub(super) trait ToLines {
-    fn to_lines(&self) -> io::Result<String>;
-}
-
-impl<T: Clone + ToLines> SmallFile<T> {
-    pub(super) const fn new(path: Option<PathBuf>, value: T) -> Self {
+impl<T: Clone> SmallFile<T> {
+    pub(super) const fn new(
+        path: Option<PathBuf>,
+        value: T,
+        to_lines: fn(&T) -> io::Result<String>,
+    ) -> Self {
         Self {
             path,
+            to_lines,
             value: RwLock::new(value),
             writing: Mutex::new(()),
         }
@@ -51,7 +53,7 @@ impl<T: Clone + ToLines> SmallFile<T> {
         let path = self.path.as_ref();
         let path =
             path.ok_or_else(|| io::Error::other("there is no data directory: use --data-dir"))?;
-        write_whole(&SystemFiles, path, value.to_lines()?.as_bytes())?;
+        write_whole(&SystemFiles, path, (self.to_lines)(&value)?.as_bytes())?;
         *self.value.write() = value;
         Ok(true)
     }

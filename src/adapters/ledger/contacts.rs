@@ -1,4 +1,9 @@
 //! The newsletter's contacts.
+//!
+//! **An erasure.** First a line records that each address is forgotten, and contains it: from then on it is not a contact.
+//! While the ledger has such lines, every compaction also removes the damaged ledger that a repair kept, and every
+//! start compacts it. So a process killed at any point leaves nothing behind for good. Erasures requested while one is
+//! running share the next compaction.
 
 use std::net::IpAddr;
 
@@ -9,13 +14,13 @@ use crate::domain::{
     Channel, Contact, Delivery, EmailAddress, Erasure, ImportOutcome, LeaveToken, MacKey, SignUp,
     StatusCounts, Subscription, TextDigest, Timestamp, Tombstone,
 };
-use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
+use crate::ports::{ContactStore, ContactStream, ERASED_MAX, PageStream, REFUSED_MS, StoreError};
 
 use super::deliveries::{queue, remove_naming};
 use super::draft::Draft;
-use super::erasure::{forget, refused_until, tombstone};
-use super::record::{Flaw, Identity, State};
+use super::record::{Flaw, Hex, Identity, LEDGER, State};
 use super::store::LedgerStore;
+use super::writer::LedgerWriter;
 
 #[async_trait]
 impl ContactStore for LedgerStore {
@@ -208,7 +213,32 @@ impl ContactStore for LedgerStore {
     }
 
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError> {
-        self.erase(emails, now).await
+        let mut erasure = Erasure::default();
+        // So that sign-ups do not wait behind all of them.
+        for emails in emails.chunks(ERASED_MAX) {
+            erasure.in_flight += self.count_in_flight(emails);
+            let (emails, tombstones) = (emails.to_vec(), self.tombstone_key.clone());
+            let forgotten: Vec<_> = self
+                .commit(Some(now), move |draft| {
+                    let emails = emails.iter();
+                    emails
+                        .map(|email| forget(draft, &tombstones, email, None))
+                        .collect()
+                })
+                .await?;
+            erasure.was_known.extend(forgotten);
+        }
+        if erasure.was_known.is_empty() {
+            return Ok(erasure);
+        }
+        let compacted = self.compact_if(LedgerWriter::has_forgotten).await;
+        erasure.remaining = compacted.err().map(|error| {
+            format!(
+                "{LEDGER} may still contain an address: {error}; once the cause is fixed, run `landing-api ledger \
+                 compact`, or restart"
+            )
+        });
+        Ok(erasure)
     }
 
     fn check(&self) -> Result<(), StoreError> {
@@ -246,6 +276,38 @@ impl LedgerStore {
     pub async fn consent_texts(&self) -> Result<PageStream<String>, StoreError> {
         Ok(self.pages(State::into_consent_text))
     }
+}
+
+/// The trace of a forgotten address.
+fn tombstone(key: &MacKey, email: &EmailAddress) -> Identity {
+    Identity::Tombstone(Hex(email.tombstone(key)))
+}
+
+/// End of the suppression of the address with this tombstone, if its recipient refused within [`REFUSED_MS`].
+fn refused_until(tombstone: Option<&State>, now: Timestamp) -> Option<Timestamp> {
+    let refused_at = tombstone?.clone().into_tombstone()?.refused_at;
+    let until = refused_at.map(|at| at.plus_ms(REFUSED_MS));
+    until.filter(|until| now < *until)
+}
+
+/// Records that the address is forgotten, known or not, and when its recipient refused, if so. Returns whether
+/// there was a contact.
+fn forget(
+    draft: &mut Draft<'_>,
+    tombstones: &MacKey,
+    email: &EmailAddress,
+    refused_at: Option<Timestamp>,
+) -> Result<bool, Flaw> {
+    let was_known = draft.remove(Identity::contact(email))?;
+    remove_naming(draft, email)?;
+    let tombstone = State::Tombstone(Tombstone {
+        address: email.tombstone(tombstones),
+        refused_at,
+    });
+    if refused_at.is_some() || draft.find(&tombstone.identity())?.is_none() {
+        draft.put(tombstone)?;
+    }
+    Ok(was_known)
 }
 
 /// The contact with this token.

@@ -5,31 +5,18 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use parking_lot::Mutex;
 
-use crate::domain::{
-    Channel, Delivery, DeliveryId, LimitKey, QueueStanding, Timestamp, Turn, delivery,
-};
+use crate::domain::{Channel, Delivery, DeliveryId, QueueStanding, Timestamp, Turn};
 
 use super::record::{Place, State};
 
 /// The deliveries of a generation.
 #[derive(Default)]
 pub(super) struct DeliveryIndex {
-    entries: Mutex<HashMap<DeliveryId, IndexEntry>>,
+    /// Each with its place, and without its texts.
+    entries: Mutex<HashMap<DeliveryId, (Place, Delivery)>>,
     /// Deliveries by the hash of the address that they contain.
     named: Mutex<BTreeSet<(u64, DeliveryId)>>,
     hasher: RandomState,
-}
-
-#[derive(Clone, Copy)]
-struct IndexEntry {
-    place: Place,
-    channel: Channel,
-    /// Hash of the address that it contains.
-    email: Option<u64>,
-    network: Option<LimitKey>,
-    queued_at: Timestamp,
-    due_at: Timestamp,
-    dead_at: Option<Timestamp>,
 }
 
 /// The deliveries that are being attempted. Only this process takes deliveries, from whatever generation is current.
@@ -38,30 +25,24 @@ pub(super) type TakenDeliveries = HashMap<DeliveryId, Channel>;
 impl DeliveryIndex {
     /// Replaces the last state of an identity, which may not be a delivery.
     pub(super) fn replace(&self, before: Option<&State>, now: Option<(Place, &State)>) {
+        let name = |delivery: &Delivery| {
+            let email = delivery.email.as_ref()?;
+            Some((self.hasher.hash_one(email.as_str()), delivery.id))
+        };
         if let Some((place, State::Delivery(delivery))) = now {
-            let entry = self.entry(place, delivery);
-            self.entries.lock().insert(delivery.id, entry);
-            if let Some(email) = entry.email {
-                self.named.lock().insert((email, delivery.id));
+            let entry = Delivery {
+                email: None,
+                body: String::new(),
+                last_error: None,
+                ..delivery.clone()
+            };
+            self.entries.lock().insert(delivery.id, (place, entry));
+            self.named.lock().extend(name(delivery));
+        } else if let Some(State::Delivery(delivery)) = before {
+            self.entries.lock().remove(&delivery.id);
+            if let Some(name) = name(delivery) {
+                self.named.lock().remove(&name);
             }
-        } else if let Some(State::Delivery(Delivery { id, .. })) = before {
-            let entry = self.entries.lock().remove(id);
-            if let Some(email) = entry.and_then(|entry| entry.email) {
-                self.named.lock().remove(&(email, *id));
-            }
-        }
-    }
-
-    fn entry(&self, place: Place, delivery: &Delivery) -> IndexEntry {
-        let email = delivery.email.as_ref();
-        IndexEntry {
-            place,
-            channel: delivery.kind.channel(),
-            email: email.map(|email| self.hasher.hash_one(email.as_str())),
-            network: delivery.network,
-            queued_at: delivery.queued_at,
-            due_at: delivery.due_at,
-            dead_at: delivery.dead_at,
         }
     }
 
@@ -77,16 +58,13 @@ impl DeliveryIndex {
         let entries = self.entries.lock();
         // One may have been dropped before it was read.
         taken.retain(|id, _| entries.contains_key(id));
-        let is_due = |id: &DeliveryId, entry: &IndexEntry| {
-            entry.channel == channel
-                && !taken.contains_key(id)
-                && entry.dead_at.is_none()
-                && delivery::is_due(entry.due_at, now)
+        let is_due = |entry: &Delivery| {
+            entry.kind.channel() == channel && !taken.contains_key(&entry.id) && entry.is_due(now)
         };
-        let due = entries.iter().filter(|(id, entry)| is_due(id, entry));
-        let due = due.filter_map(|(id, entry)| {
+        let due = entries.values().filter(|(_, entry)| is_due(entry));
+        let due = due.filter_map(|(place, entry)| {
             let rank = turn.rank(entry.network)?;
-            Some((rank, entry.due_at, entry.place, *id))
+            Some((rank, entry.due_at, *place, entry.id))
         });
         let mut due: Vec<_> = due.collect();
         // The writer needs the lock meanwhile.
@@ -100,17 +78,17 @@ impl DeliveryIndex {
     /// Failed deliveries, and those whose next attempt is not due yet.
     pub(super) fn retryable(&self, now: Timestamp) -> Vec<DeliveryId> {
         let entries = self.entries.lock();
-        let is_retryable = |entry: &IndexEntry| entry.dead_at.is_some() || entry.due_at > now;
-        let retryable = entries.iter().filter(|(_, entry)| is_retryable(entry));
-        retryable.map(|(id, _)| *id).collect()
+        let is_retryable = |entry: &Delivery| entry.dead_at.is_some() || entry.due_at > now;
+        let entries = entries.values().map(|(_, entry)| entry);
+        let retryable = entries.filter(|entry| is_retryable(entry));
+        retryable.map(|entry| entry.id).collect()
     }
 
     /// Failed deliveries, oldest first, with the time of failure.
     pub(super) fn dead(&self) -> Vec<(Timestamp, DeliveryId)> {
         let entries = self.entries.lock();
-        let dead = entries
-            .iter()
-            .filter_map(|(id, entry)| Some((entry.dead_at?, *id)));
+        let entries = entries.values().map(|(_, entry)| entry);
+        let dead = entries.filter_map(|entry| Some((entry.dead_at?, entry.id)));
         let mut dead: Vec<_> = dead.collect();
         dead.sort_unstable();
         dead
@@ -127,8 +105,8 @@ impl DeliveryIndex {
     /// The state of a channel, which may be held.
     pub(super) fn standing(&self, channel: Channel) -> QueueStanding {
         let mut standing = QueueStanding::default();
-        for entry in self.entries.lock().values() {
-            if entry.channel != channel {
+        for (_, entry) in self.entries.lock().values() {
+            if entry.kind.channel() != channel {
                 continue;
             }
             if entry.dead_at.is_some() {

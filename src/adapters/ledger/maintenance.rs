@@ -15,7 +15,7 @@ use crate::adapters::files::operator_file::open_regular;
 use crate::adapters::files::{Files, if_there, parent, remove_for_good};
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
-use super::copy::{Aside, append, check_room};
+use super::compaction::{Aside, append, check_room};
 use super::generation::Generation;
 use super::mark::{self, Mark};
 use super::open::refusal;

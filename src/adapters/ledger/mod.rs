@@ -24,11 +24,11 @@
 //! | an unfinished erasure | the ledger is compacted |
 //!
 //! **A compaction** writes a new generation of the ledger with the current state of each identity. A thread copies it
-//! in parallel with the writer (`copy`, `compaction`). The writer only waits while the events since are added and the
+//! in parallel with the writer (`compaction`). The writer only waits while the events since are added and the
 //! copy is renamed into place. A compaction is due when there are more superfluous lines than others, and is postponed
 //! if the disk has no room for it.
 //!
-//! **An erasure** (`erasure`) removes an address from every file: from the ledger by a compaction, which also
+//! **An erasure** (`contacts`) removes an address from every file: from the ledger by a compaction, which also
 //! removes the damaged ledger that a repair kept. The operator's request is answered after that; for contacts
 //! that refused or expired, `trimming` does it once a day. A keyed hash of the address stays, the tombstone, so
 //! that an import does not bring it back.
@@ -41,12 +41,10 @@
 
 mod compaction;
 mod contacts;
-mod copy;
 mod credentials;
 mod deliveries;
 mod delivery_index;
 mod draft;
-mod erasure;
 mod generation;
 mod maintenance;
 mod mark;

@@ -13,7 +13,7 @@ use crate::adapters::files::{Files, SystemFiles, is_full, remove_for_good};
 use crate::domain::{Channel, Timestamp};
 use crate::metrics::Metrics;
 
-use super::copy::Copy;
+use super::compaction::Copy;
 use super::generation::Generation;
 use super::mark::{self, Mark};
 use super::record::{FORMAT, Flaw, LEDGER, Ledger, Stamp, unfinished, verify};

@@ -21,7 +21,7 @@ use crate::domain::{
 };
 use crate::ports::{ContactStore, DeliveryQueue, StoreError, StoreMaintenance};
 
-use super::copy::Copy;
+use super::compaction::Copy;
 use super::generation::Generation;
 use super::open::Tuning;
 use super::record::{Flaw, Identity, LEDGER, State, unfinished};

@@ -1,19 +1,16 @@
 //! The only writer. It decides the changes of a batch in order, appends their events to the ledger, syncs once,
 //! shows them to lookups, and only then replies.
 
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 use std::vec::IntoIter;
 
 use tokio::time::Instant;
 
 use crate::domain::Timestamp;
 use crate::metrics::Metrics;
-use crate::ports::{Compaction, StoreError};
+use crate::ports::StoreError;
 
-use super::copy::Copy;
 use super::draft::Draft;
 use super::generation::Generation;
 use super::mark::Mark;
@@ -125,74 +122,6 @@ impl LedgerWriter {
         self.ledger
             .check_place()
             .map_err(|error| StoreError::Displaced(error.to_string()))
-    }
-
-    /// True if a compaction is worthwhile.
-    pub(super) fn is_compaction_due(&self) -> bool {
-        let least = self.live().max(self.superfluous_min).max(self.put_off);
-        self.superfluous() > least && self.shared.is_sound()
-    }
-
-    /// Number of lines that a compaction keeps.
-    fn live(&self) -> u64 {
-        self.shared.generation().table().len()
-    }
-
-    fn superfluous(&self) -> u64 {
-        self.ledger.sequence.saturating_sub(self.live())
-    }
-
-    /// True if a contact was removed, whose address is still in a file.
-    pub(super) fn has_forgotten(&self) -> bool {
-        self.shared.generation().table().has_forgotten()
-    }
-
-    /// Switches to the copy. After a failure, the next one begins by itself no earlier than with twice as many
-    /// superfluous lines.
-    pub(super) fn end_compaction(
-        &mut self,
-        copied: Result<Copy, StoreError>,
-    ) -> Result<Compaction, StoreError> {
-        let (entries_before, bytes_before) = (self.ledger.sequence, self.ledger.length);
-        let switched = copied.and_then(|copy| caught(|| Ok(self.switch_to(copy)?)));
-        // The rename of the new generation may not be durable yet.
-        let ready = self.make_ready();
-        let compacted = switched.and(ready).map(|()| Compaction {
-            entries_before,
-            entries_after: self.ledger.sequence,
-            bytes_before,
-            bytes_after: self.ledger.length,
-        });
-        self.put_off = match &compacted {
-            Ok(compaction) => {
-                tracing::info!(
-                    ledger.generation = self.ledger.head.generation,
-                    ledger.events = compaction.entries_after,
-                    "the ledger was compacted"
-                );
-                0
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the ledger cannot be compacted");
-                self.superfluous().saturating_mul(2)
-            }
-        };
-        compacted
-    }
-
-    /// Switches to `copy`. The ledger must be repaired before it accepts events.
-    pub(super) fn switch_to(&mut self, copy: Copy) -> Result<(), Flaw> {
-        let running = self.shared.generation();
-        if !copy.is_of(&running) {
-            return Err(io::Error::from(io::ErrorKind::Interrupted).into());
-        }
-        let (ledger, generation) = copy.publish(|| self.ledger.check_place())?;
-        self.shared.set_generation(Arc::new(generation));
-        let before = (std::mem::replace(&mut self.ledger, ledger), running);
-        // Freeing a large file takes a while. If no thread can be started, it is freed here.
-        let thread = thread::Builder::new().name("freed".to_owned());
-        let _ = thread.spawn(move || drop(before));
-        Ok(())
     }
 
     /// Marks the end of the ledger for the last time.

@@ -69,6 +69,10 @@ async fn a_batch_is_not_cut_with_a_torn_later_one_whose_beginning_follows_it() {
         bytes[last] = 0;
         check_refused(&house, &bytes, 4);
     }
+    // Not even if that is damaged up to its numbers.
+    let mut bytes = whole.clone().into_bytes();
+    bytes[last..last + r#" {"crc":"00000000""#.len()].fill(0);
+    check_refused(&house, &bytes, 4);
 }
 
 #[tokio::test]

@@ -16,8 +16,7 @@ use crate::domain::{
 };
 use crate::ports::{ContactStore, ContactStream, ERASED_MAX, REFUSED_MS, StoreError};
 
-use super::connection::Parameters;
-use super::dedicated::DedicatedConnection;
+use super::connection::{DedicatedConnection, Parameters};
 use super::rows::{
     column, delivery_rows, ms, optional_instant, settings, state_column, unexpected,
 };

@@ -26,8 +26,6 @@ const SILENCE_MIN: Duration = Duration::from_millis(500);
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
 /// The same after an error that is unlikely to go away by itself.
 const REFUSED_INTERVAL: Duration = Duration::from_secs(5);
-/// Time in which a connection that was lost is replaced, if the database is there.
-const REPLACED_WITHIN: Duration = Duration::from_millis(300);
 /// Time for which the database may be unavailable before health reports it. A planned failover takes less.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -71,20 +69,13 @@ impl Links {
         let _ = timeout_at(deadline, all).await;
     }
 
-    /// The connection whose turn it is, or the next that there is if that one has been missing for longer than it takes
-    /// to replace.
+    /// The connection whose turn it is, or the next that there is.
     async fn connection(&self, turn: usize) -> Result<Arc<PostgresConnection>, Instant> {
         let links = self.links.iter().cycle().skip(turn);
-        if let Some(own) = links.clone().next().cloned() {
-            let lost = own.borrow().as_ref().err().copied();
-            let soon = lost.unwrap_or_else(Instant::now) + REPLACED_WITHIN;
-            if let Ok(found) = timeout_at(soon, connection(own)).await {
-                return found;
-            }
-        }
-        let all = links.take(self.links.len()).cloned();
-        let (connection, _others) = select_ok(all.map(|link| Box::pin(connection(link)))).await?;
-        Ok(connection)
+        let links = links.take(self.links.len()).cloned();
+        // Those that come first are preferred.
+        let (found, _others) = select_ok(links.map(|link| Box::pin(connection(link)))).await?;
+        Ok(found)
     }
 
     /// Fails if the database has been unavailable for a while. Does not wait.

@@ -10,8 +10,7 @@ use tokio_postgres::types::Type;
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
 use super::address::PostgresSettings;
-use super::connection::{Connector, Parameters, PostgresConnection, VERSION};
-use super::dedicated::DedicatedConnection;
+use super::connection::{Connector, DedicatedConnection, Parameters, PostgresConnection, VERSION};
 use super::error::PostgresOpenError;
 use super::rows::{Stored, column};
 use super::store::PostgresStore;

@@ -3,9 +3,8 @@
 //! | Module | Content |
 //! |---|---|
 //! | `address` | the settings: URL of the database with its hosts, password, authorities, secrets |
-//! | `connection` | connecting to the writable host, and the check of its tables |
+//! | `connection` | connecting to the writable host, the check of its tables, and connections of their own for long work |
 //! | `link` | connections that are replaced when they fail, statements over them, availability for health and the log |
-//! | `dedicated` | connections of their own for long work |
 //! | `error` | errors of the database, for a statement and for the operator |
 //! | `store` | the store behind the ports |
 //! | `contacts`, `deliveries`, `credentials`, `counts` | the ports |
@@ -34,7 +33,6 @@ mod connection;
 mod contacts;
 mod counts;
 mod credentials;
-mod dedicated;
 mod deliveries;
 mod error;
 mod link;

@@ -15,8 +15,7 @@ use crate::metrics::Metrics;
 use crate::ports::{PageStream, StoreError};
 
 use super::address::PostgresSettings;
-use super::connection::{CONNECT_DEADLINE, Connector, Parameters};
-use super::dedicated::DedicatedConnection;
+use super::connection::{CONNECT_DEADLINE, Connector, DedicatedConnection, Parameters};
 use super::error::PostgresOpenError;
 use super::link::Links;
 use super::rows::{Stored, column, insert, ms, settings};

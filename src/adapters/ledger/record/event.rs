@@ -4,9 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::adapters::entry::{
-    ContactEntry, DeliveryEntry, KeyEntry, RevocationEntry, TombstoneEntry,
+    ContactEntry, DeliveryEntry, Hex, KeyEntry, RevocationEntry, TombstoneEntry,
 };
-use crate::adapters::hex::Hex;
 use crate::domain::{
     Contact, Delivery, DeliveryId, EmailAddress, Fingerprint, KeyRecord, LeaveToken, Registration,
     RevokedRegistration, TextDigest, Timestamp, Tombstone,

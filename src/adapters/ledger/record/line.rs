@@ -155,16 +155,11 @@ pub(crate) fn checked(line: &[u8]) -> Option<&[u8]> {
     (expected == *digits).then_some(rest)
 }
 
-/// The batches of the lines that begin in `bytes`, good or bad.
+/// The batches of the lines in `bytes`, good or bad.
 pub(super) fn batches_in(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    // Quotes in an event are escaped, so only a line begins like this.
-    let begun = (0..bytes.len()).filter_map(|at| bytes.get(at..)?.strip_prefix(CRC_OPEN));
-    begun.filter_map(|line| {
-        let members = line.get(CRC_DIGITS..)?.strip_prefix(b"\"")?;
-        let (_sequence, rest) = number(members, SEQUENCE)?;
-        let (batch, _rest) = number(rest, BATCH)?;
-        Some(batch)
-    })
+    // Quotes in an event are escaped, so only a line has these numbers.
+    let numbered = (0..bytes.len()).filter_map(|at| number(bytes.get(at..)?, SEQUENCE));
+    numbered.filter_map(|(_sequence, rest)| Some(number(rest, BATCH)?.0))
 }
 
 /// The decimal number after `name`, and the rest.

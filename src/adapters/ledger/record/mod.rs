@@ -24,7 +24,7 @@ mod line;
 mod reader;
 mod verify;
 
-pub(crate) use crate::adapters::hex::Hex;
+pub(crate) use crate::adapters::entry::Hex;
 pub(crate) use event::{Event, Identity, State};
 pub(crate) use file::{Ledger, damaged, unfinished};
 pub(crate) use head::FORMAT;

@@ -1,7 +1,7 @@
 //! Verification of every line of a ledger.
 //!
 //! A batch is acknowledged after all its lines were synced, and batches are synced one after the other. So a bad
-//! line was acknowledged, and is damage, if a line of a later batch follows, or begins in it because a newline was
+//! line was acknowledged, and is damage, if a line of a later batch follows, or is a part of it because a newline was
 //! lost, or if the mark covers it. A good line in a wrong place is damage, too. Any other bad line is the torn end of a
 //! batch that was never acknowledged. A last line that lacks only its newline is good.
 
