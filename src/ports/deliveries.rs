@@ -28,7 +28,7 @@ pub trait DeliveryQueue: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<Delivery>, StoreError>;
 
-    /// Completes what [`Self::take_due`] began, durably and in one change with the mail state of contacts.
+    /// Completes what [`Self::take_due`] began, durably: first, or in the same change, the mail state of contacts.
     /// Deliveries dropped in the meantime stay dropped.
     async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError>;
 

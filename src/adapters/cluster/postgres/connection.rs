@@ -225,7 +225,8 @@ impl Connector {
     }
 }
 
-/// A connection of its own for long work, so that no sign-up and no lookup waits for it. A transaction on it is rolled back unless it is committed.
+/// A connection of its own for long work, so that no sign-up and no lookup waits for it. A transaction on it is rolled
+/// back unless it is committed.
 pub(super) struct DedicatedConnection {
     connection: PostgresConnection,
     connector: Arc<Connector>,
