@@ -11,6 +11,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -70,10 +71,8 @@ impl Compactor {
         let copied = caught(|| {
             let mut writer = self.writer.lock();
             writer.repair()?;
-            let copy = Copy::begin(&writer, &writer.ledger.head.secret)?;
-            let now = writer.now;
-            drop(writer);
-            Ok(copy.run(now, &self.is_stopped)?)
+            let (secret, now) = (writer.ledger.head.secret.clone(), writer.now);
+            Ok(Copy::begin(writer, &secret)?.run(now, &self.is_stopped)?)
         });
         match copied {
             Err(_) if self.is_stopped.load(SeqCst) => Err(closed()),
@@ -222,25 +221,36 @@ impl Drop for Aside {
 }
 
 impl Copy {
-    /// Begins a copy of a repaired ledger under `secret`, if there is room for all of it.
-    pub(super) fn begin(writer: &LedgerWriter, secret: &str) -> Result<Self, Flaw> {
-        let (running, from) = (&writer.ledger, writer.shared.generation());
-        check_room(parent(&running.path), running.length)?;
-        let aside = Aside(unfinished(&running.path));
+    /// Begins a copy of a repaired ledger under `secret`, if there is room for all of it. Lets go of the `writer` before
+    /// it uses the disk, which may hang.
+    pub(super) fn begin(
+        writer: impl Deref<Target = LedgerWriter>,
+        secret: &str,
+    ) -> Result<Self, Flaw> {
+        let (from, number) = (
+            writer.shared.generation(),
+            writer.ledger.head.generation + 1,
+        );
+        let (files, path) = (Arc::clone(&writer.ledger.files), writer.ledger.path.clone());
+        let length = writer.ledger.length;
+        drop(writer);
+        check_room(parent(&path), length)?;
+        let aside = Aside(unfinished(&path));
+        // Read first: for everything before this place, the table knows whether it was forgotten.
+        let copied = from.end();
         if from.table().has_forgotten() {
             // Nobody can tell which addresses it contains.
-            let kept = damaged(&running.path);
+            let kept = damaged(&path);
             let named = |error| {
                 let kept = kept.display();
                 io::Error::other(format!("{kept} cannot be removed: {error}"))
             };
-            remove_for_good(running.files.as_ref(), &kept).map_err(named)?;
+            remove_for_good(files.as_ref(), &kept).map_err(named)?;
         }
-        let number = running.head.generation + 1;
-        let ledger = Ledger::create(&running.files, &running.path, number, secret)?;
+        let ledger = Ledger::create(&files, &path, number, secret)?;
         Ok(Self {
-            copied: from.end(),
             from,
+            copied,
             generation: Generation::empty(ledger.file.as_file().try_clone()?),
             ledger,
             _aside: aside,
