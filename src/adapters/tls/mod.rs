@@ -58,13 +58,13 @@ impl Certificate {
         let private = pem::private_key(key)?;
         let kind = pem::unusable_kind(&private);
         let certified = CertifiedKey::from_der(certificates, private, &ring::default_provider());
-        let key = certified.map_err(|error| match error {
-            rustls::Error::InconsistentKeys(_) => {
-                "holds a key that does not match the first certificate".to_owned()
+        let key = certified.map_err(|error| {
+            if matches!(error, rustls::Error::InconsistentKeys(_)) {
+                return "holds a key that does not match the first certificate".to_owned();
             }
-            error => format!(
+            format!(
                 "holds {kind}, which cannot be used: use P-256, P-384, Ed25519, or RSA of 2048 to 4096 bits ({error})"
-            ),
+            )
         })?;
         Ok(Self {
             key: Arc::new(key),

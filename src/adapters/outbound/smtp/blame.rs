@@ -81,10 +81,10 @@ impl Fault {
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::UnexpectedEof => Self::new("the relay closed the connection"),
-            _ => Self::new(error.to_string()),
+        if error.kind() == ErrorKind::UnexpectedEof {
+            return Self::new("the relay closed the connection");
         }
+        Self::new(error.to_string())
     }
 }
 
