@@ -54,6 +54,23 @@ impl Connection {
         within(GREETING_DEADLINE, "greeting", begun).await
     }
 
+    /// EHLO, or HELO if the relay does not know EHLO and no extension is needed.
+    pub(super) async fn hello(
+        &mut self,
+        name: &str,
+        needs_extensions: bool,
+    ) -> Result<Reply, Fault> {
+        let answered = self.command(&format!("EHLO {name}"), 2).await;
+        // 521 and 554 mean that there is no service.
+        if let Err(fault) = &answered
+            && !needs_extensions
+            && matches!(fault.code(), 500..=520 | 522..=553)
+        {
+            return self.command(&format!("HELO {name}"), 2).await;
+        }
+        answered
+    }
+
     /// TLS after STARTTLS. The relay is asked for its extensions again afterwards: nothing that it said in clear counts any more.
     pub(super) async fn start_tls(mut self, tls: &Tls) -> Result<Self, Fault> {
         self.command("STARTTLS", 2).await?;

@@ -88,9 +88,10 @@ impl SmtpMailSender {
         let stream = connect(&relay.host, relay.port).await?;
         let is_secure = relay.security == RelaySecurity::Tls;
         let mut connection = Connection::greeted(stream, is_secure.then_some(&self.tls)).await?;
-        let ehlo = format!("EHLO {}", self.from.domain());
-        let mut hello = connection.command(&ehlo, 2).await?;
+        let name = self.from.domain();
         let starts_tls = relay.security == RelaySecurity::StartTls;
+        let needs_extensions = starts_tls || relay.user.is_some();
+        let mut hello = connection.hello(name, needs_extensions).await?;
         let offers_tls = hello.extension("STARTTLS").is_some();
         // On this machine, TLS is used only if the relay accepts no password without it.
         let has_log_in = relay.user.is_none() || hello.extension("AUTH").is_some();
@@ -100,7 +101,7 @@ impl SmtpMailSender {
         }
         if starts_tls || !is_secure && !has_log_in && offers_tls {
             connection = connection.start_tls(&self.tls).await?;
-            hello = connection.command(&ehlo, 2).await?;
+            hello = connection.hello(name, needs_extensions).await?;
         }
         if let (Some(user), Some(password_file)) = (&relay.user, &self.settings.password_file) {
             let password = password_file.read().await.map_err(Fault::new)?;
