@@ -64,7 +64,7 @@ impl From<SubscribeError> for Problem {
             SubscribeError::Failed(decision, failure) => match failure {
                 SignUpFailure::Limiter(cause) => return cause.into(),
                 SignUpFailure::Store(cause) => store_failed(unavailable, &cause),
-                SignUpFailure::Provider(cause) => Self::of(unavailable).because(cause),
+                failure @ SignUpFailure::Provider(_) => Self::of(unavailable).because(failure),
             }
             .with_decision(decision),
         }

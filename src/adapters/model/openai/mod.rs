@@ -3,6 +3,7 @@
 //! | Module | Contents |
 //! |---|---|
 //! | `prompt` | the request: system prompt, question, history |
+//! | `settings` | the model, its endpoint and the key |
 //! | `round` | a request and its answer, under a deadline and size limits |
 //! | `events` | the events of a body |
 //! | `collector` | assembling the answer from completions |
@@ -16,17 +17,14 @@ mod events;
 mod failure;
 mod prompt;
 mod round;
+mod settings;
 mod think_tags;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
 
 use async_trait::async_trait;
-use hyper::Uri;
-use hyper::header::HeaderValue;
-use hyper::http::uri::InvalidUri;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -43,59 +41,7 @@ use round::Round;
 
 pub use crate::adapters::outbound::Roots;
 pub use prompt::page_prompt;
-
-/// The model and its endpoint.
-#[derive(Clone, Debug)]
-pub struct OpenAiSettings {
-    /// The endpoint.
-    pub address: Uri,
-    /// The model's name.
-    pub model: String,
-    /// The bearer token, if the upstream requires one.
-    pub key: Option<BearerToken>,
-    /// The first message of every request.
-    pub system_prompt: String,
-    /// Further fields of each request. Fields set by the service itself are overwritten.
-    pub params: Vec<(String, Value)>,
-    /// The server opens the model's thinking in its own prompt, so answers begin inside it.
-    pub thinks_first: bool,
-    /// Deadline of an answer.
-    pub timeout: Duration,
-    /// Limit of concurrent turns.
-    pub concurrency: usize,
-}
-
-/// The address of the endpoint for chat completions below the base URL of the API, which is `http` or `https`
-/// without a trailing slash.
-///
-/// # Errors
-/// [`InvalidUri`] when it is not a URI. The text does not quote it: it may contain a secret.
-pub fn chat_completions(base_url: &str) -> Result<Uri, InvalidUri> {
-    format!("{base_url}/chat/completions").parse()
-}
-
-/// The bearer token of the operator's account. `Debug` does not reveal it.
-#[derive(Clone, Debug)]
-pub struct BearerToken(HeaderValue);
-
-impl BearerToken {
-    /// Parses a key without surrounding white space.
-    ///
-    /// # Errors
-    /// When it is not a valid header value. The message does not quote it.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        const BAD: &str = "must contain one key: printable ASCII without spaces";
-        let text = text.trim();
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(BAD);
-        }
-        let value = HeaderValue::try_from(format!("Bearer {text}"));
-        let mut value = value.map_err(|_error| BAD)?;
-        // So that `Debug` omits the value.
-        value.set_sensitive(true);
-        Ok(Self(value))
-    }
-}
+pub use settings::{BearerToken, OpenAiSettings, chat_completions};
 
 /// Answers with a model on another server.
 #[derive(Debug)]
@@ -223,7 +169,7 @@ impl ModelClient for OpenAiModelClient {
             return Err(not_started(BREAKER_OPEN));
         };
         let deadline = Instant::now() + self.settings.timeout;
-        let mut round = Round::new(self, sink, &pass, deadline);
+        let mut round = Round::new(&self.http, &self.settings, sink, &pass, deadline);
         let outcome = tokio::select! {
             // An answer that has already arrived is delivered.
             biased;

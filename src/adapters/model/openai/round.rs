@@ -11,14 +11,16 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::adapters::lenient_json;
-use crate::adapters::outbound::{post_json, refusal_in_words, retry_after, root_cause, send};
+use crate::adapters::outbound::{
+    HttpClient, post_json, refusal_in_words, retry_after, root_cause, send,
+};
 use crate::ports::{AnswerSink, ModelError};
 
-use super::OpenAiModelClient;
 use super::breaker::{Pass, Verdict};
 use super::collector::Collector;
 use super::events::Events;
 use super::failure::{TurnFailure, error_in, error_of, failure_of};
+use super::settings::OpenAiSettings;
 
 /// Longest body of an error, in bytes.
 const ERROR_BYTES_MAX: usize = 1 << 20;
@@ -32,7 +34,8 @@ const SLOW_READER_GRACE: Duration = Duration::from_secs(5);
 
 /// A request, and the answer so far.
 pub(super) struct Round<'a> {
-    client: &'a OpenAiModelClient,
+    http: &'a HttpClient,
+    settings: &'a OpenAiSettings,
     pub(super) sink: Option<&'a dyn AnswerSink>,
     pass: &'a Pass<'a>,
     deadline: Instant,
@@ -49,18 +52,20 @@ pub(super) struct Round<'a> {
 
 impl<'a> Round<'a> {
     pub(super) fn new(
-        client: &'a OpenAiModelClient,
+        http: &'a HttpClient,
+        settings: &'a OpenAiSettings,
         sink: Option<&'a dyn AnswerSink>,
         pass: &'a Pass<'a>,
         deadline: Instant,
     ) -> Self {
         Self {
-            client,
+            http,
+            settings,
             sink,
             pass,
             deadline,
             events: Events::default(),
-            collector: Collector::new(client.settings.thinks_first),
+            collector: Collector::new(settings.thinks_first),
             pushed: 0,
             has_end: false,
             has_begun: false,
@@ -70,7 +75,13 @@ impl<'a> Round<'a> {
 
     /// The same without an answer yet.
     pub(super) fn again(&self) -> Self {
-        Self::new(self.client, self.sink, self.pass, self.deadline)
+        Self::new(
+            self.http,
+            self.settings,
+            self.sink,
+            self.pass,
+            self.deadline,
+        )
     }
 
     /// True if a part of the answer may have been read.
@@ -93,14 +104,14 @@ impl<'a> Round<'a> {
         } else {
             "application/json"
         };
-        let settings = &self.client.settings;
+        let settings = self.settings;
         let mut request = post_json(&settings.address)
             .header(ACCEPT, accept)
             .header(ACCEPT_ENCODING, "identity");
         if let Some(key) = &settings.key {
             request = request.header(AUTHORIZATION, &key.0);
         }
-        let sent = send(&self.client.http, request.body(Full::from(body)));
+        let sent = send(self.http, request.body(Full::from(body)));
         let response = timeout_at(self.deadline, sent).await;
         let response = response.map_err(|_elapsed| self.late())?;
         let response = response.map_err(|cause| TurnFailure::not_started(cause, Verdict::Dead))?;

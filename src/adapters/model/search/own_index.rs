@@ -84,8 +84,12 @@ impl OwnIndex {
             .iter()
             .filter(|answer| answer.coverage >= COVERAGE_MIN);
         let best = answers.find(|answer| has_focus(answer.own))?;
-        let is_behind =
-            |other: &Ranked<'_>| std::ptr::eq(other, best) || best.score >= LEAD_MIN * other.score;
+        // Of sections of a page with the same heading, the first answers.
+        let is_same = |other: &Ranked<'_>| {
+            let (ours, theirs) = (&best.own.passage, &other.own.passage);
+            (&ours.page, &ours.title) == (&theirs.page, &theirs.title)
+        };
+        let is_behind = |other: &Ranked<'_>| is_same(other) || best.score >= LEAD_MIN * other.score;
         let is_clear = best.coverage > WHOLE || ranked.iter().all(is_behind);
         Some((&best.own.passage, is_clear))
     }
