@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::adapters::cluster::postgres::{Filling, Migration, PostgresStore, Stored};
 use crate::adapters::files::counts::FileCountStore;
@@ -22,7 +22,6 @@ use crate::wiring::engines;
 use super::answers::show_fields;
 use super::input::obtain;
 use super::outcome::{CommandError, Done, blocking};
-use super::output::{Output, grouped};
 use super::signals::unless_interrupted;
 
 /// Revocations and erasures in one of two copies would be undone by the other.
@@ -76,16 +75,7 @@ pub(super) async fn move_to_store(
     let closed = blocking(move || ledger.close()).await;
     let copied = copied?;
     closed?;
-    let mut output = Output::new(form);
-    if output.is_json {
-        for (what, copied) in copied {
-            output.json(&json!({"what": what, "copied": copied}))?;
-        }
-    } else {
-        output.fields(&copied.map(|(what, count)| (what, grouped(count))))?;
-    }
-    output.flush()?;
-    Ok(Done::Whole)
+    show_fields(form, "move", &copied)
 }
 
 /// Copies everything, and returns the numbers. The database reports for each row if it was added.
@@ -93,7 +83,7 @@ async fn copy(
     ledger: &LedgerStore,
     counts: &FileCountStore,
     store: &PostgresStore,
-) -> Result<[(&'static str, u64); 6], CommandError> {
+) -> Result<Value, CommandError> {
     let now = Hour::of(SystemClock.now());
     let filling = store.begin_filling().await?;
     if !filling.is_empty().await? {
@@ -113,14 +103,14 @@ async fn copy(
     let hours_count = hours.len() as u64;
     filling.add(hours.into_iter().collect()).await?;
     filling.commit().await?;
-    Ok([
-        ("contacts", contacts),
-        ("deliveries", deliveries),
-        ("erased addresses", tombstones),
-        ("keys", keys),
-        ("revoked agents", revocations),
-        ("hours of counts", hours_count),
-    ])
+    Ok(json!({
+        "contacts": contacts,
+        "deliveries": deliveries,
+        "erased_addresses": tombstones,
+        "keys": keys,
+        "revoked_agents": revocations,
+        "hours_of_counts": hours_count,
+    }))
 }
 
 /// Copies a list, and returns its length.
