@@ -206,10 +206,7 @@ pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
 }
 
 pub(super) fn blocked(text: &str) -> Result<String, String> {
-    let network = BlockedNetwork::parse(text);
-    network
-        .map(|network| network.to_string())
-        .map_err(|error| error.to_string())
+    BlockedNetwork::parse(text).map(|network| network.to_string())
 }
 
 /// An address, in lower case.
