@@ -139,7 +139,7 @@ impl Subject<'_> {
                 key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])
             }
             Self::Mailbox(email) => key.hash16(&[b"mailbox", email.mailbox().as_bytes()]),
-            Self::Visitor(token) => key.hash16(&[b"visitor", token.id()]),
+            Self::Visitor(token) => key.hash16(&[b"visitor", &token.id]),
             Self::Prefix(network) => key.hash16(&[b"group", network.group().as_bytes()]),
             Self::Everyone => key.hash16(&[b"everyone"]),
         }

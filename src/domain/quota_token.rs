@@ -12,18 +12,13 @@ const TOKEN_LEN: usize = ID_LEN + blake3::OUT_LEN;
 /// A visitor of the assistant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaToken {
-    id: [u8; ID_LEN],
+    pub(super) id: [u8; ID_LEN],
 }
 
 impl QuotaToken {
     /// A new visitor with this random id.
     pub const fn new(id: [u8; ID_LEN]) -> Self {
         Self { id }
-    }
-
-    /// The id, for the limiter key.
-    pub const fn id(&self) -> &[u8; ID_LEN] {
-        &self.id
     }
 
     /// The text given to the visitor.

@@ -12,6 +12,7 @@
 use std::ops::Range;
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use url::Url;
 
 use crate::domain::Passage;
 
@@ -207,17 +208,10 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// True if the URL is a script or a document itself, rather than an address. Read like browsers do: they skip
-/// white space and controls, and ignore the case of schemes.
+/// True if the URL is a script or a document itself, rather than an address, as browsers read it.
 fn holds_content(url: &str) -> bool {
-    let is_skipped = |c: &char| c.is_whitespace() || c.is_control();
-    let url: String = url.chars().filter(|c| !is_skipped(c)).collect();
-    let scheme = url.split_once(':').map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| {
-        ["javascript", "data", "vbscript"]
-            .iter()
-            .any(|name| scheme.eq_ignore_ascii_case(name))
-    })
+    let schemes = ["javascript", "data", "vbscript"];
+    Url::parse(url).is_ok_and(|url| schemes.contains(&url.scheme()))
 }
 
 /// The text of an HTML block that is one comment, closed or not, and nothing else.
