@@ -25,6 +25,7 @@ use super::client::{Client, End};
 use super::findings::{Checked, Findings, failed, ok, warning};
 use super::network;
 use super::outcome::{CommandError, Done};
+use super::settings::become_owner;
 
 /// Renewal usually happens with a third of the lifetime left. With less than this part left, it must have
 /// failed.
@@ -38,6 +39,11 @@ pub(super) async fn check(
     form: OutputForm,
 ) -> Result<Done, CommandError> {
     let mut findings = Findings::default();
+    if let Some(dir) = args.data_dir.as_deref()
+        && let Err(error) = become_owner(dir)
+    {
+        findings.add("user", warning(format!("checking as root: {error}")));
+    }
     let of_service = flags_of_service(args, form).await;
     findings.add(
         "flags",

@@ -9,7 +9,7 @@
 //! | `asked` | commands that ask the service |
 //! | `contacts`, `migration`, `store` | the longer ones of these, and those that work on files or a database |
 //! | `check`, `network`, `findings` | checks of flags, files and the machine |
-//! | `settings` | the service's file of settings, for commands |
+//! | `settings` | the service's file of settings, and its user, for commands |
 //! | `handbook` | the handbook, which is part of the program |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.

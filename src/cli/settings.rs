@@ -3,11 +3,13 @@
 
 use std::env;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::adapters::files::operator_file;
+use crate::adapters::system::user_id;
 
 use super::input::unreadable;
 use super::outcome::CommandError;
@@ -16,6 +18,9 @@ const FORM: &str = "must be NAME=VALUE, such as LANDING_SERVICE_NAME=Example";
 const QUOTES: &str = "backslashes are not supported, and a value that begins with a quote must end with the \
                       same quote";
 
+/// Variables besides settings that root's commands pass on to the owner of the data directory.
+const TERMINAL: [&str; 3] = ["PATH", "TERM", "NO_COLOR"];
+
 /// Runs this command again with the settings of `file`, except those that the environment has. Returns only if
 /// that fails.
 pub fn run_with(file: &Path) -> CommandError {
@@ -23,15 +28,15 @@ pub fn run_with(file: &Path) -> CommandError {
         Ok(settings) => settings.into_iter(),
         Err(error) => return error,
     };
-    // Others, such as `LD_PRELOAD`, would change more than the service's settings.
-    let is_setting = |name: &str| name.starts_with("LANDING_") || name.starts_with("SSL_CERT_");
     let settings = settings.filter(|(name, _)| is_setting(name) && env::var_os(name).is_none());
-    let program = env::current_exe().unwrap_or_else(|_unknown| "landing-api".into());
-    let mut command = Command::new(&program);
-    command.args(env::args_os().skip(1)).envs(settings);
     // No other file is read then.
-    let error = command.env("LANDING_ENV_FILE", "").exec();
-    CommandError::Failed(format!("cannot run {}: {error}", program.display()))
+    let mut command = Command::new(program());
+    replace(command.envs(settings).env("LANDING_ENV_FILE", ""))
+}
+
+/// True for the service's own variables: others, such as `LD_PRELOAD`, would change more than its settings.
+fn is_setting(name: &str) -> bool {
+    name.starts_with("LANDING_") || name.starts_with("SSL_CERT_")
 }
 
 fn read(file: &Path) -> Result<Vec<(String, String)>, CommandError> {
@@ -44,6 +49,44 @@ fn read(file: &Path) -> Result<Vec<(String, String)>, CommandError> {
     })?;
     let text = String::from_utf8(bytes).map_err(|error| unreadable(file, error))?;
     parse(&text).map_err(|error| CommandError::Input(format!("{}: {error}", file.display())))
+}
+
+/// Runs this command again as the owner of `data_dir` if root runs it: with the rights of the service, which may be
+/// unable to read what root can.
+///
+/// # Errors
+/// When the system has no `setpriv`.
+pub(super) fn become_owner(data_dir: &Path) -> Result<(), CommandError> {
+    let Ok(found) = data_dir.metadata() else {
+        return Ok(());
+    };
+    let owner = found.uid();
+    if user_id() != 0 || owner == 0 {
+        return Ok(());
+    }
+    let asked = Command::new("id").args(["-g", &owner.to_string()]).output();
+    let known = asked.ok().filter(|known| known.status.success());
+    let group = known.map(|known| String::from_utf8_lossy(&known.stdout).trim().to_owned());
+    // A user without a name, as in a container, is in no other groups.
+    let groups = group.as_ref().map_or("--clear-groups", |_| "--init-groups");
+    let group = group.unwrap_or_else(|| found.gid().to_string());
+    let is_kept = |name: &str| is_setting(name) || TERMINAL.contains(&name);
+    let kept = env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_kept));
+    let mut command = Command::new("setpriv");
+    command.env_clear().envs(kept).arg(groups);
+    command.args([format!("--reuid={owner}"), format!("--regid={group}")]);
+    Err(replace(command.arg(program())))
+}
+
+fn program() -> PathBuf {
+    env::current_exe().unwrap_or_else(|_unknown| "landing-api".into())
+}
+
+/// Replaces this process by `command` with its arguments. Returns only if that fails.
+fn replace(command: &mut Command) -> CommandError {
+    let error = command.args(env::args_os().skip(1)).exec();
+    let program = command.get_program().display();
+    CommandError::Failed(format!("cannot run {program}: {error}"))
 }
 
 /// Reads variables as systemd does, without its escapes.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::process::geteuid;
 
-use super::{feed, run, stopped_house};
+use super::{feed, stopped_house};
 use crate::program::{Program, Ran, landing_api, private_dir};
 
 /// Runs a command with this file of settings, and these variables.
@@ -88,21 +88,41 @@ fn a_file_of_settings_that_cannot_be_used_is_told_in_a_line() {
 }
 
 #[test]
-fn root_is_told_to_check_as_the_owner_of_the_data_directory() {
+fn root_checks_as_the_owner_of_the_data_directory() {
     if !geteuid().is_root() {
         return;
     }
-    let dir = private_dir();
+    let (dir, other) = (private_dir(), private_dir());
+    let key = other.path().join("key");
+    fs::write(&key, "sk").unwrap();
+    // That the directory has root's group gives no rights of that group.
+    set_permissions(&key, Permissions::from_mode(0o640)).unwrap();
+    chown(&key, Some(0), Some(0)).unwrap();
+    set_permissions(other.path(), Permissions::from_mode(0o755)).unwrap();
     chown(dir.path(), Some(65_534), Some(0)).unwrap();
-    for words in ["check --listen=127.0.0.1:0", "doctor --listen=127.0.0.1:0"] {
-        let ran = run(words, dir.path());
-        assert_ne!(ran.status, Some(0), "{ran:?}");
-        let told = "data directory: ";
-        assert!(
-            ran.out.contains(told) && ran.out.contains("sudo -u '#65534'"),
-            "{ran:?}"
-        );
-    }
+    let check = |variables: &[(&str, &str)]| {
+        let flags = ["--listen=127.0.0.1:0", "--model=m", "--model-key-file"];
+        let mut command = landing_api(&["check", "--model-url=http://127.0.0.1:9/v1"]);
+        let command = command.args(flags).arg(&key).arg("--data-dir");
+        let ran = Ran::of(command.arg(dir.path()).envs(variables.iter().copied()));
+        assert_eq!(ran.status, Some(2), "{ran:?}");
+        ran
+    };
+    let ran = check(&[("LD_PRELOAD", "/missing.so")]);
+    assert!(
+        ran.out.contains("belongs to user 65534; it is empty"),
+        "{ran:?}"
+    );
+    // That user cannot read root's file.
+    assert!(ran.out.contains("Permission denied"), "{ran:?}");
+    // The first process tells of it, and it goes no further.
+    assert_eq!(ran.err.matches("missing.so").count(), 1, "{ran:?}");
+    let ran = check(&[("PATH", "/missing")]);
+    assert!(
+        ran.out.contains("checking as root: cannot run setpriv"),
+        "{ran:?}"
+    );
+    assert!(ran.out.contains("sudo -u '#65534'"), "{ran:?}");
 }
 
 #[test]
