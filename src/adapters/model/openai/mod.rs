@@ -108,7 +108,6 @@ impl OpenAiModelClient {
                 Some(Remedy::JoinedPrompt) if !joins_prompt => joins_prompt = true,
                 _ => return Err(failure),
             }
-            *round = round.again();
         }
     }
 

@@ -73,17 +73,6 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// The same without an answer yet.
-    pub(super) fn again(&self) -> Self {
-        Self::new(
-            self.http,
-            self.settings,
-            self.sink,
-            self.pass,
-            self.deadline,
-        )
-    }
-
     /// True if a part of the answer may have been read.
     pub(super) const fn was_read(&self) -> bool {
         self.pushed > 0
@@ -93,12 +82,15 @@ impl<'a> Round<'a> {
         self.collector.text
     }
 
-    /// Posts `body` and reads the answer. The first byte of an answer is reported to the breaker at once; the verdict on
+    /// Posts `body` and reads the answer, from scratch. The first byte of an answer is reported to the breaker at once; the verdict on
     /// a failure is left to the caller.
     ///
     /// # Errors
     /// [`TurnFailure`] when there is no usable answer by the deadline.
     pub(super) async fn ask(&mut self, body: Vec<u8>) -> Result<(), TurnFailure> {
+        self.events = Events::default();
+        self.collector = Collector::new(self.settings.thinks_first);
+        (self.has_begun, self.rest_until) = (false, None);
         let accept = if self.sink.is_some() {
             "text/event-stream"
         } else {

@@ -112,29 +112,25 @@ impl Terms {
         let words: Vec<_> = words(text).map(word).collect();
         let mut terms = Vec::new();
         let mut rest = words.as_slice();
-        while let Some(((stem, is_stop_word), after)) = rest.split_first() {
-            // A stop word alone is no synonym for having the stem of one.
-            let len_min = if *is_stop_word { 2 } else { 1 };
-            let mut lens = (len_min..=PHRASE_WORDS_MAX).rev();
-            let phrase = lens.find_map(|len| {
+        while let Some((_, after)) = rest.split_first() {
+            let mut lens = (1..=PHRASE_WORDS_MAX).rev();
+            let found = lens.find_map(|len| {
                 let (phrase, after) = rest.split_at_checked(len)?;
                 let stems: Vec<_> = phrase.iter().map(|(stem, _)| stem.as_str()).collect();
                 let stems = stems.join(" ");
+                let groups = self.groups.get(&stems);
+                let is_stop = phrase.iter().all(|(_, is_stop_word)| *is_stop_word);
                 let term = Term {
-                    groups: self.groups.get(&stems)?.clone(),
+                    is_vague: is_stop || groups.is_none() && self.vague_words.contains(&stems),
+                    groups: groups.cloned().unwrap_or_default(),
                     stems,
-                    is_vague: phrase.iter().all(|(_, is_stop_word)| *is_stop_word),
                 };
-                Some((term, after))
+                // A stop word alone is no synonym for having the stem of one.
+                let is_term = if len == 1 { !is_stop } else { groups.is_some() };
+                is_term.then_some((term, after))
             });
-            rest = phrase.as_ref().map_or(after, |(_, after)| after);
-            let alone = || Term {
-                stems: stem.clone(),
-                groups: BTreeSet::new(),
-                is_vague: self.vague_words.contains(stem),
-            };
-            let alone = (!is_stop_word).then(alone);
-            terms.extend(phrase.map(|(term, _)| term).or(alone));
+            rest = found.as_ref().map_or(after, |(_, after)| after);
+            terms.extend(found.map(|(term, _)| term));
         }
         terms
     }

@@ -116,12 +116,9 @@ fn told(name: &str, kind: Option<&str>, detail: Option<&str>, cause: Option<Stri
 impl AcmeCertificate {
     /// A certificate for these names with its chain and key, in PEM.
     pub(super) async fn ordered(&self, names: &[String]) -> Result<String, Refusal> {
+        let late = "the authority did not finish the order in time";
         let issued = timeout(DEADLINE, self.issued(names)).await;
-        let late = |_elapsed| {
-            let words = "the authority did not finish the order in time";
-            Err(Refusal::new(words))
-        };
-        issued.unwrap_or_else(late)
+        issued.unwrap_or_else(|_elapsed| Err(Refusal::new(late)))
     }
 
     async fn issued(&self, names: &[String]) -> Result<String, Refusal> {
