@@ -193,6 +193,33 @@ async fn a_provider_that_hangs_is_waited_for_five_seconds() {
     assert!(is_in_time, "{waited:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn past_64_on_their_way_sign_ups_are_refused_at_once() {
+    let provider = Provider::start(Script::Hang).await;
+    let app = Arc::new(app_before(&provider));
+    let waiting: Vec<_> = (0..64)
+        .map(|number| {
+            let app = Arc::clone(&app);
+            let call = sign_up(PATH, &format!("user{number}@example.com"))
+                .from(&format!("192.0.2.{number}"));
+            tokio::spawn(async move { app.send(call).await })
+        })
+        .collect();
+    // Everybody begins before anything has waited.
+    for _ in 0..64 {
+        tokio::task::yield_now().await;
+    }
+    let begun = tokio::time::Instant::now();
+    let late = sign_up(PATH, "ada@example.com").from("198.51.100.7");
+    let reply = app.send(late).await;
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    check_refunded(&app, &reply);
+    for waiter in waiting {
+        check_refunded(&app, &waiter.await.unwrap());
+    }
+    assert_eq!(provider.requests().len(), 64);
+}
+
 #[tokio::test]
 async fn exactly_the_failed_entry_is_given_back() {
     let provider = Arc::new(ScriptedWebhookSender::default());

@@ -13,6 +13,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::Uri;
 use hyper::body::Bytes;
 use serde_json::json;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::domain::{
@@ -31,8 +32,8 @@ const QUEUED_DEADLINE: Duration = Duration::from_secs(15);
 /// The same while a visitor waits.
 pub const DIRECT_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Most idle connections.
-const IDLE_MAX: usize = 64;
+/// Most idle connections, and most sign-ups posted at the same time in direct mode; more are refused at once.
+const POSTS_MAX: usize = 64;
 
 /// Longest part of a response that is read, in bytes. Its content does not matter.
 const RESPONSE_BYTES_MAX: usize = 64 * 1024;
@@ -48,8 +49,8 @@ pub struct WebhookClient {
     secrets: Option<WebhookSecrets>,
     /// Base URL of unsubscribe links; without it messages have none.
     base_url: Option<String>,
-    /// Visitors wait, and no contact is stored.
-    is_direct: bool,
+    /// In direct mode, the posts that may still begin: visitors wait for them, and no contact is stored.
+    direct: Option<Semaphore>,
 }
 
 impl WebhookClient {
@@ -64,13 +65,13 @@ impl WebhookClient {
         roots: Roots,
         is_direct: bool,
     ) -> Result<Self, String> {
-        let http = outbound::client(roots, IDLE_MAX);
+        let http = outbound::client(roots, POSTS_MAX);
         Ok(Self {
             http: http.map_err(|error| format!("TLS cannot be set up: {error}"))?,
             url: url.parse().map_err(|_bad| "is not a URL".to_owned())?,
             secrets,
             base_url,
-            is_direct,
+            direct: is_direct.then(|| Semaphore::new(POSTS_MAX)),
         })
     }
 }
@@ -97,7 +98,7 @@ impl WebhookSender for WebhookClient {
         if let Some(email) = email {
             data["email"] = email.as_str().into();
         }
-        if !self.is_direct {
+        if self.direct.is_none() {
             data["contact"] = contact_name(token).into();
             if let Some(base_url) = self.base_url.as_ref().filter(|_| email.is_some()) {
                 data["unsubscribe_url"] = format!("{base_url}/newsletter/leave/{token}").into();
@@ -108,6 +109,9 @@ impl WebhookSender for WebhookClient {
     }
 
     async fn send(&self, id: DeliveryId, body: &str, now: Timestamp) -> Result<(), Failure> {
+        let permit = self.direct.as_ref().map(Semaphore::try_acquire);
+        let full = |_full| later("too many sign-ups in flight".to_owned(), None);
+        let _permit = permit.transpose().map_err(full)?;
         let (id, sent_s) = (id.to_string(), now.as_ms() / 1000);
         let mut request = post_json(&self.url)
             .header("webhook-id", &id)
@@ -117,7 +121,7 @@ impl WebhookSender for WebhookClient {
             request = request.header("webhook-signature", signature);
         }
         let request = request.body(Full::new(Bytes::from(body.to_owned())));
-        let deadline = if self.is_direct {
+        let deadline = if self.direct.is_some() {
             DIRECT_DEADLINE
         } else {
             QUEUED_DEADLINE
