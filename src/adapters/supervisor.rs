@@ -27,42 +27,36 @@ pub fn supervise<W: Future<Output = ()> + Send + 'static>(
     stop: &CancellationToken,
     run: impl Fn(CancellationToken) -> W + Send + Sync + 'static,
 ) -> JoinHandle<()> {
-    tokio::spawn(keep_running(worker, Arc::clone(metrics), stop.clone(), run))
-}
-
-async fn keep_running<W: Future<Output = ()> + Send>(
-    worker: Worker,
-    metrics: Arc<Metrics>,
-    stop: CancellationToken,
-    run: impl Fn(CancellationToken) -> W + Send + Sync,
-) {
-    let mut pause = PAUSE;
-    while !stop.is_cancelled() {
-        // The call itself may panic, too.
-        let work = AssertUnwindSafe(async { run(stop.clone()).await }).catch_unwind();
-        pin!(work);
-        let has_panicked = tokio::select! {
-            ended = &mut work => ended.is_err(),
-            () = sleep(WORKS_AFTER) => {
-                metrics.workers.note(worker, WorkerHealth::note_works);
-                pause = PAUSE;
-                work.await.is_err()
+    let (metrics, stop) = (Arc::clone(metrics), stop.clone());
+    tokio::spawn(async move {
+        let mut pause = PAUSE;
+        while !stop.is_cancelled() {
+            // The call itself may panic, too.
+            let work = AssertUnwindSafe(async { run(stop.clone()).await }).catch_unwind();
+            pin!(work);
+            let has_panicked = tokio::select! {
+                ended = &mut work => ended.is_err(),
+                () = sleep(WORKS_AFTER) => {
+                    metrics.workers.note(worker, WorkerHealth::note_works);
+                    pause = PAUSE;
+                    work.await.is_err()
+                }
+            };
+            if stop.is_cancelled() {
+                return;
             }
-        };
-        if stop.is_cancelled() {
-            return;
+            metrics.workers.note(worker, WorkerHealth::note_end);
+            tracing::error!(
+                worker = worker.as_str(),
+                has_panicked,
+                pause_s = pause.as_secs(),
+                "a worker ended and is restarted"
+            );
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = stop.cancelled() => {}
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
         }
-        metrics.workers.note(worker, WorkerHealth::note_end);
-        tracing::error!(
-            worker = worker.as_str(),
-            has_panicked,
-            pause_s = pause.as_secs(),
-            "a worker ended and is restarted"
-        );
-        tokio::select! {
-            () = sleep(pause) => {}
-            () = stop.cancelled() => {}
-        }
-        pause = (pause * 2).min(PAUSE_MAX);
-    }
+    })
 }

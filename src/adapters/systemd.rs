@@ -63,11 +63,8 @@ fn refused(what: &str) -> io::Error {
 
 /// Notifies the service manager of the state, with a line for `systemctl status`.
 pub fn notify(state: Option<NotifyState<'_>>, status: &str) {
-    let states: Vec<_> = state
-        .into_iter()
-        .chain([NotifyState::Status(status)])
-        .collect();
-    if let Err(error) = sd_notify::notify(&states) {
+    let states = state.into_iter().chain([NotifyState::Status(status)]);
+    if let Err(error) = sd_notify::notify(&states.collect::<Vec<_>>()) {
         tracing::warn!(%error, "cannot notify the service manager ($NOTIFY_SOCKET)");
     }
 }
