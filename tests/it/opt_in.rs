@@ -452,6 +452,8 @@ async fn who_refuses_is_forgotten_and_asked_no_more_for_thirty_days() {
                 reply.text()
             );
             assert!(reply.text().contains("for 30 days"), "{}", reply.text());
+            let again = answer(&app, &path, "refuse").await;
+            assert!(again.text().contains("Address removed"), "{}", again.text());
         }
         assert!(app.contacts.is_empty());
         let shown = ask(&app, "contacts show", json!({"email": "ada@example.com"})).await;

@@ -89,12 +89,16 @@ async fn ask_confirm(context: RequestContext) -> Result<Reply, Problem> {
 
 /// Confirms, unless the form asks to remove the address.
 async fn take_answer(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
-    let linked = linked(&context).await?;
+    let sent = form::parse(&body);
+    let (answer, linked) = (sent.first("answer"), linked(&context).await?);
     let Some((token, contact)) = &linked else {
-        return contact_page(&context, None, "unconfirmed");
+        // A second press on the button that removes the address says that it is removed.
+        let is_removed = answer == Some("refuse");
+        let state = if is_removed { "refused" } else { "unconfirmed" };
+        return contact_page(&context, None, state);
     };
-    let (app, sent) = (context.app(), form::parse(&body));
-    let state = match sent.first("answer") {
+    let app = context.app();
+    let state = match answer {
         Some("confirm") => {
             let ip = app.settings.keeps_consent_ip.then_some(context.address);
             let (contacts, metrics) = (&*app.contacts, &app.metrics);
