@@ -122,29 +122,20 @@ impl Connection {
     }
 
     async fn exchange(&mut self, name: &str, line: &str, expected: u16) -> Result<Reply, Fault> {
-        let bytes = format!("{line}\r\n").into_bytes();
-        self.ask(COMMAND_DEADLINE, name, bytes, expected).await
+        let (hoped, line) = (format!("reply to {name}"), format!("{line}\r\n"));
+        within(COMMAND_DEADLINE, &hoped, self.ask(&line, expected)).await
     }
 
     /// Sends a message, after the relay's reply to DATA.
-    pub(super) async fn message(&mut self, message: &[u8]) -> Result<Reply, Fault> {
-        self.ask(MESSAGE_DEADLINE, "the message", stuffed(message), 2)
-            .await
+    pub(super) async fn message(&mut self, message: &str) -> Result<Reply, Fault> {
+        let (hoped, message) = ("reply to the message", stuffed(message));
+        within(MESSAGE_DEADLINE, hoped, self.ask(&message, 2)).await
     }
 
-    async fn ask(
-        &mut self,
-        deadline: Duration,
-        name: &str,
-        bytes: Vec<u8>,
-        expected: u16,
-    ) -> Result<Reply, Fault> {
-        let asked = async {
-            self.0.write_all(&bytes).await?;
-            self.0.flush().await?;
-            self.reply(expected).await
-        };
-        within(deadline, &format!("reply to {name}"), asked).await
+    async fn ask(&mut self, text: &str, expected: u16) -> Result<Reply, Fault> {
+        self.0.write_all(text.as_bytes()).await?;
+        self.0.flush().await?;
+        self.reply(expected).await
     }
 
     /// The next reply, of up to 64 KiB.
@@ -199,22 +190,19 @@ async fn tls_over(
 }
 
 /// A message as sent: lines end with CRLF, a leading dot is doubled, and a single dot ends the message.
-fn stuffed(message: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(message.len() + 64);
-    for line in message.split_inclusive(|byte| *byte == b'\n') {
+fn stuffed(message: &str) -> String {
+    let mut stuffed = String::with_capacity(message.len() + 64);
+    for line in message.lines() {
         // A relay may treat a bare CR or LF as the end of a line.
-        let mut text = line
-            .iter()
-            .filter(|byte| !b"\r\n".contains(byte))
-            .peekable();
-        if text.peek() == Some(&&b'.') {
-            bytes.push(b'.');
+        let line = line.replace('\r', "");
+        if line.starts_with('.') {
+            stuffed.push('.');
         }
-        bytes.extend(text);
-        bytes.extend(b"\r\n");
+        stuffed.push_str(&line);
+        stuffed.push_str("\r\n");
     }
-    bytes.extend(b".\r\n");
-    bytes
+    stuffed.push_str(".\r\n");
+    stuffed
 }
 
 #[cfg(test)]
@@ -243,8 +231,7 @@ mod tests {
             ("a\r.\r\nb", "a.\r\nb\r\n.\r\n"),
             ("\r.\r\nMAIL", "..\r\nMAIL\r\n.\r\n"),
         ] {
-            let found = String::from_utf8(stuffed(message.as_bytes())).unwrap();
-            assert_eq!(found, sent, "{message:?}");
+            assert_eq!(stuffed(message), sent, "{message:?}");
         }
     }
 
@@ -264,7 +251,7 @@ mod tests {
                 relay
             });
             let answer = match command {
-                "." => connection.message(b"Hello\r\n").await,
+                "." => connection.message("Hello\r\n").await,
                 _ => connection.command(command, 2).await,
             };
             assert_eq!(answer.is_ok(), is_in_time, "{command} {answered_after}");

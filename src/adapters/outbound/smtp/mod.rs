@@ -127,7 +127,7 @@ impl MailSender for SmtpMailSender {
             let answered = connection.command(line, expected).await;
             answered.map_err(|fault| fault.blame(to.user(), false))?;
         }
-        let taken = connection.message(message.as_bytes()).await;
+        let taken = connection.message(message).await;
         taken.map_err(|fault| fault.blame(to.user(), true))?;
         // It has been accepted, whatever the relay says now.
         end(connection).await;
