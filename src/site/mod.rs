@@ -53,7 +53,7 @@ use std::sync::Arc;
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::domain::{AssistantTexts, Language, LetterContent, Passage, Settings};
 
@@ -89,20 +89,32 @@ pub struct Site {
 }
 
 /// The content of a problem code's page.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct ProblemPage {
     /// The code, which is the page's name.
-    pub code: String,
+    pub code: &'static str,
     /// The status, as a number and in words.
-    pub status: String,
+    pub status: &'static str,
     /// The code in the words of OAuth's clients.
-    pub oauth: String,
+    pub oauth: &'static str,
     /// The title.
-    pub title: String,
+    pub title: &'static str,
     /// Explanation, in Markdown.
-    pub meaning: String,
+    pub meaning: &'static str,
     /// Advice for the client, in Markdown.
-    pub resolution: String,
+    pub resolution: &'static str,
+}
+
+impl ProblemPage {
+    /// A page to be filled.
+    pub(crate) const EMPTY: Self = Self {
+        code: "",
+        status: "",
+        oauth: "",
+        title: "",
+        meaning: "",
+        resolution: "",
+    };
 }
 
 /// The passages that the assistant may quote, the operator's first: a model with little room gets the first ones. Of the

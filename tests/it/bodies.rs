@@ -112,7 +112,7 @@ async fn one_network_with_slow_bodies_does_not_stop_others() {
         let slow: Vec<_> = (0..CROWD)
             .map(|number| {
                 // A home has a /56, and so 256 of these /64s.
-                let peer = format!("2001:db8:0:{number:x}::1");
+                let peer = format!("2001:db8:0:{:x}::1", number % 256);
                 send_slowly(&app, &peer, LARGEST - 1, is_announced)
             })
             .collect();
@@ -159,7 +159,14 @@ async fn what_is_announced_and_does_not_come_takes_no_room() {
     let app = app();
     let begun = Instant::now();
     let mut slow: Vec<_> = (0..CROWD)
-        .map(|number| send_slowly(&app, &format!("198.51.100.{number}"), 1, true))
+        .map(|number| {
+            send_slowly(
+                &app,
+                &format!("198.51.{}.{}", number / 250, number % 250),
+                1,
+                true,
+            )
+        })
         .collect();
     slow.extend((0..CROWD).map(|_| send_slowly(&app, "192.0.2.7", 1, true)));
     all_have_begun().await;

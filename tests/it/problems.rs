@@ -65,7 +65,7 @@ async fn every_code_has_a_page() {
         let reply = app.expect("200", Call::get(&path)).await;
         assert!(reply.is_html());
         let link = format!("/docs#{place}");
-        for part in [&*code.page().title, code.as_str(), "What to do", &link] {
+        for part in [code.page().title, code.as_str(), "What to do", &link] {
             assert!(reply.text().contains(part), "{path}: {part}");
         }
         let markdown = app.send(Call::get(&format!("{path}.md"))).await;

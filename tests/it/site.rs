@@ -217,12 +217,12 @@ fn a_page_shows_html_as_text() {
     let mut facts = facts();
     facts.settings.service_name = "<i>Name</i>".to_owned();
     let odd = ProblemPage {
-        code: "odd".to_owned(),
-        status: "400 Bad Request".to_owned(),
-        oauth: "invalid_request".to_owned(),
-        title: "<b>& \"title\"".to_owned(),
-        meaning: "See **this** <script>alert(1)</script>\n\n<hr>".to_owned(),
-        resolution: "None.".to_owned(),
+        code: "odd",
+        status: "400 Bad Request",
+        oauth: "invalid_request",
+        title: "<b>& \"title\"",
+        meaning: "See **this** <script>alert(1)</script>\n\n<hr>",
+        resolution: "None.",
     };
     let mut problems = problem::pages().to_vec();
     problems.push(odd);

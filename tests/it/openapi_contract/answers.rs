@@ -331,15 +331,15 @@ impl Body for Faulty {
 /// What comes of bodies that break off, never end, or come when there is no room. Time must be
 /// paused.
 async fn see_faulty_bodies(seen: &mut Seen, operation: &Described) {
-    // More than the room of a network for small bodies takes with their heads.
-    const SMALL: [usize; 400] = [8 * 1024; 400];
+    // More than the room of a network takes with their heads.
+    const LARGE: [usize; 50] = [300 * 1024; 50];
     let app = Arc::new(TestApp::new());
     for faulty in [Faulty::Broken, Faulty::Endless(1)] {
         seen.note(operation, &respond(&app, operation, faulty).await);
     }
     let chat = CONTRACT.find(&Method::POST, CHAT).unwrap();
     // The last bytes of it go to the smallest.
-    for bytes in SMALL.into_iter().chain([1; 10]) {
+    for bytes in LARGE.into_iter().chain([1; 100]) {
         let app = Arc::clone(&app);
         tokio::spawn(async move { respond(&app, chat, Faulty::Endless(bytes)).await });
     }

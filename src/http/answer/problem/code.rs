@@ -1,6 +1,4 @@
-//! The problem codes. `data/problems.yaml` has the status and the texts of each.
-
-use std::sync::LazyLock;
+//! The problem codes. `data/problems.txt` has the status and the texts of each.
 
 use hyper::StatusCode;
 
@@ -49,12 +47,9 @@ names! {
 
 impl Code {
     /// The texts that all problems with this code share.
-    #[allow(
-        clippy::indexing_slicing,
-        reason = "a test compares the table with the codes"
-    )]
-    pub fn page(self) -> &'static ProblemPage {
-        &pages()[self as usize]
+    #[allow(clippy::indexing_slicing, reason = "there is one for each code")]
+    pub const fn page(self) -> &'static ProblemPage {
+        &PAGES[self as usize]
     }
 
     /// The status that it comes with.
@@ -66,13 +61,52 @@ impl Code {
 }
 
 /// The page of every code, in the order of their names.
-#[allow(clippy::expect_used, reason = "a test reads the table")]
-pub fn pages() -> &'static [ProblemPage] {
-    static PAGES: LazyLock<Vec<ProblemPage>> = LazyLock::new(|| {
-        let table = include_str!("../../../../data/problems.yaml");
-        serde_saphyr::from_str(table).expect("the table is valid")
-    });
+pub const fn pages() -> &'static [ProblemPage] {
     &PAGES
+}
+
+/// The table, read when the program is compiled.
+static PAGES: [ProblemPage; Code::ALL.len()] = read(include_str!("../../../../data/problems.txt"));
+
+#[allow(clippy::indexing_slicing, reason = "a fault ends the compilation")]
+const fn read(table: &'static str) -> [ProblemPage; Code::ALL.len()] {
+    let mut pages = [ProblemPage::EMPTY; Code::ALL.len()];
+    let (mut index, mut rest) = (0, table);
+    while index < pages.len() {
+        let page = &mut pages[index];
+        (page.code, rest) = value(rest, "code = ");
+        (page.status, rest) = value(rest, "status = ");
+        (page.oauth, rest) = value(rest, "oauth = ");
+        (page.title, rest) = value(rest, "title = ");
+        (page.meaning, rest) = value(rest, "meaning = ");
+        (page.resolution, rest) = value(rest, "resolution = ");
+        index += 1;
+    }
+    pages
+}
+
+/// The value of the next line that begins with `name`, and the lines after it.
+#[allow(clippy::indexing_slicing, reason = "a fault ends the compilation")]
+const fn value(table: &'static str, name: &str) -> (&'static str, &'static str) {
+    let mut rest = table;
+    loop {
+        let (mut end, bytes) = (0, rest.as_bytes());
+        while bytes[end] != b'\n' {
+            end += 1;
+        }
+        let (line, after) = rest.split_at(end);
+        rest = after.split_at(1).1;
+        let Some((begin, value)) = line.split_at_checked(name.len()) else {
+            continue;
+        };
+        let mut same = 0;
+        while same < name.len() && begin.as_bytes()[same] == name.as_bytes()[same] {
+            same += 1;
+        }
+        if same == name.len() {
+            return (value, rest);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -81,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_table_has_the_codes_in_order_with_their_status() {
-        let of_table: Vec<_> = pages().iter().map(|page| page.code.as_str()).collect();
+        let of_table: Vec<_> = pages().iter().map(|page| page.code).collect();
         assert_eq!(of_table, Code::ALL.map(Code::as_str));
         assert!(of_table.is_sorted());
         for code in Code::ALL {
@@ -98,7 +132,7 @@ mod tests {
             assert!(
                 !reason.is_empty() && reason.chars().all(is_name),
                 "{code:?}: data/parts/openapi.yaml calls a response by the words of its status, and \
-                 {reason:?} has more than letters: name another status in data/problems.yaml"
+                 {reason:?} has more than letters: name another status in data/problems.txt"
             );
         }
     }

@@ -58,7 +58,7 @@ impl Problem {
 
     /// A problem whose detail is the meaning of its code.
     pub(crate) fn of(code: Code) -> Self {
-        Self::new(code, plain(&code.page().meaning))
+        Self::new(code, plain(code.page().meaning))
     }
 
     /// A fault of the service itself.
@@ -142,18 +142,18 @@ impl Problem {
             } else {
                 format!("{base_url}/problems/{}", page.code)
             },
-            title: &page.title,
+            title: page.title,
             status: status.as_u16(),
             detail: &self.detail,
-            code: &page.code,
-            resolution: plain(&page.resolution),
+            code: page.code,
+            resolution: plain(page.resolution),
             instance: format!("urn:uuid:{id}"),
             errors: &self.errors,
             violated_policies: decision
                 .violated()
                 .map(|standing| standing.policy.as_str())
                 .collect(),
-            error: is_for_oauth.then_some(&page.oauth),
+            error: is_for_oauth.then_some(page.oauth),
             error_description: is_for_oauth.then(|| self.detail.chars().map(describable).collect()),
         };
         serde_json::to_vec(&details).unwrap_or_default()
