@@ -43,7 +43,7 @@ pub enum Command {
     #[command(subcommand)]
     Ledger(LedgerCommand),
 
-    /// Create or update the tables of --store
+    /// Create the tables of --store
     Migrate,
 
     /// Copy a data directory to --store; the service must be stopped

@@ -13,8 +13,9 @@ mod revocation_list;
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
-use landing_api::domain::contact::{Contact, ImportOutcome};
+use landing_api::domain::contact::{Contact, ImportOutcome, SignUp};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
@@ -22,7 +23,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 use crate::engine::{Process, free_port, until};
-use crate::fixtures::{START, imported};
+use crate::fixtures::{START, address, imported, origin, sign_up_of};
 use crate::postgres::{Postgres, open, own, unprivileged, url};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -80,6 +81,38 @@ async fn an_erasure_waits_for_an_import_under_way_and_leaves_no_contact() {
     assert_eq!(erasing.await.unwrap().unwrap().was_known, [true]);
     let left = "SELECT email FROM contact UNION ALL SELECT 'tombstone' FROM tombstone";
     assert_eq!(server.sql(left).await, ["bea@example.com", "tombstone"]);
+}
+
+/// Otherwise an email whose outcome cannot be noted is sent again.
+#[tokio::test]
+async fn an_erasure_holds_up_sign_ups_and_no_other_change_of_a_contact() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let sign_up = |name| SignUp {
+        is_to_be_confirmed: true,
+        ..sign_up_of(address(name), origin(1, None), START)
+    };
+    store.keep(sign_up("ada")).await.unwrap();
+    let erases = server.client().await;
+    let lock = "BEGIN; LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE";
+    erases.batch_execute(lock).await.unwrap();
+    let token = sign_up("ada").leave_token;
+    assert_eq!(store.confirm(&token, None, None, START).await, Ok(true));
+    assert_eq!(store.leave(&token, None, START).await, Ok(true));
+    let waits = tokio::time::timeout(Duration::from_millis(300), store.keep(sign_up("bea")));
+    assert!(waits.await.is_err());
+    erases.batch_execute("ROLLBACK").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_change_of_a_contact_writes_no_index() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let row = imported("ada", START);
+    store.import(vec![row], false).await.unwrap();
+    let change = r#"BEGIN; UPDATE contact SET state = state || '{"seen_at": 7}';
+        SELECT n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'contact'; COMMIT"#;
+    assert_eq!(server.sql(change).await, ["1"]);
 }
 
 /// In the other order an import and a sign-up of the address could each wait for the other.

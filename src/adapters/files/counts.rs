@@ -100,9 +100,9 @@ impl CountStore for FileCountStore {
     }
 
     async fn list(&self, since: Hour, until: Hour) -> Result<HourlyCounts, StoreError> {
-        let mut hours = self.0.read().clone();
-        hours.retain(|hour, _| (since..until).contains(hour));
-        Ok(hours)
+        let hours = self.0.read();
+        let hours = hours.range(since..until.max(since));
+        Ok(hours.map(|(hour, counts)| (*hour, *counts)).collect())
     }
 }
 

@@ -35,6 +35,9 @@ const RETENTION_MS: u64 = 400 * 86_400_000;
 /// Longest tail, in bytes, that is left to the writer.
 const TAIL_BYTES_MAX: u64 = 64 * 1024;
 
+/// Disk space, in bytes, for what is added during a copy.
+const ROOM_OF_TAIL: u64 = 16 * 1024 * 1024;
+
 /// Length of a copy's batch, in bytes: sign-ups wait for the disk during its sync.
 const BATCH_BYTES: usize = 1024 * 1024;
 
@@ -180,6 +183,12 @@ impl LedgerWriter {
     }
 }
 
+/// Estimated length of the copy of a ledger with this length and number of lines, with its tail: those that are `live`
+/// are as long as the others.
+fn copy_bytes(length: u64, lines: u64, live: u64) -> u64 {
+    length.min((length / lines.max(1) + 1) * live + ROOM_OF_TAIL)
+}
+
 /// Checks that the disk of `directory` has `bytes` free: a full disk would refuse sign-ups.
 pub(super) fn check_room(directory: &Path, bytes: u64) -> io::Result<()> {
     let disk = rustix::fs::statvfs(directory)?;
@@ -221,8 +230,8 @@ impl Drop for Aside {
 }
 
 impl Copy {
-    /// Begins a copy of a repaired ledger under `secret`, if there is room for all of it. Lets go of the `writer` before
-    /// it uses the disk, which may hang.
+    /// Begins a copy of a repaired ledger under `secret`, if there is room for it. Lets go of the `writer` before it
+    /// uses the disk, which may hang.
     pub(super) fn begin(
         writer: impl Deref<Target = LedgerWriter>,
         secret: &str,
@@ -232,9 +241,9 @@ impl Copy {
             writer.ledger.head.generation + 1,
         );
         let (files, path) = (Arc::clone(&writer.ledger.files), writer.ledger.path.clone());
-        let length = writer.ledger.length;
+        let bytes = copy_bytes(writer.ledger.length, writer.ledger.sequence, writer.live());
         drop(writer);
-        check_room(parent(&path), length)?;
+        check_room(parent(&path), bytes)?;
         let aside = Aside(unfinished(&path));
         // Read first: for everything before this place, the table knows whether it was forgotten.
         let copied = from.end();
@@ -316,6 +325,14 @@ pub(super) fn append(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_needs_room_for_what_stays_and_a_tail() {
+        let (length, lines) = (400_000_000, 1_000_000);
+        assert_eq!(copy_bytes(length, lines, 1000), 401_000 + ROOM_OF_TAIL);
+        assert_eq!(copy_bytes(length, lines, lines), length);
+        assert_eq!(copy_bytes(128, 0, 0), 128);
+    }
 
     #[test]
     fn a_copy_that_does_not_fit_is_refused_with_the_space_it_needs() {

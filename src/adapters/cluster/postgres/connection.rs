@@ -27,9 +27,8 @@ use super::address::PostgresSettings;
 use super::error::{PostgresOpenError, failure, too_late};
 use super::rows::{Stored, insert, settings};
 
-/// The version of the tables in `schema.sql`. A program accepts those of a later version, so that both may run while
-/// nodes are replaced.
-pub(super) const VERSION: i32 = 6;
+/// The version of the tables in `schema.sql` and of what they store, which a program does not read in another one.
+pub(super) const VERSION: i32 = 7;
 
 /// Deadline of DNS, connecting, TLS and login together, which take seven round trips.
 pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -98,24 +97,21 @@ impl PostgresConnection {
         }
     }
 
-    /// The version of the tables, and the id of the secret that they were used with. Fails unless the version is this
-    /// one or a later one, and the secret is one of these.
-    pub(super) async fn meta(
-        &self,
-        secret_ids: &[String],
-    ) -> Result<(i32, String), PostgresOpenError> {
+    /// The id of the secret that the tables were used with. Fails unless it is one of these, and the version of the
+    /// tables is [`VERSION`].
+    pub(super) async fn meta(&self, secret_ids: &[String]) -> Result<String, PostgresOpenError> {
         let meta = "SELECT schema, secret_id FROM landing_meta";
         let rows = self.ask(meta, &[]).await?;
         let row = rows.first().ok_or(PostgresOpenError::NoTables)?;
         let (version, secret_id): (i32, String) = (row.try_get(0)?, row.try_get(1)?);
-        if version < VERSION {
+        if version != VERSION {
             return Err(PostgresOpenError::Refused(format!(
-                "the database has the tables of an earlier version ({version}, this one needs {VERSION}), from before \
-                 the first release: export the contacts with that version, and import them into a new database"
+                "the database has the tables of another version ({version}, this one needs {VERSION}): start the \
+                 version that made them, or export the contacts with it and import them into a new database"
             )));
         }
         match secret_ids.contains(&secret_id) {
-            true => Ok((version, secret_id)),
+            true => Ok(secret_id),
             false => Err(PostgresOpenError::refused(FOREIGN_SECRET)),
         }
     }

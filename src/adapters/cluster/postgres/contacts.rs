@@ -20,17 +20,21 @@ use super::connection::{DedicatedConnection, Parameters};
 use super::rows::{
     column, delivery_rows, ms, optional_instant, settings, state_column, unexpected,
 };
-use super::store::PostgresStore;
+use super::store::{Change, PostgresStore};
 
 /// Replaces the state of a contact that is still the expected one.
 const CHANGE: &str = concat!(settings!("50ms"), include_str!("change.sql"));
+
+/// The part for a sign-up, whose address is no longer forgotten. Contacts are locked before tombstones, as by imports.
+const UNFORGOTTEN: &str = ", unforgotten AS (DELETE FROM tombstone USING kept WHERE address = ANY($5) \
+     AND coalesce(refused_at <= now() - interval '30 days', true))";
 
 const COUNT: &str = "SELECT count(*) FROM contact \
      WHERE ($1 IS NULL OR subscribed_ms >= $1) AND ($2 IS NULL OR subscribed_ms < $2)";
 
 /// Each is answered by an index that has nothing else.
 const STATUS_COUNTS: &str = "SELECT (SELECT count(*) FROM contact WHERE is_pending), \
-     (SELECT count(*) FROM contact WHERE state ? 'left_at' AND NOT is_pending)";
+     (SELECT count(*) FROM contact WHERE has_left AND NOT is_pending)";
 
 /// Same rule as [`Contact::pending_since`].
 const OVERDUE: &str = "SELECT place, state::text FROM contact, LATERAL (SELECT \
@@ -42,7 +46,7 @@ const OVERDUE: &str = "SELECT place, state::text FROM contact, LATERAL (SELECT \
 
 /// Expires contacts that had unsubscribed before. The others are erased after it.
 const EXPIRE: &str = "UPDATE contact SET state = state - 'confirmation' - 'consent' \
-     WHERE token = ANY($1) AND is_pending AND state ? 'left_at' RETURNING email";
+     WHERE token = ANY($1) AND is_pending AND has_left RETURNING email";
 const ERASE_PENDING: &str =
     "DELETE FROM contact WHERE token = ANY($1) AND is_pending RETURNING email, true";
 /// All of the addresses are dropped from deliveries, and remembered.
@@ -68,8 +72,9 @@ const FORGOTTEN: &str = "SELECT address FROM tombstone WHERE address = ANY($1)";
 /// sign-up that began earlier could not see the new tombstone, and the address would have both a contact and a
 /// tombstone. The lock is on `tombstone`, which is small: its vacuum is short.
 ///
-/// Sign-ups wait for the lock, and their deadline is 2 s: an erasure that does not get it soon fails, and the server
-/// ends one whose node is gone.
+/// Sign-ups wait for the lock when they are parsed, before their own `lock_timeout` applies, and their deadline is 2 s:
+/// an erasure that does not get it soon fails, and the server ends one whose node is gone. Other changes of contacts
+/// take no such lock: those of an address that is being erased wait for its row.
 const BOUND_ERASURE: &str = "SET LOCAL lock_timeout = '500ms'; \
      SET LOCAL idle_in_transaction_session_timeout = '1s'; \
      LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE";
@@ -80,11 +85,13 @@ const BOUND_ERASURE: &str = "SET LOCAL lock_timeout = '500ms'; \
 #[async_trait]
 impl ContactStore for PostgresStore {
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+        let change = self.begin_change()?;
         if let (Some(_), Some(text)) = (sign_up.consent.text, &sign_up.consent_text) {
-            self.add_new(text).await?;
+            change.add_new(text).await?;
         }
         let hashes = self.tombstones([&sign_up.email]);
-        self.change_contact(("email", sign_up.email.as_str()), &hashes, |known| {
+        let column = ("email", sign_up.email.as_str());
+        self.change_contact(&change, column, &hashes, |known| {
             let (contact, subscription, notice) = Contact::signed_up(known, sign_up.clone());
             (Some((contact, notice)), subscription)
         })
@@ -107,7 +114,8 @@ impl ContactStore for PostgresStore {
         notice: Option<Delivery>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.change_contact(("token", &token.to_string()), &[], |known| {
+        let change = self.begin_change()?;
+        self.change_contact(&change, ("token", &token.to_string()), &[], |known| {
             let left = known.and_then(|mut contact| contact.leave(now).then_some(contact));
             let has_left = left.is_some();
             (left.map(|contact| (contact, notice.clone())), has_left)
@@ -129,7 +137,8 @@ impl ContactStore for PostgresStore {
         notice: Option<Delivery>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.change_contact(("token", &token.to_string()), &[], |known| {
+        let change = self.begin_change()?;
+        self.change_contact(&change, ("token", &token.to_string()), &[], |known| {
             let confirmed =
                 known.and_then(|mut contact| contact.confirm(now, ip).then_some(contact));
             let is_confirmed = confirmed.is_some();
@@ -312,12 +321,14 @@ impl PostgresStore {
     /// address are those of a sign-up.
     pub(super) async fn change_contact<T>(
         &self,
+        change: &Change<'_>,
         (name, value): (&str, &str),
         hashes: &[Vec<u8>],
         decide: impl Fn(Option<Contact>) -> (Option<(Contact, Option<Delivery>)>, T) + Sync,
     ) -> Result<T, StoreError> {
         let find = format!("SELECT place, state::text FROM contact WHERE {name} = $1");
-        let change = self.begin_change()?;
+        let more = if hashes.is_empty() { "" } else { UNFORGOTTEN };
+        let statement = format!("{CHANGE} {more} SELECT email FROM kept");
         let _turn = self.turn_of(value).lock().await;
         loop {
             let rows = change.ask(&find, &[(&value, Type::TEXT)]).await?;
@@ -335,7 +346,7 @@ impl PostgresStore {
                 (&has_left, Type::BOOL),
                 (&hashes, Type::BYTEA_ARRAY),
             ];
-            if !change.ask(CHANGE, values).await?.is_empty() {
+            if !change.ask(&statement, values).await?.is_empty() {
                 return Ok(outcome);
             }
         }

@@ -19,7 +19,7 @@ const REVOKE: &str = "UPDATE api_key SET state = state || jsonb_build_object('re
 #[async_trait]
 impl KeyIssuer for PostgresStore {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
-        self.add_new(&record).await.map(drop)
+        self.begin_change()?.add_new(&record).await.map(drop)
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
@@ -56,7 +56,7 @@ impl RevocationList for PostgresStore {
             registration: *registration,
             revoked_at: now,
         };
-        self.add_new(&revoked).await
+        self.begin_change()?.add_new(&revoked).await
     }
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {

@@ -87,7 +87,8 @@ impl DeliveryQueue for PostgresStore {
     async fn settle(&self, settled: Settled, now: Timestamp) -> Result<(), StoreError> {
         // First, so that no email is sent again because its outcome is unknown.
         for (email, outcome) in &settled.mails {
-            self.change_contact(("email", email.as_str()), &[], |contact| {
+            let change = self.begin_change()?;
+            self.change_contact(&change, ("email", email.as_str()), &[], |contact| {
                 let noted = contact.and_then(|mut contact| {
                     contact.note_mail(*outcome, now).then_some((contact, None))
                 });
@@ -145,7 +146,7 @@ impl DeliveryQueue for PostgresStore {
 
     async fn hold(&self, channel: Channel, is_held: bool) -> Result<(), StoreError> {
         if is_held {
-            return self.add_new(&channel).await.map(drop);
+            return self.begin_change()?.add_new(&channel).await.map(drop);
         }
         let release = "DELETE FROM held_channel USING settings WHERE channel = $1";
         let channel: Parameters<'_> = &[(&channel.as_str(), Type::TEXT)];

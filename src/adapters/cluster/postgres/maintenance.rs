@@ -58,8 +58,8 @@ async fn migrate_within(
     // An arbitrary number for the lock that nobody else uses.
     let begin = "BEGIN; SELECT pg_advisory_xact_lock(7235119206013); SAVEPOINT begun";
     connection.run(begin).await?;
-    let found = match connection.meta(secret_ids).await {
-        Ok(meta) => Some(meta),
+    let used_with = match connection.meta(secret_ids).await {
+        Ok(secret_id) => Some(secret_id),
         Err(PostgresOpenError::NoTables) => {
             connection.run("ROLLBACK TO begun").await?;
             connection.run(include_str!("schema.sql")).await?;
@@ -67,17 +67,15 @@ async fn migrate_within(
         }
         Err(error) => return Err(error),
     };
-    let (before, used_with) = found.unzip();
-    let after = before.unwrap_or(VERSION);
     let current = secret_ids.first().map_or("", String::as_str);
     let pin = "INSERT INTO landing_meta (schema, secret_id) VALUES ($1, $2) \
                ON CONFLICT (single) DO UPDATE SET secret_id = excluded.secret_id";
-    let values: Parameters<'_> = &[(&after, Type::INT4), (&current, Type::TEXT)];
+    let values: Parameters<'_> = &[(&VERSION, Type::INT4), (&current, Type::TEXT)];
     connection.ask(pin, values).await?;
     connection.run("COMMIT").await?;
     Ok(Migration {
-        before,
-        after,
+        before: used_with.is_some().then_some(VERSION),
+        after: VERSION,
         secret_replaced: used_with.is_some_and(|secret_id| secret_id != current),
     })
 }

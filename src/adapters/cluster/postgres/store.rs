@@ -123,13 +123,6 @@ impl PostgresStore {
         &self.turns[sum % TURNS]
     }
 
-    /// Adds the rows of a value, except existing ones. Returns whether one is new.
-    pub(super) async fn add_new(&self, value: &impl Stored) -> Result<bool, StoreError> {
-        let (statement, rows) = insert(slice::from_ref(value), "true");
-        let added = self.change(&statement, &[(&rows, Type::TEXT)]).await?;
-        Ok(!added.is_empty())
-    }
-
     pub(super) async fn look_up(
         &self,
         statement: &str,
@@ -196,6 +189,14 @@ pub(super) struct Change<'a> {
 }
 
 impl Change<'_> {
+    /// Adds the rows of a value, except existing ones. Returns whether one is new.
+    pub(super) async fn add_new(&self, value: &impl Stored) -> Result<bool, StoreError> {
+        let (statement, rows) = insert(slice::from_ref(value), "true");
+        let statement = format!("{} {statement}", settings!("50ms"));
+        let added = self.ask(&statement, &[(&rows, Type::TEXT)]).await?;
+        Ok(!added.is_empty())
+    }
+
     /// Runs an idempotent statement, several times if another transaction holds one of its rows.
     pub(super) async fn ask(
         &self,

@@ -53,3 +53,14 @@ impl Head {
         line::seal(self, LENGTH)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_handbook_tells_the_format() {
+        let handbook = include_str!("../../../../data/handbook/operate.md");
+        assert!(handbook.contains(&format!("format, which is {FORMAT}.")));
+    }
+}
