@@ -392,12 +392,12 @@ async fn an_archive_with_a_ledger_that_is_not_whole_is_refused() {
     let whole = Contents::new().await;
     let ledger = whole.0.last().unwrap().1.clone();
     let newer = String::from_utf8(ledger.clone()).unwrap();
-    let newer = crate::ledger::sealed(&newer.replace("\"format\":6", "\"format\":7"));
+    let newer = crate::ledger::sealed(&newer.replace("\"format\":7", "\"format\":8"));
     let mut damaged = ledger.clone();
     damaged[300] ^= 1;
     let torn = ledger[..ledger.len() - 4].to_vec();
     for (bad, reason) in [
-        (newer.into_bytes(), "format 7"),
+        (newer.into_bytes(), "format 8"),
         (damaged, "damaged"),
         (torn, "unfinished"),
         (Vec::new(), "damaged"),

@@ -125,7 +125,7 @@ Hello                | , line 1: does not begin with a title, such as # Title
 ## Hello             | , line 1: does not begin with a title, such as # Title
 # A\n\n{{ nothing }}  | , line 3: undefined value
 # A\n\n{% frob %}     | , line 3: syntax error: unknown statement frob
-# A\n\n![A](yard.jpg) | , line 3: there is no file yard.jpg
+# A\n\n![A](yard.jpg) | , line 3: the folder has no image yard.jpg
 ";
 
 #[test]

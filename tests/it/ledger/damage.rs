@@ -120,7 +120,7 @@ async fn missing_repeated_and_swapped_lines_are_refused() {
 async fn a_foreign_file_is_refused() {
     let house = House::new();
     house.open().stop();
-    for bytes in [&b"\n"[..], b"hello", b"{\"format\":6}\n"] {
+    for bytes in [&b"\n"[..], b"hello", b"{\"format\":7}\n"] {
         check_refused(&house, bytes, 1);
     }
 }

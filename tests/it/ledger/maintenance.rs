@@ -36,7 +36,7 @@ async fn a_ledger_is_verified_beside_a_running_service_and_left_as_it_is() {
     let before = contents(&house.path);
     let report = verify_ledger(&house.path).unwrap();
     let expected = LedgerReport {
-        format: 6,
+        format: 7,
         generation: 1,
         entries: 7,
         contacts: 5,
@@ -115,8 +115,8 @@ async fn a_directory_without_a_ledger_or_with_one_of_another_format_is_refused()
     }
     house.open().stop();
     let own = house.ledger_text();
-    for found in [1, 5, 7] {
-        let text = own.replace("\"format\":6", &format!("\"format\":{found}"));
+    for found in [1, 6, 8] {
+        let text = own.replace("\"format\":7", &format!("\"format\":{found}"));
         house.write_ledger(super::sealed(&text).as_bytes());
         for refused in refusals(&house.path) {
             let is_foreign =

@@ -330,7 +330,7 @@ impl Body for Faulty {
 
 /// What comes of bodies that break off, never end, or come when there is no room. Time must be
 /// paused.
-async fn see_faulty_bodies(seen: &mut Seen, operation: &Described) {
+async fn see_faulty_bodies(seen: &mut Seen, operation: &'static Described) {
     // More than the room of a network takes with their heads.
     const LARGE: [usize; 50] = [300 * 1024; 50];
     let app = Arc::new(TestApp::new());
@@ -338,10 +338,11 @@ async fn see_faulty_bodies(seen: &mut Seen, operation: &Described) {
         seen.note(operation, &respond(&app, operation, faulty).await);
     }
     let chat = CONTRACT.find(&Method::POST, CHAT).unwrap();
-    // The last bytes of it go to the smallest.
-    for bytes in LARGE.into_iter().chain([1; 100]) {
+    // The last bytes of the room go to heads of the same size.
+    let large = LARGE.map(|bytes| (chat, bytes));
+    for (operation, bytes) in large.into_iter().chain([(operation, 1); 100]) {
         let app = Arc::clone(&app);
-        tokio::spawn(async move { respond(&app, chat, Faulty::Endless(bytes)).await });
+        tokio::spawn(async move { respond(&app, operation, Faulty::Endless(bytes)).await });
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     let reply = respond(&app, operation, Faulty::Endless(1)).await;
