@@ -125,6 +125,9 @@ async fn deliver(channel: Channel, app: Arc<App>, stop: CancellationToken) {
             Ok(0) | Err(_) => pause(INTERVAL, &stop).await,
         }
     }
+    if let Err(error) = mailing.end(app.deliveries()).await {
+        tracing::warn!(%error, "emails whose fault is undecided wait until their lease ends");
+    }
 }
 
 /// Every hour until `stop` is cancelled: expires unconfirmed contacts, drops old failed deliveries and expired keys,

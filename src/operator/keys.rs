@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::domain::{KeyId, KeyRecord, Label, Timestamp};
+use crate::domain::{ApiKey, Fingerprint, KeyId, KeyRecord, Label, Timestamp};
 use crate::ports::{KeyIssuer, StoreError};
 use crate::usecases::revoke::revoke_key;
 
@@ -45,8 +45,8 @@ fn outcome(id: KeyId, result: &str, key: Option<KeyRecord>, now: Timestamp) -> V
 pub(super) async fn check(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let now = request.app.clock.now();
     let mut answers = Vec::new();
-    for id in ids(&request)? {
-        let key = find(&*request.app.keys, id).await?;
+    for (id, whole) in named(&request)? {
+        let key = find(&*request.app.keys, id, whole).await?;
         let state = key.as_ref().map(|record| record.state(now).as_str());
         answers.push(outcome(id, state.unwrap_or(UNKNOWN), key, now));
     }
@@ -59,8 +59,8 @@ pub(super) async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorE
     let keys = &*request.app.keys;
     let now = request.app.clock.now();
     let mut answers = Vec::new();
-    for id in ids(&request)? {
-        let Some(record) = find(keys, id).await? else {
+    for (id, whole) in named(&request)? {
+        let Some(record) = find(keys, id, whole).await? else {
             answers.push(outcome(id, UNKNOWN, None, now));
             continue;
         };
@@ -77,17 +77,29 @@ pub(super) async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorE
     Answer::one(&answers)
 }
 
-fn ids(request: &OperatorRequest) -> Result<Vec<KeyId>, OperatorError> {
-    let ids = request.params.texts("key").into_iter().map(KeyId::parse);
-    ids.collect::<Option<_>>().ok_or_else(|| {
+/// The ids of the requested keys, and the fingerprints of those that are whole.
+fn named(request: &OperatorRequest) -> Result<Vec<(KeyId, Option<Fingerprint>)>, OperatorError> {
+    let texts = request.params.texts("key").into_iter();
+    let named = texts.map(|text| match ApiKey::parse(text) {
+        Some(key) => Some((key.id(), Some(key.fingerprint()))),
+        None => Some((KeyId::parse(text)?, None)),
+    });
+    named.collect::<Option<_>>().ok_or_else(|| {
         OperatorError::Input(
             "not a key: give the 8 characters after lak_, or the whole key".to_owned(),
         )
     })
 }
 
-/// The key with this id. All keys may be read.
-async fn find(keys: &dyn KeyIssuer, id: KeyId) -> Result<Option<KeyRecord>, StoreError> {
+/// The key with this fingerprint, or without one, with this id: then all keys may be read.
+async fn find(
+    keys: &dyn KeyIssuer,
+    id: KeyId,
+    whole: Option<Fingerprint>,
+) -> Result<Option<KeyRecord>, StoreError> {
+    if let Some(fingerprint) = whole {
+        return keys.find(&fingerprint).await;
+    }
     let mut pages = keys.list().await?;
     while let Some(page) = pages.next().await {
         let found = page?.into_iter().find(|record| record.id == id);

@@ -286,6 +286,15 @@ impl Mailing {
         Ok(())
     }
 
+    /// Returns the undecided emails to the queue, for others to send: this worker stops.
+    pub async fn end(self, deliveries: Deliveries<'_>) -> Result<(), StoreError> {
+        let mut outcomes = Outcomes::new(deliveries);
+        for mail in self.undecided {
+            outcomes.unchanged(mail.delivery);
+        }
+        outcomes.store().await
+    }
+
     /// The account is at fault, as the last of the undecided emails says: nothing was attempted. The next attempt is
     /// with another email, so that none blocks the others for good.
     fn give_back(&mut self, outcomes: &mut Outcomes<'_>) -> DeliverError {

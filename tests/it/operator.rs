@@ -174,13 +174,23 @@ async fn a_certificate_is_valid_or_expired() {
     }
 }
 
-fn mint(seed: u8) -> ApiKey {
+fn fill(bytes: &mut [u8], seed: u8) {
     let mut next = seed;
+    for byte in bytes {
+        next = next.wrapping_mul(31).wrapping_add(17);
+        *byte = next;
+    }
+}
+
+fn mint(seed: u8) -> ApiKey {
+    ApiKey::mint(|bytes| fill(bytes, seed))
+}
+
+/// Another key with the id of `mint(seed)`.
+fn forge(seed: u8) -> ApiKey {
     ApiKey::mint(|bytes| {
-        for byte in bytes {
-            next = next.wrapping_mul(31).wrapping_add(17);
-            *byte = next;
-        }
+        fill(bytes, seed);
+        bytes[20..].fill(1);
     })
 }
 
@@ -196,12 +206,15 @@ fn record(key: &ApiKey) -> KeyRecord {
 async fn a_key_is_checked_and_revoked_by_each_of_its_names() {
     let key = mint(1);
     let id = key.id().to_string();
+    let forged = forge(1);
+    assert!(forged.id() == key.id() && forged != key);
     for (name, is_named) in [
         (id.clone(), true),
         (["lak_", &id].concat(), true),
         (key.expose().to_owned(), true),
         (mint(2).id().to_string(), false),
         (mint(2).expose().to_owned(), false),
+        (forged.expose().to_owned(), false),
     ] {
         let app = TestApp::new();
         let issued = KeyRecord {
@@ -220,6 +233,8 @@ async fn a_key_is_checked_and_revoked_by_each_of_its_names() {
                 (&json!("unknown"), &json!(null))
             );
             assert_eq!(ask("keys revoke").await, checked);
+            let found = app.keys.find(&key.fingerprint()).await;
+            assert_eq!(found, Ok(Some(issued)));
             continue;
         }
         assert_eq!(checked["result"], "active");

@@ -357,6 +357,24 @@ async fn who_has_confirmed_and_says_it_was_not_them_leaves() {
 }
 
 #[tokio::test]
+async fn of_two_answers_at_once_the_second_is_told_what_the_first_has_done() {
+    for (first, told) in [
+        ("confirm", "You’re already subscribed"),
+        ("refuse", "This link has expired"),
+    ] {
+        let (app, mail) = start();
+        sign_up(&app, "ada@example.com").await;
+        deliver(&app).await;
+        let path = link(&mail.taken()[0].1);
+        app.contacts.answer_first(first);
+        let reply = answer(&app, &path, "confirm").await;
+        assert!(reply.text().contains(told), "{}", reply.text());
+        assert_eq!(app.contacts.is_empty(), first == "refuse");
+        assert_eq!(app.metrics.confirmations.given.get(), 0, "{first}");
+    }
+}
+
+#[tokio::test]
 async fn strangers_cannot_tell_a_new_address_from_any_other() {
     let (app, mail) = start();
     for name in ["confirmed", "left", "refused"] {

@@ -24,6 +24,8 @@ pub(crate) struct MemoryContactStore {
     pub(super) deliveries: Deliveries,
     pub(super) fault: Fault,
     keep_fault: Fault,
+    /// How another request answers just before the next confirmation.
+    other_answer: Mutex<Option<&'static str>>,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +79,11 @@ impl MemoryContactStore {
     /// The same of [`ContactStore::keep`] alone.
     pub(crate) fn fail_to_keep(&self, failure: Option<StoreError>) {
         self.keep_fault.set(failure);
+    }
+
+    /// Just before the next confirmation, another request confirms or refuses.
+    pub(crate) fn answer_first(&self, answer: &'static str) {
+        *lock(&self.other_answer) = Some(answer);
     }
 
     /// How many contacts there are.
@@ -156,6 +163,12 @@ impl ContactStore for MemoryContactStore {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         self.fault.check()?;
+        let other_answer = lock(&self.other_answer).take();
+        match other_answer {
+            Some("refuse") => self.refuse(token, now).await.map(drop)?,
+            Some(_) => self.confirm(token, None, None, now).await.map(drop)?,
+            None => {}
+        }
         let mut contacts = lock(&self.contacts);
         let Some(contact) = contacts.with_token(token) else {
             return Ok(false);

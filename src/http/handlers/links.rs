@@ -104,13 +104,11 @@ async fn take_answer(context: RequestContext, body: Bytes) -> Result<Reply, Prob
             let (contacts, metrics) = (&*app.contacts, &app.metrics);
             let webhook = app.webhook.as_deref();
             let (link, now) = ((token, contact), context.now);
-            let is_new = confirm(contacts, webhook, metrics, link, ip, now).await?;
-            match contact.status() {
-                ContactStatus::Unsubscribed => "unconfirmed",
-                ContactStatus::Pending | ContactStatus::Subscribed if is_new => "confirmed",
-                // Perhaps by a second click a moment ago.
-                ContactStatus::Pending | ContactStatus::Subscribed => "confirmed-again",
+            if !confirm(contacts, webhook, metrics, link, ip, now).await? {
+                // Perhaps it was confirmed by another click a moment ago, or refused.
+                return ask_confirm(context).await;
             }
+            "confirmed"
         }
         Some("refuse") => unsubscribe(&context, token, contact).await?,
         // The form of another page.

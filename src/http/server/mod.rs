@@ -52,8 +52,8 @@ pub struct Listeners {
 
 /// Serves until `stop` resolves, then drains.
 ///
-/// `interrupt` is cancelled at the drain deadline, or earlier by the caller. Handlers that wait for a model
-/// or a provider then respond. A second later the remaining connections are closed.
+/// `interrupt` is cancelled at the drain deadline, or earlier by the caller. Handlers that wait for a model then respond.
+/// A second later the remaining connections are closed, those of sign-ups that wait for the webhook among them.
 pub async fn serve(
     listeners: Listeners,
     service: Arc<LandingService>,

@@ -320,6 +320,23 @@ async fn one_that_fails_alone_is_final_once_others_were_accepted() {
 }
 
 #[tokio::test]
+async fn at_a_stop_undecided_mails_are_for_others_to_send_at_once() {
+    let (app, _relay) = start(Setup::default());
+    sign_up(&app, "bare1", "192.0.2.1").await;
+    let (mut stopping, mut other) = (Mailing::default(), Mailing::default());
+    let mail = app.app.mail.as_deref().unwrap();
+    let round = deliver_mail(app.app.deliveries(), mail, &*app.contacts, &mut stopping);
+    assert_eq!(round.await.unwrap(), 1);
+    let before = queued(&app).await;
+    assert_eq!(deliver(&app, &mut other).await, None);
+    assert_eq!(queued(&app).await, before, "leased");
+    stopping.end(app.app.deliveries()).await.unwrap();
+    assert_eq!(queued(&app).await, before, "never attempted");
+    assert_eq!(deliver(&app, &mut other).await, None);
+    assert_eq!(queued(&app).await["bare1"].attempts, 1);
+}
+
+#[tokio::test]
 async fn no_network_gets_more_than_a_quarter_of_all_mails_or_keeps_others_waiting() {
     let (app, relay) = start(Setup::default());
     for number in 0..600 {
