@@ -137,6 +137,27 @@ fn has_own_pages(settings: &Settings, own_paths: &[(String, &str)], files: &[Sit
     own_paths.iter().any(tells) || files.iter().any(is_for_visitors)
 }
 
+/// Each page in its forms, and everything beside the pages.
+fn all_documents(
+    facts: &SiteFacts,
+    pages: &[Page],
+    description: Description,
+    templates: &Templates,
+) -> Result<Vec<Document>, SiteError> {
+    let mut all = Vec::new();
+    for page in pages {
+        all.extend(page.documents(templates)?);
+    }
+    all.extend(description.documents());
+    all.extend(documents::assets(facts, &templates.style));
+    all.extend(templates.scripts.documents());
+    all.extend(templates.images.documents());
+    for row in catalog::DOCUMENTS {
+        all.push(documents::document(row, templates)?);
+    }
+    Ok(all)
+}
+
 impl Site {
     /// Renders the documents from `facts`, with a page under `/problems/` for each of `problems`. The
     /// operator's `files` replace some of the service's, or are additional pages, which may show `images`.
@@ -213,19 +234,8 @@ impl Site {
             let page = Page::read(&templates, row, &path, row.template, false, &values);
             pages.push(page?);
         }
-        let mut all = Vec::new();
-        for page in &pages {
-            all.extend(page.documents(&templates)?);
-        }
-        all.extend(description.documents());
-        all.extend(documents::assets(facts, &templates.style));
-        all.extend(templates.scripts.documents());
-        all.extend(templates.images.documents());
-        for row in catalog::DOCUMENTS {
-            all.push(documents::document(row, &templates)?);
-        }
         Ok(Self {
-            documents: all,
+            documents: all_documents(facts, &pages, description, &templates)?,
             assistant_texts: assistant::texts(&templates, settings, &passages)?,
             passages: passages.into_iter().map(assistant::with_examples).collect(),
             toolbox,
