@@ -1,5 +1,6 @@
 //! Commands about the whole data directory. Most of them work on its files, and don't ask the service.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,7 +66,8 @@ pub(super) async fn repair(
     let path = data_dir.to_owned();
     let repaired = blocking(move || repair_ledger(&(Arc::new(SystemFiles) as _), &path)).await?;
     let answer = match repaired {
-        Some(repair) => json!(repair),
+        // A path that is not UTF-8 has no JSON.
+        Some(repair) => serde_json::to_value(repair).map_err(io::Error::from)?,
         None => json!({"damage": null}),
     };
     show_fields(form, "ledger repair", &answer)
