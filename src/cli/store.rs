@@ -26,7 +26,7 @@ pub(super) async fn back_up(
 ) -> Result<Done, CommandError> {
     let path = data_dir.to_owned();
     if file == Path::new("-") {
-        let write = move || backup::write(&path, std::io::stdout().lock());
+        let write = move || backup::write(&path, io::stdout().lock());
         return blocking(write).await.map(|_written| Done::Whole);
     }
     let target = file.clone();

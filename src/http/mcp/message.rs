@@ -70,7 +70,7 @@ impl<'a> RpcMessage<'a> {
         let string = |value: Option<JsonValue<'_>>| value?.string(&mut Errors::default());
         let arguments = params.optional("arguments").filter(not_null);
         let capabilities = meta.optional("io.modelcontextprotocol/clientCapabilities");
-        (jsonrpc == "2.0").then(|| Self {
+        let message = Self {
             id,
             method,
             name: string(params.optional("name")),
@@ -78,7 +78,11 @@ impl<'a> RpcMessage<'a> {
             requested_version: string(params.optional("protocolVersion")),
             version: string(meta.optional("io.modelcontextprotocol/protocolVersion")),
             has_capabilities: capabilities.is_some_and(|value| value.text.starts_with('{')),
-        })
+        };
+        // A field that is read must not occur twice: others may read the second one.
+        params.finish(Unknown::Ignored, errors);
+        meta.finish(Unknown::Ignored, errors);
+        (jsonrpc == "2.0").then_some(message)
     }
 
     /// Checks the headers of the protocol. True if the message is of the stateless revision, which has no

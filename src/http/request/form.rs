@@ -52,7 +52,10 @@ fn parse_multipart(body: &[u8], boundary: &[u8]) -> FormParams {
             continue;
         };
         let value = ended.and_then(|_| String::from_utf8(value.to_vec()).ok());
-        let name = parameter(head, "name").and_then(|name| String::from_utf8(name.to_vec()).ok());
+        let mut lines = head.split(|&byte| byte == b'\n');
+        let disposition = lines.find(|line| is_disposition(line));
+        let name = disposition.and_then(|line| parameter(line, "name"));
+        let name = name.and_then(|name| String::from_utf8(name.to_vec()).ok());
         params.extend(name.map(|name| (name, value)));
     }
     FormParams(params)
@@ -64,13 +67,19 @@ fn split_once<'a>(text: &'a [u8], delimiter: &[u8]) -> Option<(&'a [u8], &'a [u8
     Some((text.get(..at)?, text.get(at + delimiter.len()..)?))
 }
 
-/// The parameter `name` of a header's value (RFC 9110, section 5.6.6), or of several headers: in a part, which
-/// begins with `Content-Disposition`, no other has a name.
+/// True if a header of a part is `Content-Disposition` (RFC 7578, section 4.2). Any other may have a `name`, too.
+fn is_disposition(line: &[u8]) -> bool {
+    const NAME: &[u8] = b"content-disposition:";
+    let name = line.trim_ascii_start().get(..NAME.len());
+    name.is_some_and(|name| name.eq_ignore_ascii_case(NAME))
+}
+
+/// The parameter `name` of a header's value (RFC 9110, section 5.6.6).
 fn parameter<'a>(value: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut is_quoted = false;
     let parts = value.split(|&byte| {
         is_quoted ^= byte == b'"';
-        matches!(byte, b';' | b'\n') && !is_quoted
+        byte == b';' && !is_quoted
     });
     parts.skip(1).find_map(|part| {
         let (key, value) = split_once(part, b"=")?;

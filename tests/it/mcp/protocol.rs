@@ -111,6 +111,9 @@ null
 {"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}
 {"jsonrpc":"2.0","id":1,"method":"tools/list","params":"all"}
 {"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"check_health","name":"echo"}}
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{},"arguments":{}}}
+{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"a","io.modelcontextprotocol/protocolVersion":"b"}}}
 {"jsonrpc":"2.0","id":1,"result":{}}
 {"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}
 "#;

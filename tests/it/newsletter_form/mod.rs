@@ -169,7 +169,7 @@ async fn the_thanks_say_whether_a_provider_asks_for_more() {
 fn multipart(parts: &[(&str, &[u8])]) -> Call {
     let mut body = Vec::new();
     for (name, value) in parts {
-        body.extend_from_slice(b"--edge\r\ncontent-disposition: form-data; name=\"");
+        body.extend_from_slice(b"--edge\r\ncontent-type: text/plain; name=\"other\"\r\ncontent-disposition: form-data; name=\"");
         body.extend_from_slice(name.as_bytes());
         body.extend_from_slice(b"\"\r\n\r\n");
         body.extend_from_slice(value);

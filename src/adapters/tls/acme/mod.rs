@@ -160,14 +160,22 @@ impl AcmeCertificate {
         };
         *self.certificate.write() = Some(certificate);
         let kept = keep(&self.settings.dir, CERTIFICATE, pem.into_bytes()).await;
-        let noted = self.update(|state| {
+        let done = |state: &mut State| {
             state.issued_by = Some(state.directory.clone());
             if left_out.is_none() {
                 state.failures = 0;
             }
             state.error = left_out;
-        });
-        kept.and(noted.await).map_err(|error| {
+        };
+        // One that is not stored is not there at the next start, which goes by the stored state.
+        let noted = match kept {
+            Ok(()) => self.update(done).await,
+            Err(error) => {
+                self.change(done);
+                Err(error)
+            }
+        };
+        noted.map_err(|error| {
             let why = format!(
                 "the certificate is used, but not stored: the next start orders another one: {error}"
             );
