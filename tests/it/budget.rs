@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// The most lines of all rooms.
-const TOTAL: usize = 31_310;
+const TOTAL: usize = 31_329;
 
 /// The most lines of a room. A file belongs to the longest of these paths that is a prefix of its own.
 const ROOMS: [(&str, usize); 23] = [
