@@ -78,9 +78,10 @@ pub(super) async fn slow(run: Run) -> Verdict {
     trial.end().await
 }
 
-/// Whole heads of 15 KiB, 11 MB of them, whose bodies do not come.
+/// Whole heads of 15 KiB, 17 MB of them, whose bodies do not come.
 pub(super) async fn waiting_heads(run: Run) -> Verdict {
-    let trial = Trial::begin(&[]).await;
+    // By default, the limit of all requests refuses before the room is full.
+    let trial = Trial::begin(&["--limit", "default=1800/60s"]).await;
     let request = |number| {
         let padding = "x".repeat(15 * 1024);
         let headers = format!("{}X-Padding: {padding}\r\n", forwarded_for(home(number)));
@@ -88,6 +89,6 @@ pub(super) async fn waiting_heads(run: Run) -> Verdict {
         request.truncate(request.len() - 10);
         request
     };
-    hold(&trial, 700, run.length(), request).await;
+    hold(&trial, 1100, run.length(), request).await;
     trial.end().await
 }
