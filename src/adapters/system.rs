@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::domain::Timestamp;
@@ -34,8 +35,8 @@ pub struct SystemEntropy;
 impl Entropy for SystemEntropy {
     #[allow(clippy::panic, reason = "tokens must never be made of anything else")]
     fn fill(&self, bytes: &mut [u8]) {
-        if let Err(error) = getrandom::fill(bytes) {
-            panic!("no random bytes: {error}");
+        if SystemRandom::new().fill(bytes).is_err() {
+            panic!("no random bytes");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use anstyle::Style;
+use clap::builder::styling::Style;
 use serde_json::json;
 
 use crate::config::OutputForm;

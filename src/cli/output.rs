@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 
 use anstream::AutoStream;
-use anstyle::{AnsiColor, Style};
+use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::config::OutputForm;

@@ -1,6 +1,5 @@
 //! Numbers and times for people, in commands and on the admin page.
 
-use indicatif::{HumanBytes, HumanCount};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, UndefinedBehavior};
 
@@ -22,7 +21,7 @@ pub fn templates(sources: &[(&'static str, &'static str)]) -> Result<Environment
         grouped(number.try_into().unwrap_or(u64::MAX))
     });
     environment.add_filter("plural", |number: u64, noun: &str| plural(number, noun));
-    environment.add_filter("size", |bytes: u64| HumanBytes(bytes).to_string());
+    environment.add_filter("size", size);
     environment.add_filter("span", span);
     environment.add_filter("minute", |at: Option<&str>| at.map(minute));
     environment.add_filter("ago", |at: &str, now: &str| match seconds(at, now) {
@@ -36,7 +35,23 @@ pub fn templates(sources: &[(&'static str, &'static str)]) -> Result<Environment
 
 /// A number with separators, such as 1,234,567.
 pub fn grouped(number: u64) -> String {
-    HumanCount(number).to_string()
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().collect();
+    String::from_utf8_lossy(&groups.join(&b',')).into_owned()
+}
+
+/// A size in binary units, such as `512 B` or `15.43 MiB`.
+fn size(bytes: u64) -> String {
+    let mut text = format!("{bytes} B");
+    let mut size = bytes as f64;
+    for unit in ["KiB", "MiB", "GiB", "TiB"] {
+        if size < 1024.0 {
+            break;
+        }
+        size /= 1024.0;
+        text = format!("{size:.2} {unit}");
+    }
+    text
 }
 
 /// A number of things, such as `1 contact` or `2 contacts`.
@@ -85,6 +100,20 @@ mod tests {
             (1_234_567, "1,234,567 contacts"),
         ] {
             assert_eq!(plural(number, "contact"), text);
+        }
+    }
+
+    #[test]
+    fn sizes_have_the_largest_binary_unit_that_fits() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (16_179_527, "15.43 MiB"),
+            (5 << 40, "5.00 TiB"),
+            (u64::MAX, "16777216.00 TiB"),
+        ] {
+            assert_eq!(size(bytes), text);
         }
     }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use minijinja::context;
-use sha2::{Digest as _, Sha256};
+use ring::digest::{SHA256, digest};
 
 use super::catalog::DocumentRow;
 use super::document::{Document, Representation};
@@ -66,5 +66,8 @@ pub(super) fn assets(facts: &SiteFacts, style: &str) -> Vec<Document> {
 /// [`SiteError`] when the file cannot be rendered.
 pub(super) fn skill_digest(templates: &Templates) -> Result<String, SiteError> {
     let text = templates.fill("skills/public-landing-api/SKILL.md", context! {})?;
-    Ok(format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text))))
+    Ok(format!(
+        "sha256:{}",
+        HEXLOWER.encode(digest(&SHA256, text.as_bytes()).as_ref())
+    ))
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::ServerConfig;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::cluster::postgres::PostgresOpenError;
@@ -198,7 +198,7 @@ impl OwnCertificate {
     ///
     /// # Errors
     /// When there is no randomness.
-    pub fn tls(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
+    pub fn tls(&self) -> Result<Arc<ServerConfig>, tokio_rustls::rustls::Error> {
         match self {
             Self::Files(files) => files.tls(),
             Self::Acme(acme) => acme.tls(),

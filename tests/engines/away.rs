@@ -58,7 +58,7 @@ async fn all_goes_on(nodes: &Nodes) {
 /// Bytes that no other call had.
 fn random() -> [u8; 16] {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).unwrap();
+    ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes).unwrap();
     bytes
 }
 

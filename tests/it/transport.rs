@@ -15,12 +15,12 @@ use landing_api::domain::chat::Conversation;
 use landing_api::http::server::{Listeners, STOP_GRACE, ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::ports::{AnswerSink, ModelClient, ModelError, ModelReply};
-use rustls::ServerConfig;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{PanickingModelClient, Setup, TestApp};

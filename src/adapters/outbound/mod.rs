@@ -34,12 +34,12 @@ use hyper::{Request, Response, StatusCode, Uri};
 use hyper_rustls::MaybeHttpsStream;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tower_service::Service;
 
 use crate::adapters::files::{operator_file, pem};
@@ -120,7 +120,10 @@ pub fn certificates_in(path: &Path) -> Result<Certificates, String> {
 }
 
 /// A client with up to `connections_max` idle connections.
-pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient, rustls::Error> {
+pub(super) fn client(
+    roots: Roots,
+    connections_max: usize,
+) -> Result<HttpClient, tokio_rustls::rustls::Error> {
     Ok(Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_DEADLINE)
@@ -195,8 +198,8 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Optio
 }
 
 /// TLS of clients: they verify the server's certificate and have none themselves.
-pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, tokio_rustls::rustls::Error> {
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     Ok(builder
@@ -204,7 +207,7 @@ pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
         .with_no_client_auth())
 }
 
-pub(super) fn tls(roots: Roots) -> Result<TlsConnector, rustls::Error> {
+pub(super) fn tls(roots: Roots) -> Result<TlsConnector, tokio_rustls::rustls::Error> {
     Ok(Arc::new(tls_config(roots)?).into())
 }
 

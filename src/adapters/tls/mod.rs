@@ -14,12 +14,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use rustls::ServerConfig;
-use rustls::client::verify_server_name;
-use rustls::crypto::ring;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::server::{ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert};
-use rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::client::verify_server_name;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::server::{
+    ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert,
+};
+use tokio_rustls::rustls::sign::CertifiedKey;
 use x509_cert::der::Decode as _;
 use x509_cert::time::Time;
 
@@ -59,7 +61,7 @@ impl Certificate {
         let kind = pem::unusable_kind(&private);
         let certified = CertifiedKey::from_der(certificates, private, &ring::default_provider());
         let key = certified.map_err(|error| {
-            if matches!(error, rustls::Error::InconsistentKeys(_)) {
+            if matches!(error, tokio_rustls::rustls::Error::InconsistentKeys(_)) {
                 return "holds a key that does not match the first certificate".to_owned();
             }
             format!(
@@ -89,7 +91,7 @@ impl Certificate {
 /// When there is no randomness.
 pub(super) fn server_config(
     certificates: Arc<dyn ResolvesServerCert>,
-) -> Result<ServerConfig, rustls::Error> {
+) -> Result<ServerConfig, tokio_rustls::rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
@@ -150,7 +152,7 @@ impl CertificateFiles {
     ///
     /// # Errors
     /// When there is no randomness.
-    pub fn tls(self: &Arc<Self>) -> Result<Arc<ServerConfig>, rustls::Error> {
+    pub fn tls(self: &Arc<Self>) -> Result<Arc<ServerConfig>, tokio_rustls::rustls::Error> {
         server_config(Arc::clone(self) as _).map(Arc::new)
     }
 }

@@ -59,7 +59,7 @@ impl RateLimitHeaders {
     fn number(&self, number: u64) -> HeaderValue {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         let prepared = self.numbers.get(index).cloned();
-        prepared.unwrap_or_else(|| value(itoa::Buffer::new().format(number).as_bytes()))
+        prepared.unwrap_or_else(|| number.into())
     }
 
     /// The values for `decision`; none when every policy is off. The numbers are those of the binding

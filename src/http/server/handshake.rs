@@ -4,12 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ServerConfig;
-use rustls::server::Acceptor;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::server::Acceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::http::server::activity::Socket;

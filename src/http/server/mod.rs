@@ -19,9 +19,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
+use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

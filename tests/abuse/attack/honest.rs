@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustls::ClientConfig;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
+use tokio_rustls::rustls::ClientConfig;
 
 use super::harness::{PROXY, STRANGER};
 use super::wire::{HEALTH, Wire, forwarded_for, sign_up};

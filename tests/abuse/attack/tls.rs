@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use super::harness::{ATTACKER, Pace, Trial, Verdict};
 use super::honest::Visits;
@@ -26,7 +26,7 @@ pub(super) async fn half_open(run: Run) -> Verdict {
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
     let mut roots = RootCertStore::empty();
     roots.add(made.cert.der().clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memmem;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 pub(super) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use hyper::Method;
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::{SKILL, app, app_at, get, text};
 use crate::harness::Call;
@@ -150,7 +150,8 @@ async fn a_skill_is_what_the_index_says() {
     let path = skill["url"].as_str().unwrap().strip_prefix(BASE_URL);
     assert_eq!(path, Some(SKILL));
     let served = get(&app, SKILL).await;
-    let digest: String = Sha256::digest(&served.body)
+    let digest: String = digest(&SHA256, &served.body)
+        .as_ref()
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();

@@ -6,9 +6,9 @@ use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::Roots;
 use landing_api::ports::ModelClient;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls::ServerConfig;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_util::sync::CancellationToken;
 
 use super::upstream::{Script, Upstream};
@@ -27,7 +27,7 @@ pub(crate) fn authority(name: &str) -> (CertificateDer<'static>, String, TlsAcce
         .unwrap()
         .signed_by(&server_key, &issuer)
         .unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

@@ -11,10 +11,10 @@ use landing_api::adapters::outbound::{Roots, certificates_in};
 use landing_api::adapters::tls::acme::{AcmeCertificate, AcmeSettings};
 use landing_api::domain::time::{DAY_MS, Timestamp};
 use landing_api::http::server::ServerLimits;
-use rustls::ClientConnection;
-use rustls::pki_types::ServerName;
 use serde_json::{Value, json};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConnection;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::harness::Setup;
 use crate::program::{Program, Ran, closed_address, command, landing_api, private_dir};

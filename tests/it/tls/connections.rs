@@ -9,13 +9,13 @@ use hyper::body::Bytes;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::http::server::ServerLimits;
-use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, HandshakeKind, ServerConfig};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{ClientConfig, HandshakeKind, ServerConfig};
 
 use crate::fixtures::{eventually, logged_async};
 use crate::harness::Setup;

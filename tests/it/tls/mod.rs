@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use landing_api::adapters::tls::CertificateFiles;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use tempfile::TempDir;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 
 pub(crate) const NAME: &str = "landing.example";
 const BOTH: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
@@ -83,7 +83,7 @@ impl Authority {
     ) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.root.clone()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider);
         let builder = builder.with_protocol_versions(versions).unwrap();
         let mut config = builder.with_root_certificates(roots).with_no_client_auth();

@@ -6,10 +6,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use rustix::process::Signal;
-use rustls::client::Resumption;
-use rustls::pki_types::CertificateDer;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::Value;
+use tokio_rustls::rustls::client::Resumption;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use crate::program::{Program, Ran, closed_address, command, exchange, landing_api, private_dir};
 

@@ -130,7 +130,10 @@ fn is_cut(error: &Error) -> bool {
     let io = error
         .source()
         .and_then(|source| source.downcast_ref::<std::io::Error>());
-    io.is_some_and(|io| io.get_ref().is_none_or(|root| !root.is::<rustls::Error>()))
+    io.is_some_and(|io| {
+        io.get_ref()
+            .is_none_or(|root| !root.is::<tokio_rustls::rustls::Error>())
+    })
 }
 
 impl From<PostgresOpenError> for StoreError {

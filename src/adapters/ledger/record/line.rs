@@ -102,7 +102,7 @@ impl<'a> Line<'a> {
         seal_members(out, |out| {
             for (name, number) in numbers {
                 out.extend_from_slice(name);
-                out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+                out.extend_from_slice(number.to_string().as_bytes());
             }
             out.extend_from_slice(EVENT);
             out.extend_from_slice(self.event);

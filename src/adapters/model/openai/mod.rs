@@ -67,7 +67,7 @@ impl OpenAiModelClient {
         settings: OpenAiSettings,
         roots: Roots,
         interrupt: CancellationToken,
-    ) -> Result<Self, rustls::Error> {
+    ) -> Result<Self, tokio_rustls::rustls::Error> {
         let host = settings.address.host().unwrap_or_default();
         Ok(Self {
             name: format!("{} at {host}", settings.model),

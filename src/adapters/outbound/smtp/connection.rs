@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rustls::pki_types::ServerName;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::domain::quoted;
 
@@ -180,7 +180,9 @@ async fn tls_over(
     let secured = secured.map_err(|error| {
         let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
         let hint = match cause {
-            Some(rustls::Error::InvalidMessage(_)) => ": ports 587 and 25 need smtp://",
+            Some(tokio_rustls::rustls::Error::InvalidMessage(_)) => {
+                ": ports 587 and 25 need smtp://"
+            }
             _ => "",
         };
         let words = quoted(error.to_string().as_bytes(), None);

@@ -16,8 +16,8 @@ use lettre::error::Error;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 use lettre::{Address, Message};
-use rustls::pki_types::ServerName;
 use tokio::time::timeout;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::domain::{EmailAddress, Letter, Relay, RelaySecurity, Sender};
 use crate::ports::{MailError, MailSender};

@@ -5,8 +5,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
+use ring::hmac::{self, HMAC_SHA256};
 
 use crate::domain::macros::hidden;
 
@@ -18,7 +17,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// The secret shared with the provider, or two of them while one replaces the other.
 #[derive(Clone)]
-pub struct WebhookSecrets(Vec<Hmac<Sha256>>);
+pub struct WebhookSecrets(Vec<hmac::Key>);
 
 /// More would be a mistake: nobody rotates a secret twice at once.
 const SECRETS_MAX: usize = 2;
@@ -45,7 +44,7 @@ impl WebhookSecrets {
             let encoded = secret.strip_prefix("whsec_").ok_or(NO_PREFIX)?;
             let key = LENIENT.decode(encoded).map_err(|_error| NO_BASE64)?;
             let key = Some(key).filter(|key| (24..=64).contains(&key.len()));
-            Hmac::new_from_slice(&key.ok_or(BAD_LENGTH)?).map_err(|_length| BAD_LENGTH)
+            Ok(hmac::Key::new(HMAC_SHA256, &key.ok_or(BAD_LENGTH)?))
         });
         secrets.collect::<Result<_, _>>().map(Self)
     }
@@ -54,8 +53,10 @@ impl WebhookSecrets {
     /// provider accepts the message if it knows one of them. `sent_s` is in seconds since the Unix epoch.
     pub fn sign(&self, id: &str, sent_s: u64, body: &[u8]) -> String {
         let signatures = self.0.iter().map(|secret| {
-            let mac = secret.clone().chain_update(format!("{id}.{sent_s}."));
-            let code = mac.chain_update(body).finalize().into_bytes();
+            let mut code = hmac::Context::with_key(secret);
+            code.update(format!("{id}.{sent_s}.").as_bytes());
+            code.update(body);
+            let code = code.sign();
             format!("v1,{}", STANDARD.encode(code))
         });
         signatures.collect::<Vec<_>>().join(" ")

@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use rcgen::{CertificateParams, CustomExtension, KeyPair};
-use rustls::ServerConfig;
-use rustls::crypto::ring;
-use rustls::pki_types::PrivateKeyDer;
-use rustls::server::{ClientHello, ResolvesServerCert};
-use rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
+use tokio_rustls::rustls::sign::CertifiedKey;
 
 use crate::domain::certificate_order::order_due;
 use crate::domain::is_same_host;
@@ -92,7 +92,7 @@ impl AcmeCertificate {
     ///
     /// # Errors
     /// When there is no randomness.
-    pub fn tls(self: &Arc<Self>) -> Result<Arc<ServerConfig>, rustls::Error> {
+    pub fn tls(self: &Arc<Self>) -> Result<Arc<ServerConfig>, tokio_rustls::rustls::Error> {
         let mut config = server_config(Arc::clone(self) as _)?;
         config.alpn_protocols = vec![ACME_TLS.to_vec()];
         Ok(Arc::new(config))
