@@ -141,44 +141,28 @@ struct Warnings<F>(F);
 impl<S: Subscriber, F: Fn(String) + 'static> Layer<S> for Warnings<F> {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         if *event.metadata().level() <= Level::WARN {
-            let mut text = LineText::default();
-            event.record(&mut text);
-            let LineText {
-                mut message,
-                reason,
-                details,
-            } = text;
-            message.push_str(&reason);
-            if !details.is_empty() {
-                message.push_str(&format!(" ({})", details.join(", ")));
-            }
-            if let Some((end, _)) = message.char_indices().nth(WARNING_CHARS_MAX) {
-                message.truncate(end);
-            }
-            (self.0)(message);
+            let mut sentence = Sentence::default();
+            event.record(&mut sentence);
+            (self.0)(sentence.0.chars().take(WARNING_CHARS_MAX).collect());
         }
     }
 }
 
 /// A line's message, cause and other fields.
 #[derive(Default)]
-struct LineText {
-    message: String,
-    reason: String,
-    details: Vec<String>,
-}
+struct Sentence(String);
 
-impl Visit for LineText {
+impl Visit for Sentence {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.record_str(field, &format!("{value:?}"));
+        self.0 += &match field.name() {
+            "message" => format!("{value:?}"),
+            "error" | "cause" | "reason" => format!(": {value:?}"),
+            name => format!(", {name} {value:?}"),
+        };
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        match field.name() {
-            "message" => self.message.push_str(value),
-            "error" | "cause" | "reason" => self.reason.push_str(&format!(": {value}")),
-            name => self.details.push(format!("{name} {value}")),
-        }
+        self.record_debug(field, &format_args!("{value}"));
     }
 }
 
@@ -255,7 +239,7 @@ mod tests {
         let long = "é".repeat(WARNING_CHARS_MAX);
         assert_eq!(
             texts,
-            ["store: no room (count 3, endpoint chat)", long.as_str()]
+            ["store: no room, count 3, endpoint chat", long.as_str()]
         );
     }
 
